@@ -1,0 +1,124 @@
+//! What a barrier promises, whatever its kind, its policy and its world.
+use crate::{World, permutations};
+use foregather_barrier::{Group, Kind};
+use foregather_machine::{Error, Nanos, Rank};
+use foregather_wait::{Policy, Snapshot};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+const POLICIES: [Policy; 5] = [
+    Policy::Block,
+    Policy::Yield,
+    Policy::TwoPhase { spin: Nanos::from_us(5) },
+    Policy::SpinThenYield { spin: Nanos::from_us(5) },
+    Policy::Spin,
+];
+
+/// Everything, for every kind and policy.
+pub fn all(world: &impl World) {
+    for kind in Kind::ALL {
+        for policy in POLICIES {
+            for size in (1..=5).filter(|&size| kind.takes(size).is_ok()) {
+                if policy != Policy::Spin || size <= world.processors() {
+                    nobody_leaves_before_the_last_arrives(world, kind, policy, size);
+                }
+            }
+        }
+        whoever_leaves_early_is_named(world, kind);
+        a_missing_member_is_waited_for_only_so_long(world, kind);
+    }
+    bigger_groups_meet_too(world);
+    one_member_an_episode_comes_last(world);
+    a_rank_has_one_handle(world);
+}
+
+/// All arrival orders, one after the other in one group, then as many episodes without any delay.
+fn nobody_leaves_before_the_last_arrives<W: World>(world: &W, kind: Kind, policy: Policy, size: u32) {
+    let orders = permutations(size);
+    let arrived: Vec<AtomicU32> = (0..2 * orders.len()).map(|_| AtomicU32::new(0)).collect();
+    let group = Group::new(kind, size).unwrap();
+    world.run(size, async |cpu: W::Cpu<'_>, rank| {
+        // The handle takes the processor with it; a second one of the same thread makes the delays.
+        let mut member = group.member(cpu, rank, policy).unwrap();
+        for (episode, arrived) in arrived.iter().enumerate() {
+            if let Some(order) = orders.get(episode) {
+                member.delay(world.step() * u64::from(order[rank as usize])).await;
+            }
+            arrived.fetch_add(1, SeqCst);
+            member.wait().await.unwrap();
+            assert_eq!(arrived.load(SeqCst), size, "{kind:?} {policy:?} {size}: rank {rank} left episode {episode} too early");
+        }
+    });
+}
+
+fn bigger_groups_meet_too<W: World>(world: &W) {
+    for (kind, size) in [(Kind::Central, 9), (Kind::Dissemination, 13), (Kind::Tree, 22), (Kind::Butterfly, 16)] {
+        let arrived: Vec<AtomicU32> = (0..20).map(|_| AtomicU32::new(0)).collect();
+        let group = Group::new(kind, size).unwrap();
+        world.run(size, async |cpu: W::Cpu<'_>, rank| {
+            let mut member = group.member(cpu, rank, Policy::Block).unwrap();
+            for arrived in &arrived {
+                arrived.fetch_add(1, SeqCst);
+                member.wait().await.unwrap();
+                assert_eq!(arrived.load(SeqCst), size, "{kind:?}");
+            }
+        });
+    }
+}
+
+/// Rank 1 takes part in two episodes and goes; whoever needs it in the third gets its name, and nobody waits for ever.
+fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Kind) {
+    for policy in [Policy::Block, Policy::Yield] {
+        let group = Group::new(kind, 4).unwrap();
+        let ends = world.run(4, async |cpu: W::Cpu<'_>, rank| {
+            let mut member = group.member(cpu, rank, policy).unwrap();
+            for _ in 0..2 {
+                member.wait().await?;
+            }
+            if rank == 1 { Ok(()) } else { member.wait().await }
+        });
+        for (rank, end) in ends.into_iter().enumerate() {
+            let expected = if rank == 1 { Ok(()) } else { Err(Error::Poisoned { by: Some(1) }) };
+            assert_eq!(end, expected, "{kind:?} {policy:?} rank {rank}");
+        }
+    }
+}
+
+fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Kind) {
+    let group = Group::new(kind, 2).unwrap();
+    let ends = world.run(1, async |cpu: W::Cpu<'_>, rank| {
+        let mut member = group.member(cpu, rank, Policy::TwoPhase { spin: Nanos::from_us(10) }).unwrap();
+        member.wait_for(Nanos::from_ms(1)).await
+    });
+    assert!(matches!(ends[..], [Err(Error::TimedOut { rank: 0, peer: Some(1), .. })]), "{kind:?}: {ends:?}");
+}
+
+/// The successful-spin rate must not count whoever came last, of whom there is exactly one an episode.
+fn one_member_an_episode_comes_last<W: World>(world: &W) {
+    const EPISODES: u64 = 100;
+    let group = Group::new(Kind::Central, 3).unwrap();
+    let accounts: Vec<Snapshot> = world.run(3, async |cpu: W::Cpu<'_>, rank| {
+        let mut member = group.member(cpu, rank, Policy::TwoPhase { spin: Nanos::from_us(2) }).unwrap();
+        for episode in 0..EPISODES {
+            let late = u64::from((episode + u64::from(rank)) % 3 == 0);
+            member.delay(world.step() * late).await;
+            member.wait().await.unwrap();
+        }
+        member.account().snapshot()
+    });
+    let all = accounts.into_iter().fold(Snapshot::default(), Snapshot::plus);
+    assert_eq!(all.last, EPISODES);
+    assert_eq!(all.first_look + all.spun + all.yielded + all.parked, 2 * EPISODES);
+    assert_eq!(all.spins_began, 2 * EPISODES, "every other wait began by spinning");
+    assert_eq!(all.spins_succeeded, all.first_look + all.spun);
+    assert_eq!(all.failed, 0);
+}
+
+fn a_rank_has_one_handle<W: World>(world: &W) {
+    let group = Group::new(Kind::Central, 2).unwrap();
+    let errors = world.run(2, async |cpu: W::Cpu<'_>, rank: Rank| group.member(cpu, rank * 5, Policy::Block).map(drop));
+    assert_eq!(errors, [Ok(()), Err(Error::Rank { rank: 5, size: 2 })]);
+    let again = world.run(1, async |cpu: W::Cpu<'_>, rank| group.member(cpu, rank, Policy::Block).map(drop));
+    assert_eq!(again, [Err(Error::Rank { rank: 0, size: 2 })]);
+    assert!(matches!(Group::<W::Cpu<'_>>::new(Kind::Butterfly, 6), Err(Error::Size { size: 6, .. })));
+    assert!(Group::<W::Cpu<'_>>::new(Kind::Tree, 0).is_err());
+}

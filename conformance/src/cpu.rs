@@ -1,0 +1,110 @@
+//! What a processor promises about words.
+use crate::World;
+use foregather_machine::{Clock, Cpu, Error, Nanos, Why};
+use foregather_wait::{Outcome, Policy};
+
+/// Everything.
+pub fn all(world: &impl World) {
+    publishes_what_was_written_before(world);
+    no_wake_up_is_lost(world);
+    a_spin_uses_its_budget(world);
+    a_park_ends_at_its_bound(world);
+    poison_ends_every_wait(world);
+    values_wrap(world);
+}
+
+/// What one member wrote before a store is seen by whoever sees the store, under every policy.
+fn publishes_what_was_written_before<W: World>(world: &W) {
+    const ROUNDS: u32 = 200;
+    for policy in [Policy::Block, Policy::Yield, Policy::TwoPhase { spin: Nanos::from_us(3) }] {
+        let word = <W::Cpu<'_> as Cpu>::Word::default;
+        let (data, there, back) = (word(), word(), word());
+        world.run(2, async |cpu, rank| {
+            for round in 1..=ROUNDS {
+                let (mine, theirs) = if rank == 0 { (&there, &back) } else { (&back, &there) };
+                if rank == 0 {
+                    cpu.note(&data, round * 3);
+                    cpu.store(mine, round);
+                }
+                let come = || (cpu.load(theirs) == round).then(|| cpu.load(&data));
+                let (seen, _) = policy.wait(&cpu, theirs, Why::new("conformance", rank), true, come).await.unwrap();
+                assert_eq!(seen, round * 3, "{policy:?}");
+                if rank == 1 {
+                    cpu.store(mine, round);
+                }
+            }
+        });
+    }
+}
+
+/// Two members hand a word to and fro with nothing but arm and park between them.
+fn no_wake_up_is_lost<W: World>(world: &W) {
+    const ROUNDS: u32 = 300;
+    let word = <W::Cpu<'_> as Cpu>::Word::default();
+    world.run(2, async |cpu, rank| {
+        for turn in (rank..ROUNDS).step_by(2) {
+            while cpu.load(&word) != turn {
+                let armed = cpu.arm(&word);
+                if cpu.load(&word) != turn {
+                    cpu.park(&word, armed, Nanos::MAX).await;
+                }
+            }
+            assert_eq!(cpu.add(&word, 1), turn);
+        }
+    });
+}
+
+fn a_spin_uses_its_budget<W: World>(world: &W) {
+    let word = <W::Cpu<'_> as Cpu>::Word::default();
+    let budget = Nanos::from_us(200);
+    world.run(1, async |cpu, _| {
+        let began = cpu.now();
+        let (found, used) = cpu.spin(&word, budget, || None::<()>).await;
+        assert_eq!(found, None);
+        assert!(used >= budget && cpu.now() - began >= budget, "gave up after {used}");
+        assert_eq!(cpu.spin(&word, budget, || Some(7)).await.0, Some(7));
+    });
+}
+
+fn a_park_ends_at_its_bound<W: World>(world: &W) {
+    let word = <W::Cpu<'_> as Cpu>::Word::default();
+    world.run(1, async |cpu, rank| {
+        let deadline = cpu.now() + Nanos::from_ms(2);
+        let why = Why::new("conformance", rank).of(9).until(deadline);
+        for policy in [Policy::Block, Policy::Spin, Policy::Yield] {
+            let waited = policy.wait(&cpu, &word, why, false, || None::<()>).await;
+            assert!(matches!(waited, Err(Error::TimedOut { peer: Some(9), .. })), "{policy:?}: {waited:?}");
+            assert!(cpu.now() >= deadline);
+        }
+    });
+}
+
+/// A wait on a poisoned word fails if it is not satisfied, and succeeds if it is.
+fn poison_ends_every_wait<W: World>(world: &W) {
+    let words: [<W::Cpu<'_> as Cpu>::Word; 2] = Default::default();
+    world.run(2, async |cpu, rank| {
+        if rank == 0 {
+            cpu.delay(world.step()).await;
+            cpu.poison(&words[0]);
+            cpu.store(&words[1], 1);
+            cpu.poison(&words[1]);
+            return;
+        }
+        let why = Why::new("conformance", rank);
+        let lost = Policy::Block.wait(&cpu, &words[0], why, false, || None::<()>).await;
+        assert_eq!(lost.unwrap_err(), Error::Poisoned { by: None });
+        let come = || (cpu.load(&words[1]) == 1).then_some(());
+        assert!(Policy::Block.wait(&cpu, &words[1], why, false, come).await.unwrap().1.outcome <= Outcome::Parked);
+        assert!(Policy::Spin.wait(&cpu, &words[1], why, false, || None::<()>).await.is_err());
+    });
+}
+
+fn values_wrap<W: World>(world: &W) {
+    let word = <W::Cpu<'_> as Cpu>::Word::default();
+    world.run(1, async |cpu, _| {
+        cpu.store(&word, u32::MAX);
+        assert_eq!(cpu.load(&word), foregather_machine::VALUE_MASK);
+        assert_eq!(cpu.add(&word, 1), foregather_machine::VALUE_MASK);
+        assert_eq!(cpu.load(&word), 0);
+    });
+}

@@ -1,0 +1,45 @@
+//! One suite, every world: what [`Cpu`](foregather_machine::Cpu) and [`Endpoint`](foregather_machine::Endpoint) promise,
+//! tested through the barriers built on them.
+//!
+//! - [`World`] is what a world under test provides; [`cpu::all`] and [`barrier::all`] run everything.
+//! - [`Network`] is the same for worlds with native null messages; [`endpoint::all`] runs everything.
+#![forbid(unsafe_code)]
+#![allow(async_fn_in_trait)]
+
+pub mod barrier;
+pub mod cpu;
+pub mod endpoint;
+mod orders;
+
+use foregather_machine::{Cpu, Endpoint, Nanos, Rank};
+
+pub use orders::permutations;
+
+/// A world with processors and words.
+pub trait World: Sync {
+    /// Its processor.
+    type Cpu<'w>: Cpu<Word: Sync>
+    where
+        Self: 'w;
+
+    /// Runs `program` for each rank below `size` at the same time.
+    fn run<'w, T: Send, F: Future<Output = T>>(&'w self, size: u32, program: impl Fn(Self::Cpu<'w>, Rank) -> F + Sync) -> Vec<T>;
+
+    /// How many members can run at the same time; an unbounded spinner must not share its processor.
+    fn processors(&self) -> u32;
+
+    /// A time that tells one arrival from the next in this world.
+    fn step(&self) -> Nanos;
+}
+
+/// A world with native null messages.
+pub trait Network {
+    /// Runs `program` on `size` nodes with `slots` slots each; node `i` begins at `start[i]`.
+    fn run<T>(&self, slots: u32, start: &[Nanos], program: impl AsyncProgram<T>) -> Vec<T>;
+}
+
+/// A program that runs on any endpoint.
+pub trait AsyncProgram<T> {
+    /// One node's part.
+    async fn node<E: Endpoint>(&self, endpoint: &E) -> T;
+}

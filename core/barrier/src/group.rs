@@ -1,0 +1,174 @@
+//! The front door: a group of members that meet again and again, whatever the barrier beneath.
+use crate::{FlagEndpoint, Flags, Kind, Line, central::Central};
+use foregather_machine::{Clock, Cpu, Error, Nanos, Rank, VALUE_MASK, Why};
+use foregather_wait::{Account, Policy};
+
+/// What all members share.
+pub struct Group<C: Cpu> {
+    kind: Kind,
+    size: u32,
+    central: Central<C>,
+    flags: Flags<C>,
+    /// One word a member: the episode it has arrived in. Says who is missing when a wait does not end.
+    arrived: Box<[Line<C::Word>]>,
+    /// One word a member: is its handle out?
+    claimed: Box<[C::Word]>,
+    /// Who broke the group: its rank plus one.
+    culprit: C::Word,
+}
+
+/// One member's handle. Dropping it while others still need it poisons the group.
+pub struct BarrierMember<'g, C: Cpu> {
+    group: &'g Group<C>,
+    end: FlagEndpoint<'g, C>,
+    rank: Rank,
+    policy: Policy,
+    episode: u32,
+    account: Account,
+}
+
+impl<C: Cpu> Group<C> {
+    /// A group of `size` members that meet by a barrier of that kind.
+    ///
+    /// # Errors
+    /// [`Error::Size`] if the barrier does not take that many members.
+    pub fn new(kind: Kind, size: u32) -> Result<Self, Error> {
+        kind.takes(size)?;
+        Ok(Self {
+            kind,
+            size,
+            central: Central::new(size),
+            flags: Flags::new(size, kind.slots(size)),
+            arrived: (0..size).map(|_| Line::default()).collect(),
+            claimed: (0..size).map(|_| C::Word::default()).collect(),
+            culprit: C::Word::default(),
+        })
+    }
+
+    /// How many members it has.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The handle of `rank`, which waits by `policy`.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if there is no such rank or its handle was given out before.
+    pub fn member(&self, cpu: C, rank: Rank, policy: Policy) -> Result<BarrierMember<'_, C>, Error> {
+        if rank >= self.size || cpu.add(&self.claimed[rank as usize], 1) != 0 {
+            return Err(Error::Rank { rank, size: self.size });
+        }
+        let end = self.flags.endpoint(cpu, rank, policy);
+        Ok(BarrierMember { group: self, end, rank, policy, episode: 0, account: Account::default() })
+    }
+
+    /// The lowest rank that has not arrived in the episode that `rank` waits in.
+    fn missing(&self, cpu: &C, rank: Rank) -> Option<Rank> {
+        let episode = cpu.load(&self.arrived[rank as usize]);
+        let behind = |other: &C::Word| episode.wrapping_sub(cpu.load(other)) & VALUE_MASK == 1;
+        (0..self.size).find(|&other| behind(&self.arrived[other as usize]))
+    }
+
+    /// Whoever still needs a signal of `rank` shall get an error.
+    #[cold]
+    fn poison(&self, cpu: &C, rank: Rank) {
+        if cpu.load(&self.culprit) == 0 {
+            cpu.note(&self.culprit, rank + 1);
+        }
+        match self.kind {
+            Kind::Central => cpu.poison(self.central.epoch()),
+            kind => self.flags.poison_targets(cpu, kind, rank),
+        }
+    }
+
+    /// Names the culprit, or the member waited for, in an error of the world.
+    #[cold]
+    fn explain(&self, cpu: &C, error: Error) -> Error {
+        match error {
+            Error::Poisoned { .. } => Error::Poisoned { by: cpu.load(&self.culprit).checked_sub(1) },
+            Error::TimedOut { what, rank, peer: None, late_ns } => {
+                Error::TimedOut { what, rank, peer: self.missing(cpu, rank), late_ns }
+            }
+            error => error,
+        }
+    }
+}
+
+/// Poisons the group unless the episode ends well: a wait dropped in the middle can never be made good.
+struct Unfinished<'a, C: Cpu>(&'a Group<C>, &'a C, Rank);
+
+impl<C: Cpu> Drop for Unfinished<'_, C> {
+    fn drop(&mut self) {
+        self.0.poison(self.1, self.2);
+    }
+}
+
+impl<C: Cpu> BarrierMember<'_, C> {
+    /// Arrives, and returns when all members have arrived.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] if a member has gone away.
+    #[inline]
+    pub async fn wait(&mut self) -> Result<(), Error> {
+        self.wait_until(Nanos::MAX).await
+    }
+
+    /// The same, for `span` at most.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], naming a member that has not arrived; the group is then poisoned.
+    pub async fn wait_for(&mut self, span: Nanos) -> Result<(), Error> {
+        self.wait_until(self.end.now() + span).await
+    }
+
+    #[inline]
+    async fn wait_until(&mut self, deadline: Nanos) -> Result<(), Error> {
+        let (group, cpu) = (self.group, self.end.cpu());
+        let unfinished = Unfinished(group, cpu, self.rank);
+        let next = (self.episode + 1) & VALUE_MASK;
+        let why = Why::new(group.kind.name(), self.rank).until(deadline);
+        cpu.note(&group.arrived[self.rank as usize], next);
+        let timed = self.account.sample();
+        let result = if let Kind::Central = group.kind {
+            group.central.episode(cpu, self.policy, (self.episode, next), why, timed).await
+        } else {
+            self.end.begin(why, timed);
+            let met = group.kind.over(&self.end).await;
+            // Every message was there already: this member came last, or no sooner than it mattered.
+            met.map(|()| Some(self.end.waited()).filter(|waited| waited.outcome > foregather_wait::Outcome::FirstLook))
+        };
+        match result {
+            Ok(waited) => {
+                core::mem::forget(unfinished);
+                waited.map_or_else(|| self.account.last(), |waited| self.account.waited(waited));
+                self.episode = next;
+                Ok(())
+            }
+            Err(error) => {
+                self.account.failed();
+                Err(group.explain(cpu, error))
+            }
+        }
+    }
+
+    /// Computes for `span` on the member's own processor.
+    pub async fn delay(&self, span: Nanos) {
+        self.end.delay(span).await;
+    }
+
+    /// What this member's waits have come to.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Its own number.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+}
+
+impl<C: Cpu> Drop for BarrierMember<'_, C> {
+    fn drop(&mut self) {
+        self.group.poison(self.end.cpu(), self.rank);
+    }
+}

@@ -1,0 +1,36 @@
+//! The tree barrier of Mellor-Crummey & Scott 1991: arrivals gathered four to a node, releases spread two to a node.
+use foregather_machine::{Endpoint, Error};
+
+/// Children that a node gathers; slots `0..GATHER` are theirs.
+const GATHER: u32 = 4;
+/// Children that a node releases.
+const RELEASE: u32 = 2;
+/// The slot in which the release comes.
+const RELEASED: u32 = GATHER;
+/// Slots per member.
+pub(crate) const SLOTS: u32 = GATHER + 1;
+
+/// Waits for the children, tells the parent, waits for the release, releases the children of the other tree.
+/// Each member is signalled at fixed places, so waiting never crosses the machine; `2n - 2` signals in all.
+///
+/// # Errors
+/// What the endpoint reports.
+#[inline]
+pub async fn tree<E: Endpoint>(endpoint: &E) -> Result<(), Error> {
+    let (rank, size) = (endpoint.rank(), endpoint.size());
+    let mut child = 0;
+    while child < GATHER && GATHER * rank + 1 + child < size {
+        endpoint.wait(child).await?;
+        child += 1;
+    }
+    if rank > 0 {
+        endpoint.signal((rank - 1) / GATHER, (rank - 1) % GATHER).await?;
+        endpoint.wait(RELEASED).await?;
+    }
+    child = 0;
+    while child < RELEASE && RELEASE * rank + 1 + child < size {
+        endpoint.signal(RELEASE * rank + 1 + child, RELEASED).await?;
+        child += 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! What becomes of a wait or a set-up that cannot succeed. Each error names the culprit and, where there is one, the remedy.
+use crate::{Nanos, Rank};
+use core::fmt;
+
+/// Why an operation of any world failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The group can never meet again: this member left it, or was dropped in the middle of a wait.
+    Poisoned {
+        /// Who left, if it could still be told.
+        by: Option<Rank>,
+    },
+    /// The deadline passed first.
+    TimedOut {
+        /// The primitive that waited.
+        what: &'static str,
+        /// The waiting member.
+        rank: Rank,
+        /// The member it waited for, if one alone.
+        peer: Option<Rank>,
+        /// By how much the deadline had passed when it was seen.
+        late_ns: u64,
+    },
+    /// A process of the job has died.
+    PeerLost {
+        /// Whose process it was.
+        rank: Rank,
+    },
+    /// The algorithm cannot work with a group of this size.
+    Size {
+        /// The algorithm.
+        what: &'static str,
+        /// The size asked for.
+        size: u32,
+        /// What it takes instead.
+        needs: &'static str,
+    },
+    /// A rank outside the group, or one that already has its member.
+    Rank {
+        /// The rank asked for.
+        rank: Rank,
+        /// The group's size.
+        size: u32,
+    },
+    /// The operating system refused.
+    Os {
+        /// What was attempted.
+        what: &'static str,
+        /// The number it gave.
+        errno: i32,
+        /// What the user can do about it; may be empty.
+        remedy: &'static str,
+    },
+    /// This machine lacks something.
+    Missing {
+        /// What is missing.
+        what: String,
+        /// How to get it.
+        remedy: String,
+    },
+}
+
+impl Error {
+    /// A deadline passed at `now` while `why` was waiting.
+    #[cold]
+    pub fn timed_out(why: &crate::Why, now: Nanos) -> Self {
+        Self::TimedOut { what: why.what, rank: why.rank, peer: why.peer, late_ns: (now - why.deadline).0 }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Poisoned { by: Some(by) } => {
+                write!(f, "rank {by} left the group in the middle: it can never meet again; build a new group")
+            }
+            Self::Poisoned { by: None } => {
+                f.write_str("a member left the group in the middle: it can never meet again; build a new group")
+            }
+            Self::TimedOut { what, rank, peer, late_ns } => {
+                write!(f, "{what}: rank {rank} waited in vain")?;
+                if let Some(peer) = peer {
+                    write!(f, " for rank {peer}")?;
+                }
+                write!(f, "; its deadline passed {} ago", Nanos(*late_ns))
+            }
+            Self::PeerLost { rank } => write!(f, "the process of rank {rank} has died"),
+            Self::Size { what, size, needs } => write!(f, "{what} cannot synchronise {size} members: it needs {needs}"),
+            Self::Rank { rank, size } => write!(f, "rank {rank} is taken already, or is not one of the group's {size}"),
+            Self::Os { what, errno, remedy } => {
+                write!(f, "{what} failed: error {errno}")?;
+                if remedy.is_empty() { Ok(()) } else { write!(f, "; {remedy}") }
+            }
+            Self::Missing { what, remedy } => write!(f, "{what} is missing; {remedy}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

@@ -1,0 +1,33 @@
+//! What an algorithm may ask of the world it runs in. Traits only: the front door of the code.
+//!
+//! A waiting policy, a barrier or a protocol is written **once**, as `async fn` over these traits, and a *world*
+//! gives them their meaning: threads, processes, a fabric, or virtual time. `.await` means "time may pass here".
+//!
+//! - [`Clock`]: what time is it, and let some pass.
+//! - [`Cpu`]: the processor's verbs about a word in memory (spin, yield, arm, park, ...), from which policies choose.
+//! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
+//! - [`Why`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed.
+//! - [`Costs`]: what switching costs on this machine, passed down as a value.
+//!
+//! **Verbs act at once; only waiting is async.** On hardware a leaf future has done its waiting when it is returned,
+//! so it is ready at the first poll ([`run_ready`]) and no state machine is left after optimisation. In a simulator it
+//! is pending until virtual time has advanced; nobody needs a waker, since the event queue knows whom it polls.
+#![forbid(unsafe_code)]
+// Futures are built on the thread that runs them, so they need not be `Send`.
+#![allow(async_fn_in_trait)]
+
+mod costs;
+mod cpu;
+mod endpoint;
+mod error;
+mod ready;
+mod time;
+mod why;
+
+pub use costs::{Costs, Switch};
+pub use cpu::{Cpu, CpuId, VALUE_MASK};
+pub use endpoint::{Endpoint, Member, Rank};
+pub use error::Error;
+pub use ready::run_ready;
+pub use time::{Clock, Nanos};
+pub use why::Why;

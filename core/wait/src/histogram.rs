@@ -1,0 +1,89 @@
+//! A histogram of durations small enough to sit in every member: powers of two, four steps each.
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use foregather_machine::Nanos;
+
+/// Bits of a bucket within its power of two.
+const STEP_BITS: u32 = 2;
+const STEPS: usize = 1 << STEP_BITS;
+/// Enough for 2^42 ns, more than an hour; longer waits fall into the last bucket.
+const BUCKETS: usize = 42 * STEPS;
+
+/// Durations by size, relative error at most an eighth. One writer; anybody may read while it runs.
+pub struct Histogram([AtomicU64; BUCKETS]);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; BUCKETS])
+    }
+}
+
+/// The bucket of a duration: its leading bit and the `STEP_BITS` after it.
+fn bucket(ns: u64) -> usize {
+    let ns = ns.max(1);
+    let power = 63 - ns.leading_zeros();
+    let step = if power >= STEP_BITS { ns >> (power - STEP_BITS) } else { ns << (STEP_BITS - power) } as usize & (STEPS - 1);
+    (power as usize * STEPS + step).min(BUCKETS - 1)
+}
+
+/// The middle of a bucket.
+fn middle(bucket: usize) -> u64 {
+    let (power, step) = (bucket / STEPS, bucket % STEPS);
+    let width = (1u64 << power) as f64 / STEPS as f64;
+    ((1u64 << power) as f64 + (step as f64 + 0.5) * width) as u64
+}
+
+impl Histogram {
+    /// Counts one duration. Only the owner may call this.
+    #[inline]
+    pub fn record(&self, duration: Nanos) {
+        let slot = &self.0[bucket(duration.0)];
+        slot.store(slot.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// How many durations were recorded.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|slot| slot.load(Relaxed)).sum()
+    }
+
+    /// The duration below which `quantile` (0 to 1) of the recorded ones lie; `None` if there are none.
+    pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
+        let total = self.count();
+        let wanted = (total as f64 * quantile.clamp(0.0, 1.0)) as u64;
+        let mut seen = 0;
+        self.0.iter().enumerate().find_map(|(i, slot)| {
+            seen += slot.load(Relaxed);
+            (seen > wanted || (total > 0 && seen == total)).then(|| Nanos(middle(i)))
+        })
+    }
+
+    /// The non-empty buckets: their middle in nanoseconds and their count.
+    pub fn buckets(&self) -> Vec<(u64, u64)> {
+        let counts = self.0.iter().map(|slot| slot.load(Relaxed)).enumerate();
+        counts.filter(|&(_, n)| n > 0).map(|(i, n)| (middle(i), n)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_within_an_eighth_of_what_it_holds() {
+        for ns in (4..100_000u64).chain([1 << 30, (1 << 41) + 12_345]) {
+            let error = middle(bucket(ns)).abs_diff(ns) as f64 / ns as f64;
+            assert!(error <= 0.126, "{ns} ns is shown as {}", middle(bucket(ns)));
+        }
+    }
+
+    #[test]
+    fn quantiles_are_in_order_and_extremes_do_not_overflow() {
+        let histogram = Histogram::default();
+        assert_eq!(histogram.quantile(0.5), None);
+        for ns in [0, 100, 1_000, u64::MAX] {
+            histogram.record(Nanos(ns));
+        }
+        assert_eq!(histogram.count(), 4);
+        let all = [0.0, 0.3, 0.6, 1.0].map(|q| histogram.quantile(q).unwrap());
+        assert!(all.is_sorted(), "{all:?}");
+    }
+}

@@ -1,0 +1,131 @@
+//! The waiting policies: one loop of three phases (spin, yield, park), of which each policy takes a part.
+use crate::{Outcome, Waited};
+use foregather_machine::{Cpu, Error, Nanos, Why};
+
+/// How long a spinner goes without asking whether its wait can still succeed.
+const CHECK_INTERVAL: Nanos = Nanos::from_ms(1);
+
+/// How to wait. Costs nothing to copy; chosen at run time, outside every loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// Keep the processor until the event comes (Guignon 2000 §2.1). Starves others, itself included, when
+    /// threads outnumber processors.
+    Spin,
+    /// Offer the processor after every look, for ever.
+    Yield,
+    /// Give the processor away at once.
+    Block,
+    /// Spin for a bounded time, then block (Tsafrir & Feitelson 2002 §2).
+    TwoPhase {
+        /// The bound, in time on the processor.
+        spin: Nanos,
+    },
+    /// Spin for a bounded time, then yield for ever.
+    SpinThenYield {
+        /// The bound, in time on the processor.
+        spin: Nanos,
+    },
+}
+
+impl Policy {
+    /// The longest spin and the longest yielding before the next phase begins.
+    #[inline]
+    const fn phases(self) -> (Nanos, Nanos) {
+        match self {
+            Self::Spin => (Nanos::MAX, Nanos::ZERO),
+            Self::Yield => (Nanos::ZERO, Nanos::MAX),
+            Self::Block => (Nanos::ZERO, Nanos::ZERO),
+            Self::TwoPhase { spin } => (spin, Nanos::ZERO),
+            Self::SpinThenYield { spin } => (spin, Nanos::MAX),
+        }
+    }
+
+    /// Does a wait under this policy begin by spinning?
+    #[inline]
+    pub const fn spins(self) -> bool {
+        self.phases().0.0 > 0
+    }
+
+    /// Waits on `on` until `probe` finds something. `timed` asks for the duration even of the shortest waits.
+    ///
+    /// # Errors
+    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
+    #[inline]
+    pub async fn wait<C: Cpu, T>(
+        self,
+        cpu: &C,
+        on: &C::Word,
+        why: Why,
+        timed: bool,
+        mut probe: impl FnMut() -> Option<T>,
+    ) -> Result<(T, Waited), Error> {
+        if let Some(found) = probe() {
+            return Ok((found, Waited::first_look(self.spins())));
+        }
+        let (spin, yielding) = self.phases();
+        let blink_began = if timed { cpu.now() } else { Nanos::ZERO };
+        if spin > Nanos::ZERO
+            && let Some(found) = cpu.blink(on, &mut probe).await
+        {
+            let waited = if timed { cpu.now() - blink_began } else { Nanos::ZERO };
+            return Ok((found, Waited { outcome: Outcome::Spun, began_spinning: true, waited, spun: waited, yields: 0 }));
+        }
+        self.persist(cpu, on, why, (spin, yielding), probe).await
+    }
+
+    /// What comes after the first half microsecond: the clock is read from here on.
+    async fn persist<C: Cpu, T>(
+        self,
+        cpu: &C,
+        on: &C::Word,
+        why: Why,
+        (spin, yielding): (Nanos, Nanos),
+        mut probe: impl FnMut() -> Option<T>,
+    ) -> Result<(T, Waited), Error> {
+        let began = cpu.now();
+        let patience = cpu.patience();
+        let mut waited = Waited::first_look(self.spins());
+        let done = |outcome, waited: Waited| Waited { outcome, waited: cpu.now() - began, ..waited };
+
+        let budget = spin.min(patience);
+        while waited.spun < budget {
+            if let Err(lost) = cpu.check(on, &why) {
+                return last_look(lost, probe, done(Outcome::Spun, waited));
+            }
+            let (found, used) = cpu.spin(on, CHECK_INTERVAL.min(budget - waited.spun), &mut probe).await;
+            waited.spun += used;
+            if let Some(found) = found {
+                return Ok((found, done(Outcome::Spun, waited)));
+            }
+        }
+        // Under a real-time class a yield never reaches the rest of the machine: do not loop on it.
+        if yielding > Nanos::ZERO && patience == Nanos::MAX {
+            loop {
+                if let Err(lost) = cpu.check(on, &why) {
+                    return last_look(lost, probe, done(Outcome::Yielded, waited));
+                }
+                cpu.yield_now().await;
+                waited.yields = waited.yields.saturating_add(1);
+                if let Some(found) = probe() {
+                    return Ok((found, done(Outcome::Yielded, waited)));
+                }
+            }
+        }
+        loop {
+            let armed = cpu.arm(on);
+            if let Some(found) = probe() {
+                return Ok((found, done(Outcome::Parked, waited)));
+            }
+            if let Err(lost) = cpu.check(on, &why) {
+                return last_look(lost, probe, done(Outcome::Parked, waited));
+            }
+            cpu.park(on, armed, why.deadline).await;
+        }
+    }
+}
+
+/// A peer may have done its part and then gone away: only a wait that is still unsatisfied has failed.
+#[cold]
+fn last_look<T>(lost: Error, mut probe: impl FnMut() -> Option<T>, waited: Waited) -> Result<(T, Waited), Error> {
+    probe().map(|found| (found, waited)).ok_or(lost)
+}

@@ -1,0 +1,89 @@
+//! The clock, the queue, and who is polled next.
+use crate::event::{Class, Event, Queue};
+use crate::tasks::Tasks;
+use foregather_machine::Nanos;
+use std::cell::{Cell, RefCell};
+use std::task::Poll;
+
+/// Virtual time. Shared by all that happens in one simulation; single-threaded by construction.
+#[derive(Default)]
+pub struct Engine<Q> {
+    now: Cell<u64>,
+    sequence: Cell<u64>,
+    events: Cell<u64>,
+    trace: Cell<u64>,
+    queue: RefCell<Q>,
+}
+
+/// How a simulation ended.
+#[derive(Debug)]
+pub struct Run<T> {
+    /// Each task's output; `None` if it still waited when nothing was left to happen.
+    pub outputs: Vec<Option<T>>,
+    /// When each task ended.
+    pub finished: Vec<Nanos>,
+    /// A hash of all events in order.
+    pub trace: u64,
+    /// How many events there were.
+    pub events: u64,
+}
+
+impl<T> Run<T> {
+    /// The tasks that wait for something that will never come.
+    pub fn stuck(&self) -> Vec<u32> {
+        (0..).zip(&self.outputs).filter(|(_, output)| output.is_none()).map(|(task, _)| task).collect()
+    }
+}
+
+impl<Q: Queue> Engine<Q> {
+    /// The present moment.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        Nanos(self.now.get())
+    }
+
+    /// Foresees an event. A moment that lies beyond all time never comes.
+    #[inline]
+    pub fn at(&self, time: Nanos, class: Class, task: u32, what: u32) {
+        if time < Nanos::MAX {
+            let sequence = self.sequence.get();
+            self.sequence.set(sequence + 1);
+            self.queue.borrow_mut().push(Event { time: time.0, class, sequence, task, what });
+        }
+    }
+
+    /// Goes to the next event. The hash (FNV-1a over whole words) tells two traces apart.
+    fn next(&self) -> Option<Event> {
+        let event = self.queue.borrow_mut().pop()?;
+        debug_assert!(event.time >= self.now.get(), "time runs forwards");
+        self.now.set(event.time);
+        self.events.set(self.events.get() + 1);
+        let words = [event.time, event.class as u64, u64::from(event.task), u64::from(event.what)];
+        self.trace.set(words.iter().fold(self.trace.get(), |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)));
+        Some(event)
+    }
+
+    /// Runs the tasks, the `i`-th from `start(i)` on, until nothing is left to happen. `deliver` tells the world of an
+    /// event and says whether its task is to be polled.
+    pub fn run<F: Future>(
+        &self,
+        tasks: impl Iterator<Item = F>,
+        start: impl Fn(u32) -> Nanos,
+        deliver: impl Fn(&Event) -> bool,
+    ) -> Run<F::Output> {
+        let mut tasks = Tasks::new(tasks);
+        for task in 0..tasks.len() {
+            self.at(start(task), Class::Resume, task, START);
+        }
+        let mut finished = vec![Nanos::MAX; tasks.len() as usize];
+        while let Some(event) = self.next() {
+            if (event.what == START || deliver(&event)) && tasks.poll(event.task) == Poll::Ready(()) {
+                finished[event.task as usize] = self.now();
+            }
+        }
+        Run { outputs: tasks.into_outputs(), finished, trace: self.trace.get(), events: self.events.get() }
+    }
+}
+
+/// The event with which every task begins; worlds use other numbers.
+pub(crate) const START: u32 = u32::MAX;

@@ -1,0 +1,44 @@
+//! Event queues: one order, several ways to keep it.
+//!
+//! - [`Heap`]: a binary heap; good for a few thousand nodes.
+//! - [`Calendar`]: days of one microsecond, each sorted when it begins; good for a million.
+
+mod calendar;
+mod heap;
+
+pub use calendar::Calendar;
+pub use heap::Heap;
+
+/// What becomes free or arrives at a moment is seen before anyone who acts at that moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// A message or a change of memory reaches its watcher.
+    Arrival,
+    /// A task goes on.
+    Resume,
+    /// A bound has passed.
+    Timeout,
+}
+
+/// Something that happens to a task. Ordered by time, then class, then the order in which it was foreseen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Event {
+    /// When, in nanoseconds.
+    pub time: u64,
+    /// Before or after what else at that moment.
+    pub class: Class,
+    /// How many events were foreseen before it.
+    pub sequence: u64,
+    /// To whom.
+    pub task: u32,
+    /// What, in the world's own terms.
+    pub what: u32,
+}
+
+/// A priority queue of events. Times never lie before the last one popped.
+pub trait Queue: Default {
+    /// Adds an event.
+    fn push(&mut self, event: Event);
+    /// Takes the first event.
+    fn pop(&mut self) -> Option<Event>;
+}

@@ -1,0 +1,20 @@
+//! Virtual time: the same algorithms, on machines that need not exist.
+//!
+//! - [`event`]: stable event queues. Key (time, class, sequence), integers only: same seed, same trace.
+//! - [`Engine`]: the clock, the queue, and the tasks it polls by number; no wakers, no boxes.
+//! - [`Network`]: nodes that exchange null messages over links with a send time and a latency.
+//! - [`Processors`]: threads with one virtual processor each, and words whose changes cost what a machine's [`Costs`](foregather_machine::Costs) say.
+//!
+//! The only `unsafe` here is one pin projection, in `tasks.rs`.
+
+mod cpu;
+mod engine;
+pub mod event;
+mod network;
+mod tasks;
+mod word;
+
+pub use cpu::{Processors, VirtualCpu};
+pub use engine::{Engine, Run};
+pub use network::{Link, Network, Node};
+pub use word::SimWord;

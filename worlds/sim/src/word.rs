@@ -1,0 +1,56 @@
+//! A word of virtual memory: its value, and who watches it.
+//!
+//! Its fields are atomics, all relaxed, only so that a group made of such words is `Sync` like one of real words, and
+//! one conformance suite can hand either to its members. One thread runs a simulation.
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+/// Nobody.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A number that the whole simulation shares.
+pub(crate) struct Shared(AtomicU32);
+
+impl Shared {
+    pub(crate) const fn new(value: u32) -> Self {
+        Self(AtomicU32::new(value))
+    }
+    #[inline]
+    pub(crate) fn get(&self) -> u32 {
+        self.0.load(Relaxed)
+    }
+    #[inline]
+    pub(crate) fn set(&self, value: u32) {
+        self.0.store(value, Relaxed);
+    }
+    #[inline]
+    pub(crate) fn replace(&self, value: u32) -> u32 {
+        let before = self.get();
+        self.set(value);
+        before
+    }
+}
+
+/// A simulated word. Its watchers form a list through the threads, so a store touches nobody else.
+pub struct SimWord {
+    pub(crate) value: Shared,
+    /// Counts changes: what `arm` returns.
+    pub(crate) version: Shared,
+    pub(crate) first_watcher: Shared,
+    poisoned: AtomicBool,
+}
+
+impl SimWord {
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Relaxed)
+    }
+    pub(crate) fn poison(&self) {
+        self.poisoned.store(true, Relaxed);
+    }
+}
+
+impl Default for SimWord {
+    fn default() -> Self {
+        let (value, version, first_watcher) = (Shared::new(0), Shared::new(0), Shared::new(NONE));
+        Self { value, version, first_watcher, poisoned: AtomicBool::new(false) }
+    }
+}
