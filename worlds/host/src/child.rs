@@ -1,0 +1,371 @@
+//! Processes that never outlive this one: they are killed when their handle is dropped, when a wait for them takes too
+//! long, and by the kernel when this process dies in whatever way.
+use crate::{clock, interrupt};
+use foregather_machine::{Error, Nanos};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{self, Command, ExitStatus, Output};
+
+/// How long a wait goes without looking whether somebody asked this program to stop.
+const SLICE: Nanos = Nanos::from_ms(50);
+/// How long a killed process may take to vanish: only one stuck in a driver takes longer than milliseconds.
+const DYING: Nanos = Nanos::from_ms(2_000);
+/// What one look at a pipe takes out of it at most, and all looks together.
+const GULP: usize = 1 << 20;
+const MOST_OUTPUT: usize = 64 << 20;
+
+/// A running child process. Dropping it kills and reaps it.
+#[derive(Debug)]
+pub struct Child {
+    process: process::Child,
+    pidfd: OwnedFd,
+    /// For messages.
+    name: String,
+}
+
+impl Child {
+    /// Starts `command`, with its arguments, environment and pipes. The descriptors `keep` stay open in the child,
+    /// under the same numbers; in this process they keep their close-on-exec flag.
+    ///
+    /// The kernel kills the child when the *thread* that called this ends: call it on one that lives long enough.
+    ///
+    /// # Errors
+    /// If the program cannot be started, or the kernel is older than Linux 5.3.
+    pub fn spawn(mut command: Command, keep: &[BorrowedFd<'_>]) -> Result<Self, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let keep: Vec<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).collect();
+        let parent = getpid();
+        // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
+        unsafe { command.pre_exec(move || prepare(parent, &keep)) };
+        let mut process = command.spawn().map_err(|error| Error::Missing {
+            what: format!("the program `{name}`"),
+            remedy: format!("starting it failed: {error}"),
+        })?;
+        match pidfd_open(pid_of(&process), PidfdFlags::empty()) {
+            Ok(pidfd) => Ok(Self { process, pidfd, name }),
+            Err(errno) => {
+                // Killed and not yet reaped, it ends soon; if it were not ours, neither call would do anything.
+                let _ = process.kill().and_then(|()| process.wait());
+                let remedy = "use Linux 5.3 or newer and allow pidfd_open in the container's seccomp filter";
+                Err(Error::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy })
+            }
+        }
+    }
+
+    /// Its process number.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Its process descriptor: readable once it has ended.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Its standard streams, as far as the command piped them and nobody took them.
+    pub fn streams(&mut self) -> Streams<'_> {
+        Streams { stdin: &mut self.process.stdin, stdout: &mut self.process.stdout, stderr: &mut self.process.stderr }
+    }
+
+    /// Has it not ended yet?
+    pub fn alive(&self) -> bool {
+        matches!(wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Nanos::ZERO), Ok(0))
+    }
+
+    /// Waits for its end until `deadline` on this process's [`clock`]. `None` if it was still running then, or when
+    /// somebody asked this program to stop ([`interrupt`]).
+    ///
+    /// # Errors
+    /// If the system cannot wait.
+    pub fn wait_until(&mut self, deadline: Nanos) -> Result<Option<ExitStatus>, Error> {
+        loop {
+            let (status, now) = (self.reap()?, clock::now());
+            if status.is_some() || now >= deadline || interrupt::requested() {
+                return Ok(status);
+            }
+            wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], SLICE.min(deadline - now))?;
+        }
+    }
+
+    /// Reads what it writes into its pipes until it ends. What processes of its own write after its end is not waited for.
+    ///
+    /// # Errors
+    /// If it takes longer than `timeout`, writes more than 64 MiB, or somebody asked this program to stop. It is killed
+    /// then; the error says so and quotes its last line.
+    pub fn output_within(mut self, timeout: Nanos) -> Result<Output, Error> {
+        let deadline = clock::now() + timeout;
+        let mut stdout = Stream::new(self.process.stdout.take().map(OwnedFd::from))?;
+        let mut stderr = Stream::new(self.process.stderr.take().map(OwnedFd::from))?;
+        loop {
+            // Its end is looked at first: whatever it wrote is in the pipes by then.
+            let status = self.reap()?;
+            let more = stdout.drain()? | stderr.drain()?;
+            let now = clock::now();
+            let trouble = if stdout.bytes.len() + stderr.bytes.len() > MOST_OUTPUT {
+                "within 64 MiB of output".to_owned()
+            } else if let (Some(status), false) = (status, more) {
+                return Ok(Output { status, stdout: stdout.bytes, stderr: stderr.bytes });
+            } else if now >= deadline {
+                format!("within {timeout}")
+            } else if interrupt::requested() {
+                "before the request to stop".to_owned()
+            } else if more {
+                continue;
+            } else {
+                let mut watched = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
+                watched.extend([&stdout, &stderr].into_iter().filter_map(|stream| stream.pipe.as_ref()).map(readable));
+                wait_for(&mut watched, SLICE.min(deadline - now))?;
+                continue;
+            };
+            return Err(self.killed(&trouble, &stderr, &stdout));
+        }
+    }
+
+    /// What to say about a child that this process had to kill.
+    fn killed(self, trouble: &str, stderr: &Stream, stdout: &Stream) -> Error {
+        let what = format!("the end of `{}` (process {}) {trouble}", self.name, self.id());
+        drop(self);
+        let last = stderr.last_line().or_else(|| stdout.last_line());
+        let said = last.map_or("it had said nothing".to_owned(), |line| format!("its last words were: {line}"));
+        Error::Missing { what, remedy: format!("it was killed; {said}") }
+    }
+
+    fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {
+        self.process.try_wait().map_err(|error| os("waiting for a process", &error))
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // Fails only if it has been reaped already, and then by this handle: its number cannot be another process's yet.
+        let _ = self.process.kill();
+        let deadline = clock::now() + DYING;
+        while clock::now() < deadline && matches!(self.process.try_wait(), Ok(None)) {
+            let _ = wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], SLICE);
+        }
+    }
+}
+
+/// This process's ends of a child's standard streams.
+#[derive(Debug)]
+pub struct Streams<'a> {
+    /// What it reads.
+    pub stdin: &'a mut Option<process::ChildStdin>,
+    /// What it writes.
+    pub stdout: &'a mut Option<process::ChildStdout>,
+    /// What it complains about.
+    pub stderr: &'a mut Option<process::ChildStderr>,
+}
+
+/// Runs in the child between fork and exec.
+fn prepare(parent: Pid, keep: &[RawFd]) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // A parent that died before the line above sends no signal any more.
+    if getppid() != Some(parent) {
+        return Err(Errno::SRCH.into());
+    }
+    for &fd in keep {
+        // SAFETY: the caller of `spawn` lends the descriptor until `spawn` returns, which is after exec.
+        fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::empty())?;
+    }
+    Ok(())
+}
+
+fn pid_of(process: &process::Child) -> Pid {
+    // A process number is positive and fits: it came from the kernel.
+    Pid::from_raw(process.id() as i32).unwrap_or(Pid::INIT)
+}
+
+fn os(what: &'static str, error: &io::Error) -> Error {
+    Error::Os { what, errno: error.raw_os_error().unwrap_or(0), remedy: "" }
+}
+
+fn readable(file: &File) -> PollFd<'_> {
+    PollFd::new(file, PollFlags::IN)
+}
+
+/// Sleeps until one of the descriptors is ready; how many are. A signal counts as none.
+fn wait_for(watched: &mut [PollFd<'_>], timeout: Nanos) -> Result<usize, Error> {
+    let timeout = Timespec { tv_sec: (timeout.0 / 1_000_000_000) as _, tv_nsec: (timeout.0 % 1_000_000_000) as _ };
+    match poll(watched, Some(&timeout)) {
+        Ok(ready) => Ok(ready),
+        Err(Errno::INTR) => Ok(0),
+        Err(errno) => Err(os("waiting for a process", &errno.into())),
+    }
+}
+
+/// A pipe being read without blocking; `None` once it has been read to its end.
+struct Stream {
+    pipe: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl Stream {
+    fn new(pipe: Option<OwnedFd>) -> Result<Self, Error> {
+        if let Some(pipe) = &pipe {
+            fcntl_setfl(pipe, OFlags::NONBLOCK).map_err(|errno| os("reading a process's output", &errno.into()))?;
+        }
+        Ok(Self { pipe: pipe.map(File::from), bytes: Vec::new() })
+    }
+
+    /// Takes out what is there, in bounded time; may there be more?
+    fn drain(&mut self) -> Result<bool, Error> {
+        let Some(pipe) = &mut self.pipe else { return Ok(false) };
+        match pipe.take(GULP as u64).read_to_end(&mut self.bytes) {
+            Ok(GULP) => return Ok(true),
+            Ok(_) => self.pipe = None,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(os("reading a process's output", &error)),
+        }
+        Ok(false)
+    }
+
+    fn last_line(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(&self.bytes);
+        text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(|line| line.chars().take(200).collect())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use rustix::pipe::{PipeFlags, pipe_with};
+    use rustix::process::test_kill_process;
+    use std::process::Stdio;
+
+    const LONG: Nanos = Nanos::from_ms(60_000);
+
+    fn piped(program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Scripts `exec` whatever lasts: a killed shell would leave it behind.
+    fn shell(script: &str) -> Child {
+        Child::spawn(piped("sh", &["-c", script]), &[]).unwrap()
+    }
+
+    /// Runs one ignored test of this crate alone in a process of its own.
+    pub(crate) fn this_test(name: &str) -> Child {
+        let program = std::env::current_exe().unwrap();
+        let arguments = ["--exact", name, "--ignored", "--nocapture", "--test-threads=1"];
+        Child::spawn(piped(program.to_str().unwrap(), &arguments), &[]).unwrap()
+    }
+
+    fn exists(pid: u32) -> bool {
+        test_kill_process(Pid::from_raw(pid as i32).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn output_and_status_come_back() {
+        let output = shell("echo out; echo err >&2; exit 3").output_within(LONG).unwrap();
+        assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));
+        assert_eq!(output.status.code(), Some(3));
+    }
+
+    #[test]
+    fn more_output_than_a_pipe_holds_comes_back_whole() {
+        let output = shell("head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2").output_within(LONG).unwrap();
+        assert_eq!((output.stdout.len(), output.stderr.len()), (3_000_000, 2_000_000));
+    }
+
+    #[test]
+    fn a_dropped_child_is_dead_and_reaped() {
+        let child = shell("exec sleep 1000");
+        let pid = child.id();
+        assert!(exists(pid) && child.alive());
+        drop(child);
+        assert!(!exists(pid), "process {pid} is still there");
+    }
+
+    #[test]
+    fn a_child_that_takes_too_long_is_killed_and_the_error_says_so() {
+        let child = shell("echo I am tired >&2; exec sleep 1000");
+        let pid = child.id();
+        let error = child.output_within(Nanos::from_ms(300)).unwrap_err().to_string();
+        assert!(!exists(pid), "process {pid} is still there");
+        for part in ["`sh`", &pid.to_string(), "within 300.00 ms", "killed", "I am tired"] {
+            assert!(error.contains(part), "no {part} in: {error}");
+        }
+    }
+
+    #[test]
+    fn endless_output_is_cut_off() {
+        let error = Child::spawn(piped("cat", &["/dev/zero"]), &[]).unwrap().output_within(LONG).unwrap_err().to_string();
+        assert!(error.contains("64 MiB"), "{error}");
+    }
+
+    #[test]
+    fn whoever_inherits_the_pipes_is_not_waited_for() {
+        let output = shell("sleep 5 & echo $!").output_within(LONG).unwrap();
+        let pid: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+        assert!(exists(pid), "it was waited for");
+        rustix::process::kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn waiting_ends_at_the_deadline_or_with_the_child() {
+        let mut child = shell("exec sleep 1000");
+        assert_eq!(child.wait_until(clock::now() + Nanos::from_ms(20)).unwrap(), None);
+        assert!(child.alive());
+        let mut child = shell("exit 7");
+        assert_eq!(child.wait_until(clock::now() + LONG).unwrap().unwrap().code(), Some(7));
+        assert!(!child.alive());
+        assert_eq!(child.wait_until(Nanos::ZERO).unwrap().unwrap().code(), Some(7), "asked again");
+    }
+
+    #[test]
+    fn kept_descriptors_are_open_in_the_child_and_no_others() {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let script = format!("echo hello > /proc/self/fd/{}", writer.as_raw_fd());
+        let kept = Child::spawn(piped("sh", &["-c", &script]), &[writer.as_fd()]).unwrap();
+        assert!(kept.output_within(LONG).unwrap().status.success());
+        let lost = Child::spawn(piped("sh", &["-c", &script]), &[]).unwrap();
+        assert!(!lost.output_within(LONG).unwrap().status.success());
+        assert!(rustix::io::fcntl_getfd(&writer).unwrap().contains(FdFlags::CLOEXEC), "changed in this process");
+        drop(writer);
+        let mut text = String::new();
+        File::from(reader).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello\n");
+    }
+
+    #[test]
+    fn a_missing_program_is_an_error_that_names_it() {
+        let error = Child::spawn(Command::new("/no/such/program"), &[]).unwrap_err().to_string();
+        assert!(error.contains("/no/such/program"), "{error}");
+    }
+
+    #[test]
+    #[ignore = "runs in a child process of the next test, which kills it"]
+    fn parent_of_a_sleeper() {
+        let child = shell("exec sleep 1000");
+        println!("sleeper {}", child.id());
+        std::thread::sleep(std::time::Duration::from_secs(1_000));
+    }
+
+    #[test]
+    fn a_child_dies_with_its_parent() {
+        let mut parent = this_test("child::tests::parent_of_a_sleeper");
+        let mut lines = io::BufRead::lines(io::BufReader::new(parent.streams().stdout.take().unwrap()));
+        let sleeper = lines.find_map(|line| line.unwrap().rsplit_once("sleeper ").map(|(_, pid)| pid.parse::<u32>().unwrap()));
+        let sleeper = sleeper.unwrap();
+        assert!(exists(sleeper));
+        drop(parent);
+        let running = || std::fs::read_to_string(format!("/proc/{sleeper}/comm")).is_ok_and(|name| name.trim() == "sleep");
+        let zombie = || std::fs::read_to_string(format!("/proc/{sleeper}/stat")).is_ok_and(|stat| stat.contains(") Z "));
+        for _ in 0..6_000 {
+            if !running() || zombie() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("process {sleeper} outlived its parent");
+    }
+}

@@ -1,0 +1,226 @@
+//! May the cycle counter be a clock, how fast is it, and what does a reading cost?
+use super::Conversion;
+use super::counter;
+use rustix::time::ClockId;
+use std::time::Duration;
+
+/// How long the counter is compared with the kernel's clock.
+const CALIBRATION: Duration = Duration::from_millis(10);
+/// Readings of which the least disturbed one counts.
+const TRIES: usize = 64;
+/// What factors of a conversion are multiples of.
+const UNIT: f64 = (1u64 << 32) as f64;
+
+/// What this process's clock is and how good it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// `tsc`, the processor's cycle counter, or `monotonic`, the kernel's clock.
+    pub source: &'static str,
+    /// Does the cycle counter tick at one rate in every frequency and sleep state?
+    pub invariant: bool,
+    /// Steps of the raw counter a second.
+    pub hz: f64,
+    /// By how much two readings in a row differ, if they do: the counter's own step or the cost of a reading.
+    pub precision_ns: f64,
+    /// What one reading takes.
+    pub read_cost_ns: f64,
+    /// Bound on the relative error of `hz`, in millionths, from the width of the readings it was computed from.
+    pub calibration_error_ppm: f64,
+    /// Why the clock is not the cycle counter, if it is not.
+    pub why_not_tsc: Option<String>,
+}
+
+pub(super) struct Calibrated {
+    pub(super) conversion: Conversion,
+    pub(super) facts: Facts,
+}
+
+impl Calibrated {
+    pub(super) fn measure() -> Self {
+        let read = |path| std::fs::read_to_string(path).ok();
+        let evidence = Evidence {
+            x86_64: cfg!(target_arch = "x86_64"),
+            asked: std::env::var("FOREGATHER_CLOCK").ok(),
+            cpuid: counter::cpuid_invariant(),
+            cpuinfo: read("/proc/cpuinfo"),
+            available: read("/sys/devices/system/clocksource/clocksource0/available_clocksource"),
+        };
+        let (invariant, objection) = (evidence.invariant(), evidence.objection());
+        match objection.map_or_else(Rate::measure, Err) {
+            Ok(rate) => Self::of(rate.conversion(), rate.hz, rate.error_ppm, invariant, None),
+            Err(why) => {
+                let anchor = counter::kernel(ClockId::Monotonic);
+                let unit = 1 << 32;
+                let conversion = Conversion { tsc: false, base: anchor, anchor, nanos_per_cycle: unit, cycles_per_nano: unit };
+                Self::of(conversion, 1e9, 0.0, invariant, Some(why))
+            }
+        }
+    }
+
+    fn of(conversion: Conversion, hz: f64, error_ppm: f64, invariant: bool, why_not_tsc: Option<String>) -> Self {
+        let (precision, cost) = step_and_cost(&conversion);
+        let facts = Facts {
+            source: if conversion.tsc { "tsc" } else { "monotonic" },
+            invariant,
+            hz,
+            precision_ns: precision * 1e9 / hz,
+            read_cost_ns: cost * 1e9 / hz,
+            calibration_error_ppm: error_ppm,
+            why_not_tsc,
+        };
+        Self { conversion, facts }
+    }
+}
+
+/// What decides whether the cycle counter may be a clock.
+struct Evidence {
+    x86_64: bool,
+    asked: Option<String>,
+    cpuid: bool,
+    cpuinfo: Option<String>,
+    available: Option<String>,
+}
+
+impl Evidence {
+    fn invariant(&self) -> bool {
+        let flags = self.cpuinfo.iter().flat_map(|text| text.lines()).find(|line| line.starts_with("flags"));
+        let has = |flag| flags.is_some_and(|line| line.split_ascii_whitespace().any(|word| word == flag));
+        self.x86_64 && (self.cpuid || (has("constant_tsc") && has("nonstop_tsc")))
+    }
+
+    /// The kernel withdraws `tsc` from its list when it has caught two processors' counters apart.
+    fn objection(&self) -> Option<String> {
+        let withdrawn = self.available.as_ref().is_some_and(|list| !list.split_ascii_whitespace().any(|name| name == "tsc"));
+        if !self.x86_64 {
+            Some("this processor is not an x86-64".to_owned())
+        } else if self.asked.as_deref() == Some("monotonic") {
+            Some("FOREGATHER_CLOCK=monotonic asks for the kernel's clock".to_owned())
+        } else if !self.invariant() {
+            Some("the processor does not promise one counter rate in all its states (no constant_tsc and nonstop_tsc)".to_owned())
+        } else if withdrawn {
+            Some("the kernel does not offer the counter as a clock source: it is unstable or was switched off".to_owned())
+        } else {
+            None
+        }
+    }
+}
+
+/// The counter's rate, measured against the kernel's raw clock, which no time server bends.
+struct Rate {
+    hz: f64,
+    error_ppm: f64,
+    base: u64,
+    anchor: u64,
+}
+
+impl Rate {
+    fn measure() -> Result<Self, String> {
+        let anchor = Sample::take(ClockId::Monotonic);
+        let first = Sample::take(ClockId::MonotonicRaw);
+        std::thread::sleep(CALIBRATION);
+        let last = Sample::take(ClockId::MonotonicRaw);
+        let (cycles, nanos) = (last.cycles.saturating_sub(first.cycles) as f64, last.nanos.saturating_sub(first.nanos) as f64);
+        let hz = cycles * 1e9 / nanos;
+        if !(1e6..1e11).contains(&hz) {
+            return Err(format!("the counter seems to run at {hz:.0} Hz against the kernel's raw clock"));
+        }
+        let error_ppm = (first.width + last.width) as f64 / 2.0 / cycles * 1e6;
+        Ok(Self { hz, error_ppm, base: anchor.cycles, anchor: anchor.nanos })
+    }
+
+    fn conversion(&self) -> Conversion {
+        let cycles_per_nano = self.hz / 1e9;
+        Conversion {
+            tsc: true,
+            base: self.base,
+            anchor: self.anchor,
+            nanos_per_cycle: (UNIT / cycles_per_nano).round() as u64,
+            cycles_per_nano: (UNIT * cycles_per_nano).round() as u64,
+        }
+    }
+}
+
+/// Counter and kernel clock at the same moment, give or take half of `width` cycles.
+struct Sample {
+    cycles: u64,
+    nanos: u64,
+    width: u64,
+}
+
+impl Sample {
+    fn take(clock: ClockId) -> Self {
+        let one = || {
+            let before = counter::tsc_serialized();
+            let nanos = counter::kernel(clock);
+            let width = counter::tsc_serialized().saturating_sub(before);
+            Self { cycles: before + width / 2, nanos, width }
+        };
+        (0..TRIES).map(|_| one()).fold(one(), |best, next| if next.width < best.width { next } else { best })
+    }
+}
+
+/// The step between two readings and the cost of one, in units of the counter. The median step counts, not the smallest:
+/// a processor whose counter advances by 26 at a time adds 1 if it is read twice within one step, so as not to repeat itself.
+fn step_and_cost(conversion: &Conversion) -> (f64, f64) {
+    const READINGS: usize = 64;
+    let (mut steps, mut cost) = (Vec::with_capacity(TRIES * READINGS), u64::MAX);
+    for _ in 0..TRIES {
+        let first = conversion.read();
+        let mut last = first;
+        for _ in 0..READINGS {
+            let next = conversion.read();
+            steps.push(next.saturating_sub(last));
+            last = next;
+        }
+        cost = cost.min(last.saturating_sub(first));
+    }
+    steps.retain(|&step| step > 0);
+    steps.sort_unstable();
+    let step = steps.get(steps.len() / 2).copied().unwrap_or(cost.max(1));
+    (step as f64, cost as f64 / READINGS as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence() -> Evidence {
+        Evidence {
+            x86_64: true,
+            asked: None,
+            cpuid: false,
+            cpuinfo: Some("model name\t: X\nflags\t\t: fpu constant_tsc nonstop_tsc rdtscp\n".to_owned()),
+            available: Some("tsc kvm-clock \n".to_owned()),
+        }
+    }
+
+    #[test]
+    fn an_invariant_counter_that_the_kernel_trusts_is_the_clock() {
+        assert_eq!(evidence().objection(), None);
+        assert_eq!(Evidence { cpuid: true, cpuinfo: None, available: None, ..evidence() }.objection(), None);
+    }
+
+    #[test]
+    fn every_objection_falls_back_and_says_why() {
+        let slow = Some("flags : constant_tsc rdtscp\n".to_owned());
+        for (evidence, word) in [
+            (Evidence { x86_64: false, cpuid: true, ..evidence() }, "x86-64"),
+            (Evidence { asked: Some("monotonic".to_owned()), ..evidence() }, "FOREGATHER_CLOCK"),
+            (Evidence { cpuinfo: slow, ..evidence() }, "nonstop_tsc"),
+            (Evidence { cpuinfo: None, ..evidence() }, "nonstop_tsc"),
+            (Evidence { available: Some("hpet acpi_pm\n".to_owned()), ..evidence() }, "unstable"),
+        ] {
+            let why = evidence.objection().unwrap();
+            assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_facts_are_those_of_a_clock() {
+        let facts = Calibrated::measure().facts;
+        assert_eq!(facts.source == "tsc", facts.why_not_tsc.is_none(), "{facts:?}");
+        assert!(facts.precision_ns > 0.0 && facts.precision_ns < 1e6, "{facts:?}");
+        assert!(facts.read_cost_ns > 0.0 && facts.read_cost_ns < 1e6, "{facts:?}");
+        assert!(facts.calibration_error_ppm < 1e4, "{facts:?}");
+    }
+}

@@ -1,0 +1,168 @@
+//! Time in about ten nanoseconds a reading: the processor's cycle counter where it ticks at one rate on every
+//! processor, the kernel's monotonic clock elsewhere. A spin bounded in time reads it in its loop.
+//!
+//! Time counts from the same moment as `CLOCK_MONOTONIC`, so processes of one host may compare it; their clocks drift
+//! apart by each process's calibration error ([`Facts::calibration_error_ppm`]). Whoever must be exact to the cycle
+//! across processes compares [`cycles`].
+mod calibration;
+mod counter;
+mod offset;
+
+use calibration::Calibrated;
+use foregather_machine::Nanos;
+use rustix::time::ClockId;
+use std::sync::OnceLock;
+
+pub use calibration::Facts;
+pub use offset::{OffsetBound, cross_cpu_offset_bound};
+
+static CLOCK: OnceLock<Calibrated> = OnceLock::new();
+
+/// Calibrates the clock now rather than at its first reading, which then takes about ten milliseconds.
+pub fn init() {
+    calibrated();
+}
+
+/// What this process's clock is and how good it is.
+pub fn facts() -> &'static Facts {
+    &calibrated().facts
+}
+
+/// The time.
+#[inline]
+pub fn now() -> Nanos {
+    let conversion = conversion();
+    Nanos(conversion.anchor + conversion.nanos(conversion.read().saturating_sub(conversion.base)))
+}
+
+/// The raw counter, in no order with the instructions around it; nanoseconds on the fallback clock.
+#[inline]
+pub fn cycles() -> u64 {
+    conversion().read()
+}
+
+/// The raw counter, read after all that precedes it and before all that follows: for measuring a few instructions.
+#[inline]
+pub fn cycles_serialized() -> u64 {
+    if conversion().tsc { counter::tsc_serialized() } else { counter::kernel(ClockId::Monotonic) }
+}
+
+/// A span of the raw counter as time.
+#[inline]
+pub fn cycles_to_nanos(cycles: u64) -> Nanos {
+    Nanos(conversion().nanos(cycles))
+}
+
+/// A span of time in steps of the raw counter; saturates.
+#[inline]
+pub fn nanos_to_cycles(span: Nanos) -> u64 {
+    scale(span.0, conversion().cycles_per_nano)
+}
+
+/// How counter and time relate: factors in units of 2^-32.
+struct Conversion {
+    tsc: bool,
+    /// The counter at the time `anchor`, some milliseconds before anybody reads this clock.
+    base: u64,
+    anchor: u64,
+    nanos_per_cycle: u64,
+    cycles_per_nano: u64,
+}
+
+impl Conversion {
+    #[inline]
+    fn read(&self) -> u64 {
+        if self.tsc { counter::tsc() } else { counter::kernel(ClockId::Monotonic) }
+    }
+
+    #[inline]
+    fn nanos(&self, cycles: u64) -> u64 {
+        scale(cycles, self.nanos_per_cycle)
+    }
+}
+
+/// `value * factor / 2^32`, exact in 128 bits, saturating: no uptime overflows it.
+#[inline]
+fn scale(value: u64, factor: u64) -> u64 {
+    let product = (u128::from(value) * u128::from(factor)) >> 32;
+    if product > u128::from(u64::MAX) { u64::MAX } else { product as u64 }
+}
+
+#[inline]
+fn conversion() -> &'static Conversion {
+    &calibrated().conversion
+}
+
+#[inline]
+fn calibrated() -> &'static Calibrated {
+    match CLOCK.get() {
+        Some(calibrated) => calibrated,
+        None => calibrate_first(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn calibrate_first() -> &'static Calibrated {
+    CLOCK.get_or_init(Calibrated::measure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn time_agrees_with_the_standard_library() {
+        init();
+        let (ours, theirs) = (now(), Instant::now());
+        thread::sleep(Duration::from_millis(100));
+        let (ours, theirs) = ((now() - ours).as_secs(), theirs.elapsed().as_secs_f64());
+        assert!((ours / theirs - 1.0).abs() < 0.01, "{ours} s here, {theirs} s there");
+    }
+
+    #[test]
+    fn time_counts_from_the_moment_of_the_monotonic_clock() {
+        let ours = now().0;
+        let theirs = counter::kernel(ClockId::Monotonic);
+        assert!(theirs.abs_diff(ours) < 1_000_000_000, "{ours} against {theirs}");
+    }
+
+    /// The threads hand the latest time seen to each other; what is read after it must not be earlier.
+    #[test]
+    fn time_never_runs_backwards_from_one_thread_to_another() {
+        init();
+        let latest = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let before = latest.load(SeqCst);
+                        let time = cycles_to_nanos(cycles_serialized()).0;
+                        assert!(time >= before, "{time} ns was read after {before} ns");
+                        latest.fetch_max(time, SeqCst);
+                    }
+                });
+            }
+        });
+        assert!(latest.load(SeqCst) > 0);
+    }
+
+    #[test]
+    fn spans_survive_the_conversion_there_and_back() {
+        for ns in [0, 1, 1_000, 20_000, 1_000_000_000, 86_400_000_000_000 * 3_650] {
+            let back = cycles_to_nanos(nanos_to_cycles(Nanos(ns)));
+            assert!(back.0.abs_diff(ns) <= 2 + ns / 100_000_000, "{ns} ns came back as {} ns", back.0);
+        }
+        assert!(nanos_to_cycles(Nanos::MAX) > u64::MAX / 1_000, "no bound stays no bound");
+    }
+
+    #[test]
+    fn scaling_saturates() {
+        assert_eq!(scale(u64::MAX, 1 << 32), u64::MAX);
+        assert_eq!(scale(u64::MAX, 1 << 33), u64::MAX);
+        assert_eq!(scale(3 << 40, 1 << 31), 3 << 39);
+    }
+}

@@ -1,0 +1,75 @@
+//! A request to stop (Ctrl-C, `kill`) that keeps what was measured: a flag, which loops look at. Asking twice ends the
+//! program at once.
+use foregather_machine::Error;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What a shell shows for a program ended by Ctrl-C.
+const INTERRUPTED: i32 = 130;
+
+/// The flag, or the system's error number if it could not be installed.
+static FLAG: OnceLock<Result<Arc<AtomicBool>, i32>> = OnceLock::new();
+
+/// From now on the first SIGINT or SIGTERM sets the flag and the second one exits with status 130. Installing it again
+/// changes nothing.
+///
+/// # Errors
+/// If the system refuses the signal handlers.
+pub fn install() -> Result<(), Error> {
+    let installed = FLAG.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the first signal must not find its own flag.
+            flag::register_conditional_shutdown(signal, INTERRUPTED, flag.clone())
+                .and_then(|_| flag::register(signal, flag.clone()))
+                .map_err(|error| error.raw_os_error().unwrap_or(0))?;
+        }
+        Ok(flag)
+    });
+    let remedy = "run it without the handlers of another runtime in this process";
+    installed.as_ref().map(|_| ()).map_err(|&errno| Error::Os { what: "installing signal handlers", errno, remedy })
+}
+
+/// Has somebody asked this program to stop? Never, unless [`install`] was called.
+#[inline]
+pub fn requested() -> bool {
+    matches!(FLAG.get(), Some(Ok(flag)) if flag.load(Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child::tests::this_test;
+    use foregather_machine::Nanos;
+    use signal_hook::low_level::raise;
+
+    const PATIENCE: Nanos = Nanos::from_ms(60_000);
+
+    #[test]
+    #[ignore = "runs in a child process of the next test, which it interrupts"]
+    fn interrupted_child() {
+        install().unwrap();
+        install().unwrap();
+        assert!(!requested());
+        raise(SIGTERM).unwrap();
+        assert!(requested(), "a signal to one's own thread is delivered at once");
+        println!("alive after the first");
+        raise(SIGINT).unwrap();
+        println!("alive after the second");
+    }
+
+    #[test]
+    fn the_first_signal_sets_the_flag_and_the_second_exits() {
+        let output = this_test("interrupt::tests::interrupted_child").output_within(PATIENCE).unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("alive after the first") && !said.contains("alive after the second"), "{output:?}");
+        assert_eq!(output.status.code(), Some(INTERRUPTED), "{output:?}");
+    }
+
+    #[test]
+    fn nobody_asked_this_process() {
+        assert!(!requested());
+    }
+}

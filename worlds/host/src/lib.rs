@@ -1,0 +1,25 @@
+//! What every world made of hardware needs from Linux, one concept a module.
+//!
+//! - [`clock`]: the cycle counter as a clock, calibrated once, and how far two processors' counters may differ.
+//! - [`pause`]: one step of a spin loop.
+//! - [`affinity`]: on which processors this thread may run, and on which one it does.
+//! - [`futex`]: sleeping until a word in memory changes.
+//! - [`sched`]: scheduling classes, the machine's load, and the time spent waiting for a processor.
+//! - [`usage`]: processor time and context switches.
+//! - [`cgroup`]: how much processor time this process may use, and how to lend less to others.
+//! - [`child`]: processes that never outlive this one.
+//! - [`interrupt`]: a request to stop that keeps what was measured.
+//! - [`dl`]: shared libraries that may or may not be installed.
+//! - [`facts`]: what this machine is, for the record.
+
+pub mod affinity;
+pub mod cgroup;
+pub mod child;
+pub mod clock;
+pub mod dl;
+pub mod facts;
+pub mod futex;
+pub mod interrupt;
+pub mod pause;
+pub mod sched;
+pub mod usage;

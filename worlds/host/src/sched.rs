@@ -1,0 +1,228 @@
+//! How the kernel schedules this thread, and how busy the machine is.
+use foregather_machine::{Error, Nanos};
+use std::fs;
+
+/// A scheduling class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The fair class of ordinary threads.
+    Other,
+    /// The fair class, for threads that compute and never react.
+    Batch,
+    /// Whatever nobody else wants.
+    Idle,
+    /// Real time: runs until it blocks or yields.
+    Fifo,
+    /// Real time, in turns among threads of one priority.
+    RoundRobin,
+    /// Real time with a budget in each period.
+    Deadline,
+}
+
+impl Class {
+    const ALL: [(Self, libc::c_int); 6] = [
+        (Self::Other, libc::SCHED_OTHER),
+        (Self::Batch, libc::SCHED_BATCH),
+        (Self::Idle, libc::SCHED_IDLE),
+        (Self::Fifo, libc::SCHED_FIFO),
+        (Self::RoundRobin, libc::SCHED_RR),
+        (Self::Deadline, libc::SCHED_DEADLINE),
+    ];
+
+    fn number(self) -> libc::c_int {
+        Self::ALL.iter().find(|(class, _)| *class == self).map_or(libc::SCHED_OTHER, |&(_, number)| number)
+    }
+
+    /// Does a thread of this class that spins starve ordinary threads?
+    pub const fn is_realtime(self) -> bool {
+        matches!(self, Self::Fifo | Self::RoundRobin | Self::Deadline)
+    }
+}
+
+/// The calling thread's class; classes that this library does not know count as [`Class::Other`].
+pub fn class() -> Class {
+    // SAFETY: the call takes a thread number (0: the caller) and touches no memory of ours.
+    let number = unsafe { libc::sched_getscheduler(0) };
+    let plain = number & !libc::SCHED_RESET_ON_FORK;
+    Class::ALL.iter().find(|(_, known)| number >= 0 && *known == plain).map_or(Class::Other, |&(class, _)| class)
+}
+
+/// Is the calling thread of a real-time class? Then every spin of it must be bounded: it would starve its own waker.
+pub fn is_realtime() -> bool {
+    class().is_realtime()
+}
+
+/// Puts the calling thread, and the threads it starts from now on, into a class. `priority` is 1 (low) to 99 for the
+/// real-time classes and 0 for the others.
+///
+/// # Errors
+/// If the priority does not fit the class, this process lacks the right, or the class is [`Class::Deadline`], which
+/// needs a budget and a period and is recognised here only.
+pub fn set_class(class: Class, priority: i32) -> Result<(), Error> {
+    let refused = |errno, remedy| Error::Os { what: "changing the scheduling class", errno, remedy };
+    if class == Class::Deadline {
+        return Err(refused(libc::EINVAL, "start the program with `chrt --deadline` instead"));
+    }
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: the call reads `param`, which outlives it, and concerns the calling thread (0) only.
+    if unsafe { libc::sched_setscheduler(0, class.number(), &raw const param) } == 0 {
+        return Ok(());
+    }
+    let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    Err(refused(
+        errno,
+        if errno == libc::EPERM {
+            "run as root, or raise the limit with `ulimit -r` (see also the container's CAP_SYS_NICE)"
+        } else {
+            "priorities are 1 to 99 for the real-time classes and 0 for the others"
+        },
+    ))
+}
+
+/// How busy the machine is, and has been since it started. Times add up over its processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Threads running or ready to run at this moment, the caller included.
+    pub runnable: u32,
+    /// Threads there are.
+    pub tasks: u32,
+    /// Time in which the hypervisor ran somebody else although this machine had work.
+    pub steal: Nanos,
+    /// Time spent working, in user mode, the kernel and interrupts.
+    pub busy: Nanos,
+    /// Time without work.
+    pub idle: Nanos,
+}
+
+/// Reads the machine's load, in some ten microseconds.
+///
+/// # Errors
+/// If `/proc` is not mounted or not readable.
+pub fn load() -> Result<Load, Error> {
+    let missing = |what: &str| Error::Missing { what: what.to_owned(), remedy: "mount /proc and allow reading it".to_owned() };
+    let read = |path: &str| fs::read_to_string(path).map_err(|_| missing(path));
+    let loadavg = read("/proc/loadavg")?;
+    let (runnable, tasks) = parse_loadavg(&loadavg).ok_or_else(|| missing("a count of threads in /proc/loadavg"))?;
+    let stat = read("/proc/stat")?;
+    let ticks = parse_stat(&stat).ok_or_else(|| missing("a line of processor times in /proc/stat"))?;
+    let [steal, busy, idle] = ticks.map(|n| Nanos(n.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second())));
+    Ok(Load { runnable, tasks, steal, busy, idle })
+}
+
+/// How long this process's living threads have been ready to run without a processor, added up; `None` if the kernel
+/// does not count. Take it twice while the threads live: a thread that ends takes its share along.
+pub fn run_queue_wait() -> Option<Nanos> {
+    let mut total = Nanos::ZERO;
+    for thread in fs::read_dir("/proc/self/task").ok()? {
+        // A thread that has just ended has no file any more.
+        if let Ok(text) = fs::read_to_string(thread.ok()?.path().join("schedstat")) {
+            total += parse_schedstat(&text)?;
+        }
+    }
+    Some(total)
+}
+
+/// `0.09 0.05 0.02 1/85 6092`: the fourth field is runnable over all threads.
+fn parse_loadavg(text: &str) -> Option<(u32, u32)> {
+    let (runnable, tasks) = text.split_ascii_whitespace().nth(3)?.split_once('/')?;
+    Some((runnable.parse().ok()?, tasks.parse().ok()?))
+}
+
+/// The line `cpu user nice system idle iowait irq softirq steal ...`, as ticks of steal, busy and idle.
+fn parse_stat(text: &str) -> Option<[u64; 3]> {
+    let mut words = text.lines().find(|line| line.starts_with("cpu "))?.split_ascii_whitespace().skip(1);
+    let mut field = || words.next().map(str::parse::<u64>);
+    let mut first = [0; 4];
+    for slot in &mut first {
+        *slot = field()?.ok()?;
+    }
+    // Kernels before 2.6.11 stop here.
+    let mut later = [0; 4];
+    for slot in &mut later {
+        *slot = field().unwrap_or(Ok(0)).ok()?;
+    }
+    let ([user, nice, system, idle], [iowait, irq, softirq, steal]) = (first, later);
+    let sum = |parts: &[u64]| parts.iter().fold(0u64, |a, &b| a.saturating_add(b));
+    Some([steal, sum(&[user, nice, system, irq, softirq]), sum(&[idle, iowait])])
+}
+
+/// `ran waited slices`, nanoseconds.
+fn parse_schedstat(text: &str) -> Option<Nanos> {
+    text.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn a_thread_enters_the_idle_class_and_is_seen_there() {
+        thread::spawn(|| {
+            set_class(Class::Batch, 0).unwrap();
+            assert_eq!(class(), Class::Batch);
+            set_class(Class::Idle, 0).unwrap();
+            assert_eq!(class(), Class::Idle);
+            assert!(!is_realtime());
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// Needs a right that the test may lack; then the error must say what to do.
+    #[test]
+    fn real_time_is_recognised_or_refused_with_a_remedy() {
+        thread::spawn(|| match set_class(Class::RoundRobin, 1) {
+            Ok(()) => {
+                assert!(is_realtime());
+                assert_eq!(class(), Class::RoundRobin);
+                set_class(Class::Other, 0).unwrap();
+                assert!(!is_realtime());
+            }
+            Err(error) => assert!(error.to_string().contains("root"), "{error}"),
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn impossible_classes_are_errors() {
+        for (class, priority) in [(Class::Other, 5), (Class::Fifo, 0), (Class::Fifo, 1_000), (Class::Deadline, 0)] {
+            assert!(matches!(set_class(class, priority), Err(Error::Os { .. })), "{class:?} {priority}");
+        }
+    }
+
+    #[test]
+    fn loads_are_read_and_malformed_ones_refused() {
+        assert_eq!(parse_loadavg("0.09 0.05 0.02 1/85 6092\n"), Some((1, 85)));
+        for wrong in ["", "0.09 0.05 0.02", "0 0 0 185 1", "0 0 0 -1/85 1", "0 0 0 a/b 1", "0 0 0 99999999999/1 1"] {
+            assert_eq!(parse_loadavg(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn processor_times_are_read_and_malformed_ones_refused() {
+        let text = "cpu  10 1 5 100 7 2 3 9 4 0\ncpu0 1 1 1 1\n";
+        assert_eq!(parse_stat(text), Some([9, 21, 107]), "guest time is part of user time already");
+        assert_eq!(parse_stat("intr 3\ncpu 1 2 3 4\n"), Some([0, 6, 4]));
+        for wrong in ["", "cpu0 1 2 3 4", "cpu 1 2 3", "cpu 1 2 x 4", "cpu 1 2 3 4 5 -6"] {
+            assert_eq!(parse_stat(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn waits_for_a_processor_are_read_and_malformed_ones_refused() {
+        assert_eq!(parse_schedstat("1509776 55163 3\n"), Some(Nanos(55_163)));
+        for wrong in ["", "1", "1 x 3", "1 -2 3"] {
+            assert_eq!(parse_schedstat(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn this_machine_has_a_load() {
+        let load = load().unwrap();
+        assert!(load.runnable >= 1 && load.tasks >= load.runnable, "{load:?}");
+        assert!(load.busy > Nanos::ZERO, "{load:?}");
+        assert!(run_queue_wait().is_some() || !std::path::Path::new("/proc/self/schedstat").exists());
+    }
+}

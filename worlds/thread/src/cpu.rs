@@ -1,0 +1,157 @@
+//! This thread's processor: it spins, yields and sleeps inside the verb, so every future is ready at once.
+use crate::Word;
+use core::future::{Future, ready};
+use foregather_host::{affinity, clock, futex::Scope, pause::pause, sched};
+use foregather_machine::{Clock, Cpu, CpuId, Error, Nanos, Why};
+
+/// Looks in a blink: about half a microsecond of pauses.
+const BLINK_LOOKS: u32 = 24;
+/// Looks between two readings of the clock.
+const LOOKS: u32 = 8;
+/// A longer gap between two readings means that somebody else had the processor: it is not this spinner's time.
+const PREEMPTED: Nanos = Nanos::from_us(100);
+/// The longest spin under a real-time class, where nobody else gets the processor meanwhile.
+const REALTIME_PATIENCE: Nanos = Nanos::from_us(50);
+
+/// The processor of the thread that made it.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread {
+    scope: Scope,
+    patience: Nanos,
+    pauses: bool,
+}
+
+impl Thread {
+    /// For words of this process. Asks once for the scheduling class: under FIFO and RR every spin will be bounded.
+    pub fn current() -> Self {
+        Self::in_scope(Scope::Private)
+    }
+
+    /// For words that other processes map too.
+    pub fn shared() -> Self {
+        Self::in_scope(Scope::Shared)
+    }
+
+    fn in_scope(scope: Scope) -> Self {
+        let patience = if sched::is_realtime() { REALTIME_PATIENCE } else { Nanos::MAX };
+        Self { scope, patience, pauses: true }
+    }
+
+    /// The same, but spinning without the pause instruction: a hot loop, for comparison.
+    #[must_use]
+    pub fn without_pauses(self) -> Self {
+        Self { pauses: false, ..self }
+    }
+
+    #[inline]
+    fn look<T>(&self, looks: u32, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+        for _ in 0..looks {
+            let found = probe();
+            if found.is_some() {
+                return found;
+            }
+            if self.pauses {
+                pause();
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn spin_for<T>(&self, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+        let (mut last, mut used) = (clock::now(), Nanos::ZERO);
+        loop {
+            let found = self.look(LOOKS, &mut probe);
+            let now = clock::now();
+            used += if now - last > PREEMPTED { Nanos::ZERO } else { now - last };
+            last = now;
+            if found.is_some() || used >= budget {
+                return (found, used);
+            }
+        }
+    }
+}
+
+impl Clock for Thread {
+    #[inline]
+    fn now(&self) -> Nanos {
+        clock::now()
+    }
+
+    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
+        let end = clock::now() + span;
+        while clock::now() < end {
+            pause();
+        }
+        ready(())
+    }
+}
+
+impl Cpu for Thread {
+    type Word = Word;
+
+    #[inline]
+    fn load(&self, word: &Word) -> u32 {
+        word.load()
+    }
+    #[inline]
+    fn note(&self, word: &Word, value: u32) {
+        word.note(value);
+    }
+    #[inline]
+    fn store(&self, word: &Word, value: u32) {
+        word.store(value, self.scope);
+    }
+    #[inline]
+    fn add(&self, word: &Word, n: u32) -> u32 {
+        word.add(n, self.scope)
+    }
+    fn poison(&self, word: &Word) {
+        word.poison(self.scope);
+    }
+
+    #[inline]
+    fn blink<T>(&self, _: &Word, probe: impl FnMut() -> Option<T>) -> impl Future<Output = Option<T>> {
+        ready(self.look(BLINK_LOOKS, probe))
+    }
+    #[inline]
+    fn spin<T>(&self, _: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
+        ready(self.spin_for(budget, probe))
+    }
+    #[inline]
+    fn yield_now(&self) -> impl Future<Output = ()> {
+        std::thread::yield_now();
+        ready(())
+    }
+    #[inline]
+    fn arm(&self, on: &Word) -> u32 {
+        on.arm()
+    }
+    #[inline]
+    fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
+        let timeout = (until < Nanos::MAX).then(|| until - clock::now());
+        on.park(armed, timeout, self.scope);
+        ready(())
+    }
+
+    fn place(&self) -> Option<CpuId> {
+        Some(affinity::current())
+    }
+    #[inline]
+    fn patience(&self) -> Nanos {
+        self.patience
+    }
+    #[inline]
+    fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
+        if on.is_poisoned() {
+            return Err(Error::Poisoned { by: None });
+        }
+        if why.deadline < Nanos::MAX {
+            let now = clock::now();
+            if now >= why.deadline {
+                return Err(Error::timed_out(why, now));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! The world of threads: a rank is a thread of this process, waiting is a pause loop, `sched_yield` or a futex.
+//!
+//! - [`Word`]: 30 bits on which threads wait, and the two flag bits that make sleeping safe. Protocol: `README.md`.
+//! - [`Thread`]: this thread's processor, a [`Cpu`](foregather_machine::Cpu).
+//! - [`run`]: the members of a group as threads, pinned or free.
+//!
+//! ```
+//! use foregather_barrier::{Group, Kind};
+//! use foregather_machine::run_ready;
+//! use foregather_wait::Policy;
+//!
+//! let group = Group::new(Kind::Central, 2)?;
+//! foregather_thread::run(2, |_| None, |cpu, rank| {
+//!     let mut member = group.member(cpu, rank, Policy::Block)?;
+//!     run_ready(member.wait())
+//! })?;
+//! # Ok::<(), foregather_machine::Error>(())
+//! ```
+
+mod primitive;
+mod word;
+
+#[cfg(not(loom))]
+mod cpu;
+#[cfg(not(loom))]
+mod launch;
+
+#[cfg(not(loom))]
+pub use cpu::Thread;
+#[cfg(not(loom))]
+pub use foregather_host::futex::Scope;
+#[cfg(not(loom))]
+pub use launch::run;
+#[cfg(loom)]
+pub use primitive::Scope;
+pub use word::Word;

@@ -1,0 +1,106 @@
+//! A word on which threads wait: a value and two flags in 32 bits, so that "nobody sleeps" costs one look at the value
+//! that a store returns anyway. States, sequence and races: `README.md`.
+use crate::primitive::Futex;
+#[cfg(loom)]
+use crate::primitive::Scope;
+#[cfg(not(loom))]
+use foregather_host::futex::Scope;
+use foregather_machine::Nanos;
+
+#[cfg(not(loom))]
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+#[cfg(loom)]
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+/// Bit 0: somebody sleeps, or is about to.
+const ARMED: u32 = 1;
+/// Bit 1: waits that are not satisfied yet never will be.
+const POISONED: u32 = 1 << 1;
+/// Bits 2 to 31: the value.
+const VALUE_SHIFT: u32 = 2;
+
+/// 30 bits of value, the armed and the poisoned flag.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Word(Futex);
+
+impl Word {
+    /// The value.
+    #[inline]
+    pub fn load(&self) -> u32 {
+        self.0.0.load(Acquire) >> VALUE_SHIFT
+    }
+
+    /// A plain store, for words on which nobody parks.
+    #[inline]
+    pub fn note(&self, value: u32) {
+        self.0.0.store(value << VALUE_SHIFT, Release);
+    }
+
+    /// Publishes a value; wakes the sleepers if there are any.
+    #[inline]
+    pub fn store(&self, value: u32, scope: Scope) {
+        let before = self.0.0.swap(value << VALUE_SHIFT, AcqRel);
+        if before & (ARMED | POISONED) != 0 {
+            self.settle(before, scope);
+        }
+    }
+
+    /// Adds to the value and returns the one before; wakes the sleepers if there are any.
+    #[inline]
+    pub fn add(&self, n: u32, scope: Scope) -> u32 {
+        let before = self.0.0.fetch_add(n << VALUE_SHIFT, AcqRel);
+        if before & ARMED != 0 {
+            self.settle(before, scope);
+        }
+        before >> VALUE_SHIFT
+    }
+
+    /// After a change that found flags: poison stays, sleepers wake (race 1 and 3 of the README).
+    #[cold]
+    fn settle(&self, before: u32, scope: Scope) {
+        if before & POISONED != 0 {
+            self.0.0.fetch_or(POISONED, AcqRel);
+        }
+        if before & ARMED != 0 {
+            self.0.0.fetch_and(!ARMED, AcqRel);
+            self.0.wake_all(scope);
+        }
+    }
+
+    /// Makes every unsatisfied wait fail, and ends the sleep of those who wait.
+    #[cold]
+    pub fn poison(&self, scope: Scope) {
+        let before = self.0.0.fetch_or(POISONED, AcqRel);
+        self.settle(before, scope);
+    }
+
+    /// Was it poisoned?
+    #[inline]
+    pub fn is_poisoned(&self) -> bool {
+        self.0.0.load(Acquire) & POISONED != 0
+    }
+
+    /// Announces a sleeper; the result is for [`Word::park`].
+    #[inline]
+    pub fn arm(&self) -> u32 {
+        self.0.0.fetch_or(ARMED, AcqRel) | ARMED
+    }
+
+    /// Sleeps until the word is no longer as `arm` left it, for `timeout` at most, or spuriously.
+    #[inline]
+    pub fn park(&self, armed: u32, timeout: Option<Nanos>, scope: Scope) {
+        self.0.wait(armed, timeout, scope);
+    }
+
+    /// The negative control of the loom tests: looks for sleepers first and stores then, so that one who arms between
+    /// the two is never woken (race 1).
+    #[cfg(loom)]
+    pub fn store_looking_first(&self, value: u32, scope: Scope) {
+        let before = self.0.0.load(Acquire);
+        self.0.0.store(value << VALUE_SHIFT, Release);
+        if before & ARMED != 0 {
+            self.0.wake_all(scope);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The suite of all worlds, on real threads.
+#![cfg(not(loom))]
+use foregather_barrier::{Group, Kind};
+use foregather_conformance::{World, barrier, cpu};
+use foregather_host::{affinity, sched};
+use foregather_machine::{Error, Nanos, Rank, run_ready};
+use foregather_thread::Thread;
+use foregather_wait::Policy;
+
+struct Threads;
+
+impl World for Threads {
+    type Cpu<'w> = Thread;
+
+    fn run<'w, T: Send, F: Future<Output = T>>(&'w self, size: u32, program: impl Fn(Self::Cpu<'w>, Rank) -> F + Sync) -> Vec<T> {
+        foregather_thread::run(size, |_| None, |cpu, rank| run_ready(program(cpu, rank))).unwrap()
+    }
+
+    fn processors(&self) -> u32 {
+        affinity::allowed().len() as u32
+    }
+
+    fn step(&self) -> Nanos {
+        Nanos::from_us(20)
+    }
+}
+
+#[test]
+fn threads_conform() {
+    cpu::all(&Threads);
+    barrier::all(&Threads);
+}
+
+/// A member that panics takes nobody with it but by name.
+#[test]
+fn a_panic_is_an_error_of_the_others() {
+    for kind in Kind::ALL {
+        let group = Group::new(kind, 3 + u32::from(kind == Kind::Butterfly)).unwrap();
+        let ends = std::sync::Mutex::new(vec![]);
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            foregather_thread::run(
+                group.size(),
+                |_| None,
+                |cpu, rank| {
+                    let mut member = group.member(cpu, rank, Policy::Block).unwrap();
+                    assert!(rank != 1, "as planned");
+                    let end = run_ready(member.wait());
+                    ends.lock().unwrap().push(end);
+                },
+            )
+        }));
+        assert!(caught.is_err());
+        let ends = ends.into_inner().unwrap();
+        assert!(ends.iter().all(|end| *end == Err(Error::Poisoned { by: Some(1) })), "{kind:?}: {ends:?}");
+    }
+}
+
+/// Two spinners under FIFO on one processor would each starve the other for ever: their spins are bounded.
+#[test]
+fn spinners_under_a_realtime_class_let_each_other_run() {
+    let cpu = affinity::allowed()[0];
+    let group = Group::new(Kind::Central, 2).unwrap();
+    let ends = foregather_thread::run(
+        2,
+        |_| Some(cpu),
+        |_, rank| {
+            let realtime = sched::set_class(sched::Class::Fifo, 1);
+            // Made after the change of class, as a thread that is born under it would do.
+            let mut member = group.member(Thread::current(), rank, if rank == 0 { Policy::Spin } else { Policy::Yield }).unwrap();
+            for _ in 0..50 {
+                run_ready(member.wait_for(Nanos::from_ms(5_000))).unwrap();
+            }
+            realtime
+        },
+    );
+    if let Err(refused) = &ends.unwrap()[0] {
+        eprintln!("not under FIFO: {refused}");
+    }
+}

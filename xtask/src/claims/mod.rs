@@ -1,0 +1,95 @@
+//! Faith to the papers: every claim is well formed, fixed before it is measured, and has an experiment that tests it.
+mod experiments;
+mod paper;
+
+use crate::tree::Tree;
+use crate::violation::Violation;
+use paper::Paper;
+
+const PLAN: &str = "plan:";
+
+/// All violations, and the coverage: a line per paper.
+pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
+    let experiments = experiments::all(tree);
+    let mut violations = Vec::new();
+    let mut coverage = Vec::new();
+    let is_paper = |path: &str| path.strip_prefix("papers/").is_some_and(|name| !name.contains('/'));
+    for (path, text) in tree.ending(".toml").filter(|(path, _)| is_paper(path)) {
+        match Paper::parse(path, text) {
+            Ok(paper) => {
+                violations.extend(paper.violations(path, text));
+                let exists = |check: &str| match check.strip_prefix(PLAN) {
+                    Some(file) => tree.text(file).is_some(),
+                    None => experiments.contains(check),
+                };
+                let lacking = paper.claim.iter().filter(|claim| !exists(&claim.get_ref().check));
+                let lacking: Vec<_> = lacking.map(|claim| missing(path, text, claim)).collect();
+                let (all, without) = (paper.claim.len(), lacking.len());
+                coverage.push(format!("{}: {all} claims, {} with an experiment, {without} without", paper.paper, all - without));
+                violations.extend(lacking);
+            }
+            Err(violation) => {
+                coverage.push(format!("{path}: unreadable"));
+                violations.push(violation);
+            }
+        }
+    }
+    if coverage.is_empty() {
+        let what = "there is no papers/*.toml: write down the claims that the experiments are to test";
+        violations.push(Violation::new("papers", 1, "claims", what));
+        coverage.push("no papers".to_owned());
+    }
+    violations.sort();
+    coverage.push(format!("{} experiments, {} violations", experiments.len(), violations.len()));
+    (violations, coverage.join("\n"))
+}
+
+fn missing(path: &str, text: &str, claim: &toml::Spanned<paper::Claim>) -> Violation {
+    let (id, check) = (&claim.get_ref().id, &claim.get_ref().check);
+    let what = match check.strip_prefix(PLAN) {
+        Some(file) => format!("claim `{id}`: there is no plan `{file}` (paths are relative to the repository)"),
+        None => format!("claim `{id}`: nothing under {} says `experiment(\"{check}\"`", experiments::HOME),
+    };
+    Violation::new(path, paper::line(text, claim), "experiment", what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::violation::lines_of;
+
+    const HEAD: &str = "paper = \"p\"\ntitle = \"T\"\nauthors = \"A\"\nyear = 2000\n";
+    const CODE: &str = "//! E.\npub(super) fn all() { experiment(\"ping-pong\", run) }\n";
+
+    fn claim(id: &str, check: &str) -> String {
+        format!("[[claim]]\nid = \"{id}\"\nsection = \"2.1\"\ntext = \"t\"\nkind = \"ordering\"\ncheck = \"{check}\"\n")
+    }
+
+    #[test]
+    fn covered_papers_pass_and_are_counted() {
+        let paper = format!("{HEAD}{}{}", claim("a", "ping-pong"), claim("b", "plan:lab/plans/one.toml"));
+        let tree = [("papers/p.toml", paper.as_str()), ("lab/src/reproduce/a.rs", CODE), ("lab/plans/one.toml", "")];
+        let (violations, coverage) = run(&Tree::of(tree));
+        assert_eq!(violations, []);
+        assert_eq!(coverage, "p: 2 claims, 2 with an experiment, 0 without\n1 experiments, 0 violations");
+    }
+
+    #[test]
+    fn a_claim_without_experiment_is_a_violation_at_its_line() {
+        let paper = format!("{HEAD}{}{}{}", claim("a", "ping-pong"), claim("b", "gone"), claim("c", "plan:gone.toml"));
+        let (violations, coverage) = run(&Tree::of([("papers/p.toml", &paper), ("lab/src/reproduce/a.rs", CODE)]));
+        assert_eq!(lines_of(&violations), [(11, "experiment"), (17, "experiment")]);
+        assert!(violations[0].what.contains("`b`") && violations[0].what.contains("experiment(\"gone\""));
+        assert!(coverage.starts_with("p: 3 claims, 1 with an experiment, 2 without\n"), "{coverage}");
+    }
+
+    #[test]
+    fn no_papers_and_unreadable_papers_are_violations() {
+        let (violations, _) = run(&Tree::of([("lab/src/reproduce/a.rs", CODE), ("papers/README.md", "")]));
+        assert_eq!(lines_of(&violations), [(1, "claims")]);
+        let paper = format!("{HEAD}yaer = 1\n");
+        let (violations, coverage) = run(&Tree::of([("papers/p.toml", paper.as_str())]));
+        assert_eq!(lines_of(&violations), [(5, "claims")]);
+        assert!(coverage.starts_with("papers/p.toml: unreadable\n"));
+    }
+}

@@ -1,0 +1,54 @@
+//! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers.
+//!
+//! A chore is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
+//! tested on a few lines in memory; only this file touches the disk and the exit code.
+#![forbid(unsafe_code)]
+
+mod claims;
+mod source;
+mod tidy;
+mod tree;
+mod violation;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The chores of this repository.
+
+  cargo xtask tidy      style of the house: lengths, arrows, unsafe, worlds, wording, links
+  cargo xtask claims    papers/*.toml are well formed and every claim has an experiment; prints the coverage
+  cargo xtask help      this text
+
+Exit codes: 0 all is well, 1 there are violations (one a line on stdout), 2 wrong usage or unreadable files.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let chore: fn(&tree::Tree) -> (Vec<violation::Violation>, String) = match words[..] {
+        ["tidy"] => tidy::run,
+        ["claims"] => claims::run,
+        ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("xtask: expected one chore, got `{}`\n\n{HELP}", words.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match tree::Tree::of_workspace() {
+        Ok(tree) => report(chore(&tree)),
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn report((violations, summary): (Vec<violation::Violation>, String)) -> ExitCode {
+    let lines: String = violations.iter().map(|violation| format!("{violation}\n")).collect();
+    // A reader that has seen enough, like `head`, closes the pipe: that is no error of ours.
+    std::io::stdout().write_all(format!("{lines}{summary}\n").as_bytes()).ok();
+    if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
