@@ -56,13 +56,14 @@ impl Word {
         before >> VALUE_SHIFT
     }
 
-    /// After a change that found flags: poison stays, sleepers wake (race 1 and 3 of the README).
+    /// After a change that found flags: poison stays, sleepers wake (races 1, 3 and 5 of the README).
     #[cold]
     fn settle(&self, before: u32, scope: Scope) {
+        let mut flags = before;
         if before & POISONED != 0 {
-            self.0.0.fetch_or(POISONED, AcqRel);
+            flags |= self.0.0.fetch_or(POISONED, AcqRel);
         }
-        if before & ARMED != 0 {
+        if flags & ARMED != 0 {
             self.0.0.fetch_and(!ARMED, AcqRel);
             self.0.wake_all(scope);
         }

@@ -1,0 +1,161 @@
+//! Barrier figures: who comes how close to the best peer, row by row, and what it costs in processor time.
+//!
+//! Draws measurements with the labels `row`, `waiter` and `kind` (`ours` or `peer`), and the figures `share` (of the
+//! row's best peer) and `cpu_us_per_episode`.
+use super::axis::Scale;
+use super::bars::{Bar, Bars, Panel};
+use super::heat::{Column, Heat, Row, share};
+use super::svg::colour;
+use super::{Drawn, distinct};
+use crate::results::Measurement;
+use crate::results::number::quantity;
+
+/// One cell of the matrix.
+struct Cell<'a> {
+    row: &'a str,
+    waiter: &'a str,
+    ours: bool,
+    of: &'a Measurement,
+    /// Its number among all measurements.
+    number: usize,
+}
+
+impl<'a> Cell<'a> {
+    fn from((number, of): (usize, &'a Measurement)) -> Option<Self> {
+        let label = |name| of.labels.get(name).map(String::as_str);
+        Some(Self { row: label("row")?, waiter: label("waiter")?, ours: label("kind") == Some("ours"), of, number })
+    }
+}
+
+/// A waiter over all rows.
+struct Waiter<'a> {
+    name: &'a str,
+    ours: bool,
+    geomean: f64,
+    worst: f64,
+    worst_row: &'a str,
+    /// The number of the worst row's measurement.
+    worst_number: usize,
+}
+
+/// The waiters: ours first, the best of each kind first.
+fn waiters<'a>(all: &[Cell<'a>]) -> Vec<Waiter<'a>> {
+    let waiter = |name: &'a str| {
+        let shares = || all.iter().filter(|c| c.waiter == name).filter_map(|c| Some((*c.of.figures.get("share")?, c)));
+        let (worst, cell) = shares().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let logs: Vec<f64> = shares().map(|(share, _)| share.ln()).collect();
+        let geomean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+        let ours = all.iter().any(|c| c.waiter == name && c.ours);
+        Some(Waiter { name, ours, geomean, worst, worst_row: cell.row, worst_number: cell.number })
+    };
+    let mut waiters: Vec<_> = distinct(all.iter().map(|c| c.waiter)).into_iter().filter_map(waiter).collect();
+    waiters.sort_by(|a, b| b.ours.cmp(&a.ours).then(b.geomean.total_cmp(&a.geomean)));
+    waiters
+}
+
+/// Share of the row's best peer, rows by waiters, with the geometric mean and the worst row of each waiter.
+pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
+    let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
+    let waiters = waiters(&all);
+    waiters.first()?;
+    let mut rows: Vec<Row> = Vec::new();
+    for name in distinct(all.iter().map(|c| c.row)) {
+        let cell = |w: &Waiter<'_>| {
+            let cell = all.iter().find(|c| c.row == name && c.waiter == w.name)?;
+            Some((*cell.of.figures.get("share")?, Some(cell.number)))
+        };
+        rows.push(Row { name: name.to_owned(), cells: waiters.iter().map(cell).collect() });
+    }
+    let n = rows.len();
+    let summary = |name: &str, of: fn(&Waiter<'_>) -> (f64, Option<usize>)| Row {
+        name: name.to_owned(),
+        cells: waiters.iter().map(|w| Some(of(w))).collect(),
+    };
+    rows.push(summary("geometric mean", |w| (w.geomean, None)));
+    rows.push(summary("worst row", |w| (w.worst, Some(w.worst_number))));
+    let column = |w: &Waiter<'_>| Column { name: w.name.to_owned(), first_group: w.ours };
+    let heat = Heat {
+        title: "Barriers: episodes per second as a share of the row's best peer",
+        scale: "1 = as fast as the best peer of the row; ours in bold",
+        columns: waiters.iter().map(column).collect(),
+        rows,
+        summaries: 2,
+    };
+    Some(Drawn { svg: heat.render(), caption: matrix_caption(&all, &waiters, n) })
+}
+
+fn matrix_caption(all: &[Cell<'_>], waiters: &[Waiter<'_>], rows: usize) -> String {
+    let told = |w: &Waiter<'_>| {
+        let (geomean, worst) = (share(w.geomean), share(w.worst));
+        format!("{} has a geometric mean of {geomean} and its worst row, {}, at {worst}", w.name, w.worst_row)
+    };
+    let best = |ours: bool| waiters.iter().find(|w| w.ours == ours);
+    let mut sentences: Vec<String> = Vec::new();
+    if best(true).is_some() {
+        let reached = |row: &&str| {
+            let ours = all.iter().filter(|c| c.ours && c.row == *row).filter_map(|c| c.of.figures.get("share"));
+            ours.fold(0.0_f64, |best, &share| best.max(share)) >= 0.95
+        };
+        let reached = distinct(all.iter().map(|c| c.row)).iter().filter(|row| reached(row)).count();
+        sentences.push(format!("In {reached} of {rows} rows one of our policies reaches at least .95 of the best peer"));
+    }
+    sentences.extend(best(true).map(|w| format!("of ours alone, {}", told(w))));
+    sentences.extend(best(false).map(|w| format!("of the peers, {}", told(w))));
+    sentences.join("; ") + "."
+}
+
+/// Up to four rows that differ in their load: those with a grain of 1 us where there are such, evenly chosen.
+fn chosen<'a>(rows: &[&'a str]) -> Vec<&'a str> {
+    let fine: Vec<&str> = rows.iter().copied().filter(|row| row.ends_with(", 1 us")).collect();
+    let from = if fine.is_empty() { rows.to_vec() } else { fine };
+    let n = from.len().min(4);
+    (0..n).map(|i| from[i * (from.len() - 1) / (n - 1).max(1)]).collect()
+}
+
+/// Processor time per episode in a few rows.
+pub(super) fn cpu(all: &[Measurement]) -> Option<Drawn> {
+    let all: Vec<Cell<'_>> =
+        all.iter().enumerate().filter_map(Cell::from).filter(|c| c.of.figures.contains_key("cpu_us_per_episode")).collect();
+    let waiters = waiters(&all);
+    let rows = chosen(&distinct(all.iter().map(|c| c.row)));
+    let cost = |c: &Cell<'_>| c.of.figures.get("cpu_us_per_episode").copied().unwrap_or(0.0);
+    let bar = |c: &Cell<'_>| {
+        let label = waiters.iter().position(|w| w.name == c.waiter)?;
+        Some(Bar { label, series: usize::from(!c.ours), value: cost(c), whisker: None, dot: None, of: c.number })
+    };
+    let in_row = |row: &str| all.iter().filter(|c| c.row == row).collect::<Vec<_>>();
+    let panel = |row: &&str| Panel { title: (*row).to_owned(), bars: in_row(row).into_iter().filter_map(bar).collect() };
+    let bars = Bars {
+        title: "Barriers: processor time per episode, all members together",
+        axis: "us of processor time per episode (log scale)".to_owned(),
+        scale: Scale::Log10,
+        number: "us",
+        labels: waiters.iter().map(|w| w.name.to_owned()).collect(),
+        series: vec![("ours".to_owned(), colour(0)), ("peers".to_owned(), super::svg::ink::MUTED)],
+        panels: rows.iter().map(panel).collect(),
+    };
+    let told = |row: &&str| {
+        let mut here = in_row(row);
+        here.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let (least, most) = (*here.first()?, *here.last()?);
+        let shown = |c: &Cell<'_>| format!("{} ({})", c.waiter, quantity(cost(c), "us"));
+        Some(format!("{row}: least by {}, most by {}", shown(least), shown(most)))
+    };
+    let (first, last) = (*rows.first()?, *rows.last()?);
+    let told: Vec<String> = [Some(first), (last != first).then_some(last)].iter().flatten().filter_map(told).collect();
+    Some(Drawn { svg: bars.render(), caption: format!("Processor time per episode in {}.", told.join("; in ")) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chosen;
+
+    #[test]
+    fn the_rows_shown_differ_in_load_at_one_grain() {
+        let rows = ["2t pinned, 0 us", "2t pinned, 1 us", "2t, 1 us", "3t, 1 us", "4t, 1 us", "8t, 1 us", "8t, 20 us"];
+        assert_eq!(chosen(&rows), ["2t pinned, 1 us", "2t, 1 us", "3t, 1 us", "8t, 1 us"]);
+        assert_eq!(chosen(&["a", "b"]), ["a", "b"]);
+        assert_eq!(chosen(&["a"]), ["a"]);
+        assert!(chosen(&[]).is_empty());
+    }
+}

@@ -1,0 +1,261 @@
+//! The pen: SVG text with every string escaped, colours that follow the page, and legends that wrap.
+use super::axis::Tick;
+use std::fmt::{self, Write};
+
+/// Colours that every part of a figure shares. Each names the page's variable and says what it is without a page.
+pub(super) mod ink {
+    pub(crate) const PAPER: &str = "var(--bg,#fff)";
+    pub(crate) const TEXT: &str = "var(--fg,#1b2330)";
+    pub(crate) const SOFT: &str = "var(--fg2,#5b6675)";
+    pub(crate) const GRID: &str = "var(--grid,#e6e9ee)";
+    pub(crate) const MUTED: &str = "var(--mute,#9aa5b3)";
+    pub(crate) const PALE: &str = "var(--pale,#cfd6de)";
+}
+
+/// The colours of Okabe & Ito, told apart by people who see colours differently; without their yellow, which white swallows.
+const SERIES: [&str; 7] = [
+    "var(--s0,#0072b2)",
+    "var(--s1,#d55e00)",
+    "var(--s2,#009e73)",
+    "var(--s3,#cc79a7)",
+    "var(--s4,#e69f00)",
+    "var(--s5,#56b4e9)",
+    "var(--s6,#1b2330)",
+];
+/// Dashes that survive a print in black and white. As many as colours would repeat their pairs; seven and five do not.
+const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "12 4"];
+
+/// The colour of a series.
+pub(super) fn colour(series: usize) -> &'static str {
+    SERIES[series % SERIES.len()]
+}
+
+/// The dash pattern of a series.
+pub(super) fn dash(series: usize) -> &'static str {
+    DASHES[series % DASHES.len()]
+}
+
+/// Text made harmless in HTML, in SVG and in an attribute; control characters, which XML forbids, are replaced.
+pub(super) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\n' => safe.push_str("&#10;"),
+            c if c.is_control() => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// About how wide a text is, in pixels; rather too wide than too narrow.
+pub(super) fn width_of(text: &str, size: f64) -> f64 {
+    let em = |c: char| match c {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | ' ' | '.' | ',' | ':' | ';' | '|' | '\'' | '(' | ')' | '/' | '-' => 0.38,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.95,
+        c if c.is_ascii_uppercase() => 0.72,
+        c if c.is_ascii() => 0.6,
+        _ => 1.0,
+    };
+    text.chars().map(em).sum::<f64>() * size
+}
+
+/// The text cut to a width, with an ellipsis if it was cut.
+pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
+    if width_of(text, size) <= room {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    for c in text.chars() {
+        cut.push(c);
+        if width_of(&cut, size) > room - size {
+            cut.pop();
+            break;
+        }
+    }
+    cut.trim_end().to_owned() + "\u{2026}"
+}
+
+/// Where a text is anchored.
+#[derive(Clone, Copy)]
+pub(super) enum At {
+    Start,
+    Middle,
+    End,
+}
+
+/// A figure in the making: `width` units wide, its height known at the end.
+pub(super) struct Canvas {
+    body: String,
+    width: f64,
+}
+
+impl Canvas {
+    /// An empty figure.
+    pub(super) fn new(width: f64) -> Self {
+        Self { body: String::new(), width }
+    }
+
+    /// Markup as it is: its texts must be escaped.
+    pub(super) fn put(&mut self, markup: fmt::Arguments<'_>) {
+        self.body.write_fmt(markup).expect("a String takes everything");
+    }
+
+    /// A text in the common size.
+    pub(super) fn text(&mut self, x: f64, y: f64, at: At, ink: &str, text: &str) {
+        self.texts(at, ink, [(x, y, text.to_owned())]);
+    }
+
+    /// Texts in the common size.
+    pub(super) fn texts(&mut self, at: At, ink: &str, texts: impl IntoIterator<Item = (f64, f64, String)>) {
+        let anchor = match at {
+            At::Start => "",
+            At::Middle => r#" text-anchor="middle""#,
+            At::End => r#" text-anchor="end""#,
+        };
+        let one = |(x, y, text): (f64, f64, String)| format!(r#"<text x="{x:.1}" y="{y:.1}">{}</text>"#, escape(&text));
+        let all: String = texts.into_iter().map(one).collect();
+        self.group(format_args!(r#"fill="{ink}"{anchor}"#), &all);
+    }
+
+    /// A bold text.
+    pub(super) fn heading(&mut self, x: f64, y: f64, size: f64, text: &str) {
+        let ink = ink::TEXT;
+        self.put(format_args!(
+            r#"<text x="{x:.1}" y="{y:.1}" font-size="{size}" font-weight="600" fill="{ink}">{}</text>"#,
+            escape(text)
+        ));
+    }
+
+    /// A line, or several: an SVG path.
+    pub(super) fn line(&mut self, path: &str, ink: &str, width: f64) {
+        self.put(format_args!(r#"<path d="{path}" fill="none" stroke="{ink}" stroke-width="{width}"/>"#));
+    }
+
+    /// The lines of a grid and their labels: `path` draws the line of a value, `place` says where its label goes.
+    pub(super) fn grid(&mut self, ticks: &[Tick], at: At, path: impl Fn(f64) -> String, place: impl Fn(f64) -> (f64, f64)) {
+        for (labelled, width) in [(false, 0.4), (true, 1.0)] {
+            let lines: String = ticks.iter().filter(|t| t.label.is_some() == labelled).map(|t| path(t.value)).collect();
+            self.line(&lines, ink::GRID, width);
+        }
+        let label = |t: &Tick| t.label.clone().map(|label| (place(t.value).0, place(t.value).1, label));
+        self.texts(at, ink::SOFT, ticks.iter().filter_map(label));
+    }
+
+    /// Marks that share their attributes; nothing if there are none.
+    pub(super) fn group(&mut self, attributes: fmt::Arguments<'_>, marks: &str) {
+        if !marks.is_empty() {
+            self.put(format_args!("<g {attributes}>{marks}</g>"));
+        }
+    }
+
+    /// The names of the series, in lines no longer than the figure. Returns the height used.
+    pub(super) fn legend(&mut self, left: f64, top: f64, entries: &[Entry<'_>]) -> f64 {
+        let (mut x, mut y) = (left, top + 10.0);
+        for entry in entries {
+            let name = fitted(entry.name, 12.0, self.width - left - 60.0);
+            let wide = 30.0 + width_of(&name, 12.0) + 18.0;
+            if x > left && x + wide > self.width {
+                (x, y) = (left, y + 19.0);
+            }
+            self.put(format_args!(r#"<g class="k" data-s="{}" tabindex="0" role="button">"#, entry.series));
+            match entry.swatch {
+                Swatch::Line(dash) => self.put(format_args!(
+                    r#"<path d="M{x:.1} {:.1}h22" stroke="{}" stroke-width="2.5" stroke-dasharray="{dash}"/>"#,
+                    y - 4.0,
+                    entry.ink
+                )),
+                Swatch::Box => self.put(format_args!(
+                    r#"<rect x="{:.1}" y="{:.1}" width="13" height="11" rx="2" fill="{}"/>"#,
+                    x + 9.0,
+                    y - 9.5,
+                    entry.ink
+                )),
+            }
+            self.text(x + 28.0, y, At::Start, ink::TEXT, &name);
+            self.put(format_args!("</g>"));
+            x += wide;
+        }
+        if entries.is_empty() { 0.0 } else { y + 9.0 - top }
+    }
+
+    /// The finished figure; `attributes` are for the page's script.
+    pub(super) fn finish(self, height: f64, title: &str, attributes: &str) -> String {
+        let Self { body, width } = self;
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-label="{}" font-family="system-ui,-apple-system,'Segoe UI',Roboto,sans-serif" font-size="12"{attributes}><rect width="100%" height="100%" rx="8" fill="{}"/>{body}</svg>"#,
+            escape(title),
+            ink::PAPER
+        )
+    }
+}
+
+/// One name in a legend.
+pub(super) struct Entry<'a> {
+    /// The number by which the script finds the series.
+    pub(super) series: usize,
+    pub(super) name: &'a str,
+    pub(super) ink: &'a str,
+    pub(super) swatch: Swatch,
+}
+
+/// How a legend shows a series.
+#[derive(Clone, Copy)]
+pub(super) enum Swatch {
+    /// A line with this dash pattern.
+    Line(&'static str),
+    /// A filled box.
+    Box,
+}
+
+/// The figure without its page: every `var(--name,colour)` becomes the colour, and its size is that of its coordinates.
+pub(super) fn stand_alone(svg: &str) -> String {
+    let mut plain = String::with_capacity(svg.len());
+    let mut rest = svg;
+    while let Some((before, after)) = rest.split_once("var(--") {
+        let end = after.find([')', '"']).unwrap_or(after.len());
+        let colour = after[..end].split_once(',').map_or("none", |(_, colour)| colour);
+        plain.push_str(before);
+        plain.push_str(colour);
+        rest = after[end..].strip_prefix(')').unwrap_or(&after[end..]);
+    }
+    plain += rest;
+    let size = plain.split_once("viewBox=\"0 0 ").and_then(|(_, after)| after.split_once('"')?.0.split_once(' '));
+    let Some((width, height)) = size else { return plain };
+    let sized = format!(r#"<svg width="{width}" height="{height}" "#);
+    plain.replacen("<svg ", &sized, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_stays_text() {
+        assert_eq!(escape("<script>'\"&\u{1b}\n"), "&lt;script&gt;&#39;&quot;&amp;\u{fffd}&#10;");
+    }
+
+    #[test]
+    fn a_legend_wraps_and_cuts_instead_of_running_out() {
+        let long = "x".repeat(400);
+        let names = ["spin", "two-phase 10 us", "mutex and condition variable", &long];
+        let entries: Vec<_> = names.iter().map(|name| Entry { series: 0, name, ink: "#000", swatch: Swatch::Box }).collect();
+        let mut canvas = Canvas::new(300.0);
+        let one_line = Canvas::new(300.0).legend(10.0, 0.0, &entries[..1]);
+        assert!(canvas.legend(10.0, 0.0, &entries) > 2.0 * one_line, "four entries do not fit into two lines of 300");
+        assert!(!canvas.finish(100.0, "t", "").contains(&long));
+        assert!(width_of(&fitted(&long, 12.0, 80.0), 12.0) <= 80.0 + 12.0);
+    }
+
+    #[test]
+    fn a_stand_alone_figure_has_plain_colours_only() {
+        let svg = r#"<svg viewBox="0 0 9 7"><a fill="var(--bg,#fff)"/><b stroke="var(--s0,#0072b2)"/>"#;
+        let plain = r##"<svg width="9" height="7" viewBox="0 0 9 7"><a fill="#fff"/><b stroke="#0072b2"/>"##;
+        assert_eq!(stand_alone(svg), plain);
+    }
+}

@@ -1,0 +1,4 @@
+//! What becomes of results, tried from outside: documents and their schemas, tables, and the page.
+mod report;
+mod results;
+mod sample;
