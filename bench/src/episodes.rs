@@ -1,0 +1,136 @@
+//! What each member of a team does, whoever's barrier it waits in: compute, wait, again.
+use crate::{Cell, CellResult, Work};
+use foregather_host::usage::{self, Switches};
+use foregather_host::{affinity, clock};
+use hdrhistogram::Histogram;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Barriers before measuring: threads are born, lines are touched, and the kernel has placed everybody.
+const WARM_UP: u32 = 8;
+/// One episode in so many is sampled for its exit skew and placement.
+const SAMPLE: u64 = 16;
+/// Samples kept of each member.
+const SAMPLES: usize = 4_096;
+
+/// What the members of one cell share.
+pub struct Episodes<'c> {
+    cell: &'c Cell,
+    last_episode: AtomicU64,
+    exits: Mutex<Vec<Vec<Exit>>>,
+    result: Mutex<Option<CellResult>>,
+}
+
+/// When and where a member left a sampled episode.
+#[derive(Clone, Copy)]
+struct Exit {
+    cycles: u64,
+    cpu: u32,
+}
+
+/// Member 0's stopwatch.
+struct Meter {
+    began: u64,
+    last: u64,
+    end: u64,
+    cpu_ns: u64,
+    switches: Switches,
+    spans: Histogram<u64>,
+}
+
+impl Meter {
+    fn begin(cell: &Cell) -> Self {
+        let (cpu_ns, switches) = (usage::process_cpu().0, usage::process_switches());
+        let spans = Histogram::new(3).expect("three digits are allowed");
+        let began = clock::cycles();
+        let end = began + clock::nanos_to_cycles(foregather_machine::Nanos(cell.span_ns));
+        Self { began, last: began, end, cpu_ns, switches, spans }
+    }
+
+    /// Counts one episode; is the time over?
+    #[inline]
+    fn tick(&mut self) -> bool {
+        let now = clock::cycles();
+        self.spans.saturating_record(now - self.last);
+        self.last = now;
+        now >= self.end
+    }
+
+    fn finish(self, episodes: u64) -> CellResult {
+        let nanos = |cycles| clock::cycles_to_nanos(cycles).0;
+        let wall_ns = nanos(clock::cycles() - self.began);
+        let switches = usage::process_switches();
+        CellResult {
+            episodes,
+            wall_ns,
+            cpu_ns: usage::process_cpu().0 - self.cpu_ns,
+            p50_ns: nanos(self.spans.value_at_quantile(0.5)),
+            p99_ns: nanos(self.spans.value_at_quantile(0.99)),
+            max_ns: nanos(self.spans.max()),
+            voluntary: switches.voluntary - self.switches.voluntary,
+            involuntary: switches.involuntary - self.switches.involuntary,
+            ..CellResult::default()
+        }
+    }
+}
+
+impl<'c> Episodes<'c> {
+    /// For one run of a cell.
+    pub fn new(cell: &'c Cell) -> Self {
+        let exits = Mutex::new(vec![vec![]; cell.threads as usize]);
+        Self { cell, last_episode: AtomicU64::new(u64::MAX), exits, result: Mutex::new(None) }
+    }
+
+    /// The part of `rank`, on the thread that calls it. `wait` is one barrier of all members.
+    ///
+    /// # Errors
+    /// The first error of `wait`, which ends this member's part.
+    pub fn member<E>(&self, rank: u32, mut wait: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+        let cell = self.cell;
+        let mut work = Work::new(cell.grain_ns, cell.iterations_per_us, cell.shape, u64::from(rank));
+        let mut exits = Vec::with_capacity(SAMPLES);
+        for _ in 0..WARM_UP {
+            wait()?;
+        }
+        let mut meter = (rank == 0).then(|| Meter::begin(cell));
+        let mut episode = 0;
+        loop {
+            work.run();
+            // The last episode is announced before a barrier, so everybody knows of it behind that barrier.
+            if meter.as_mut().is_some_and(Meter::tick) {
+                self.last_episode.store(episode, Relaxed);
+            }
+            wait()?;
+            if episode.is_multiple_of(SAMPLE) && exits.len() < SAMPLES {
+                exits.push(Exit { cycles: clock::cycles(), cpu: affinity::current() });
+            }
+            if episode >= self.last_episode.load(Relaxed) {
+                break;
+            }
+            episode += 1;
+        }
+        if let Some(meter) = meter {
+            *self.result.lock().expect("nobody panics with it") = Some(meter.finish(episode + 1));
+        }
+        self.exits.lock().expect("nobody panics with it")[rank as usize] = exits;
+        Ok(())
+    }
+
+    /// When all members have ended: what it came to; `None` if member 0 did not get through.
+    pub fn result(self) -> Option<CellResult> {
+        let exits = self.exits.into_inner().expect("nobody panics with it");
+        let result = self.result.into_inner().expect("nobody panics with it")?;
+        let samples = exits.iter().map(Vec::len).min().unwrap_or(0);
+        let mut skew = Histogram::<u64>::new(3).expect("three digits are allowed");
+        let mut stacked = 0;
+        for sample in 0..samples {
+            let here = || exits.iter().map(|member| member[sample]);
+            let (first, last) = (here().map(|e| e.cycles).min(), here().map(|e| e.cycles).max());
+            skew.saturating_record(clock::cycles_to_nanos(last.unwrap_or(0) - first.unwrap_or(0)).0);
+            stacked += u32::from(here().all(|exit| exit.cpu == exits[0][sample].cpu));
+        }
+        let quantile = |q| (samples > 0 && self.cell.threads > 1).then(|| skew.value_at_quantile(q));
+        let stacked = if self.cell.threads > 1 { f64::from(stacked) / samples.max(1) as f64 } else { 0.0 };
+        Some(CellResult { exit_skew_p50_ns: quantile(0.5), exit_skew_p99_ns: quantile(0.99), stacked, ..result })
+    }
+}

@@ -1,0 +1,20 @@
+//! Measuring barriers and hand-overs under load: the cells of which the lab and its peers make their tables.
+//!
+//! - [`Cell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds; one line of JSON.
+//! - [`Episodes`]: what every member does, whoever's barrier it waits in. [`ours`] is our own.
+//! - [`Work`]: computation of a known length that no compiler removes.
+//! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
+//! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
+#![forbid(unsafe_code)]
+
+mod cell;
+mod episodes;
+pub mod ours;
+pub mod ping_pong;
+pub mod prices;
+pub mod victim;
+mod work;
+
+pub use cell::{Cell, CellResult, Shape};
+pub use episodes::Episodes;
+pub use work::{Work, hog};

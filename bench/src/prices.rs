@@ -1,0 +1,197 @@
+//! What waiting is made of on this machine: the two context switches, the waker's cost, the yield, the line.
+//!
+//! Each price is measured by the very verbs that the policies use, with two threads; medians. A tenth of a second in all.
+use foregather_host::{affinity, clock, futex, usage};
+use foregather_machine::{Clock, Costs, Cpu, CpuId, Error, Nanos, Why, run_ready};
+use foregather_thread::{Scope, Thread, Word};
+use foregather_wait::Policy;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// How long the partner's processor is left idle before it is woken.
+const IDLE: Nanos = Nanos::from_us(50);
+/// No hand-over takes longer, whatever else runs on the machine.
+const BOUND: Nanos = Nanos::from_ms(2_000);
+
+/// One price, its unit always the nanosecond.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Price {
+    /// Its name in results.
+    pub name: &'static str,
+    /// What it is the price of.
+    pub what: &'static str,
+    /// All that was measured.
+    pub samples_ns: Vec<f64>,
+}
+
+impl Price {
+    fn median(&self) -> f64 {
+        let mut sorted = self.samples_ns.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// All prices, and what a waiter needs of them. With one processor there is no remote wake; the typical one stands in.
+///
+/// # Errors
+/// If a thread cannot be pinned, or a partner never answered.
+pub fn measure() -> Result<(Vec<Price>, Costs), Error> {
+    let allowed = affinity::allowed();
+    let here = allowed[0];
+    let mut prices = singles();
+    prices.push(round_trip(
+        "local_switch_ns",
+        "block, and run another thread of this processor",
+        (here, here),
+        Policy::Block,
+        600,
+    )?);
+    prices.push(round_trip("yield_switch_ns", "yield to another thread of this processor", (here, here), Policy::Yield, 2_000)?);
+    prices.push(tick(here)?);
+    if let Some(&there) = allowed.get(1) {
+        let mut line =
+            round_trip("line_round_trip_ns", "a line to another processor and back", (here, there), Policy::Spin, 5_000)?;
+        line.samples_ns.iter_mut().for_each(|half| *half *= 2.0);
+        prices.push(line);
+        prices.extend(remote_wake(here, there)?);
+    }
+    let price = |name: &str, typical: Nanos| {
+        let median = prices.iter().find(|price| price.name == name).map(Price::median);
+        median.filter(|ns| ns.is_finite() && *ns >= 1.0).map_or(typical, |ns| Nanos(ns as u64))
+    };
+    let costs = Costs {
+        local_switch: price("local_switch_ns", Costs::TYPICAL.local_switch),
+        remote_wake: price("remote_wake_ns", Costs::TYPICAL.remote_wake),
+        waker: price("waker_ns", Costs::TYPICAL.waker),
+        yield_switch: price("yield_switch_ns", Costs::TYPICAL.yield_switch),
+        line_round_trip: price("line_round_trip_ns", Costs::TYPICAL.line_round_trip),
+        tick: price("tick_ns", Costs::TYPICAL.tick),
+    };
+    Ok((prices, costs))
+}
+
+/// What a thread pays alone.
+fn singles() -> Vec<Price> {
+    let word = AtomicU32::new(0);
+    vec![
+        single("clock_read_ns", "read the clock", clock::now),
+        single("place_ns", "ask where this thread runs", affinity::current),
+        single("pause_ns", "one pause of a spin loop", foregather_host::pause::pause),
+        single("yield_alone_ns", "yield when nobody else wants the processor", std::thread::yield_now),
+        single("wake_nobody_ns", "call the kernel to wake nobody", || futex::wake_all(&word, Scope::Private)),
+        single("thread_cpu_ns", "read this thread's processor time", usage::thread_cpu),
+    ]
+}
+
+fn single<T>(name: &'static str, what: &'static str, mut verb: impl FnMut() -> T) -> Price {
+    const BATCH: u64 = 200;
+    let mut batch = || {
+        let began = clock::cycles();
+        for _ in 0..BATCH {
+            black_box(verb());
+        }
+        clock::cycles_to_nanos(clock::cycles() - began).0 as f64 / BATCH as f64
+    };
+    Price { name, what, samples_ns: (0..50).map(|_| batch()).collect() }
+}
+
+/// Two threads hand a word to and fro; the samples are half round trips of member 0.
+fn round_trip(name: &'static str, what: &'static str, cpus: (CpuId, CpuId), policy: Policy, rounds: u32) -> Result<Price, Error> {
+    let words: [foregather_barrier::Line<Word>; 2] = Default::default();
+    let place = |rank| Some(if rank == 0 { cpus.0 } else { cpus.1 });
+    let ends = foregather_thread::run(2, place, |cpu, rank| {
+        let (mine, theirs) = (&words[rank as usize], &words[1 - rank as usize]);
+        let mut samples = Vec::with_capacity(rounds as usize);
+        for round in 1..=rounds {
+            let began = cpu.now();
+            let wait = || {
+                let why = Why::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
+                run_ready(policy.wait(&cpu, theirs, why, false, || (cpu.load(theirs) == round).then_some(())))
+            };
+            if rank == 0 {
+                cpu.store(mine, round);
+                wait()?;
+                samples.push((cpu.now() - began).0 as f64 / 2.0);
+            } else {
+                wait()?;
+                cpu.store(mine, round);
+            }
+        }
+        Ok(samples)
+    })?;
+    let samples_ns = ends.into_iter().next().unwrap_or(Ok(vec![]))?;
+    Ok(Price { name, what, samples_ns })
+}
+
+/// Wakes a sleeper on an idle processor: how long until it runs, and what that costs the waker.
+fn remote_wake(here: CpuId, there: CpuId) -> Result<[Price; 2], Error> {
+    const ROUNDS: u32 = 200;
+    let (call, answer, woken_at) = (Word::default(), Word::default(), std::sync::atomic::AtomicU64::new(0));
+    let place = |rank| Some(if rank == 0 { here } else { there });
+    let ends = foregather_thread::run(2, place, |cpu, rank| {
+        let (mut wakes, mut calls) = (vec![], vec![]);
+        for round in 1..=ROUNDS {
+            let why = Why::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
+            if rank == 0 {
+                run_ready(cpu.delay(IDLE));
+                let began = cpu.now();
+                cpu.store(&call, round);
+                calls.push((cpu.now() - began).0 as f64);
+                run_ready(Policy::Spin.wait(&cpu, &answer, why, false, || (cpu.load(&answer) == round).then_some(())))?;
+                wakes.push((Nanos(woken_at.load(Relaxed)) - began).0 as f64);
+            } else {
+                run_ready(Policy::Block.wait(&cpu, &call, why, false, || (cpu.load(&call) == round).then_some(())))?;
+                woken_at.store(cpu.now().0, Relaxed);
+                cpu.store(&answer, round);
+            }
+        }
+        Ok((wakes, calls))
+    })?;
+    let (wakes, calls) = ends.into_iter().next().unwrap_or(Ok((vec![], vec![])))?;
+    let wake = Price { name: "remote_wake_ns", what: "wake a sleeper on another, idle processor", samples_ns: wakes };
+    Ok([wake, Price { name: "waker_ns", what: "what that wake costs the waker", samples_ns: calls }])
+}
+
+/// Yields to a stranger that computes: it keeps the processor until the scheduler's tick.
+fn tick(here: CpuId) -> Result<Price, Error> {
+    const YIELDS: usize = 9;
+    let stop = AtomicU32::new(0);
+    let ends = foregather_thread::run(
+        2,
+        |_| Some(here),
+        |cpu: Thread, rank| {
+            if rank == 1 {
+                crate::hog(|| stop.load(Relaxed) != 0);
+                return vec![];
+            }
+            let timed_yield = |_| {
+                let began = cpu.now();
+                run_ready(cpu.yield_now());
+                (cpu.now() - began).0 as f64
+            };
+            // Some yields come back at once, before the stranger's turn: not what is asked here.
+            let long = (0..200).map(timed_yield).filter(|ns| *ns > 200_000.0).take(YIELDS).collect();
+            stop.store(1, Relaxed);
+            long
+        },
+    )?;
+    let samples_ns = ends.into_iter().next().unwrap_or_default();
+    Ok(Price { name: "tick_ns", what: "yield to a stranger that computes", samples_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_price_has_samples_and_the_dear_ones_are_dearer() {
+        let (prices, costs) = measure().unwrap();
+        for price in &prices {
+            assert!(price.name == "tick_ns" || !price.samples_ns.is_empty(), "{}", price.name);
+            assert!(price.samples_ns.iter().all(|ns| *ns >= 0.0), "{price:?}");
+        }
+        assert!(costs.local_switch > Nanos::ZERO && costs.yield_switch > Nanos::ZERO);
+        assert!(costs.tick > costs.yield_switch, "a stranger's turn is longer than a hand-over: {costs:?}");
+    }
+}
