@@ -1,0 +1,142 @@
+//! What can be asked for. Help, completions and the man page derive from here.
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// How results are printed on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Aligned columns, for people.
+    Table,
+    /// The whole document, by its schema.
+    Json,
+    /// Rows, for spreadsheets.
+    Csv,
+}
+
+/// Makes parallel programs wait well: measures this machine, simulates others, reproduces the papers.
+#[derive(Debug, Parser)]
+#[command(name = "foregather", version, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 well, 1 a check failed, 2 usage or bad input, 3 this machine cannot, 130 interrupted.")]
+pub struct Cli {
+    /// How to print results; standard error has progress and warnings.
+    #[arg(long, global = true, value_enum, default_value = "table")]
+    pub format: Format,
+    /// No progress on standard error.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// A tour of less than a minute on this machine, with a report to open in a browser.
+    #[command(after_help = "Example: foregather demo --output /tmp/tour.html")]
+    Demo {
+        /// Where the page goes; its data goes beside it, ending in .results.json.
+        #[arg(short, long, default_value = "foregather-report.html")]
+        output: PathBuf,
+    },
+    /// What this machine has, what it lacks, and how to get that.
+    #[command(after_help = "Example: foregather doctor --format json")]
+    Doctor,
+    /// Measures this machine.
+    #[command(subcommand)]
+    Measure(Measure),
+    /// Tries the claims of a paper on this machine and says which hold.
+    #[command(after_help = "Example: foregather reproduce guignon2000 --format json")]
+    Reproduce {
+        /// The paper's short name; all papers without it.
+        paper: Option<String>,
+        /// Only the claims of one experiment.
+        figure: Option<String>,
+        /// The results too, to this file.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
+    /// Makes one self-contained HTML page of result files.
+    #[command(after_help = "Example: foregather report waits.json barriers.json -o report.html")]
+    Report {
+        /// Files that `--output` of the other verbs wrote.
+        #[arg(required = true)]
+        results: Vec<PathBuf>,
+        /// Where the page goes.
+        #[arg(short, long, default_value = "foregather-report.html")]
+        output: PathBuf,
+    },
+    /// The ratios of two result files, each with its uncertainty.
+    #[command(after_help = "Example: foregather compare before.json after.json --check")]
+    Compare {
+        /// The yardstick.
+        before: PathBuf,
+        /// What is held against it.
+        after: PathBuf,
+        /// End with 1 if anything became slower.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Prints a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Prints the manual page.
+    Man,
+}
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub enum Measure {
+    /// What waiting costs: prices of the kernel's verbs, and the ping-pong of Guignon 2000. Keeps the machine's costs.
+    #[command(after_help = "Example: foregather measure waits --format json --output waits.json")]
+    Waits(Waits),
+    /// Barriers under load: grain x threads x hogs x placement, every policy, every peer that is installed.
+    #[command(after_help = "Example: foregather measure barriers --quick\n\
+                            Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15")]
+    Barriers(Barriers),
+}
+
+/// Options of `measure waits`.
+#[derive(Args, Clone, Debug)]
+pub struct Waits {
+    /// A few seconds in all.
+    #[arg(long)]
+    pub quick: bool,
+    /// Round trips per method and circumstance; those with idling before each take a tenth.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    pub runs: u32,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `measure barriers`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Barriers {
+    /// Eight rows and the main waiters, in 20 seconds.
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// Also exponential work, hogs beside four threads, and processor quotas.
+    #[arg(long)]
+    pub full: bool,
+    /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`.
+    #[arg(long)]
+    pub rows: Option<String>,
+    /// Only these waiters, separated by commas.
+    #[arg(long)]
+    pub waiters: Option<String>,
+    /// How often each cell is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// Milliseconds for one cell.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub ms: Option<u64>,
+    /// Decides the orders.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}

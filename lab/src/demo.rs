@@ -1,0 +1,96 @@
+//! A tour of less than a minute: this machine's prices, the paper's claims, barriers under load, a simulated cluster.
+use crate::cli::{Barriers, Waits};
+use crate::failure::Failure;
+use crate::results::{Measurement, Results, Run, Verdict, file};
+use crate::{doctor, measure, report, reproduce, simulate};
+use anyhow::Result;
+use foregather_host::interrupt;
+use std::path::Path;
+
+/// Makes the tour; writes the page to `output` and its data beside it.
+///
+/// # Errors
+/// If something cannot be measured, or the page cannot be written.
+pub fn run(output: &Path, quiet: bool) -> Result<()> {
+    // A page that cannot be written should be known before the minute, not after.
+    file::write(output, "foregather is still measuring\n")?;
+    for check in doctor::Diagnosis::gather().checks {
+        if check.status == doctor::Status::Missing {
+            eprintln!("missing: {}: {}", check.name, check.remedy);
+        }
+    }
+    let run = Run::begin("demo", Some(1));
+    let mut tour = Tour::default();
+    tour.waits(quiet)?;
+    tour.claims(quiet)?;
+    tour.barriers(quiet)?;
+    tour.measurements.extend(simulate::barriers_over_nodes(14)?);
+    let results = run.end(interrupt::requested(), tour.measurements, tour.verdicts, tour.notes);
+    results.write(&output.with_extension("results.json"))?;
+    file::write(output, &report::page(std::slice::from_ref(&results)))?;
+    say(&results, output);
+    if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
+}
+
+#[derive(Default)]
+struct Tour {
+    measurements: Vec<Measurement>,
+    verdicts: Vec<Verdict>,
+    notes: Vec<String>,
+}
+
+impl Tour {
+    fn waits(&mut self, quiet: bool) -> Result<()> {
+        let waits = measure::waits::run(&Waits { quick: true, runs: 400, output: None }, quiet)?;
+        self.notes.extend(waits.notes);
+        self.measurements.extend(waits.measurements);
+        Ok(())
+    }
+
+    fn claims(&mut self, quiet: bool) -> Result<()> {
+        if !interrupt::requested() {
+            let found = reproduce::run(Some("guignon2000"), None, quiet)?;
+            self.verdicts.extend(found.verdicts);
+            // The claims' own round trips take the place of the quick ones.
+            self.measurements.retain(|old| found.measurements.iter().all(|new| new.id != old.id));
+            self.measurements.extend(found.measurements);
+        }
+        Ok(())
+    }
+
+    fn barriers(&mut self, quiet: bool) -> Result<()> {
+        if !interrupt::requested() {
+            let matrix = measure::barriers::run(&Barriers { quick: true, seed: 1, ..Barriers::default() }, quiet)?;
+            self.notes.extend(matrix.notes);
+            self.measurements.extend(matrix.measurements);
+        }
+        Ok(())
+    }
+}
+
+/// The tour in a few lines.
+fn say(results: &Results, output: &Path) {
+    for note in &results.notes {
+        println!("note: {note}");
+    }
+    for fact in &results.noise.facts {
+        println!("noise: {fact}");
+    }
+    for verdict in &results.verdicts {
+        let got = verdict.got.as_ref().map_or(String::new(), |got| format!(" ({got} {})", verdict.unit));
+        println!("{}: {}{got}", verdict.id, serde_json::to_string(&verdict.verdict).unwrap_or_default().trim_matches('"'));
+    }
+    let best = |kind: &str| {
+        let mine = results.measurements.iter().filter(|m| m.labels.get("kind").map(String::as_str) == Some(kind));
+        let geomeans = mine.filter_map(|m| Some((m.labels.get("name")?, m.figures.get("geomean")?, m.figures.get("worst")?)));
+        geomeans.max_by(|a, b| a.1.total_cmp(b.1))
+    };
+    for (kind, whose) in [("ours", "of ours"), ("peer", "of the peers")] {
+        if let Some((name, geomean, worst)) = best(kind) {
+            println!(
+                "barriers: best {whose} over all loads is {name}: {geomean:.2} of the best peer of each row, worst row {worst:.3}"
+            );
+        }
+    }
+    println!("{:.0} s; open {}", results.seconds, output.display());
+}

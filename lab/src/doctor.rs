@@ -1,0 +1,192 @@
+//! What this machine has, what it lacks, and how to get that.
+use crate::machine_file;
+use crate::measure::barriers::waiters;
+use crate::results::table::Table;
+use foregather_host::dl::Library;
+use foregather_host::{affinity, cgroup, clock, facts, sched};
+use serde::Serialize;
+
+/// How a fact bears on the measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// As it should be.
+    Ok,
+    /// Usable, but worth knowing.
+    Note,
+    /// Not there; see the remedy.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// How it stands.
+    pub status: Status,
+    /// What was found.
+    pub found: String,
+    /// What to do, if something can be done.
+    pub remedy: String,
+}
+
+/// All checks.
+#[derive(Debug, Serialize)]
+pub struct Diagnosis {
+    schema: &'static str,
+    /// In the order of the page.
+    pub checks: Vec<Check>,
+}
+
+fn check(name: &'static str, status: Status, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+    Check { name, status, found: found.into(), remedy: remedy.into() }
+}
+
+/// `Ok` if true, otherwise something to know.
+fn note_unless(good: bool) -> Status {
+    if good { Status::Ok } else { Status::Note }
+}
+
+impl Diagnosis {
+    /// Looks at everything; takes some tens of milliseconds.
+    pub fn gather() -> Self {
+        let mut checks = machine();
+        checks.extend(time());
+        checks.extend(scheduling());
+        checks.extend(libraries());
+        Self { schema: "foregather.doctor/1", checks }
+    }
+
+    /// For people and spreadsheets.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(["", "what", "found", "remedy"]);
+        for check in &self.checks {
+            let mark = match check.status {
+                Status::Ok => "ok",
+                Status::Note => "note",
+                Status::Missing => "missing",
+            };
+            table.rows.push([mark, check.name, &check.found, &check.remedy].map(str::to_owned).into());
+        }
+        table
+    }
+}
+
+fn machine() -> Vec<Check> {
+    let m = facts::machine();
+    let unknown = || "unknown".to_owned();
+    let number = |n: Option<u32>| n.map_or_else(unknown, |n| n.to_string());
+    let topology = format!(
+        "{} cpus, {} sockets, {} threads per core, {} NUMA nodes",
+        m.cpus_online,
+        number(m.sockets),
+        number(m.threads_per_core),
+        number(m.numa_nodes)
+    );
+    vec![
+        check("processor", Status::Ok, m.cpu.clone().unwrap_or_else(unknown), ""),
+        check("topology", Status::Ok, topology, ""),
+        check("caches", Status::Ok, m.caches.join(", "), ""),
+        check("kernel", Status::Ok, m.kernel.clone(), ""),
+        check("hypervisor", note_unless(m.hypervisor.is_none()), m.hypervisor.clone().unwrap_or_else(|| "none".into()), ""),
+        check("governor", Status::Ok, m.governor.clone().unwrap_or_else(|| "none to be seen".into()), ""),
+        check(
+            "userfaultfd",
+            if m.userfaultfd { Status::Ok } else { Status::Missing },
+            present(m.userfaultfd),
+            if m.userfaultfd { "" } else { "a kernel with CONFIG_USERFAULTFD; only distributed shared memory needs it" },
+        ),
+    ]
+}
+
+fn present(there: bool) -> &'static str {
+    if there { "there" } else { "not there" }
+}
+
+fn time() -> Vec<Check> {
+    let facts = clock::facts();
+    let why = facts.why_not_tsc.clone();
+    let cycle_clock = format!(
+        "{} at {:.3} GHz, steps of {:.1} ns, {:.1} ns a reading, calibrated to {:.1} ppm",
+        facts.source,
+        facts.hz / 1e9,
+        facts.precision_ns,
+        facts.read_cost_ns,
+        facts.calibration_error_ppm
+    );
+    let mut checks = vec![check("cycle clock", note_unless(why.is_none()), cycle_clock, why.unwrap_or_default())];
+    let cpus = affinity::allowed();
+    if let [first, .., last] = cpus[..] {
+        checks.push(match clock::cross_cpu_offset_bound(first, last) {
+            Ok(bound) => {
+                let found =
+                    format!("{:.0} ns between cpu {first} and cpu {last}, known to +-{:.0} ns", bound.offset_ns, bound.bound_ns);
+                check("clock offset", note_unless(bound.offset_ns.abs() <= bound.bound_ns), found, "")
+            }
+            Err(error) => check("clock offset", Status::Note, error.to_string(), ""),
+        });
+    }
+    checks
+}
+
+fn scheduling() -> Vec<Check> {
+    let m = facts::machine();
+    let allowed = affinity::allowed();
+    let quota = cgroup::quota();
+    let quota_text = quota.map_or("none".to_owned(), |cpus| format!("{cpus:.2} cpus of {}", allowed.len()));
+    let class = sched::class();
+    let tick = m.tick_hz.map_or("unknown".to_owned(), |hz| format!("{hz} Hz"));
+    let preemption = m.preemption.unwrap_or_else(|| "unknown".into());
+    let groups = match cgroup::QuotaGroup::new(1.0) {
+        Ok(_) => check("quota groups", Status::Ok, format!("cgroup {} can be written", m.cgroup_version), ""),
+        Err(error) => check("quota groups", Status::Missing, error.to_string(), "only rows with a quota need them"),
+    };
+    let costs = machine_file::load().map_or_else(
+        || check("machine costs", Status::Note, "not measured yet", "run `foregather measure waits`"),
+        |c| {
+            let found = format!(
+                "switch local {}, remote {} + {} in the waker, yield {}, tick {}",
+                c.local_switch, c.remote_wake, c.waker, c.yield_switch, c.tick
+            );
+            check("machine costs", Status::Ok, found, "")
+        },
+    );
+    vec![
+        check(
+            "allowed cpus",
+            note_unless(allowed.len() > 1),
+            format!("{allowed:?}"),
+            if allowed.len() > 1 { "" } else { "two are needed to see anything but switching" },
+        ),
+        check("cpu quota", note_unless(quota.is_none()), quota_text, ""),
+        check(
+            "scheduling class",
+            note_unless(!class.is_realtime()),
+            format!("{class:?}"),
+            if class.is_realtime() { "every spin is bounded under it" } else { "" },
+        ),
+        check("tick, preemption", Status::Ok, format!("{tick}, {preemption}"), ""),
+        groups,
+        costs,
+    ]
+}
+
+fn libraries() -> Vec<Check> {
+    let library = |name: &'static str, files: &[&str], remedy: &str| match Library::open(files) {
+        Ok(library) => check(name, Status::Ok, library.path().display().to_string(), ""),
+        Err(_) => check(name, Status::Missing, "not found", remedy),
+    };
+    let mut checks = vec![
+        library("libgomp", &["libgomp.so.1"], "install libgomp1 (Debian's name)"),
+        library("libomp", &["libomp.so.5", "libomp.so"], "install libomp5-14 or a newer libomp5 (Debian's names)"),
+        library("libfabric", &["libfabric.so.1"], "install libfabric1 (Debian's name); later stages use it"),
+        library("PMIx", &["libpmix.so.2"], "install libpmix2 (Debian's name); later stages use it"),
+    ];
+    let peers = waiters::peers_program();
+    checks.push(match peers {
+        Some(path) => check("peers", Status::Ok, path.display().to_string(), ""),
+        None => check("peers", Status::Missing, "not built", "cargo build --release --locked -p foregather-peers"),
+    });
+    checks
+}

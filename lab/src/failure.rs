@@ -1,0 +1,50 @@
+//! How the command ends: 0 well, 1 a check failed, 2 usage or bad input, 3 this machine cannot, 130 interrupted.
+use foregather_host::interrupt;
+use foregather_machine::Error;
+use std::fmt;
+use std::process::ExitCode;
+
+/// An end that is not well, and not the caller's mistake either.
+#[derive(Debug)]
+pub enum Failure {
+    /// Something was checked and does not hold.
+    Check(String),
+    /// This machine lacks what is needed; says what to install or to change.
+    Machine(String),
+    /// Somebody asked the program to stop; what was measured is kept.
+    Interrupted,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Check(what) | Self::Machine(what) => f.write_str(what),
+            Self::Interrupted => f.write_str("interrupted; the results are partial"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Prints what went wrong, and chooses the exit code.
+pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
+    let Err(error) = end else { return ExitCode::SUCCESS };
+    let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    if error.chain().any(broken_pipe) {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("foregather: {error:#}");
+    if interrupt::requested() {
+        return ExitCode::from(130);
+    }
+    let machine = error.downcast_ref::<Error>().is_some_and(|e| matches!(e, Error::Missing { .. } | Error::Os { .. }));
+    ExitCode::from(match error.downcast_ref::<Failure>() {
+        Some(Failure::Check(_)) => 1,
+        Some(Failure::Machine(_)) => 3,
+        Some(Failure::Interrupted) => 130,
+        None if machine => 3,
+        None => 2,
+    })
+}

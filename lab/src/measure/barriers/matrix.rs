@@ -1,0 +1,201 @@
+//! The order of the cells, and what they come to.
+use super::{Matrix, rows::Row, waiters::Waiter};
+use crate::measure::children::{CellCommand, Hogs, run_cell};
+use crate::progress::Progress;
+use crate::results::Measurement;
+use anyhow::Result;
+use foregather_bench::{Cell, CellResult, Work};
+use foregather_host::cgroup::QuotaGroup;
+use foregather_host::{affinity, interrupt};
+use foregather_machine::Nanos;
+
+/// A cell that has not ended by this much over its time has collapsed: its waiter passed next to no barrier.
+const COLLAPSED: Nanos = Nanos::from_ms(700);
+
+/// What to run.
+pub struct Plan<'a> {
+    /// The rows.
+    pub rows: &'a [Row],
+    /// The columns.
+    pub waiters: &'a [Waiter],
+    /// How often.
+    pub repetitions: u32,
+    /// For how long each.
+    pub ms: u64,
+    /// Decides the orders.
+    pub seed: u64,
+}
+
+/// All repetitions of one cell.
+#[derive(Default)]
+struct Runs {
+    results: Vec<CellResult>,
+    collapsed: u32,
+}
+
+impl Plan<'_> {
+    /// Row by row; within a row all waiters in turn, in another order in each repetition, beside the same hogs.
+    ///
+    /// # Errors
+    /// If a cell cannot be run at all.
+    pub fn run(&self, progress: &mut Progress) -> Result<Matrix> {
+        let iterations_per_us = Work::iterations_per_us();
+        let mut matrix = Matrix::default();
+        let mut random = self.seed;
+        for row in self.rows {
+            let hogs = Hogs::start(row.hogs)?;
+            let group = row.quota.map(QuotaGroup::new).transpose()?;
+            let mut runs: Vec<Runs> = self.waiters.iter().map(|_| Runs::default()).collect();
+            for _ in 0..self.repetitions {
+                for i in shuffled(self.waiters.len(), &mut random) {
+                    let waiter = &self.waiters[i];
+                    progress.step(&format!("{}: {}", row.name(), waiter.name));
+                    if interrupt::requested() || !takes(waiter, row) {
+                        continue;
+                    }
+                    match self.cell(row, waiter, iterations_per_us, group.as_ref()) {
+                        Ok(Some(result)) => runs[i].results.push(result),
+                        Ok(None) => runs[i].collapsed += 1,
+                        Err(_) if interrupt::requested() => {}
+                        Err(error) => return Err(error.context(format!("{} in `{}`", waiter.name, row.name()))),
+                    }
+                }
+            }
+            debug_assert_eq!(hogs.count(), row.hogs as usize);
+            matrix.measurements.extend(self.row(row, &runs));
+        }
+        matrix.interrupted = interrupt::requested();
+        matrix.measurements.extend(self.summaries(&matrix.measurements));
+        Ok(matrix)
+    }
+
+    fn cell(&self, row: &Row, waiter: &Waiter, iterations_per_us: f64, group: Option<&QuotaGroup>) -> Result<Option<CellResult>> {
+        let cell = Cell {
+            waiter: waiter.spec.clone(),
+            threads: row.threads,
+            grain_ns: u64::from(row.grain_us) * 1_000,
+            shape: row.shape,
+            pins: if row.pinned { affinity::allowed() } else { vec![] },
+            span_ns: self.ms * 1_000_000,
+            iterations_per_us,
+        };
+        let args = vec![waiter.verb.to_owned(), cell.to_arg()];
+        let command = CellCommand { program: &waiter.program, args, env: &waiter.env };
+        run_cell(&command, group, self.bound())
+    }
+
+    /// How long a cell may take, its process's birth and end included.
+    fn bound(&self) -> Nanos {
+        Nanos::from_ms(self.ms * 2) + COLLAPSED
+    }
+
+    /// The measurements of one row; shares are of the best peer's median.
+    fn row(&self, row: &Row, runs: &[Runs]) -> Vec<Measurement> {
+        // A collapsed cell is counted as if it had passed one barrier in all its time.
+        let floor = 1.0 / self.bound().as_secs();
+        let rates = |runs: &Runs| {
+            let measured = runs.results.iter().map(CellResult::episodes_per_s);
+            measured.chain((0..runs.collapsed).map(|_| floor)).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = self.waiters.iter().zip(runs).map(|(waiter, runs)| (waiter, runs, rates(runs))).collect();
+        let peers = all.iter().filter(|(waiter, ..)| !waiter.ours).map(|(.., rates)| median(rates));
+        let best_peer = peers.flatten().fold(f64::NAN, f64::max);
+        let measured = all.into_iter().filter(|(.., rates)| !rates.is_empty());
+        measured.map(|(waiter, runs, rates)| measurement(row, waiter, runs, rates, best_peer)).collect()
+    }
+
+    /// One measurement per waiter: its shares over all rows.
+    fn summaries(&self, cells: &[Measurement]) -> Vec<Measurement> {
+        let summary = |waiter: &Waiter| {
+            let mine = cells.iter().filter(|cell| cell.labels.get("waiter") == Some(&waiter.name));
+            let shares: Vec<f64> = mine.filter_map(|cell| cell.figures.get("share").copied()).collect();
+            if shares.is_empty() {
+                return None;
+            }
+            let geomean = (shares.iter().map(|share| share.ln()).sum::<f64>() / shares.len() as f64).exp();
+            let worst = shares.iter().copied().fold(f64::INFINITY, f64::min);
+            let below_half = shares.iter().filter(|&&share| share < 0.5).count();
+            let id = format!("barriers-summary/{}", waiter.name);
+            let what = "episodes/s over those of the best peer, row by row";
+            let all = Measurement::from_values(id, what, "share", shares).label("kind", kind(waiter)).label("name", &waiter.name);
+            Some(all.figure("geomean", geomean).figure("worst", worst).figure("rows_below_half", below_half as f64))
+        };
+        self.waiters.iter().filter_map(summary).collect()
+    }
+}
+
+/// Has the waiter a barrier for that many members?
+fn takes(waiter: &Waiter, row: &Row) -> bool {
+    !waiter.spec.starts_with("butterfly/") || row.threads.is_power_of_two()
+}
+
+fn kind(waiter: &Waiter) -> &'static str {
+    if waiter.ours { "ours" } else { "peer" }
+}
+
+fn measurement(row: &Row, waiter: &Waiter, runs: &Runs, rates: Vec<f64>, best_peer: f64) -> Measurement {
+    let share = median(&rates).map_or(f64::NAN, |rate| rate / best_peer);
+    let figure = |of: &dyn Fn(&CellResult) -> Option<f64>| {
+        median(&runs.results.iter().filter_map(of).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+    };
+    Measurement::from_values(format!("barriers/{}/{}", row.name(), waiter.name), "barriers passed", "episodes/s", rates)
+        .label("row", row.name())
+        .label("waiter", &waiter.name)
+        .label("kind", kind(waiter))
+        .figure("share", share)
+        .figure("cpu_us_per_episode", figure(&|r| Some(r.cpu_us_per_episode())))
+        .figure("p50_us", figure(&|r| Some(r.p50_ns as f64 / 1e3)))
+        .figure("p99_us", figure(&|r| Some(r.p99_ns as f64 / 1e3)))
+        .figure("max_us", figure(&|r| Some(r.max_ns as f64 / 1e3)))
+        .figure("ssr", figure(&|r| r.ssr))
+        .figure("exit_skew_p50_ns", figure(&|r| r.exit_skew_p50_ns.map(|ns| ns as f64)))
+        .figure("exit_skew_p99_ns", figure(&|r| r.exit_skew_p99_ns.map(|ns| ns as f64)))
+        .figure("stacked", figure(&|r| Some(r.stacked)))
+        .figure("collapsed_runs", f64::from(runs.collapsed))
+}
+
+/// The median; `None` of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+    }
+}
+
+/// A permutation of `0..n` (Fisher & Yates), from a linear congruence: the same in every run with one seed.
+fn shuffled(n: usize, random: &mut u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    for i in (1..n).rev() {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        order.swap(i, (*random >> 33) as usize % (i + 1));
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_differ_but_not_between_runs() {
+        let (mut a, mut b) = (7, 7);
+        let first = shuffled(20, &mut a);
+        assert_eq!(first, shuffled(20, &mut b));
+        let second = shuffled(20, &mut a);
+        assert_ne!(first, second);
+        let mut sorted = second;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
+    }
+}

@@ -1,0 +1,55 @@
+//! What the papers claim, from `papers/`, built into the program.
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+/// The files of `papers/`.
+const FILES: [(&str, &str); 1] = [("guignon2000", include_str!("../../../papers/guignon2000.toml"))];
+
+/// One paper. `cargo xtask claims` checks the files more strictly than is needed to run them.
+#[derive(Debug, Deserialize)]
+pub struct Paper {
+    /// Its short name.
+    pub paper: String,
+    /// Its claims.
+    pub claim: Vec<Claim>,
+}
+
+/// One claim.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Claim {
+    /// Its name within the paper.
+    pub id: String,
+    /// In our words.
+    pub text: String,
+    /// The paper's number, or `none`.
+    pub expected: Option<Expected>,
+    /// Why the paper gives no number.
+    pub expected_reason: Option<String>,
+    /// The number's unit.
+    pub unit: Option<String>,
+    /// How far off is still as claimed, relative.
+    pub tolerance: Option<f64>,
+    /// Why it is expected not to hold here.
+    pub differs_because: Option<String>,
+    /// Who tries it.
+    pub check: String,
+}
+
+/// What the paper says.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Expected {
+    /// A number.
+    Number(f64),
+    /// `none`.
+    Word(String),
+}
+
+/// All papers.
+///
+/// # Errors
+/// If a file is malformed.
+pub fn papers() -> Result<Vec<Paper>> {
+    FILES.iter().map(|(name, text)| toml::from_str(text).with_context(|| format!("papers/{name}.toml"))).collect()
+}

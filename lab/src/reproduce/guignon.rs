@@ -1,0 +1,152 @@
+//! The experiments of Guignon 2000 §2.1: hand-overs by every method, placement, counters, and his caveat.
+use super::{Answer, Experiment, Findings, experiment};
+use crate::machine_file;
+use crate::measure::waits::{Circumstance, Placement, mean_cycles, measurement, ping_pongs};
+use crate::progress::Progress;
+use crate::results::Measurement;
+use anyhow::Result;
+use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
+use foregather_bench::victim;
+use foregather_host::{affinity, clock};
+use foregather_machine::Nanos;
+use std::collections::BTreeMap;
+
+/// All of them, by their names in `papers/guignon2000.toml`.
+pub const EXPERIMENTS: [Experiment; 4] = [
+    experiment("ping-pong", hand_overs),
+    experiment("placement", placement),
+    experiment("counters", counters),
+    experiment("victim", bystander),
+];
+
+/// As many round trips as the paper made.
+const RUNS: u32 = 1_000;
+/// "By far the fastest": at least so many times.
+const BY_FAR: f64 = 10.0;
+
+fn one_processor() -> Answer {
+    Answer::CannotTry("this process may use only one processor".into())
+}
+
+fn hand_overs(quiet: bool) -> Result<Findings> {
+    let mut findings = Findings::default();
+    if affinity::allowed().len() < 2 {
+        for id in ["spin-fastest-processes", "spin-fastest-threads", "min-average-max", "cost-is-the-wake", "semaphores-need-two"]
+        {
+            findings.answers.insert(id, one_processor());
+        }
+        return Ok(findings);
+    }
+    let mut progress = Progress::new("guignon2000", Method::ALL.len() * 8, quiet);
+    for (side, id) in [(Side::Processes, "spin-fastest-processes"), (Side::Threads, "spin-fastest-threads")] {
+        let circumstance = Circumstance { side, placement: Placement::TwoCpus, gap: Nanos::ZERO, runs: RUNS };
+        let methods = ping_pongs(circumstance, &Method::ALL, &mut progress)?;
+        findings.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
+        findings.answers.insert(id, fastest(&methods));
+        if side == Side::Processes {
+            answer_for_processes(&methods, &mut findings)?;
+        }
+    }
+    Ok(findings)
+}
+
+fn mean_of(methods: &[(Method, Vec<PingPong>)], method: Method) -> Option<f64> {
+    methods.iter().find(|(m, _)| *m == method).map(|(_, parts)| mean_cycles(parts))
+}
+
+fn fastest(methods: &[(Method, Vec<PingPong>)]) -> Answer {
+    let kernel = [Method::PosixSemaphore, Method::SysvSemaphore];
+    let semaphores = kernel.into_iter().filter_map(|m| mean_of(methods, m)).fold(f64::INFINITY, f64::min);
+    let Some(spin) = mean_of(methods, Method::Spin) else { return Answer::CannotTry("interrupted".into()) };
+    let times = semaphores / spin;
+    let why = format!("{spin:.0} cycles on average against {semaphores:.0} of the faster semaphore");
+    Answer::Holds(times >= BY_FAR, format!("{times:.0} times faster"), why)
+}
+
+fn answer_for_processes(methods: &[(Method, Vec<PingPong>)], findings: &mut Findings) -> Result<()> {
+    let means = [Method::Spin, Method::PosixSemaphore, Method::OneSemaphore].map(|m| mean_of(methods, m));
+    let [Some(spin), Some(posix), Some(one)] = means else { return Ok(()) };
+    findings.answers.insert(
+        "min-average-max",
+        Answer::Number(spin, "the average of the spin variable; all methods are among the measurements".into()),
+    );
+    let two_wakes = machine_file::load_or_measure()?.remote_wake * 2;
+    let excess = clock::cycles_to_nanos((posix - spin).max(0.0) as u64);
+    let why = format!("{excess} more than spinning; two remote wakes are {two_wakes}");
+    findings.answers.insert("cost-is-the-wake", Answer::Number(excess.0 as f64 / two_wakes.0.max(1) as f64, why));
+    let why = format!("{posix:.0} cycles for two barriers, {one:.0} for a bare hand-over");
+    findings.answers.insert("semaphores-need-two", Answer::Number(posix / one, why));
+    Ok(())
+}
+
+/// Two spinning processes, left where the scheduler puts them.
+fn placement(_: bool) -> Result<Findings> {
+    let mut findings = Findings::default();
+    if affinity::allowed().len() < 2 {
+        findings.answers.insert("scheduler-places-apart", one_processor());
+        return Ok(findings);
+    }
+    let mut shares = Vec::new();
+    for _ in 0..5 {
+        let setup = Setup {
+            method: Method::Spin,
+            side: Side::Processes,
+            master: None,
+            slave: None,
+            gap: Nanos::ZERO,
+            runs: 1_000_000,
+            at_most: Nanos::from_ms(300),
+        };
+        let trips = ping_pong::run(&setup)?;
+        shares.push(trips.apart_share());
+    }
+    let measured = Measurement::from_values(
+        "placement/process/spin",
+        "time for which two spinning processes were on different processors",
+        "share",
+        shares,
+    );
+    let mean = measured.summary.mean.unwrap_or(f64::NAN);
+    let why = "five pairs of spinning processes, 0.3 s each, weighted by time";
+    findings.answers.insert("scheduler-places-apart", Answer::Number(mean, why.into()));
+    findings.measurements.push(measured);
+    Ok(findings)
+}
+
+fn counters(_: bool) -> Result<Findings> {
+    let cpus = affinity::allowed();
+    let answer = if let [first, .., last] = cpus[..] {
+        let bound = clock::cross_cpu_offset_bound(first, last)?;
+        let worst = bound.offset_ns.abs() + bound.bound_ns;
+        let half = machine_file::load_or_measure()?.remote_wake.0 as f64 / 2.0;
+        let why = format!(
+            "at most {worst:.0} ns apart on cpus {first} and {last}; half of the fastest kernel hand-over is {half:.0} ns"
+        );
+        Answer::Holds(worst < half, format!("within {worst:.0} ns"), why)
+    } else {
+        one_processor()
+    };
+    Ok(Findings { measurements: vec![], answers: BTreeMap::from([("counters-agree", answer)]) })
+}
+
+/// A two-thread loop of another library beside our slave.
+fn bystander(_: bool) -> Result<Findings> {
+    let mut findings = Findings::default();
+    let variants = victim::run()?;
+    let median_us = |name: &str| variants.iter().find(|v| v.name == name).map(|v| v.median().as_us());
+    let answer = match (median_us("absent"), median_us("hot"), median_us("two-phase")) {
+        (Some(alone), Some(hot), Some(asleep)) => {
+            let why =
+                format!("a region takes {alone:.0} us alone, {hot:.0} beside a hot slave, {asleep:.0} beside one that sleeps");
+            Answer::Holds(hot > asleep, format!("{:.2} times against {:.2} times", hot / alone, asleep / alone), why)
+        }
+        _ => Answer::CannotTry("the experiment was interrupted".into()),
+    };
+    findings.answers.insert("active-slave-disturbs", answer);
+    for variant in variants {
+        let samples = variant.regions.iter().map(|region| region.as_us()).collect();
+        let what = "one parallel region of another library beside our slave";
+        findings.measurements.push(Measurement::from_values(format!("victim/{}", variant.name), what, "us", samples));
+    }
+    Ok(findings)
+}

@@ -1,0 +1,44 @@
+//! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
+use foregather_bench::{Cell, CellResult, hog, ours, ping_pong, rust_std};
+use foregather_machine::Costs;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+/// Runs the hidden verb that the command line begins with, if it does.
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut args = std::env::args().skip(1);
+    let verb = args.next()?;
+    let rest: Vec<String> = args.collect();
+    let end = match verb.as_str() {
+        "__cell" => cell(&rest),
+        "__hog" => hog(|| false),
+        "__held" => held(&rest),
+        "__ping-pong-slave" => ping_pong::slave_main(&rest).map_err(|error| error.to_string()),
+        _ => return None,
+    };
+    let Err(error) = end else { return Some(ExitCode::SUCCESS) };
+    eprintln!("foregather: {error}");
+    Some(ExitCode::from(3))
+}
+
+/// One cell of the barrier matrix, waited in by one of our own barriers or by Rust's.
+fn cell(args: &[String]) -> Result<(), String> {
+    let cell = Cell::from_arg(args.first().ok_or("a cell is missing")?)?;
+    let result: CellResult = if cell.waiter == rust_std::NAME {
+        rust_std::run(&cell)
+    } else {
+        let (kind, policy) = ours::parse(&cell.waiter, &Costs::TYPICAL)?;
+        ours::run(&cell, kind, policy)
+    }
+    .map_err(|error| error.to_string())?;
+    println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+/// Waits until standard input ends, then becomes another program: so its parent can put it into a control group first.
+fn held(args: &[String]) -> Result<(), String> {
+    let (program, rest) = args.split_first().ok_or("a program is missing")?;
+    std::io::stdin().read_to_end(&mut Vec::new()).map_err(|error| error.to_string())?;
+    Err(format!("{program}: {}", Command::new(program).args(rest).exec()))
+}
