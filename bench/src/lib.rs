@@ -2,6 +2,7 @@
 //!
 //! - [`Cell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds; one line of JSON.
 //! - [`Episodes`]: what every member does, whoever's barrier it waits in. [`ours`] is our own.
+//! - [`rust_std`]: the one peer that needs no library and no unsafe code.
 //! - [`Work`]: computation of a known length that no compiler removes.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
@@ -12,6 +13,7 @@ mod episodes;
 pub mod ours;
 pub mod ping_pong;
 pub mod prices;
+pub mod rust_std;
 pub mod victim;
 mod work;
 

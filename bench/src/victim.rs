@@ -1,1 +1,145 @@
-//! Placeholder.
+//! The caveat of Guignon 2000 §2.1, measured: an active slave disturbs other multi-threaded libraries.
+//!
+//! The victim is a parallel loop of two threads, with a static split and a barrier at each end, that knows nothing of
+//! us. Beside it one of our slaves waits for work that does not come.
+use crate::{Shape, Work};
+use foregather_host::clock;
+use foregather_machine::{Cpu, Error, Nanos, Why, run_ready};
+use foregather_thread::{Thread, Word};
+use foregather_wait::Policy;
+use std::sync::Barrier;
+use std::thread;
+
+/// What one thread of the victim computes per region, on average.
+const WORK: Nanos = Nanos::from_us(200);
+/// After these the slave has left its spin, if it ever does, and the victim's threads have settled.
+const WARM_UP: usize = 5;
+/// Stretches of regions per variant, alternating with the other variants' so that all see the same machine.
+const TURNS: u32 = 5;
+/// No slave waits longer for the end of its stretch.
+const BOUND: Nanos = Nanos::from_ms(60_000);
+
+/// What our slave does beside the victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Beside {
+    /// There is none.
+    Nobody,
+    /// It spins.
+    Spinning,
+    /// It spun for 20 us and sleeps now.
+    TwoPhase,
+}
+
+impl Beside {
+    /// All of them, the undisturbed victim first.
+    pub const ALL: [Self; 3] = [Self::Nobody, Self::Spinning, Self::TwoPhase];
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nobody => "nobody",
+            Self::Spinning => "spinning",
+            Self::TwoPhase => "two-phase",
+        }
+    }
+
+    const fn policy(self) -> Option<Policy> {
+        match self {
+            Self::Nobody => None,
+            Self::Spinning => Some(Policy::Spin),
+            Self::TwoPhase => Some(Policy::TwoPhase { spin: Nanos::from_us(20) }),
+        }
+    }
+}
+
+/// How the victim fared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Victim {
+    /// What was beside it.
+    pub beside: Beside,
+    /// The duration of each region, in no particular order.
+    pub regions: Vec<Nanos>,
+    /// Their median. Where the slave takes turns with the victim, most regions may be undisturbed: look at the mean, too.
+    pub median: Nanos,
+    /// Their mean.
+    pub mean: Nanos,
+}
+
+/// Runs about that many regions beside each kind of slave.
+///
+/// # Errors
+/// If a slave was never told that it is over.
+pub fn victim(regions: u32) -> Result<Vec<Victim>, Error> {
+    let speed = Work::iterations_per_us();
+    let mut all = Beside::ALL.map(|beside| (beside, vec![]));
+    for _ in 0..TURNS {
+        for (beside, durations) in &mut all {
+            durations.extend(stretch(*beside, regions.div_ceil(TURNS), speed)?);
+        }
+    }
+    Ok(all.map(|(beside, durations)| summarised(beside, durations)).into())
+}
+
+fn summarised(beside: Beside, mut regions: Vec<Nanos>) -> Victim {
+    regions.sort_unstable();
+    let median = regions.get(regions.len() / 2).copied().unwrap_or_default();
+    let mean = Nanos(regions.iter().map(|region| region.0).sum::<u64>() / regions.len().max(1) as u64);
+    Victim { beside, regions, median, mean }
+}
+
+/// One stretch of regions beside one slave.
+fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error> {
+    let call = Word::default();
+    thread::scope(|threads| {
+        let slave = beside.policy().map(|policy| {
+            let call = &call;
+            threads.spawn(move || {
+                let cpu = Thread::current();
+                let why = Why::new("victim", 1).of(0).until(clock::now() + BOUND);
+                run_ready(policy.wait(&cpu, call, why, false, || (cpu.load(call) == 1).then_some(()))).map(|_| ())
+            })
+        });
+        let durations = parallel_loop(regions as usize, speed);
+        Thread::current().store(&call, 1);
+        slave.map_or(Ok(()), |slave| slave.join().unwrap_or(Err(Error::PeerLost { rank: 1 })))?;
+        Ok(durations)
+    })
+}
+
+/// The victim: somebody else's library.
+fn parallel_loop(regions: usize, speed: f64) -> Vec<Nanos> {
+    let (start, end) = (Barrier::new(2), Barrier::new(2));
+    let half = || -> Vec<Nanos> {
+        // The same seed: both halves of a region are equally long.
+        let mut work = Work::new(WORK.0, speed, Shape::Uniform, 1);
+        let mut region = || {
+            let began = clock::now();
+            start.wait();
+            work.run();
+            end.wait();
+            clock::now() - began
+        };
+        (0..regions + WARM_UP).map(|_| region()).skip(WARM_UP).collect()
+    };
+    thread::scope(|threads| {
+        threads.spawn(half);
+        half()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_has_all_its_regions_and_they_contain_the_work() {
+        let all = victim(20).unwrap();
+        assert_eq!(all.iter().map(|victim| victim.beside).collect::<Vec<_>>(), Beside::ALL);
+        for victim in all {
+            assert_eq!(victim.regions.len(), 20);
+            // The least work there is, by a processor that may have become faster since it was measured.
+            assert!(victim.regions[0] > WORK.percent(25), "{victim:?}");
+            assert!(victim.median <= victim.regions[19] && victim.mean <= victim.regions[19]);
+        }
+    }
+}

@@ -47,15 +47,7 @@ pub enum Verb {
     Measure(Measure),
     /// Tries the claims of a paper on this machine and says which hold.
     #[command(after_help = "Example: foregather reproduce guignon2000 --format json")]
-    Reproduce {
-        /// The paper's short name; all papers without it.
-        paper: Option<String>,
-        /// Only the claims of one experiment.
-        figure: Option<String>,
-        /// The results too, to this file.
-        #[arg(short, long)]
-        output: Option<PathBuf>,
-    },
+    Reproduce(Reproduce),
     /// Makes one self-contained HTML page of result files.
     #[command(after_help = "Example: foregather report waits.json barriers.json -o report.html")]
     Report {
@@ -84,6 +76,21 @@ pub enum Verb {
     },
     /// Prints the manual page.
     Man,
+}
+
+/// Options of `reproduce`.
+#[derive(Args, Clone, Debug)]
+pub struct Reproduce {
+    /// The paper's short name; all papers without it.
+    pub paper: Option<String>,
+    /// Only the claims of one experiment.
+    pub figure: Option<String>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+    /// End with 1 if a claim does not hold here.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// What can be measured.

@@ -1,5 +1,5 @@
 //! What answers each verb: gather, print, write.
-use crate::cli::{Barriers, Cli, Format, Measure, Verb, Waits};
+use crate::cli::{Barriers, Cli, Format, Measure, Reproduce, Verb, Waits};
 use crate::failure::Failure;
 use crate::results::{Results, Run, file};
 use crate::{compare, demo, doctor, measure, report, reproduce};
@@ -30,9 +30,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Demo { output } => demo::run(output, cli.quiet),
                 Verb::Measure(Measure::Waits(options)) => waits(cli, options),
                 Verb::Measure(Measure::Barriers(options)) => barriers(cli, options),
-                Verb::Reproduce { paper, figure, output } => {
-                    reproduce_claims(cli, paper.as_deref(), figure.as_deref(), output.as_deref())
-                }
+                Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
             }
         }
@@ -92,11 +90,11 @@ fn barriers(cli: &Cli, options: &Barriers) -> Result<()> {
     finish(cli, &run.end(matrix.interrupted, matrix.measurements, vec![], matrix.notes), options.output.as_deref())
 }
 
-fn reproduce_claims(cli: &Cli, paper: Option<&str>, figure: Option<&str>, output: Option<&Path>) -> Result<()> {
+fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
     let run = Run::begin("reproduce", None);
-    let found = reproduce::run(paper, figure, cli.quiet)?;
+    let found = reproduce::run(options.paper.as_deref(), options.figure.as_deref(), cli.quiet)?;
     let results = run.end(interrupt::requested(), found.measurements, found.verdicts, found.notes);
-    if let Some(path) = output {
+    if let Some(path) = &options.output {
         results.write(path)?;
     }
     warn(&results);
@@ -109,8 +107,13 @@ fn reproduce_claims(cli: &Cli, paper: Option<&str>, figure: Option<&str>, output
     if results.interrupted {
         return Err(Failure::Interrupted.into());
     }
-    let surprises: Vec<_> = found.surprises;
-    if surprises.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not as expected: {}", surprises.join(", "))).into()) }
+    if !found.surprises.is_empty() {
+        return Err(Failure::Check(format!("expected to differ, but it holds: {}", found.surprises.join(", "))).into());
+    }
+    if options.check && !found.differences.is_empty() {
+        return Err(Failure::Check(format!("does not hold here: {}", found.differences.join(", "))).into());
+    }
+    Ok(())
 }
 
 fn make_report(paths: &[std::path::PathBuf], output: &Path) -> Result<()> {

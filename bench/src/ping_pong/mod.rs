@@ -1,1 +1,123 @@
-//! Placeholder.
+//! The experiment of Guignon 2000 §2.1: master and slave hand over to and fro, and the master counts the cycles.
+//!
+//! Each [`Method`] is played between two threads or two processes, on processors of choice. The slave process is this
+//! same program, started with [`VERB`] as its first argument: its `main` must then call [`slave_main`].
+//!
+//! # Bounds
+//! The caller's thread supervises: when the slave's process dies or the time is up, it poisons the shared words and
+//! posts the semaphores, so that a master asleep in the kernel comes back, too. The slave dies with its master.
+mod board;
+mod link;
+mod master;
+mod method;
+mod slave;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+
+use foregather_host::{affinity, usage::Switches};
+use foregather_machine::{CpuId, Error, Nanos};
+use std::collections::BTreeMap;
+use std::process::Command;
+
+pub use method::Method;
+pub use slave::{VERB, slave_main};
+
+/// Round trips before the first one that counts.
+const WARM_UP: u32 = 20;
+
+/// What master and slave are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Two threads of this process.
+    Threads,
+    /// Two processes.
+    Processes,
+}
+
+impl Side {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Threads, Self::Processes];
+
+    /// `thread` or `process`, as in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Threads => "thread",
+            Self::Processes => "process",
+        }
+    }
+}
+
+/// One series of round trips.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setup {
+    /// How they wait.
+    pub method: Method,
+    /// What they are.
+    pub side: Side,
+    /// The master's processor; `None` leaves that to the scheduler.
+    pub master: Option<CpuId>,
+    /// The slave's processor.
+    pub slave: Option<CpuId>,
+    /// How long the master does nothing before each ping. From 100 us on it sleeps, so that its processor is free;
+    /// below, where no timer is that precise, it computes.
+    pub gap: Nanos,
+    /// How many round trips.
+    pub runs: u32,
+    /// When to stop although there were fewer, as with two spinners on one processor.
+    pub at_most: Nanos,
+}
+
+impl Setup {
+    /// As in the paper: that method, 1000 round trips without a gap; at most two seconds.
+    pub const fn new(method: Method, side: Side, master: Option<CpuId>, slave: Option<CpuId>) -> Self {
+        Self { method, side, master, slave, gap: Nanos::ZERO, runs: 1_000, at_most: Nanos::from_ms(2_000) }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let allowed = affinity::allowed();
+        let wrong = [self.master, self.slave].into_iter().flatten().find(|cpu| !allowed.contains(cpu));
+        wrong.map_or(Ok(()), |cpu| {
+            let remedy = format!("take one of {allowed:?}, or widen the container's cpuset or this process's affinity");
+            Err(Error::Missing { what: format!("processor {cpu}"), remedy })
+        })
+    }
+}
+
+/// What a series gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PingPong {
+    /// Steps of the cycle counter per round trip, in their order; fewer than asked for if the time was up.
+    pub cycles: Vec<u64>,
+    /// Steps of that counter per second.
+    pub cycles_per_second: f64,
+    /// Where the master was seen after its round trips, and how often.
+    pub master_cpus: BTreeMap<CpuId, u32>,
+    /// The same for the slave.
+    pub slave_cpus: BTreeMap<CpuId, u32>,
+    /// Processor time of both together.
+    pub cpu_time: Nanos,
+    /// How often the master lost its processor.
+    pub master_switches: Switches,
+}
+
+/// Plays one series.
+///
+/// # Errors
+/// If a processor may not be used, the slave cannot be started or is killed ([`Error::PeerLost`]), or nothing moves.
+pub fn run(setup: &Setup) -> Result<PingPong, Error> {
+    let program = std::env::current_exe().map_err(|error| Error::Missing {
+        what: "the path of this program".to_owned(),
+        remedy: format!("mount /proc: {error}"),
+    })?;
+    run_with(setup, Command::new(program))
+}
+
+/// [`run`], with the command that becomes the slave process once [`VERB`] and its arguments are appended.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(setup: &Setup, slave: Command) -> Result<PingPong, Error> {
+    setup.check()?;
+    supervisor::supervise(setup, slave, |_| ())
+}

@@ -51,7 +51,9 @@ pub struct Reproduction {
     pub verdicts: Vec<Verdict>,
     /// What was left out, and why.
     pub notes: Vec<String>,
-    /// Claims that came out otherwise than expected before the run.
+    /// Claims that do not hold here, although nobody knew why they should not.
+    pub differences: Vec<String>,
+    /// Claims that hold, although they were expected to differ.
     pub surprises: Vec<String>,
 }
 
@@ -86,8 +88,8 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, quiet: bool) -> Result<Rep
                 let verdict = judge(paper, claim, answer);
                 let expected_to_differ = claim.differs_because.is_some();
                 match verdict.verdict {
-                    Outcome::Differs if !expected_to_differ => all.surprises.push(format!("{} differs", claim.id)),
-                    Outcome::Holds if expected_to_differ => all.surprises.push(format!("{} holds after all", claim.id)),
+                    Outcome::Differs if !expected_to_differ => all.differences.push(claim.id.clone()),
+                    Outcome::Holds if expected_to_differ => all.surprises.push(claim.id.clone()),
                     _ => {}
                 }
                 all.verdicts.push(verdict);

@@ -1,1 +1,29 @@
-//! Placeholder.
+//! The world of processes on one host: they share a segment of memory and wait on its words, or on the kernel's own
+//! semaphores.
+//!
+//! - [`Segment`]: words on lines of their own, in memory that several processes map.
+//! - [`Process`]: a process's processor, a [`Cpu`](foregather_machine::Cpu) whose waits fail when a watched peer dies.
+//! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition variable.
+//!
+//! ```
+//! use foregather_machine::{Cpu, Error};
+//! use foregather_shm::{Process, Segment};
+//!
+//! let segment = Segment::new(2, 0)?;
+//! let cpu = Process::alone();
+//! cpu.store(segment.word(1), 7);
+//!
+//! // Another process gets the descriptor by inheritance and attaches to it.
+//! let same = Segment::inherited(std::os::fd::AsRawFd::as_raw_fd(&segment.fd()))?;
+//! assert_eq!(cpu.load(same.word(1)), 7);
+//! # Ok::<(), Error>(())
+//! ```
+
+pub mod kernel;
+mod object;
+mod os;
+mod process;
+mod segment;
+
+pub use process::Process;
+pub use segment::Segment;

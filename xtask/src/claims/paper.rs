@@ -32,6 +32,9 @@ pub(super) struct Claim {
     /// Relative to what is expected.
     tolerance: Option<f64>,
     tolerance_reason: Option<String>,
+    /// Why today's machines give another answer, where that is known before the run; a claim that holds after all is a
+    /// surprise.
+    differs_because: Option<String>,
     /// The experiment's name, or `plan:` and a file.
     pub(super) check: String,
 }
@@ -121,6 +124,7 @@ impl Claim {
             (counted && self.expected.is_none(), "a value or ratio needs `expected`, or \"none\" with an `expected-reason`"),
             (expects_none && !given(&self.expected_reason), "`expected = \"none\"` needs an `expected-reason`"),
             (!expects_none && self.expected_reason.is_some(), "`expected-reason` goes with `expected = \"none\"` only"),
+            (self.differs_because.as_deref().is_some_and(blank), "`differs-because` is empty: say why or leave it out"),
             (!finite, "`expected` must be finite"),
             (counted && !expects_none && self.tolerance.is_none(), "a value or ratio needs a `tolerance`"),
             (self.tolerance.is_some() && !given(&self.tolerance_reason), "`tolerance` needs a `tolerance-reason`"),

@@ -1,0 +1,71 @@
+//! The slave's part, and how a process becomes a slave.
+use super::WARM_UP;
+use super::board::Board;
+use super::link::{Link, link};
+use super::method::Method;
+use foregather_host::{affinity, clock, interrupt, usage};
+use foregather_machine::{CpuId, Error, Nanos, Why};
+use foregather_shm::Process;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// The first argument of a slave process.
+pub const VERB: &str = "__ping-pong-slave";
+/// For "no processor in particular".
+const ANYWHERE: &str = "-";
+
+pub(super) const fn why(deadline: Nanos) -> Why {
+    Why::new("ping-pong", 1).of(0).until(deadline)
+}
+
+/// Answers until the master says that it is over.
+pub(super) fn play(board: &Board, link: &dyn Link) -> Result<(), Error> {
+    let mut cpus = BTreeMap::new();
+    let (mut round, mut began) = (0u32, Nanos::ZERO);
+    loop {
+        round = round.wrapping_add(1);
+        link.await_ping(round)?;
+        if board.stopped() {
+            board.report(usage::thread_cpu() - began, &cpus);
+            return Ok(());
+        }
+        link.pong(round)?;
+        if round == WARM_UP {
+            (began, cpus) = (usage::thread_cpu(), BTreeMap::new());
+        } else {
+            *cpus.entry(affinity::current()).or_insert(0) += 1;
+        }
+    }
+}
+
+/// Appends to a command what [`slave_main`] takes.
+pub(super) fn tell(command: &mut Command, board: &Board, method: Method, cpu: Option<CpuId>, deadline: Nanos) {
+    let (number, names) = board.number_and_names();
+    let cpu = cpu.map_or(ANYWHERE.to_owned(), |cpu| cpu.to_string());
+    command.args([VERB, method.name(), &number.to_string(), &cpu, &deadline.0.to_string()]).args(names);
+}
+
+/// The whole of a slave process: `args` are those of the process, from [`VERB`] on (which may be left out).
+///
+/// # Errors
+/// If the arguments are not those that a master gives, or the master ends in the middle.
+pub fn slave_main(args: &[String]) -> Result<(), Error> {
+    let strange = || Error::Missing {
+        what: "the arguments of a ping-pong slave".to_owned(),
+        remedy: "do not start it by hand: a master starts it".to_owned(),
+    };
+    let args = args.strip_prefix(&[VERB.to_owned()]).unwrap_or(args);
+    let [method, number, cpu, deadline, names @ ..] = args else { return Err(strange()) };
+    let method = Method::parse(method)?;
+    let board = Board::attach(number.parse().map_err(|_| strange())?, method, names)?;
+    let deadline = Nanos(deadline.parse().map_err(|_| strange())?);
+    // Control-C at the terminal reaches this process, too; the master then ends the game in good order.
+    interrupt::install()?;
+    if cpu != ANYWHERE {
+        affinity::pin(cpu.parse().map_err(|_| strange())?)?;
+    }
+    clock::init();
+    let cpu = Process::watching_parent(0)?;
+    let cpu = if method == Method::SpinHot { cpu.without_pauses() } else { cpu };
+    play(&board, &*link(method, &board, cpu, why(deadline)))
+}

@@ -1,0 +1,85 @@
+//! Foregather makes parallel programs wait well.
+//!
+//! Parallel programs lose much of their time waiting for each other. *How* they wait is usually a constant buried in a
+//! runtime: a spin loop that starves its own team as soon as threads outnumber processors, or a sleep that costs twenty
+//! microseconds where spinning costs a fifth of one. Here the way of waiting is a value you choose, every wait says how
+//! it went, and the same algorithms run on threads, on processes and in simulated machines.
+//!
+//! # Meeting
+//!
+//! A [`Group`] is a team that meets again and again. Each member has a handle, waits by a [`Policy`], and keeps an account.
+//!
+//! ```
+//! use foregather::{Group, Kind, Nanos, Policy, run_ready, thread};
+//!
+//! let group = Group::new(Kind::Central, 3)?;
+//! let policy = Policy::TwoPhase { spin: Nanos::from_us(20) };
+//! let accounts = thread::run(3, |_| None, |cpu, rank| {
+//!     let mut member = group.member(cpu, rank, policy)?;
+//!     for _ in 0..1_000 {
+//!         // ... compute ...
+//!         run_ready(member.wait())?;
+//!     }
+//!     Ok::<_, foregather::Error>(member.account().snapshot())
+//! })?;
+//! for account in accounts {
+//!     let account = account?;
+//!     println!("last {} times, parked {} times, successful spins {:?}", account.last, account.parked, account.successful_spin_rate());
+//! }
+//! # Ok::<(), foregather::Error>(())
+//! ```
+//!
+//! # Which policy?
+//!
+//! | your team | policy | why |
+//! |---|---|---|
+//! | fits its processors, nobody else runs | [`Policy::TwoPhase`] with 20 us or more, or [`Policy::Spin`] | blocking costs a wake-up through an idle processor |
+//! | has more threads than processors, nobody else runs | [`Policy::Yield`] | a hand-over costs one microsecond, a wasted spin twenty |
+//! | shares its processors with strangers | [`Policy::TwoPhase`] | a yield to a stranger costs a whole tick |
+//! | must not burn processor time | [`Policy::Block`] | |
+//!
+//! `foregather measure barriers` shows the table for your own machine.
+//!
+//! # When a wait cannot succeed
+//!
+//! A member that panics, returns early or is dropped leaves nobody waiting: whoever still needs it gets
+//! [`Error::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a member that is missing.
+//!
+//! ```
+//! use foregather::{Error, Group, Kind, Nanos, Policy, run_ready, thread};
+//!
+//! let group = Group::new(Kind::Central, 2)?;
+//! // Member 1 never comes.
+//! let ends = thread::run(1, |_| None, |cpu, rank| {
+//!     run_ready(group.member(cpu, rank, Policy::Block)?.wait_for(Nanos::from_ms(1)))
+//! })?;
+//! assert!(matches!(ends[0], Err(Error::TimedOut { peer: Some(1), .. })));
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # The same in virtual time
+//!
+//! ```
+//! use foregather::{Nanos, butterfly, sim};
+//!
+//! let network = sim::Network::<sim::event::Heap>::new(128, 7, sim::Link::IPSC860);
+//! let nodes = network.nodes();
+//! let run = network.run(&nodes, |_| Nanos::ZERO, |node| butterfly(node));
+//! assert_eq!(run.finished, [Nanos::from_us(525); 128]); // Seidel & Davis 1992: seven exchanges of 75 us
+//! ```
+#![forbid(unsafe_code)]
+
+pub use foregather_barrier::{BarrierMember, FlagEndpoint, Flags, Group, Kind, Line, butterfly, dissemination, tree};
+pub use foregather_machine::{
+    Clock, Costs, Cpu, CpuId, Endpoint, Error, Member, Nanos, Rank, Switch, VALUE_MASK, Why, run_ready,
+};
+pub use foregather_wait::{Account, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Snapshot, Waited};
+
+/// What Linux is asked: clock, affinity, quota, scheduling class.
+pub use foregather_host as host;
+/// The world of processes on one host.
+pub use foregather_shm as shm;
+/// Virtual time.
+pub use foregather_sim as sim;
+/// The world of threads.
+pub use foregather_thread as thread;

@@ -1,0 +1,50 @@
+//! Bad input ends with a clear message and the right code, never with a panic.
+use crate::{foregather, run, scratch, stderr};
+
+#[track_caller]
+fn refused(args: &[&str], code: i32, says: &str) {
+    let output = run(args);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+    assert!(said.contains(says), "{args:?} should say `{says}`: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn usage_is_explained() {
+    refused(&["frobnicate"], 2, "unrecognized subcommand");
+    refused(&["measure", "barriers", "--ms", "0"], 2, "0");
+    refused(&["measure", "barriers", "--quick", "--full"], 2, "cannot be used with");
+    refused(&["measure", "barriers", "--rows", "17t"], 2, "no row is named like");
+    refused(&["measure", "barriers", "--waiters", "central/spinn"], 2, "no waiting policy");
+    refused(&["reproduce", "nobody1999"], 2, "guignon2000");
+    refused(&["reproduce", "guignon2000", "fig7"], 2, "ping-pong");
+}
+
+#[test]
+fn files_that_are_no_results_are_named() {
+    refused(&["report", "/no/such/file.json"], 2, "/no/such/file.json");
+    for (name, text) in
+        [("empty.json", ""), ("broken.json", "{\"schema\": \"foregather.res"), ("other.json", "{\"schema\": \"other/9\"}")]
+    {
+        let path = scratch(name);
+        std::fs::write(&path, text).unwrap();
+        refused(&["report", path.to_str().unwrap()], 2, name);
+        refused(&["compare", path.to_str().unwrap(), path.to_str().unwrap()], 2, name);
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_known_at_once() {
+    refused(&["demo", "--output", "/no/such/folder/page.html"], 2, "/no/such/folder");
+    refused(&["demo", "--output", "/"], 2, "/");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child =
+        foregather(&["man"]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+}

@@ -1,0 +1,123 @@
+//! Each verb does what it says.
+use crate::{foregather, json, run, scratch, stderr, validate};
+use foregather_host::affinity;
+
+const ONE_ROW: [&str; 12] = [
+    "measure",
+    "barriers",
+    "--rows",
+    "2t, 1 us",
+    "--waiters",
+    "central/block,rust-std",
+    "--repetitions",
+    "2",
+    "--ms",
+    "5",
+    "--format",
+    "json",
+];
+
+#[test]
+fn a_row_of_barriers_is_a_valid_document() {
+    let document = json(&run(&ONE_ROW));
+    validate(&document, "results.schema.json");
+    let cells: Vec<_> =
+        document["measurements"].as_array().unwrap().iter().filter(|m| m["labels"]["row"] == "2t, 1 us").collect();
+    assert_eq!(cells.len(), 2);
+    for cell in cells {
+        assert!(cell["values"].as_array().unwrap().iter().all(|rate| rate.as_f64().unwrap() > 0.0), "{cell}");
+        assert!(
+            cell["figures"]["share"].as_f64().unwrap() > 0.0 && cell["figures"]["cpu_us_per_episode"].as_f64().unwrap() > 0.0
+        );
+    }
+}
+
+#[test]
+fn waits_are_a_valid_document_and_the_costs_are_kept() {
+    let kept = scratch("kept.json");
+    let _ = std::fs::remove_file(&kept);
+    let output = foregather(&["measure", "waits", "--quick", "--runs", "12", "--format", "json"])
+        .env("FOREGATHER_MACHINE", &kept)
+        .output()
+        .unwrap();
+    let document = json(&output);
+    validate(&document, "results.schema.json");
+    assert!(kept.exists());
+    let ids: Vec<_> = document["measurements"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap().to_owned()).collect();
+    for wanted in ["price/local_switch", "ping-pong/process/one-cpu/futex/0us", "ping-pong/thread/one-cpu/condvar/0us"] {
+        assert!(ids.iter().any(|id| id == wanted), "{wanted} is not among {ids:?}");
+    }
+}
+
+#[test]
+fn claims_are_a_valid_list() {
+    let output = run(&["reproduce", "guignon2000", "counters", "--format", "json"]);
+    // 1 is an honest answer on a machine whose counters disagree.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    validate(&list, "reproduction.schema.json");
+    assert_eq!(list.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_doctor_names_what_is_missing_with_a_remedy() {
+    let document = json(&run(&["doctor", "--format", "json"]));
+    for check in document["checks"].as_array().unwrap() {
+        assert!(check["status"] != "missing" || check["remedy"] != "", "{check}");
+    }
+    let fallback = foregather(&["doctor", "--format", "json"]).env("FOREGATHER_CLOCK", "monotonic").output().unwrap();
+    let document = json(&fallback);
+    let clock = document["checks"].as_array().unwrap().iter().find(|c| c["name"] == "cycle clock").unwrap();
+    assert!(clock["found"].as_str().unwrap().starts_with("monotonic") && clock["status"] == "note", "{clock}");
+}
+
+#[test]
+fn two_runs_can_be_compared_and_reported() {
+    let (a, b, page) = (scratch("a.json"), scratch("b.json"), scratch("page.html"));
+    for path in [&a, &b] {
+        json(&foregather(&ONE_ROW).arg("--output").arg(path).output().unwrap());
+    }
+    let compared = foregather(&["compare", "--format", "json"]).arg(&a).arg(&b).output().unwrap();
+    assert!(!json(&compared)["pairs"].as_array().unwrap().is_empty());
+    let reported = foregather(&["report", "-o"]).arg(&page).arg(&a).arg(&b).output().unwrap();
+    assert!(reported.status.success(), "{}", stderr(&reported));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("<svg"));
+}
+
+/// With one processor the rest is measured, and what is left out is said.
+#[test]
+fn one_processor_is_enough_to_run() {
+    let output = std::thread::spawn(|| {
+        affinity::pin(affinity::allowed()[0]).unwrap();
+        foregather(&[
+            "measure",
+            "barriers",
+            "--quick",
+            "--repetitions",
+            "1",
+            "--ms",
+            "2",
+            "--waiters",
+            "central/yield,rust-std",
+            "--format",
+            "json",
+        ])
+        .output()
+        .unwrap()
+    })
+    .join()
+    .unwrap();
+    let document = json(&output);
+    assert!(document["notes"].as_array().unwrap().iter().any(|note| note.as_str().unwrap().contains("one processor")));
+    assert!(document["measurements"].as_array().unwrap().iter().all(|m| !m["id"].as_str().unwrap().contains("pinned")));
+}
+
+#[test]
+fn help_completions_and_manual_are_there() {
+    let help = run(&["--help"]);
+    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Exit codes"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(run(&["completions", shell]).stdout.len() > 1_000);
+    }
+    assert!(String::from_utf8_lossy(&run(&["man"]).stdout).contains(".TH foregather"));
+}

@@ -1,0 +1,112 @@
+//! The kernel's own ways to wait, each as a counting semaphore, one file each.
+//!
+//! One process makes a semaphore ([`Kind::create`]) and tells others its [`Semaphore::name`], by which they find it
+//! ([`attach`]); those made of descriptors must be inherited under the same numbers ([`Semaphore::descriptors`]).
+//!
+//! # Bounds
+//! A wait on a POSIX or System V semaphore or a condition variable ends at its deadline. One on an eventfd or a pipe
+//! ends only when somebody posts: looking first whether a read would block doubles the system calls, and a read that
+//! may not block does not wait. Whoever waits on these keeps a watch that posts when the time is up or the peer has died.
+mod condvar;
+mod eventfd;
+mod pipe;
+mod posix;
+mod sysv;
+
+use crate::Segment;
+use foregather_machine::{Error, Why};
+use foregather_thread::Scope;
+use rustix::fd::BorrowedFd;
+use std::sync::Arc;
+
+/// A counting semaphore that starts at 0.
+pub trait Semaphore: Send + Sync {
+    /// Adds one and wakes a sleeper if there is one.
+    ///
+    /// # Errors
+    /// If the kernel refuses, as after the removal of the semaphore.
+    fn post(&self) -> Result<(), Error>;
+    /// Waits until there is one to take, and takes it. For the bound see the [module](self).
+    ///
+    /// # Errors
+    /// If the deadline of `why` passes first, or the kernel refuses.
+    fn wait(&self, why: &Why) -> Result<(), Error>;
+    /// What another process calls it: `posix:0`, `sysv:32769`, `pipe:5:6`.
+    fn name(&self) -> String;
+    /// What another process must inherit to attach to it.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
+/// The ways to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `sem_t`: a futex in the segment.
+    Posix,
+    /// A System V semaphore set.
+    Sysv,
+    /// A counter behind a descriptor.
+    Eventfd,
+    /// Bytes in a pipe.
+    Pipe,
+    /// A mutex, a condition variable and a counter in the segment.
+    Condvar,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Posix, Self::Sysv, Self::Eventfd, Self::Pipe, Self::Condvar];
+
+    /// The first part of a semaphore's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Posix => "posix",
+            Self::Sysv => "sysv",
+            Self::Eventfd => "eventfd",
+            Self::Pipe => "pipe",
+            Self::Condvar => "condvar",
+        }
+    }
+
+    /// How many objects of a segment one semaphore takes.
+    pub const fn objects(self) -> u32 {
+        matches!(self, Self::Posix | Self::Condvar) as u32
+    }
+
+    /// A new semaphore at 0, in the segment as far as it needs memory. `scope` says whether other processes will use it.
+    ///
+    /// # Errors
+    /// If the segment has no room for it, or the kernel refuses.
+    pub fn create(self, segment: &Arc<Segment>, scope: Scope) -> Result<Box<dyn Semaphore>, Error> {
+        Ok(match self {
+            Self::Posix => Box::new(posix::Posix::new(segment, scope)?),
+            Self::Sysv => Box::new(sysv::Sysv::new()?),
+            Self::Eventfd => Box::new(eventfd::Eventfd::new()?),
+            Self::Pipe => Box::new(pipe::Pipe::new()?),
+            Self::Condvar => Box::new(condvar::Condvar::new(segment, scope)?),
+        })
+    }
+}
+
+/// The semaphore that another process made and named.
+///
+/// # Errors
+/// If there is no such semaphore.
+pub fn attach(name: &str, segment: &Arc<Segment>) -> Result<Box<dyn Semaphore>, Error> {
+    let unknown = || Error::Missing {
+        what: format!("the semaphore `{name}`"),
+        remedy: "attach by the name that `Semaphore::name` gave".to_owned(),
+    };
+    let (kind, numbers) = name.split_once(':').ok_or_else(unknown)?;
+    let kind = Kind::ALL.into_iter().find(|k| k.name() == kind).ok_or_else(unknown)?;
+    let numbers: Result<Vec<i32>, _> = numbers.split(':').map(str::parse).collect();
+    Ok(match (kind, &numbers.map_err(|_| unknown())?[..]) {
+        (Kind::Posix, &[number]) => Box::new(posix::Posix::attach(segment, number as u32)?),
+        (Kind::Condvar, &[number]) => Box::new(condvar::Condvar::attach(segment, number as u32)?),
+        (Kind::Sysv, &[id]) => Box::new(sysv::Sysv::attach(id)),
+        (Kind::Eventfd, &[fd]) => Box::new(eventfd::Eventfd::attach(fd)?),
+        (Kind::Pipe, &[reader, writer]) => Box::new(pipe::Pipe::attach(reader, writer)?),
+        _ => return Err(unknown()),
+    })
+}

@@ -1,0 +1,68 @@
+//! POSIX semaphores: a counter in memory and a futex, by the C library.
+use super::Semaphore;
+use crate::Segment;
+use crate::object::Object;
+use crate::os::{last, last_errno, timespec};
+use foregather_host::clock;
+use foregather_machine::{Error, Nanos, Why};
+use foregather_thread::Scope;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::Arc;
+
+const KIND: u32 = 1;
+
+/// A `sem_t` in a segment.
+pub(super) struct Posix(Object<libc::sem_t>);
+
+impl Posix {
+    pub(super) fn new(segment: &Arc<Segment>, scope: Scope) -> Result<Self, Error> {
+        let shared = i32::from(scope == Scope::Shared);
+        let object = Object::new(segment, KIND, |sem| {
+            // SAFETY: memory for a `sem_t` that nobody else uses yet.
+            let refused = unsafe { libc::sem_init(sem, shared, 0) } != 0;
+            if refused { Err(last("making a POSIX semaphore", "")) } else { Ok(()) }
+        });
+        Ok(Self(object?))
+    }
+
+    pub(super) fn attach(segment: &Arc<Segment>, number: u32) -> Result<Self, Error> {
+        Object::find(segment, KIND, number).map(Self)
+    }
+}
+
+impl Semaphore for Posix {
+    fn post(&self) -> Result<(), Error> {
+        // SAFETY: an initialised semaphore.
+        let refused = unsafe { libc::sem_post(self.0.get()) } != 0;
+        if refused { Err(last("posting a POSIX semaphore", "")) } else { Ok(()) }
+    }
+
+    fn wait(&self, why: &Why) -> Result<(), Error> {
+        loop {
+            let refused = if why.deadline == Nanos::MAX {
+                // SAFETY: an initialised semaphore.
+                unsafe { libc::sem_wait(self.0.get()) != 0 }
+            } else {
+                let until = timespec(wall_clock() + (why.deadline - clock::now()));
+                // SAFETY: an initialised semaphore, and a time that outlives the call.
+                unsafe { libc::sem_timedwait(self.0.get(), &raw const until) != 0 }
+            };
+            match refused.then(last_errno) {
+                None => return Ok(()),
+                Some(libc::EINTR) => {}
+                Some(libc::ETIMEDOUT) => return Err(Error::timed_out(why, clock::now())),
+                Some(errno) => return Err(Error::Os { what: "waiting on a POSIX semaphore", errno, remedy: "" }),
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("posix:{}", self.0.number())
+    }
+}
+
+/// The clock by which POSIX bounds a wait on a semaphore. Somebody who sets it back lengthens the wait.
+fn wall_clock() -> Nanos {
+    let time = clock_gettime(ClockId::Realtime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}

@@ -1,0 +1,32 @@
+//! What several files need of the operating system: refusals as errors, descriptors by number, times.
+use foregather_machine::{Error, Nanos};
+use rustix::fd::{FromRawFd, OwnedFd, RawFd};
+
+/// A refusal of a rustix call.
+pub(crate) fn refused(what: &'static str, remedy: &'static str) -> impl FnOnce(rustix::io::Errno) -> Error {
+    move |errno| Error::Os { what, errno: errno.raw_os_error(), remedy }
+}
+
+/// The refusal of the C call that has just failed.
+pub(crate) fn last(what: &'static str, remedy: &'static str) -> Error {
+    Error::Os { what, errno: last_errno(), remedy }
+}
+
+pub(crate) fn last_errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// A descriptor that a parent left open under this number, duplicated so that it has an owner here.
+pub(crate) fn inherited(number: RawFd) -> Result<OwnedFd, Error> {
+    // SAFETY: the call takes any number; the kernel refuses those that are not open.
+    let duplicate = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if duplicate < 0 {
+        return Err(last("finding an inherited descriptor", "start this program through the lab only, which leaves it open"));
+    }
+    // SAFETY: a fresh descriptor that nobody else knows.
+    Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
+}
+
+pub(crate) fn timespec(time: Nanos) -> libc::timespec {
+    libc::timespec { tv_sec: (time.0 / 1_000_000_000) as _, tv_nsec: (time.0 % 1_000_000_000) as _ }
+}

@@ -1,0 +1,240 @@
+//! Memory that several processes map: words and the C library's semaphores, each on a pair of cache lines of its own.
+//!
+//! It lives in an anonymous file that has no name anywhere, so it vanishes with the last process that has it open. It
+//! can no longer shrink, so no access to it faults, whatever another process does.
+use crate::object::Slot;
+use crate::os::{inherited, refused};
+use core::mem::{align_of, size_of};
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use foregather_machine::Error;
+use foregather_thread::Word;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// Bytes of a line: two cache lines, since processors fetch them in pairs.
+const LINE: usize = 128;
+/// "foregath" in ASCII: this is one of our segments, and it is ready.
+const MAGIC: u64 = u64::from_be_bytes(*b"foregath");
+/// Changes whenever the layout does.
+const VERSION: u32 = 1;
+const WHAT: &str = "a shared segment of this program in the descriptor";
+
+/// Line 0. All fields are written before the magic number, but for `claimed`.
+#[repr(C)]
+struct Header {
+    magic: AtomicU64,
+    version: AtomicU32,
+    words: AtomicU32,
+    objects: AtomicU32,
+    claimed: AtomicU32,
+}
+
+/// Shared memory: line 0 describes it, then come the words, then the objects.
+#[derive(Debug)]
+pub struct Segment {
+    base: NonNull<u8>,
+    bytes: usize,
+    words: u32,
+    objects: u32,
+    fd: OwnedFd,
+}
+
+// SAFETY: the segment hands out words, which are atomic, and (within this crate) raw lines for objects of the C
+// library that are made for several threads.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+const fn bytes_for(words: u32, objects: u32) -> usize {
+    (1 + words as usize + objects as usize) * LINE
+}
+
+impl Segment {
+    /// A new segment of that many words, all 0, and with room for that many of the C library's objects
+    /// ([`kernel::Kind::objects`](crate::kernel::Kind::objects)).
+    ///
+    /// # Errors
+    /// If the system has no memory for it or knows no memory files.
+    pub fn new(words: u32, objects: u32) -> Result<Self, Error> {
+        const REMEDY: &str = "raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
+        let refusal = || refused("making a shared segment", REMEDY);
+        let fd = memfd_create("foregather", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(refusal())?;
+        fchmod(&fd, Mode::RUSR | Mode::WUSR).map_err(refusal())?;
+        ftruncate(&fd, bytes_for(words, objects) as u64).map_err(refusal())?;
+        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).map_err(refusal())?;
+        let mut segment = Self::map(fd, bytes_for(words, objects))?;
+        (segment.words, segment.objects) = (words, objects);
+        let header = segment.header();
+        header.version.store(VERSION, Relaxed);
+        header.words.store(words, Relaxed);
+        header.objects.store(objects, Relaxed);
+        header.magic.store(MAGIC, Release);
+        Ok(segment)
+    }
+
+    /// The segment that another process made, by its descriptor.
+    ///
+    /// # Errors
+    /// If the descriptor is something else, or of another version of this program.
+    pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
+        let wrong = |remedy: String| Error::Missing { what: WHAT.to_owned(), remedy };
+        let sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+        let bytes = fstat(&fd).map_or(0, |stat| stat.st_size as usize);
+        if !sealed || bytes < LINE {
+            return Err(wrong("it is no sealed memory file: pass the descriptor that `Segment::fd` gave".to_owned()));
+        }
+        let mut segment = Self::map(fd, bytes)?;
+        let header = segment.header();
+        if header.magic.load(Acquire) != MAGIC {
+            return Err(wrong("it is somebody else's memory file: pass the descriptor that `Segment::fd` gave".to_owned()));
+        }
+        let (version, words, objects) = (header.version.load(Relaxed), header.words.load(Relaxed), header.objects.load(Relaxed));
+        if version != VERSION || bytes < bytes_for(words, objects) {
+            let remedy = format!(
+                "it has version {version}, this program has {VERSION}: start both processes from the same executable \
+                 ({words} words and {objects} objects in {bytes} bytes)"
+            );
+            return Err(wrong(remedy));
+        }
+        (segment.words, segment.objects) = (words, objects);
+        Ok(segment)
+    }
+
+    /// [`Segment::attach`] to a descriptor that this process has inherited under that number.
+    ///
+    /// # Errors
+    /// If no such descriptor is open, or it is something else.
+    pub fn inherited(number: RawFd) -> Result<Self, Error> {
+        Self::attach(inherited(number)?)
+    }
+
+    fn map(fd: OwnedFd, bytes: usize) -> Result<Self, Error> {
+        // SAFETY: a new mapping at an address that the kernel chooses replaces nobody's memory.
+        let base = unsafe { mmap(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
+        let base = base.map_err(refused("mapping a shared segment", "raise the limit on address space (`ulimit -v`)"))?;
+        let base = NonNull::new(base.cast()).ok_or(Error::Missing { what: WHAT.to_owned(), remedy: "it is at 0".to_owned() })?;
+        Ok(Self { base, bytes, words: 0, objects: 0, fd })
+    }
+
+    /// For a child to inherit.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// How many words there are.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// How many lines there are for objects of the C library.
+    pub(crate) fn objects(&self) -> u32 {
+        self.objects
+    }
+
+    /// A word; it shares its cache lines with no other.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn word(&self, index: u32) -> &Word {
+        assert!(index < self.words, "word {index} of {}", self.words);
+        // SAFETY: within the mapping by the check above, aligned, and zero bytes are a word. Words are atomic, and
+        // nothing else is ever kept in their lines.
+        unsafe { self.line(1 + index as usize).cast().as_ref() }
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: every mapping has at least one line, and all fields are atomics.
+        unsafe { self.base.cast().as_ref() }
+    }
+
+    fn line(&self, number: usize) -> NonNull<u8> {
+        debug_assert!((number + 1) * LINE <= self.bytes);
+        // SAFETY: callers have checked the number against the mapping's size.
+        unsafe { self.base.add(number * LINE) }
+    }
+
+    /// The line of object `number`, if there are so many.
+    pub(crate) fn slot<T>(&self, number: u32) -> Option<&Slot<T>> {
+        const { assert!(size_of::<Slot<T>>() <= LINE && align_of::<Slot<T>>() <= LINE) };
+        // SAFETY: within the mapping by the check before. The number `kind` is atomic; `object` is in a cell.
+        (number < self.objects).then(|| unsafe { self.line(1 + (self.words + number) as usize).cast().as_ref() })
+    }
+
+    /// A line for an object of the C library that nobody else uses; `None` if all are taken.
+    pub(crate) fn claim<T>(&self) -> Option<(u32, &Slot<T>)> {
+        let number = self.header().claimed.fetch_add(1, Relaxed);
+        self.slot(number).map(|slot| (number, slot))
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and everything lent from it has ended.
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foregather_thread::Scope;
+    use rustix::fd::AsRawFd;
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    #[test]
+    fn two_mappings_show_the_same_words() {
+        let one = Segment::new(3, 0).unwrap();
+        let two = Segment::inherited(one.fd().as_raw_fd()).unwrap();
+        assert_eq!((two.words(), two.word(2).load()), (3, 0));
+        one.word(2).store(5, Scope::Shared);
+        assert_eq!((two.word(2).load(), two.word(1).load()), (5, 0));
+        drop(one);
+        assert_eq!(two.word(2).load(), 5);
+    }
+
+    #[test]
+    fn words_have_lines_of_their_own() {
+        let segment = Segment::new(2, 0).unwrap();
+        let address = |index| std::ptr::from_ref(segment.word(index)).addr();
+        assert_eq!((address(1) - address(0), address(0) % LINE), (LINE, 0));
+    }
+
+    #[test]
+    #[should_panic(expected = "word 2 of 2")]
+    fn there_is_no_word_beyond_the_last() {
+        Segment::new(2, 1).unwrap().word(2);
+    }
+
+    #[test]
+    fn a_wrong_descriptor_is_a_clear_error() {
+        let message = |fd: OwnedFd| Segment::attach(fd).unwrap_err().to_string();
+        let pipe = pipe_with(PipeFlags::CLOEXEC).unwrap().0;
+        assert!(message(pipe).contains("no sealed memory file"));
+        let file = || memfd_create("other", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        let unsealed = file();
+        ftruncate(&unsealed, 4_096).unwrap();
+        assert!(message(unsealed).contains("no sealed memory file"));
+        let other = file();
+        ftruncate(&other, 4_096).unwrap();
+        fcntl_add_seals(&other, SealFlags::SHRINK).unwrap();
+        assert!(message(other).contains("somebody else's"));
+        let old = Segment::new(1, 1).unwrap();
+        old.header().version.store(VERSION + 1, Relaxed);
+        assert!(message(old.fd().try_clone_to_owned().unwrap()).contains("version 2"));
+        let liar = Segment::new(1, 1).unwrap();
+        liar.header().words.store(u32::MAX, Relaxed);
+        assert!(message(liar.fd().try_clone_to_owned().unwrap()).contains("4294967295 words"));
+        assert!(matches!(Segment::inherited(9_999).unwrap_err(), Error::Os { errno: libc::EBADF, .. }));
+    }
+
+    #[test]
+    fn nobody_can_take_the_memory_away() {
+        let segment = Segment::new(64, 0).unwrap();
+        assert!(ftruncate(segment.fd(), 0).is_err());
+        assert_eq!(fstat(segment.fd()).unwrap().st_mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,42 @@
+//! What the tests with several processes share.
+use foregather_host::child::Child;
+use foregather_machine::Nanos;
+use foregather_shm::Segment;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::process::{Command, Stdio};
+
+pub(crate) const LONG: Nanos = Nanos::from_ms(60_000);
+const ARGUMENT: &str = "FOREGATHER_TEST_CHILD";
+
+/// This test program again, running one ignored test.
+pub(crate) fn command(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// [`command`] as a child that inherits these descriptors and finds the segment and `more` by [`arguments`].
+pub(crate) fn child(test: &str, segment: &Segment, more: &[String], keep: &[BorrowedFd<'_>]) -> Child {
+    let mut command = command(test);
+    command.env(ARGUMENT, format!("{} {}", segment.fd().as_raw_fd(), more.join(" ")));
+    let keep: Vec<_> = keep.iter().copied().chain([segment.fd()]).collect();
+    Child::spawn(command, &keep).unwrap()
+}
+
+/// In the child: the segment, and what else it was told. `None` if somebody runs the ignored tests by hand.
+pub(crate) fn arguments() -> Option<(Segment, Vec<String>)> {
+    let line = std::env::var(ARGUMENT).ok()?;
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let segment = Segment::inherited(words.next().unwrap().parse().unwrap()).unwrap();
+    Some((segment, words.collect()))
+}
+
+/// Ends this program if it hangs.
+pub(crate) fn watchdog() {
+    std::thread::spawn(|| {
+        std::thread::sleep(std::time::Duration::from_secs(100));
+        eprintln!("hung");
+        std::process::abort();
+    });
+}

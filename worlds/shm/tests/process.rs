@@ -1,0 +1,97 @@
+//! Waits on shared words between processes, and the death of a peer.
+mod common;
+
+use common::{LONG, arguments, child, command, watchdog};
+use foregather_host::{child::Child, clock};
+use foregather_machine::{Cpu, Error, Nanos, Why, run_ready};
+use foregather_shm::{Process, Segment};
+use foregather_wait::Policy;
+
+const POLICIES: [Policy; 4] = [Policy::Spin, Policy::Yield, Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(10) }];
+
+fn wait(cpu: &Process, policy: Policy, segment: &Segment, word: u32, value: u32) -> Result<(), Error> {
+    let why = Why::new("test", 0).of(1).until(clock::now() + LONG);
+    let word = segment.word(word);
+    run_ready(policy.wait(cpu, word, why, false, || (cpu.load(word) == value).then_some(()))).map(|_| ())
+}
+
+fn watching(child: &Child) -> Process {
+    Process::watching(1, child.pidfd().try_clone_to_owned().unwrap())
+}
+
+#[test]
+#[ignore = "runs in a child process of the next two tests"]
+fn echo() {
+    let Some((segment, arguments)) = arguments() else { return };
+    let cpu = Process::watching_parent(0).unwrap();
+    let policy = POLICIES[arguments[0].parse::<usize>().unwrap()];
+    for turn in 1..=200 {
+        wait(&cpu, policy, &segment, 0, turn).unwrap();
+        cpu.store(segment.word(1), turn);
+    }
+    // Until it is killed.
+    wait(&cpu, Policy::Block, &segment, 0, 999).unwrap();
+}
+
+#[test]
+fn processes_hand_over_and_a_killed_one_is_noticed() {
+    watchdog();
+    for (number, policy) in POLICIES.into_iter().enumerate() {
+        let segment = Segment::new(2, 0).unwrap();
+        let other = child("echo", &segment, &[number.to_string()], &[]);
+        let cpu = watching(&other);
+        for turn in 1..=200 {
+            cpu.store(segment.word(0), turn);
+            wait(&cpu, policy, &segment, 1, turn).unwrap();
+        }
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            drop(other);
+        });
+        assert_eq!(wait(&cpu, policy, &segment, 1, 201), Err(Error::PeerLost { rank: 1 }), "{policy:?}");
+        killer.join().unwrap();
+        // What it did before it died still counts.
+        wait(&cpu, policy, &segment, 1, 200).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "runs in a child process of the next test, as the one that is killed"]
+fn parent() {
+    if arguments().is_some() {
+        // Not a `Child` of the library: the kernel would kill that together with this process.
+        command("orphan").spawn().unwrap().wait().unwrap();
+    }
+}
+
+#[test]
+#[ignore = "runs in a grandchild of the next test"]
+fn orphan() {
+    let Some((segment, _)) = arguments() else { return };
+    let cpu = Process::watching_parent(7).unwrap();
+    cpu.store(segment.word(0), 1);
+    let lost = wait(&cpu, Policy::Block, &segment, 1, 1) == Err(Error::PeerLost { rank: 7 });
+    cpu.store(segment.word(0), if lost { 2 } else { 3 });
+}
+
+#[test]
+fn a_killed_parent_is_noticed() {
+    watchdog();
+    let segment = Segment::new(2, 0).unwrap();
+    let parent = child("parent", &segment, &[], &[]);
+    let cpu = watching(&parent);
+    wait(&cpu, Policy::Block, &segment, 0, 1).unwrap();
+    drop(parent);
+    wait(&Process::alone(), Policy::Block, &segment, 0, 2).unwrap();
+}
+
+#[test]
+fn poison_and_deadlines_end_waits_as_between_threads() {
+    let segment = Segment::new(1, 0).unwrap();
+    let cpu = Process::alone();
+    let why = Why::new("test", 3).until(clock::now() + Nanos::from_ms(5));
+    let end = run_ready(Policy::Block.wait(&cpu, segment.word(0), why, false, || None::<()>));
+    assert!(matches!(end, Err(Error::TimedOut { rank: 3, .. })), "{end:?}");
+    cpu.poison(segment.word(0));
+    assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::Poisoned { by: None }));
+}
