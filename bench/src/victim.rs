@@ -1,9 +1,9 @@
 //! The caveat of Guignon 2000 §2.1, measured: an active slave disturbs other multi-threaded libraries.
 //!
-//! The victim is a parallel loop of two threads, with a static split and a barrier at each end, that knows nothing of
-//! us. Beside it one of our slaves waits for work that does not come.
+//! The victim is a parallel loop with a static split, one thread bound to each processor, and a barrier at each end; it
+//! knows nothing of us. Beside it one of our slaves waits for work that does not come.
 use crate::{Shape, Work};
-use foregather_host::clock;
+use foregather_host::{affinity, clock};
 use foregather_machine::{Cpu, Error, Nanos, Why, run_ready};
 use foregather_thread::{Thread, Word};
 use foregather_wait::Policy;
@@ -68,7 +68,7 @@ pub struct Victim {
 /// Runs about that many regions beside each kind of slave.
 ///
 /// # Errors
-/// If a slave was never told that it is over.
+/// If a processor is taken away, or a slave was never told that it is over.
 pub fn victim(regions: u32) -> Result<Vec<Victim>, Error> {
     let speed = Work::iterations_per_us();
     let mut all = Beside::ALL.map(|beside| (beside, vec![]));
@@ -102,15 +102,18 @@ fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error
         let durations = parallel_loop(regions as usize, speed);
         Thread::current().store(&call, 1);
         slave.map_or(Ok(()), |slave| slave.join().unwrap_or(Err(Error::PeerLost { rank: 1 })))?;
-        Ok(durations)
+        durations
     })
 }
 
-/// The victim: somebody else's library.
-fn parallel_loop(regions: usize, speed: f64) -> Vec<Nanos> {
-    let (start, end) = (Barrier::new(2), Barrier::new(2));
-    let half = || -> Vec<Nanos> {
-        // The same seed: both halves of a region are equally long.
+/// The victim: somebody else's library. Bound threads are what such libraries advise; free ones a scheduler may pack on
+/// one processor, and then the slave disturbs nobody.
+fn parallel_loop(regions: usize, speed: f64) -> Result<Vec<Nanos>, Error> {
+    let cpus = affinity::allowed();
+    let (start, end) = (Barrier::new(cpus.len()), Barrier::new(cpus.len()));
+    let member = &|cpu| {
+        let bound = affinity::pin(cpu);
+        // The same seed: all parts of a region are equally long.
         let mut work = Work::new(WORK.0, speed, Shape::Uniform, 1);
         let mut region = || {
             let began = clock::now();
@@ -119,11 +122,13 @@ fn parallel_loop(regions: usize, speed: f64) -> Vec<Nanos> {
             end.wait();
             clock::now() - began
         };
-        (0..regions + WARM_UP).map(|_| region()).skip(WARM_UP).collect()
+        let durations = (0..regions + WARM_UP).map(|_| region()).skip(WARM_UP).collect();
+        bound.map(|()| durations)
     };
     thread::scope(|threads| {
-        threads.spawn(half);
-        half()
+        let members: Vec<_> = cpus.iter().map(|&cpu| threads.spawn(move || member(cpu))).collect();
+        let ends: Vec<_> = members.into_iter().map(|member| member.join().unwrap_or(Err(Error::Poisoned { by: None }))).collect();
+        ends.into_iter().next().unwrap_or_else(|| Ok(vec![]))
     })
 }
 

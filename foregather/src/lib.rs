@@ -64,7 +64,7 @@
 //!
 //! let network = sim::Network::<sim::event::Heap>::new(128, 7, sim::Link::IPSC860);
 //! let nodes = network.nodes();
-//! let run = network.run(&nodes, |_| Nanos::ZERO, |node| butterfly(node));
+//! let run = network.run(&nodes, |_| Nanos::ZERO, butterfly);
 //! assert_eq!(run.finished, [Nanos::from_us(525); 128]); // Seidel & Davis 1992: seven exchanges of 75 us
 //! ```
 #![forbid(unsafe_code)]

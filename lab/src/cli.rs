@@ -57,6 +57,9 @@ pub enum Verb {
         /// Where the page goes.
         #[arg(short, long, default_value = "foregather-report.html")]
         output: PathBuf,
+        /// Each figure too, as a file of its own (SVG) in this folder.
+        #[arg(long)]
+        figures: Option<PathBuf>,
     },
     /// The ratios of two result files, each with its uncertainty.
     #[command(after_help = "Example: foregather compare before.json after.json --check")]

@@ -51,6 +51,7 @@ impl Tour {
         if !interrupt::requested() {
             let found = reproduce::run(Some("guignon2000"), None, quiet)?;
             self.verdicts.extend(found.verdicts);
+            self.notes.extend(found.notes);
             // The claims' own round trips take the place of the quick ones.
             self.measurements.retain(|old| found.measurements.iter().all(|new| new.id != old.id));
             self.measurements.extend(found.measurements);

@@ -18,7 +18,7 @@ pub fn barriers_over_nodes(largest_dimension: u32) -> Result<Vec<Measurement>, E
             size,
             cost(size, |network| {
                 let nodes = network.nodes();
-                network.run(&nodes, |_| Nanos::ZERO, |node| butterfly(node))
+                network.run(&nodes, |_| Nanos::ZERO, butterfly)
             })?,
         ));
         all.push(point("formula: d exchanges of 75 us", size, Link::IPSC860.latency * u64::from(dimension)));
@@ -29,7 +29,7 @@ pub fn barriers_over_nodes(largest_dimension: u32) -> Result<Vec<Measurement>, E
                 odd,
                 cost(odd, |network| {
                     let nodes = network.nodes();
-                    network.run(&nodes, |_| Nanos::ZERO, |node| dissemination(node))
+                    network.run(&nodes, |_| Nanos::ZERO, dissemination)
                 })?,
             ));
         }

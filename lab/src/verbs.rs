@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::CommandFactory;
 use foregather_host::interrupt;
 use std::io::{Write, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Does what was asked for.
 ///
@@ -21,7 +21,7 @@ pub fn run(cli: &Cli) -> Result<()> {
             Ok(stdout().write_all(&script)?)
         }
         Verb::Man => Ok(clap_mangen::Man::new(Cli::command()).render(&mut stdout())?),
-        Verb::Report { results, output } => make_report(results, output),
+        Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {
             interrupt::install()?;
@@ -116,9 +116,14 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
     Ok(())
 }
 
-fn make_report(paths: &[std::path::PathBuf], output: &Path) -> Result<()> {
+fn make_report(paths: &[PathBuf], output: &Path, figures: Option<&Path>) -> Result<()> {
     let results = paths.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>>>()?;
     file::write(output, &report::page(&results))?;
+    for (figure, folder) in report::Figure::ALL.into_iter().zip(std::iter::repeat(figures)) {
+        if let (Some(svg), Some(folder)) = (report::figure_svg(figure, &results), folder) {
+            file::write(&folder.join(figure.name()).with_extension("svg"), &svg)?;
+        }
+    }
     print(&output.display().to_string())
 }
 

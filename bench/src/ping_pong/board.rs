@@ -5,7 +5,7 @@ use foregather_host::affinity;
 use foregather_machine::{CpuId, Error, Nanos};
 use foregather_shm::Segment;
 use foregather_shm::kernel::{self, Semaphore};
-use foregather_thread::{Scope, Word};
+use foregather_thread::{Scope, Thread, Word};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
@@ -58,6 +58,11 @@ impl Board {
     /// What the slave must inherit.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.semaphores.iter().flat_map(|semaphore| semaphore.descriptors()).chain([self.segment.fd()]).collect()
+    }
+
+    /// A processor for the words.
+    pub(super) fn cpu(&self) -> Thread {
+        if self.scope == Scope::Private { Thread::current() } else { Thread::shared() }
     }
 
     pub(super) fn ping(&self) -> &Word {

@@ -3,7 +3,7 @@ use super::board::Board;
 use super::method::{Means, Method};
 use foregather_machine::{Cpu, Error, VALUE_MASK, Why, run_ready};
 use foregather_shm::kernel::Semaphore;
-use foregather_thread::Word;
+use foregather_thread::{Thread, Word};
 use foregather_wait::Policy;
 
 /// The master does `ping` and `await_pong`, the slave `await_ping` and `pong`. Rounds count from 1.
@@ -14,31 +14,32 @@ pub(super) trait Link {
     fn await_pong(&self, round: u32) -> Result<(), Error>;
 }
 
-/// The end of `why.rank`, whose processor is `cpu`.
-pub(super) fn link<'a>(method: Method, board: &'a Board, cpu: impl Cpu<Word = Word> + 'a, why: Why) -> Box<dyn Link + 'a> {
+/// The end of `why.rank`. Nobody is watched from here: the supervisor poisons the words when the partner dies.
+pub(super) fn link<'a>(method: Method, board: &'a Board, why: Why) -> Box<dyn Link + 'a> {
     match (method, method.means()) {
-        (_, Means::Word(policy)) => Box::new(Words { board, cpu, policy, why }),
-        (Method::OneSemaphore, Means::Kernel(_)) => Box::new(HandOff { board, why }),
+        (Method::OneSemaphore, _) => Box::new(HandOff { board, why }),
         (_, Means::Kernel(_)) => Box::new(Barriers { board, why }),
+        (Method::SpinHot, Means::Word(policy)) => Box::new(Words { board, cpu: board.cpu().without_pauses(), policy, why }),
+        (_, Means::Word(policy)) => Box::new(Words { board, cpu: board.cpu(), policy, why }),
     }
 }
 
 /// Two words: the master stores its turn in one, the slave answers in the other.
-struct Words<'a, C> {
+struct Words<'a> {
     board: &'a Board,
-    cpu: C,
+    cpu: Thread,
     policy: Policy,
     why: Why,
 }
 
-impl<C: Cpu<Word = Word>> Words<'_, C> {
+impl Words<'_> {
     fn wait(&self, on: &Word, round: u32) -> Result<(), Error> {
         let come = || (self.cpu.load(on) == round & VALUE_MASK).then_some(());
         run_ready(self.policy.wait(&self.cpu, on, self.why, false, come)).map(|_| ())
     }
 }
 
-impl<C: Cpu<Word = Word>> Link for Words<'_, C> {
+impl Link for Words<'_> {
     fn ping(&self, round: u32) -> Result<(), Error> {
         self.cpu.store(self.board.ping(), round);
         Ok(())

@@ -4,8 +4,10 @@
 //! same program, started with [`VERB`] as its first argument: its `main` must then call [`slave_main`].
 //!
 //! # Bounds
-//! The caller's thread supervises: when the slave's process dies or the time is up, it poisons the shared words and
-//! posts the semaphores, so that a master asleep in the kernel comes back, too. The slave dies with its master.
+//! No wait has a deadline of its own: each sleep would arm a timer, which costs an eighth of a round trip on one
+//! processor, and not all methods offer it. The caller's thread supervises instead: when the slave's process dies, or the
+//! time is up, it poisons the shared words and posts the semaphores, so that a master asleep in the kernel comes back.
+//! The kernel kills a slave process together with its master.
 mod board;
 mod link;
 mod master;
@@ -23,6 +25,8 @@ use std::process::Command;
 pub use method::Method;
 pub use slave::{VERB, slave_main};
 
+/// For messages.
+const WHAT: &str = "ping-pong";
 /// Round trips before the first one that counts.
 const WARM_UP: u32 = 20;
 
@@ -119,5 +123,5 @@ pub fn run(setup: &Setup) -> Result<PingPong, Error> {
 /// As [`run`].
 pub fn run_with(setup: &Setup, slave: Command) -> Result<PingPong, Error> {
     setup.check()?;
-    supervisor::supervise(setup, slave, |_| ())
+    supervisor::supervise(setup, slave, supervisor::GRACE, |_| ())
 }

@@ -1,11 +1,10 @@
 //! The slave's part, and how a process becomes a slave.
-use super::WARM_UP;
 use super::board::Board;
 use super::link::{Link, link};
 use super::method::Method;
+use super::{WARM_UP, WHAT};
 use foregather_host::{affinity, clock, interrupt, usage};
 use foregather_machine::{CpuId, Error, Nanos, Why};
-use foregather_shm::Process;
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -13,10 +12,6 @@ use std::process::Command;
 pub const VERB: &str = "__ping-pong-slave";
 /// For "no processor in particular".
 const ANYWHERE: &str = "-";
-
-pub(super) const fn why(deadline: Nanos) -> Why {
-    Why::new("ping-pong", 1).of(0).until(deadline)
-}
 
 /// Answers until the master says that it is over.
 pub(super) fn play(board: &Board, link: &dyn Link) -> Result<(), Error> {
@@ -39,10 +34,10 @@ pub(super) fn play(board: &Board, link: &dyn Link) -> Result<(), Error> {
 }
 
 /// Appends to a command what [`slave_main`] takes.
-pub(super) fn tell(command: &mut Command, board: &Board, method: Method, cpu: Option<CpuId>, deadline: Nanos) {
+pub(super) fn tell(command: &mut Command, board: &Board, method: Method, cpu: Option<CpuId>) {
     let (number, names) = board.number_and_names();
     let cpu = cpu.map_or(ANYWHERE.to_owned(), |cpu| cpu.to_string());
-    command.args([VERB, method.name(), &number.to_string(), &cpu, &deadline.0.to_string()]).args(names);
+    command.args([VERB, method.name(), &number.to_string(), &cpu]).args(names);
 }
 
 /// The whole of a slave process: `args` are those of the process, from [`VERB`] on (which may be left out).
@@ -55,17 +50,14 @@ pub fn slave_main(args: &[String]) -> Result<(), Error> {
         remedy: "do not start it by hand: a master starts it".to_owned(),
     };
     let args = args.strip_prefix(&[VERB.to_owned()]).unwrap_or(args);
-    let [method, number, cpu, deadline, names @ ..] = args else { return Err(strange()) };
+    let [method, number, cpu, names @ ..] = args else { return Err(strange()) };
     let method = Method::parse(method)?;
     let board = Board::attach(number.parse().map_err(|_| strange())?, method, names)?;
-    let deadline = Nanos(deadline.parse().map_err(|_| strange())?);
     // Control-C at the terminal reaches this process, too; the master then ends the game in good order.
     interrupt::install()?;
     if cpu != ANYWHERE {
         affinity::pin(cpu.parse().map_err(|_| strange())?)?;
     }
     clock::init();
-    let cpu = Process::watching_parent(0)?;
-    let cpu = if method == Method::SpinHot { cpu.without_pauses() } else { cpu };
-    play(&board, &*link(method, &board, cpu, why(deadline)))
+    play(&board, &*link(method, &board, Why::new(WHAT, 1).of(0)))
 }

@@ -2,18 +2,16 @@
 use super::board::Board;
 use super::link::link;
 use super::master::{self, Measured};
-use super::{Method, PingPong, Setup, Side, slave};
+use super::{PingPong, Setup, Side, WHAT, slave};
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Error, Nanos, Why};
-use foregather_shm::Process;
-use foregather_thread::Thread;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 /// For starting a process, for the warm-up on a crowded machine, and for the last round trip.
-const GRACE: Nanos = Nanos::from_ms(20_000);
+pub(super) const GRACE: Nanos = Nanos::from_ms(20_000);
 /// How often the supervisor looks whether the slave lives.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the slave may take to end when all is over.
@@ -26,14 +24,14 @@ enum Event {
 }
 
 /// Plays one series; `started` is told the number of the slave's process.
-pub(super) fn supervise(setup: &Setup, command: Command, started: impl FnOnce(u32)) -> Result<PingPong, Error> {
+pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: impl FnOnce(u32)) -> Result<PingPong, Error> {
     clock::init();
     let board = Board::new(setup)?;
-    let deadline = clock::now() + setup.at_most + setup.gap + GRACE;
+    let deadline = clock::now() + setup.at_most + setup.gap + grace;
     // Started here, since the kernel kills it together with the thread that starts it.
     let child = match setup.side {
         Side::Threads => None,
-        Side::Processes => Some(spawn(setup, command, &board, deadline)?),
+        Side::Processes => Some(spawn(setup, command, &board)?),
     };
     if let Some(child) = &child {
         started(child.id());
@@ -42,10 +40,10 @@ pub(super) fn supervise(setup: &Setup, command: Command, started: impl FnOnce(u3
         let (sender, events) = channel();
         if child.is_none() {
             let (sender, board) = (sender.clone(), &board);
-            threads.spawn(move || sender.send(Event::Slave(slave_thread(setup, board, deadline))));
+            threads.spawn(move || sender.send(Event::Slave(slave_thread(setup, board))));
         }
         let (board, partner) = (&board, child.as_ref());
-        threads.spawn(move || sender.send(Event::Master(master_thread(setup, board, partner, deadline))));
+        threads.spawn(move || sender.send(Event::Master(master_thread(setup, board))));
         watch(&events, board, partner, deadline)
     })?;
     if let Some(child) = child {
@@ -62,40 +60,21 @@ pub(super) fn supervise(setup: &Setup, command: Command, started: impl FnOnce(u3
     })
 }
 
-fn spawn(setup: &Setup, mut command: Command, board: &Board, deadline: Nanos) -> Result<Child, Error> {
-    slave::tell(&mut command, board, setup.method, setup.slave, deadline);
+fn spawn(setup: &Setup, mut command: Command, board: &Board) -> Result<Child, Error> {
+    slave::tell(&mut command, board, setup.method, setup.slave);
     // What it complains about the user shall see.
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Child::spawn(command, &board.descriptors())
 }
 
-fn hot(cpu: Thread, method: Method) -> Thread {
-    if method == Method::SpinHot { cpu.without_pauses() } else { cpu }
-}
-
-fn slave_thread(setup: &Setup, board: &Board, deadline: Nanos) -> Result<(), Error> {
+fn slave_thread(setup: &Setup, board: &Board) -> Result<(), Error> {
     setup.slave.map_or(Ok(()), affinity::pin)?;
-    let cpu = hot(Thread::current(), setup.method);
-    slave::play(board, &*link(setup.method, board, cpu, slave::why(deadline)))
+    slave::play(board, &*link(setup.method, board, Why::new(WHAT, 1).of(0)))
 }
 
-fn master_thread(setup: &Setup, board: &Board, slave: Option<&Child>, deadline: Nanos) -> Result<Measured, Error> {
+fn master_thread(setup: &Setup, board: &Board) -> Result<Measured, Error> {
     setup.master.map_or(Ok(()), affinity::pin)?;
-    let why = Why::new("ping-pong", 0).of(1).until(deadline);
-    let link = match slave {
-        None => link(setup.method, board, hot(Thread::current(), setup.method), why),
-        Some(child) => {
-            let pidfd = child.pidfd().try_clone_to_owned().map_err(|error| Error::Os {
-                what: "duplicating a process descriptor",
-                errno: error.raw_os_error().unwrap_or(0),
-                remedy: "raise the limit on open files (`ulimit -n`)",
-            })?;
-            let cpu = Process::watching(1, pidfd);
-            let cpu = if setup.method == Method::SpinHot { cpu.without_pauses() } else { cpu };
-            link(setup.method, board, cpu, why)
-        }
-    };
-    master::play(setup, board, &*link)
+    master::play(setup, board, &*link(setup.method, board, Why::new(WHAT, 0).of(1)))
 }
 
 /// Waits for the master. If the slave fails or dies, or the time is up, ends the master's waits, and blames that.
@@ -114,11 +93,12 @@ fn watch(events: &Receiver<Event>, board: &Board, slave: Option<&Child>, deadlin
             Ok(Event::Master(Err(error))) => return Err(blame(error.clone()).unwrap_or(error)),
             Ok(Event::Slave(Err(error))) => drop(blame(error)),
             Ok(Event::Slave(Ok(()))) => {}
-            Err(RecvTimeoutError::Timeout) if slave.is_some_and(|child| !child.alive()) => {
-                drop(blame(Error::PeerLost { rank: 1 }))
+            // Once it has been told that it is over it may end before the master does.
+            Err(RecvTimeoutError::Timeout) if !board.stopped() && slave.is_some_and(|child| !child.alive()) => {
+                drop(blame(Error::PeerLost { rank: 1 }));
             }
             Err(RecvTimeoutError::Timeout) if clock::now() > deadline => {
-                let why = Why::new("ping-pong", 0).of(1).until(deadline);
+                let why = Why::new(WHAT, 0).of(1).until(deadline);
                 drop(blame(Error::timed_out(&why, clock::now())));
             }
             Err(RecvTimeoutError::Timeout) => {}

@@ -1,3 +1,4 @@
+//! Every method for real, and every way in which a partner can fail.
 use super::*;
 use foregather_machine::VALUE_MASK;
 
@@ -91,12 +92,26 @@ fn a_killed_slave_is_an_error_that_names_it() {
             let kill = |pid: u32| {
                 std::thread::spawn(move || {
                     std::thread::sleep(std::time::Duration::from_millis(60));
-                    Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+                    signal("-KILL", pid);
                 });
             };
-            let end = supervisor::supervise(&setup, this_program(), kill);
+            let end = supervisor::supervise(&setup, this_program(), supervisor::GRACE, kill);
             assert_eq!(end, Err(Error::PeerLost { rank: 1 }), "{setup:?}");
         }
+    }
+}
+
+fn signal(which: &str, pid: u32) {
+    assert!(Command::new("kill").args([which, &pid.to_string()]).status().unwrap().success());
+}
+
+/// Alive but mute: the master comes back when the time is up.
+#[test]
+fn a_stopped_slave_is_a_time_out() {
+    for method in Method::ALL {
+        let setup = Setup { at_most: Nanos::from_ms(50), ..Setup::new(method, Side::Processes, None, None) };
+        let end = supervisor::supervise(&setup, this_program(), Nanos::from_ms(100), |pid| signal("-STOP", pid));
+        assert!(matches!(end, Err(Error::TimedOut { rank: 0, peer: Some(1), .. })), "{method:?}: {end:?}");
     }
 }
 
@@ -106,7 +121,7 @@ fn a_slave_that_is_no_slave_is_an_error() {
         let setup = Setup::new(Method::Pipe, Side::Processes, None, None);
         assert!(run_with(&setup, Command::new(program)).is_err(), "{program}");
     }
-    for args in [&[][..], &[VERB], &[VERB, "spin", "9999", "-", "0"], &["spin", "0", "-", "0"], &["teleport", "0", "-", "0"]] {
+    for args in [&[][..], &[VERB], &[VERB, "spin", "9999", "-"], &["spin", "0", "-"], &["teleport", "0", "-"]] {
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
         assert!(slave_main(&args).is_err(), "{args:?}");
     }

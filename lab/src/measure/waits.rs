@@ -88,7 +88,7 @@ pub fn run(options: &Waits, quiet: bool) -> Result<Measured> {
     }
     let mut progress = Progress::new("ping-pong", circumstances.len() * Method::ALL.len() * PARTS as usize, quiet);
     for circumstance in circumstances {
-        let methods = ping_pongs(circumstance, &Method::ALL, &mut progress)?;
+        let methods = ping_pongs(circumstance, &Method::ALL, &mut progress, &mut all.notes);
         all.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
     }
     Ok(all)
@@ -109,15 +109,14 @@ fn prices() -> Result<Measured> {
     Ok(Measured { measurements: prices.into_iter().map(measurement).collect(), notes })
 }
 
-/// All methods in one circumstance, in alternating parts; what each gave, put together.
-///
-/// # Errors
-/// If a method cannot be run.
+/// All methods in one circumstance, in alternating parts; what each gave, put together. A part that could not be played
+/// to its end is left out and noted.
 pub fn ping_pongs(
     circumstance: Circumstance,
     methods: &[Method],
     progress: &mut Progress,
-) -> Result<Vec<(Method, Vec<PingPong>)>> {
+    notes: &mut Vec<String>,
+) -> Vec<(Method, Vec<PingPong>)> {
     let mut all: Vec<(Method, Vec<PingPong>)> = methods.iter().map(|&method| (method, vec![])).collect();
     let (side, placement, gap) = circumstance.names();
     for part in 0..PARTS {
@@ -131,13 +130,13 @@ pub fn ping_pongs(
                 match ping_pong::run(&circumstance.setup(*method, runs)) {
                     Ok(trips) => parts.push(trips),
                     Err(_) if interrupt::requested() => {}
-                    Err(error) => return Err(error.into()),
+                    Err(error) => notes.push(format!("{side} {placement} {} {gap}: {error}", method.name())),
                 }
             }
         }
     }
     all.retain(|(_, parts)| !parts.is_empty());
-    Ok(all)
+    all
 }
 
 /// All cycles of a method.
@@ -157,7 +156,7 @@ pub fn measurement(circumstance: Circumstance, method: Method, parts: &[PingPong
     let all = cycles(parts);
     let trips = all.len().max(1) as f64;
     let cpu_ns: u64 = parts.iter().map(|part| part.cpu_time.0).sum();
-    let histogram = all.iter().map(|&cycles| (four_digits(cycles), 1)).collect();
+    let histogram = all.iter().map(|&cycles| (three_digits(cycles), 1)).collect();
     let id = format!("ping-pong/{side}/{placement}/{}/{gap}", method.name());
     Measurement::from_histogram(id, "one round trip between master and slave", "cycles", histogram)
         .label("method", method.name())
@@ -169,18 +168,18 @@ pub fn measurement(circumstance: Circumstance, method: Method, parts: &[PingPong
         .figure("runs_asked", f64::from(circumstance.runs))
 }
 
-/// Rounded to four digits: finer than any of these times is.
-fn four_digits(n: u64) -> u64 {
-    let unit = 10u64.pow(n.max(1).ilog10().saturating_sub(3));
+/// Rounded to three digits: finer than any of these times is.
+fn three_digits(n: u64) -> u64 {
+    let unit = 10u64.pow(n.max(1).ilog10().saturating_sub(2));
     (n + unit / 2) / unit * unit
 }
 
 #[cfg(test)]
 mod tests {
-    use super::four_digits;
+    use super::three_digits;
 
     #[test]
-    fn four_digits_are_kept() {
-        assert_eq!([0, 999, 12_345, 1_234_567].map(four_digits), [0, 999, 12_350, 1_235_000]);
+    fn three_digits_are_kept() {
+        assert_eq!([0, 999, 12_345, 1_234_567].map(three_digits), [0, 999, 12_300, 1_230_000]);
     }
 }

@@ -5,6 +5,8 @@ use crate::results::number::digits;
 const CELL: f64 = 24.0;
 const WIDEST: f64 = 62.0;
 const NARROWEST: f64 = 34.0;
+/// Room for a column's name.
+const HEADING: f64 = 230.0;
 /// Width of the whole figure, unless there are so many columns that it must be wider.
 const WIDTH: f64 = 960.0;
 
@@ -53,7 +55,7 @@ impl Heat<'_> {
         let widest = self.rows.iter().map(|r| width_of(&r.name, 12.6)).fold(60.0, f64::max);
         let left = (widest.min(200.0) + 26.0).round();
         let n = self.columns.len().max(1) as f64;
-        let names = self.columns.iter().map(|c| width_of(&fitted(&c.name, 12.0, 150.0), 12.0)).fold(20.0, f64::max);
+        let names = self.columns.iter().map(|c| width_of(&fitted(&c.name, 12.0, HEADING), 12.0)).fold(20.0, f64::max);
         // Headings lean out to the right, so the matrix ends before the figure does.
         let lean = names * 0.72;
         let cell = ((WIDTH - left - lean - 8.0) / n).clamp(NARROWEST, WIDEST).floor();
@@ -71,7 +73,7 @@ impl Heat<'_> {
                 x(i) + cell / 2.0 + 2.0,
                 top - 7.0,
                 ink::TEXT,
-                escape(&fitted(&column.name, 12.0, 150.0))
+                escape(&fitted(&column.name, 12.0, HEADING))
             ));
         }
         let (mut y, mut bands, mut names) = (top, Bands::default(), Vec::new());
@@ -147,9 +149,15 @@ impl Bands {
     }
 }
 
-/// A share as in a printed table, without its leading zero: `.94`, `1.15`, `.0012`.
+/// A share as in a printed table, without its leading zero: `.94`, `1.15`, `.051`; what is below a thousandth has
+/// collapsed, however far.
 pub(super) fn share(value: f64) -> String {
-    let text = if value >= 0.095 { format!("{value:.2}") } else { digits(value, 2) };
+    let text = match value {
+        v if v > 0.0 && v < 0.001 => return "<.001".to_owned(),
+        v if v < 0.0095 => digits(v, 1),
+        v if v < 0.095 => digits(v, 2),
+        v => format!("{v:.2}"),
+    };
     text.strip_prefix('0').filter(|rest| rest.starts_with('.')).map_or(text.clone(), str::to_owned)
 }
 
@@ -159,6 +167,9 @@ mod tests {
 
     #[test]
     fn shares_are_short_whatever_their_size() {
-        assert_eq!([0.938, 1.152, 1.0, 0.0512, 0.00121, 0.0].map(share), [".94", "1.15", "1.00", ".051", ".0012", "0"]);
+        assert_eq!(
+            [0.938, 1.152, 1.0, 0.0512, 0.00621, 0.0004, 0.0].map(share),
+            [".94", "1.15", "1.00", ".051", ".006", "<.001", "0"]
+        );
     }
 }

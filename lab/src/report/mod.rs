@@ -42,6 +42,18 @@ impl Figure {
     pub const ALL: [Self; 6] =
         [Self::PingPong, Self::Gaps, Self::Distribution, Self::Barriers, Self::BarrierCpu, Self::Butterfly];
 
+    /// Its name as a file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PingPong => "ping-pong",
+            Self::Distribution => "distribution",
+            Self::Gaps => "gaps",
+            Self::Barriers => "barriers",
+            Self::BarrierCpu => "barrier-cpu",
+            Self::Butterfly => "butterfly",
+        }
+    }
+
     fn draw(self, all: &[Measurement]) -> Option<Drawn> {
         match self {
             Self::PingPong => ping_pong::methods(all),

@@ -27,6 +27,8 @@ pub enum Answer {
 pub struct Findings {
     /// All that was measured.
     pub measurements: Vec<Measurement>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
     /// By claim.
     pub answers: BTreeMap<&'static str, Answer>,
 }
@@ -82,6 +84,7 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, quiet: bool) -> Result<Rep
             }
             let mut findings = (experiment.run)(quiet)?;
             all.measurements.append(&mut findings.measurements);
+            all.notes.append(&mut findings.notes);
             for claim in claims.iter().filter(|c| c.check == experiment.name) {
                 let answer = findings.answers.get(claim.id.as_str()).cloned();
                 let answer = answer.unwrap_or_else(|| Answer::CannotTry("the experiment gave no answer".into()));

@@ -131,7 +131,8 @@ impl Cpu for Process {
     }
     #[inline]
     fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
-        self.thread.park(on, armed, until.min(self.now() + SLEEP))
+        let until = if self.peer.is_some() { until.min(self.now() + SLEEP) } else { until };
+        self.thread.park(on, armed, until)
     }
 
     fn place(&self) -> Option<CpuId> {

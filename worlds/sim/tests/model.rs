@@ -11,7 +11,7 @@ use std::task::{Context, Waker};
 fn butterfly_run<Q: Queue>(size: u32, start: impl Fn(u32) -> Nanos) -> Run<Result<(), Error>> {
     let network = Network::<Q>::new(size, 20, Link::IPSC860);
     let nodes = network.nodes();
-    network.run(&nodes, start, |node| butterfly(node))
+    network.run(&nodes, start, butterfly)
 }
 
 /// Seidel & Davis 1992 §3.1: `2^d` nodes that enter together synchronise in `d` times `b_s`; 525 us for 128.
@@ -40,7 +40,7 @@ fn dissemination_costs_the_same_rounds_for_any_size() {
     for (size, rounds) in [(1, 0), (2, 1), (3, 2), (5, 3), (100, 7), (128, 7)] {
         let network = Network::<Heap>::new(size, 7, Link::IPSC860);
         let nodes = network.nodes();
-        let run = network.run(&nodes, |_| Nanos::ZERO, |node| dissemination(node));
+        let run = network.run(&nodes, |_| Nanos::ZERO, dissemination);
         assert!(run.finished.iter().all(|&end| end == Nanos::from_us(75) * rounds));
     }
 }

@@ -3,12 +3,32 @@ use crate::Thread;
 use foregather_host::affinity;
 use foregather_machine::{CpuId, Error, Rank};
 use std::panic::resume_unwind;
+use std::sync::{Condvar, Mutex, mpsc};
+use std::thread::Builder;
+
+/// Where the members wait until all of them are in their places, since one that never starts would keep the others
+/// waiting for ever.
+#[derive(Default)]
+struct Gate(Mutex<Option<bool>>, Condvar);
+
+impl Gate {
+    fn open(&self, go: bool) {
+        *self.0.lock().expect("nobody panics at the gate") = Some(go);
+        self.1.notify_all();
+    }
+
+    fn pass(&self) -> bool {
+        let closed = self.0.lock().expect("nobody panics at the gate");
+        let open = self.1.wait_while(closed, |go| go.is_none()).expect("nobody panics at the gate");
+        *open == Some(true)
+    }
+}
 
 /// Runs `body` on `size` new threads, the one of rank `r` pinned to `place(r)` if that names a processor, and returns
 /// what they gave in the order of their ranks.
 ///
 /// # Errors
-/// If a thread cannot be pinned; its body then does not run, and dropped handles tell the others.
+/// If a thread cannot be made or pinned; no body runs then.
 ///
 /// # Panics
 /// If a body panics, with its panic, after all threads have ended.
@@ -17,16 +37,37 @@ pub fn run<T: Send>(
     place: impl Fn(Rank) -> Option<CpuId> + Sync,
     body: impl Fn(Thread, Rank) -> T + Sync,
 ) -> Result<Vec<T>, Error> {
-    let (place, body) = (&place, &body);
-    let member = move |rank| {
-        if let Some(cpu) = place(rank) {
-            affinity::pin(cpu)?;
-        }
-        Ok(body(Thread::current(), rank))
-    };
+    let (place, body, gate) = (&place, &body, &Gate::default());
+    let (report, reports) = mpsc::channel();
     std::thread::scope(|threads| {
-        let members: Vec<_> = (0..size).map(|rank| threads.spawn(move || member(rank))).collect();
+        let mut members = Vec::new();
+        let mut trouble = None;
+        for rank in 0..size {
+            let report = report.clone();
+            let member = move || {
+                // The launcher listens until everybody has reported.
+                let _ = report.send(place(rank).map_or(Ok(()), affinity::pin));
+                gate.pass().then(|| body(Thread::current(), rank))
+            };
+            match Builder::new().name(format!("rank {rank}")).spawn_scoped(threads, member) {
+                Ok(member) => members.push(member),
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(0);
+                    trouble = Some(Error::Os {
+                        what: "making a thread",
+                        errno,
+                        remedy: "fewer members, or a higher limit (ulimit -u)",
+                    });
+                    break;
+                }
+            }
+        }
+        for placed in reports.iter().take(members.len()) {
+            trouble = trouble.or(placed.err());
+        }
+        gate.open(trouble.is_none());
         let ends: Vec<_> = members.into_iter().map(|member| member.join()).collect();
-        ends.into_iter().map(|end| end.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let outputs: Option<Vec<T>> = ends.into_iter().map(|end| end.unwrap_or_else(|panic| resume_unwind(panic))).collect();
+        trouble.map_or_else(|| Ok(outputs.unwrap_or_default()), Err)
     })
 }

@@ -77,3 +77,12 @@ fn spinners_under_a_realtime_class_let_each_other_run() {
         eprintln!("not under FIFO: {refused}");
     }
 }
+
+/// One member that cannot be placed must not leave the others waiting for it.
+#[test]
+fn nobody_starts_if_somebody_cannot() {
+    let group = Group::new(Kind::Central, 2).unwrap();
+    let place = |rank| (rank == 1).then_some(100_000);
+    let end = foregather_thread::run(2, place, |cpu, rank| run_ready(group.member(cpu, rank, Policy::Block).unwrap().wait()));
+    assert!(matches!(end, Err(Error::Os { .. } | Error::Missing { .. })), "{end:?}");
+}

@@ -71,7 +71,7 @@ impl Room {
             (Core, Core) | (World, World) | (System, System) => other.floor < self.floor,
             (World | Sim | Conformance, Core) | (System | Bench, Core | World | Sim) => true,
             (Roof, Core | World | Sim | System | Conformance | Bench) => true,
-            (Peers, Bench) => true,
+            (Peers, Bench | Core) => true,
             (Peers, World) => other.package == HOST,
             _ => false,
         }
@@ -163,6 +163,7 @@ mod tests {
             ("foregather-bench", "foregather-sim"),
             ("foregather-lab", "foregather-bench"),
             ("foregather-peers", "foregather-host"),
+            ("foregather-peers", "foregather-machine"),
         ] {
             assert!(uses(user, used), "{user} may use {used}");
         }

@@ -57,7 +57,8 @@ impl Plan<'_> {
                         Ok(Some(result)) => runs[i].results.push(result),
                         Ok(None) => runs[i].collapsed += 1,
                         Err(_) if interrupt::requested() => {}
-                        Err(error) => return Err(error.context(format!("{} in `{}`", waiter.name, row.name()))),
+                        // One cell less is no reason to lose the others.
+                        Err(error) => matrix.notes.push(format!("{} in `{}`: {error:#}", waiter.name, row.name())),
                     }
                 }
             }

@@ -1,0 +1,29 @@
+//! The suite of all worlds, on the processor of a process, whose words other processes may map.
+use foregather_conformance::{World, barrier, cpu};
+use foregather_host::affinity;
+use foregather_machine::{Nanos, Rank, run_ready};
+use foregather_shm::Process;
+
+struct Processes;
+
+impl World for Processes {
+    type Cpu<'w> = Process;
+
+    fn run<'w, T: Send, F: Future<Output = T>>(&'w self, size: u32, program: impl Fn(Self::Cpu<'w>, Rank) -> F + Sync) -> Vec<T> {
+        foregather_thread::run(size, |_| None, |_, rank| run_ready(program(Process::alone(), rank))).unwrap()
+    }
+
+    fn processors(&self) -> u32 {
+        affinity::allowed().len() as u32
+    }
+
+    fn step(&self) -> Nanos {
+        Nanos::from_us(20)
+    }
+}
+
+#[test]
+fn processes_conform() {
+    cpu::all(&Processes);
+    barrier::all(&Processes);
+}
