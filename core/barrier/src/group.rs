@@ -86,8 +86,8 @@ impl<C: Cpu> Group<C> {
     fn explain(&self, cpu: &C, error: Error) -> Error {
         match error {
             Error::Poisoned { .. } => Error::Poisoned { by: cpu.load(&self.culprit).checked_sub(1) },
-            Error::TimedOut { what, rank, peer: None, late_ns } => {
-                Error::TimedOut { what, rank, peer: self.missing(cpu, rank), late_ns }
+            Error::TimedOut { what, rank, peer: None, waited_ns } => {
+                Error::TimedOut { what, rank, peer: self.missing(cpu, rank), waited_ns }
             }
             error => error,
         }

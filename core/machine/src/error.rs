@@ -19,8 +19,8 @@ pub enum Error {
         rank: Rank,
         /// The member it waited for, if one alone.
         peer: Option<Rank>,
-        /// By how much the deadline had passed when it was seen.
-        late_ns: u64,
+        /// How long it waited; 0 if nobody noted when it began.
+        waited_ns: u64,
     },
     /// A process of the job has died.
     PeerLost {
@@ -65,7 +65,8 @@ impl Error {
     /// A deadline passed at `now` while `why` was waiting.
     #[cold]
     pub fn timed_out(why: &crate::Why, now: Nanos) -> Self {
-        Self::TimedOut { what: why.what, rank: why.rank, peer: why.peer, late_ns: (now - why.deadline).0 }
+        let waited_ns = if why.since == Nanos::ZERO { 0 } else { (now - why.since).0 };
+        Self::TimedOut { what: why.what, rank: why.rank, peer: why.peer, waited_ns }
     }
 }
 
@@ -78,12 +79,12 @@ impl fmt::Display for Error {
             Self::Poisoned { by: None } => {
                 f.write_str("a member left the group in the middle: it can never meet again; build a new group")
             }
-            Self::TimedOut { what, rank, peer, late_ns } => {
+            Self::TimedOut { what, rank, peer, waited_ns } => {
                 write!(f, "{what}: rank {rank} waited in vain")?;
-                if let Some(peer) = peer {
-                    write!(f, " for rank {peer}")?;
+                if *waited_ns > 0 {
+                    write!(f, " for {}", Nanos(*waited_ns))?;
                 }
-                write!(f, "; its deadline passed {} ago", Nanos(*late_ns))
+                peer.map_or(Ok(()), |peer| write!(f, "; rank {peer} did not come"))
             }
             Self::PeerLost { rank } => write!(f, "the process of rank {rank} has died"),
             Self::Size { what, size, needs } => write!(f, "{what} cannot synchronise {size} members: it needs {needs}"),

@@ -10,6 +10,8 @@ pub struct Why {
     pub rank: Rank,
     /// Whom it waits for, if one member alone.
     pub peer: Option<Rank>,
+    /// Since when; the policy notes it when it begins to spend time.
+    pub since: Nanos,
     /// When the wait must end with [`crate::Error::TimedOut`]; [`Nanos::MAX`] for never.
     pub deadline: Nanos,
 }
@@ -17,13 +19,19 @@ pub struct Why {
 impl Why {
     /// A wait of `rank` in `what`, for nobody in particular, without a bound.
     pub const fn new(what: &'static str, rank: Rank) -> Self {
-        Self { what, rank, peer: None, deadline: Nanos::MAX }
+        Self { what, rank, peer: None, since: Nanos::ZERO, deadline: Nanos::MAX }
     }
 
     /// The same, for `peer` alone.
     #[must_use]
     pub const fn of(self, peer: Rank) -> Self {
         Self { peer: Some(peer), ..self }
+    }
+
+    /// The same, begun at `since`.
+    #[must_use]
+    pub const fn since(self, since: Nanos) -> Self {
+        Self { since, ..self }
     }
 
     /// The same, ending at `deadline`.

@@ -83,6 +83,7 @@ impl Policy {
         mut probe: impl FnMut() -> Option<T>,
     ) -> Result<(T, Waited), Error> {
         let began = cpu.now();
+        let why = why.since(began);
         let patience = cpu.patience();
         let mut waited = Waited::first_look(self.spins());
         let done = |outcome, waited: Waited| Waited { outcome, waited: cpu.now() - began, ..waited };

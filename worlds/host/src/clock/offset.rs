@@ -2,7 +2,7 @@
 use super::{cycles_serialized, init, now};
 use crate::{affinity, pause::pause};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{CpuId, Error, Nanos};
+use foregather_machine::{CpuId, Error, Nanos, Why};
 use std::thread;
 
 const ROUNDS: u32 = 10_000;
@@ -87,8 +87,7 @@ fn until(word: &AtomicU32, round: u32, rank: u32, deadline: Nanos) -> Result<(),
         pause();
         looks += 1;
         if looks.is_multiple_of(1024) && now() > deadline {
-            let late_ns = (now() - deadline).0;
-            return Err(Error::TimedOut { what: "clock offset", rank, peer: Some(1 - rank), late_ns });
+            return Err(Error::timed_out(&Why::new("clock offset", rank).of(1 - rank).until(deadline), now()));
         }
     }
     Ok(())
