@@ -2,18 +2,21 @@
 //!
 //! `cargo bench -p foregather-bench --bench generic` prints a table; with `-- --check` it fails if a median ratio is above
 //! [`LIMIT`]. Each pair of batches runs on the same two pinned threads, the order alternates, and member 0 holds the
-//! watch. By hand means: the same protocol (a value and a sleeper's bit in one word, the same lines) by one who knows
-//! the waiting policy and needs neither account, nor poison, nor deadline. `bare` leaves out the sleepers too: what a
-//! pure spin barrier would be if nobody ever had to sleep. It is for information.
+//! watch. By hand means: the same protocol (a value and a sleeper's bit in one word, the same lines, the same account of
+//! the central barrier's waits) by one who knows the waiting policy and needs neither poison nor deadline. `bare` leaves
+//! out account and sleepers too: what a pure spin barrier would be if nobody ever had to sleep. It is for information.
+//!
+//! Two virtual processors may be two cores or two threads of one core, as the host likes from moment to moment: a line
+//! then moves in 200 or in 30 ns, and every nanosecond between two barriers shows five times as much.
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use foregather_barrier::{BarrierMember, FlagEndpoint, Flags, Group, Kind, Line, butterfly};
 use foregather_host::{affinity, clock, futex, futex::Scope, pause::pause};
-use foregather_machine::{Error, run_ready};
+use foregather_machine::{Error, Nanos, run_ready};
 use foregather_thread::Thread;
-use foregather_wait::Policy;
+use foregather_wait::{Account, Outcome, Policy, Waited};
 use std::process::ExitCode;
 
 /// The highest median ratio that passes.
@@ -27,10 +30,15 @@ const ARMED: u32 = 1;
 /// One step of the value above it and the poison bit.
 const ONE: u32 = 4;
 
-/// Waits until the word's value is no longer `before`: spinning, or sleeping at once.
+/// Waits until the word's value is no longer `before`, spinning or sleeping at once, and tells how it went.
 #[inline(always)]
-fn wait_by_hand<const SLEEP: bool>(word: &AtomicU32, before: u32) {
+fn wait_by_hand<const SLEEP: bool>(word: &AtomicU32, before: u32, timed: bool) -> Waited {
     let unchanged = |now: u32| now & !(ONE - 1) == before;
+    let mut waited = Waited::first_look(!SLEEP);
+    if !unchanged(word.load(Acquire)) {
+        return waited;
+    }
+    let began = if timed || SLEEP { clock::now() } else { Nanos::ZERO };
     while unchanged(word.load(Acquire)) {
         if SLEEP {
             let armed = word.fetch_or(ARMED, AcqRel) | ARMED;
@@ -41,6 +49,11 @@ fn wait_by_hand<const SLEEP: bool>(word: &AtomicU32, before: u32) {
             pause();
         }
     }
+    waited.outcome = if SLEEP { Outcome::Parked } else { Outcome::Spun };
+    if timed || SLEEP {
+        waited.waited = clock::now() - began;
+    }
+    waited
 }
 
 /// After a change that found `before`: wakes whoever sleeps.
@@ -61,14 +74,15 @@ struct Central {
 
 impl Central {
     #[inline(always)]
-    fn wait<const SLEEP: bool>(&self, rank: u32, episode: &mut u32) {
+    fn wait<const SLEEP: bool>(&self, rank: u32, episode: &mut u32, account: &Account) {
         let ([epoch, count], next) = (&*self.near, episode.wrapping_add(ONE));
         self.arrived[rank as usize].store(next, Release);
         if count.fetch_add(ONE, AcqRel) == ONE {
             count.store(0, Release);
             wake_by_hand(epoch, epoch.swap(next, AcqRel));
+            account.last();
         } else {
-            wait_by_hand::<SLEEP>(epoch, *episode);
+            account.waited(wait_by_hand::<SLEEP>(epoch, *episode, account.sample()));
         }
         *episode = next;
     }
@@ -80,7 +94,7 @@ impl Central {
             count.store(0, Release);
             epoch.store(next, Release);
         } else {
-            wait_by_hand::<false>(epoch, *episode);
+            wait_by_hand::<false>(epoch, *episode, false);
         }
         *episode = next;
     }
@@ -95,7 +109,7 @@ impl Butterfly {
     fn wait<const SLEEP: bool>(&self, rank: u32, taken: &mut u32) {
         let peer = &*self.0[(rank ^ 1) as usize];
         wake_by_hand(peer, peer.fetch_add(ONE, AcqRel));
-        wait_by_hand::<SLEEP>(&self.0[rank as usize], *taken);
+        wait_by_hand::<SLEEP>(&self.0[rank as usize], *taken, false);
         *taken = taken.wrapping_add(ONE);
     }
 }
@@ -108,8 +122,8 @@ fn central_generic(member: &mut BarrierMember<'_, Thread>, barriers: u32) -> Res
 }
 
 #[inline(never)]
-fn central_by_hand<const SLEEP: bool>(central: &Central, rank: u32, episode: &mut u32, barriers: u32) {
-    (0..barriers).for_each(|_| central.wait::<SLEEP>(rank, episode));
+fn central_by_hand<const SLEEP: bool>(central: &Central, rank: u32, episode: &mut u32, account: &Account, barriers: u32) {
+    (0..barriers).for_each(|_| central.wait::<SLEEP>(rank, episode, account));
 }
 
 #[inline(never)]
@@ -166,8 +180,8 @@ fn on_two(cpus: [u32; 2], part: impl Fn(Thread, u32) -> Measured + Sync) -> Meas
 fn central<const SLEEP: bool>(cpus: [u32; 2], size: (usize, u32), policy: Policy) -> Measured {
     let (group, by_hand) = (Group::new(Kind::Central, 2)?, Central::default());
     on_two(cpus, |cpu, rank| {
-        let (mut member, mut episode) = (group.member(cpu, rank, policy)?, 0);
-        let hand = |barriers| central_by_hand::<SLEEP>(&by_hand, rank, &mut episode, barriers);
+        let (mut member, mut episode, account) = (group.member(cpu, rank, policy)?, 0, Account::default());
+        let hand = |barriers| central_by_hand::<SLEEP>(&by_hand, rank, &mut episode, &account, barriers);
         pairs(size, |barriers| central_generic(&mut member, barriers), hand)
     })
 }

@@ -1,0 +1,40 @@
+//! Other people's barriers, measured by the same cells as ours. Each cell runs in a process of its own, so that no two
+//! runtimes meet in one. The result is one line of JSON on standard output.
+
+mod cell;
+mod native;
+mod openmp;
+mod ping_pong;
+mod roster;
+mod trouble;
+
+use std::io::Write;
+use std::process::ExitCode;
+use trouble::Trouble;
+
+const USAGE: &str = "usage:
+  foregather-peers list
+  foregather-peers cell CELL                              CELL is the JSON of one cell of the barrier matrix
+  foregather-peers ping-pong --cpus A,B --rounds N [--build-dir DIR]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let line = match arguments[..] {
+        ["list"] => Ok(roster::list().to_string()),
+        ["cell", text] => cell::run(text),
+        ["ping-pong", ref options @ ..] => ping_pong::Options::parse(options).and_then(|options| ping_pong::run(&options)),
+        ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
+        _ => Err(Trouble::Usage(USAGE.to_owned())),
+    };
+    let written = line.and_then(|line| {
+        writeln!(std::io::stdout().lock(), "{line}").map_err(|error| Trouble::Failed(format!("writing the result: {error}")))
+    });
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(trouble) => {
+            eprintln!("foregather-peers: {trouble}");
+            ExitCode::from(trouble.code())
+        }
+    }
+}

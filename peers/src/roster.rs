@@ -1,0 +1,125 @@
+//! Which peers there are, which of them this machine has, and how to get the others.
+use crate::openmp::Runtime;
+use foregather_host::dl::Library;
+use serde_json::{Map, Value, json};
+use std::ffi::CStr;
+
+/// What stands behind a name.
+#[derive(Clone, Copy)]
+pub(crate) enum Barrier {
+    RustStd,
+    Hurdles,
+    Pthread,
+    OpenMp(&'static Runtime),
+}
+
+/// Somebody's barrier, with the settings under which it is measured.
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    what: &'static str,
+    pub(crate) barrier: Barrier,
+    pub(crate) env: &'static [(&'static str, &'static str)],
+}
+
+const GNU: Runtime = Runtime { libraries: &["libgomp.so.1"], remedy: "install GNU's OpenMP runtime (Debian: libgomp1)" };
+const LLVM: Runtime =
+    Runtime { libraries: &["libomp.so.5", "libomp.so"], remedy: "install LLVM's OpenMP runtime (Debian: libomp5-14)" };
+const INTEL: Runtime = Runtime {
+    libraries: &["libiomp5.so"],
+    remedy: "install Intel's OpenMP runtime (intel-openmp of oneAPI) and put its folder into LD_LIBRARY_PATH",
+};
+const DEFAULT: &[(&str, &str)] = &[];
+const ACTIVE: &[(&str, &str)] = &[("OMP_WAIT_POLICY", "active")];
+const PASSIVE: &[(&str, &str)] = &[("OMP_WAIT_POLICY", "passive")];
+
+/// All of them. Each name's settings are applied before its library is loaded.
+pub(crate) const PEERS: [Peer; 12] = [
+    peer("rust-std", "std::sync::Barrier: mutex and condition variable", Barrier::RustStd, DEFAULT),
+    peer("hurdles", "hurdles: sense-reversing, spins a little, then yields for ever", Barrier::Hurdles, DEFAULT),
+    peer("pthread", "pthread_barrier_wait of the C library: sleeps at once", Barrier::Pthread, DEFAULT),
+    peer("gomp", "GNU OpenMP, as it comes", Barrier::OpenMp(&GNU), DEFAULT),
+    peer("gomp-active", "GNU OpenMP, told to spin", Barrier::OpenMp(&GNU), ACTIVE),
+    peer("gomp-passive", "GNU OpenMP, told to sleep", Barrier::OpenMp(&GNU), PASSIVE),
+    peer("omp", "LLVM OpenMP, as it comes", Barrier::OpenMp(&LLVM), DEFAULT),
+    peer("omp-active", "LLVM OpenMP, told to spin", Barrier::OpenMp(&LLVM), ACTIVE),
+    peer("omp-passive", "LLVM OpenMP, told to sleep", Barrier::OpenMp(&LLVM), PASSIVE),
+    peer("iomp", "Intel OpenMP, as it comes", Barrier::OpenMp(&INTEL), DEFAULT),
+    peer("iomp-active", "Intel OpenMP, told to spin", Barrier::OpenMp(&INTEL), ACTIVE),
+    peer("iomp-passive", "Intel OpenMP, told to sleep", Barrier::OpenMp(&INTEL), PASSIVE),
+];
+
+const fn peer(name: &'static str, what: &'static str, barrier: Barrier, env: &'static [(&'static str, &'static str)]) -> Peer {
+    Peer { name, what, barrier, env }
+}
+
+/// The peer of that name.
+pub(crate) fn find(name: &str) -> Option<&'static Peer> {
+    const { &PEERS }.iter().find(|peer| peer.name == name)
+}
+
+/// All peers, as the caller is to see them.
+pub(crate) fn list() -> Value {
+    PEERS.iter().map(describe).collect()
+}
+
+fn describe(peer: &Peer) -> Value {
+    let version = match peer.barrier {
+        // It is that of the compiler, which the caller notes for all its results.
+        Barrier::RustStd => Ok(None),
+        Barrier::Hurdles => Ok(locked_version("hurdles").map(str::to_owned)),
+        Barrier::Pthread => Ok(Some(c_library())),
+        Barrier::OpenMp(runtime) => Library::open(runtime.libraries).map(|library| Some(resolved(&library))),
+    };
+    let remedy = match peer.barrier {
+        Barrier::OpenMp(runtime) if version.is_err() => Some(runtime.remedy),
+        _ => None,
+    };
+    let env: Map<_, _> = peer.env.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+    json!({ "name": peer.name, "what": peer.what, "available": version.is_ok(), "remedy": remedy, "env": env,
+            "version": version.ok().flatten() })
+}
+
+/// The version of a dependency that this program was built with.
+fn locked_version(package: &str) -> Option<&'static str> {
+    let lock = include_str!("../../Cargo.lock");
+    let after = lock.split_once(&format!("name = \"{package}\"\nversion = \""))?.1;
+    after.split_once('"').map(|(version, _)| version)
+}
+
+#[cfg(target_env = "gnu")]
+fn c_library() -> String {
+    // SAFETY: the C library returns a constant C string.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    format!("glibc {}", version.to_string_lossy())
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn c_library() -> String {
+    "not glibc".to_owned()
+}
+
+/// The runtimes do not tell their versions; the file behind the symbolic links often does.
+fn resolved(library: &Library) -> String {
+    let path = library.path();
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for peer in &PEERS {
+            assert_eq!(PEERS.iter().filter(|other| other.name == peer.name).count(), 1, "{}", peer.name);
+            assert_eq!(find(peer.name).map(|found| found.what), Some(peer.what));
+        }
+        assert!(find("central/spin").is_none());
+    }
+
+    #[test]
+    fn versions_of_dependencies_are_those_of_the_lock_file() {
+        assert!(locked_version("hurdles").unwrap().starts_with(|first: char| first.is_ascii_digit()));
+        assert_eq!(locked_version("no-such-package"), None);
+    }
+}

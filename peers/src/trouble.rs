@@ -1,0 +1,39 @@
+//! Why there is no result, and the exit code that says so.
+use core::fmt;
+use foregather_machine::Error;
+
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It began, and could not be finished.
+    Failed(String),
+    /// Nobody can do what was asked.
+    Usage(String),
+    /// Another machine could; the text says what to install.
+    Missing(String),
+}
+
+impl Trouble {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Missing(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Failed(text) | Self::Usage(text) | Self::Missing(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Missing { .. } => Self::Missing(error.to_string()),
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}

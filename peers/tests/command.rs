@@ -1,0 +1,182 @@
+//! The program as its callers use it: what it prints and how it exits.
+use foregather_bench::{Cell, CellResult, Shape, Work};
+use foregather_host::{affinity, child::Child};
+use foregather_machine::Nanos;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+const PATIENCE: Nanos = Nanos::from_ms(120_000);
+const NAMES: [&str; 12] = [
+    "rust-std",
+    "hurdles",
+    "pthread",
+    "gomp",
+    "gomp-active",
+    "gomp-passive",
+    "omp",
+    "omp-active",
+    "omp-passive",
+    "iomp",
+    "iomp-active",
+    "iomp-passive",
+];
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foregather-peers"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn output(command: Command) -> Output {
+    Child::spawn(command, &[]).unwrap().output_within(PATIENCE).unwrap()
+}
+
+/// Its one line, if it succeeded.
+fn answer(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    serde_json::from_str(text).unwrap()
+}
+
+/// It exits with `code`, says something that contains `said`, and prints no result.
+fn refused(command: Command, code: i32, said: &str) {
+    let output = output(command);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert!(stderr.contains(said), "no `{said}` in: {stderr}");
+    assert!(output.stdout.is_empty());
+}
+
+fn peers() -> Vec<Value> {
+    answer(&output(command(&["list"]))).as_array().unwrap().clone()
+}
+
+fn cell(waiter: &str, threads: u32) -> Cell {
+    Cell {
+        waiter: waiter.into(),
+        threads,
+        grain_ns: 500,
+        shape: Shape::Uniform,
+        pins: affinity::allowed(),
+        span_ns: 5_000_000,
+        iterations_per_us: Work::iterations_per_us(),
+    }
+}
+
+#[test]
+fn the_list_names_all_and_says_how_to_get_what_is_missing() {
+    let peers = peers();
+    assert_eq!(peers.iter().map(|peer| peer["name"].as_str().unwrap()).collect::<Vec<_>>(), NAMES);
+    for peer in &peers {
+        let (available, remedy) = (peer["available"].as_bool().unwrap(), &peer["remedy"]);
+        assert_eq!(remedy.is_null(), available, "{peer}");
+        assert!(available || remedy.as_str().unwrap().contains("install"), "{peer}");
+        assert!(peer["env"].is_object() && peer["what"].is_string(), "{peer}");
+        assert!(peer["version"].is_string() || peer["version"].is_null(), "{peer}");
+    }
+    for always in ["rust-std", "hurdles", "pthread"] {
+        assert!(peers.iter().any(|peer| peer["name"] == always && peer["available"] == true), "{always}");
+    }
+}
+
+#[test]
+fn every_peer_that_is_here_passes_barriers() {
+    for peer in peers().iter().filter(|peer| peer["available"] == true) {
+        for threads in [1, 3] {
+            // Those who were told to spin take a scheduler's tick for each barrier of more threads than processors.
+            let cell = cell(peer["name"].as_str().unwrap(), threads);
+            let output = output(command(&["cell", &cell.to_arg()]));
+            let result: CellResult = serde_json::from_value(answer(&output)).unwrap();
+            assert!(result.episodes > 0 && result.wall_ns >= cell.span_ns && result.cpu_ns > 0, "{peer}: {result:?}");
+            assert_eq!((result.ssr, result.outcomes), (None, None));
+            assert_eq!(result.exit_skew_p50_ns.is_some(), threads > 1);
+        }
+    }
+}
+
+#[test]
+fn the_callers_own_settings_do_not_change_what_a_name_means() {
+    let Some(gomp) = peers().into_iter().find(|peer| peer["name"] == "gomp" && peer["available"] == true) else { return };
+    let cell = cell(gomp["name"].as_str().unwrap(), 3);
+    let mut command = command(&["cell", &cell.to_arg()]);
+    // With one thread allowed, the team would be too small.
+    command.env("OMP_THREAD_LIMIT", "1");
+    answer(&output(command));
+}
+
+#[test]
+fn wrong_input_is_usage() {
+    let with = |change: fn(&mut Cell)| {
+        let mut cell = cell("rust-std", 2);
+        change(&mut cell);
+        command(&["cell", &cell.to_arg()])
+    };
+    refused(command(&[]), 2, "usage:");
+    refused(command(&["lisp"]), 2, "usage:");
+    refused(command(&["cell", "{}"]), 2, "not a cell");
+    refused(with(|cell| cell.waiter = "central/spin".into()), 2, "hurdles");
+    refused(with(|cell| cell.threads = 0), 2, "0 threads");
+    refused(with(|cell| cell.pins = vec![9_999]), 2, "9999");
+    refused(command(&["ping-pong", "--cpus", "0,0", "--rounds", "9"]), 2, "different");
+    refused(command(&["ping-pong", "--cpus", "0,1", "--rounds", "many"]), 2, "many");
+}
+
+/// A folder of this test's own that goes away again.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("foregather-peers-test-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_yardstick_is_compiled_once_and_plays() {
+    let allowed = affinity::allowed();
+    let has_compiler = Command::new("cc").arg("--version").output().is_ok_and(|output| output.status.success());
+    if allowed.len() < 2 || !has_compiler || !cfg!(target_arch = "x86_64") {
+        return;
+    }
+    let folder = Folder::new("build");
+    let cpus = format!("{},{}", allowed[0], allowed[1]);
+    let play = || {
+        let played = answer(&output(command(&[
+            "ping-pong",
+            "--cpus",
+            &cpus,
+            "--rounds",
+            "100",
+            "--build-dir",
+            folder.0.to_str().unwrap(),
+        ])));
+        assert_eq!(played["unit"], "cycles");
+        let values = played["values"].as_array().unwrap();
+        assert!(values.len() == 100 && values.iter().all(|value| value.as_u64().unwrap() > 0), "{played}");
+    };
+    let built = || {
+        let entries = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap());
+        entries.map(|entry| (entry.file_name(), entry.metadata().unwrap().modified().unwrap())).collect::<Vec<_>>()
+    };
+    play();
+    let first = built();
+    play();
+    assert_eq!((first.len(), built()), (1, first), "compiled again, or something left behind");
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_remedy() {
+    let [a, b, ..] = affinity::allowed()[..] else { return };
+    let mut command = command(&["ping-pong", "--cpus", &format!("{a},{b}"), "--rounds", "9"]);
+    command.env("CC", "/no/such/compiler");
+    refused(command, 3, "install a C compiler");
+}
