@@ -4,8 +4,7 @@
 //! own and an error message can name the episode. Two members share one line, since each of them writes it once an
 //! episode anyway; with more members the late arrivals would take the line away from those who watch the epoch.
 use crate::Line;
-use foregather_machine::{Cpu, Error, Why};
-use foregather_wait::{Policy, Waited};
+use foregather_machine::Cpu;
 
 /// How many members fare best on one line.
 const SHARE_A_LINE: u32 = 2;
@@ -32,23 +31,20 @@ impl<C: Cpu> Central<C> {
         &self.near[0]
     }
 
-    /// Arrives in `episode` (the epoch word's value until everybody has) and waits; `None` if it came last.
+    /// Arrives; the last to do so releases the others into epoch `next`, and has nothing to wait for.
     #[inline]
-    pub(crate) async fn episode(
-        &self,
-        cpu: &C,
-        policy: Policy,
-        (episode, next): (u32, u32),
-        why: Why,
-        timed: bool,
-    ) -> Result<Option<Waited>, Error> {
-        let epoch = self.epoch();
-        if cpu.add(self.count(), 1) == self.size - 1 {
+    pub(crate) fn arrive(&self, cpu: &C, next: u32) -> bool {
+        let last = cpu.add(self.count(), 1) == self.size - 1;
+        if last {
             cpu.note(self.count(), 0);
-            cpu.store(epoch, next);
-            return Ok(None);
+            cpu.store(self.epoch(), next);
         }
-        let released = || (cpu.load(epoch) != episode).then_some(());
-        policy.wait(cpu, epoch, why, timed, released).await.map(|((), waited)| Some(waited))
+        last
+    }
+
+    /// Has the epoch gone on from `episode`?
+    #[inline]
+    pub(crate) fn released(&self, cpu: &C, episode: u32) -> Option<()> {
+        (cpu.load(self.epoch()) != episode).then_some(())
     }
 }

@@ -4,8 +4,8 @@
 //! also remembers how many it has taken. Counting, unlike a flag that is set and cleared, needs no second message.
 use crate::{Kind, Line};
 use core::cell::Cell;
-use foregather_machine::{Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, Why, run_ready};
-use foregather_wait::{Policy, Waited};
+use foregather_machine::{Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, VALUE_MASK, Why, done, run_ready};
+use foregather_wait::{Outcome, Policy, Waited};
 
 /// The words of a whole group: `slots` for each of `size` members.
 pub struct Flags<C: Cpu> {
@@ -19,9 +19,14 @@ pub struct FlagEndpoint<'g, C: Cpu> {
     flags: &'g Flags<C>,
     cpu: C,
     policy: Policy,
-    why: Cell<Why>,
+    rank: Rank,
+    what: Cell<&'static str>,
+    deadline: Cell<Nanos>,
     timed: Cell<bool>,
     taken: Box<[Cell<u32>]>,
+    /// Did a wait of this episode end in a blink?
+    blinked: Cell<bool>,
+    /// The longer waits of this episode.
     waited: Cell<Waited>,
 }
 
@@ -32,22 +37,41 @@ impl<C: Cpu> Flags<C> {
     }
 
     #[inline]
-    fn word(&self, rank: Rank, slot: u32) -> &C::Word {
-        &self.words[(rank * self.slots + slot) as usize]
+    fn word(&self, rank: Rank, slot: u32) -> Result<&C::Word, Error> {
+        match self.words.get((rank * self.slots + slot) as usize) {
+            Some(line) => Ok(&line.0),
+            None => Err(self.no_such(rank)),
+        }
+    }
+
+    #[cold]
+    fn no_such(&self, rank: Rank) -> Error {
+        Error::Rank { rank, size: self.size }
     }
 
     /// The end of `rank`. There must be one end per rank, ever: it alone takes from the rank's slots, and a peer may
     /// have signalled before it was made.
     pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> FlagEndpoint<'_, C> {
         let taken = vec![Cell::new(0); self.slots as usize].into();
-        let (why, waited) = (Cell::new(Why::new("flags", rank)), Cell::new(Waited::first_look(false)));
-        FlagEndpoint { flags: self, cpu, policy, why, timed: Cell::new(false), taken, waited }
+        let (what, deadline, waited) = (Cell::new("flags"), Cell::new(Nanos::MAX), Cell::new(Waited::first_look(policy.spins())));
+        FlagEndpoint {
+            flags: self,
+            cpu,
+            policy,
+            rank,
+            what,
+            deadline,
+            timed: Cell::new(false),
+            taken,
+            blinked: Cell::new(false),
+            waited,
+        }
     }
 
     /// Poisons what `rank` would have signalled in a barrier of that kind, and nothing else: other members' signals
     /// may still be under way and must be taken.
     pub(crate) fn poison_targets(&self, cpu: &C, kind: Kind, rank: Rank) {
-        let poison = Targets { size: self.size, rank, each: |peer, slot| cpu.poison(self.word(peer, slot)) };
+        let poison = Targets { size: self.size, rank, each: |peer, slot| self.word(peer, slot).map_or((), |w| cpu.poison(w)) };
         // A recording endpoint never fails, and the group's size was checked when it was made.
         let _ = run_ready(kind.over(&poison));
     }
@@ -61,15 +85,19 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
     /// Begins an episode: what its waits are for, and whether even short ones are to be timed.
     #[inline]
     pub(crate) fn begin(&self, why: Why, timed: bool) {
-        self.why.set(why);
+        self.what.set(why.what);
+        self.deadline.set(why.deadline);
         self.timed.set(timed);
-        self.waited.set(Waited::first_look(false));
+        self.blinked.set(false);
+        self.waited.set(Waited::first_look(self.policy.spins()));
     }
 
     /// How the waits since [`FlagEndpoint::begin`] went, together.
     #[inline]
     pub(crate) fn waited(&self) -> Waited {
-        self.waited.get()
+        let short = Waited::first_look(self.policy.spins());
+        let outcome = if self.blinked.get() { Outcome::Spun } else { Outcome::FirstLook };
+        self.waited.get().then(Waited { outcome, ..short })
     }
 }
 
@@ -85,7 +113,7 @@ impl<C: Cpu> Clock for FlagEndpoint<'_, C> {
 impl<C: Cpu> Member for FlagEndpoint<'_, C> {
     #[inline]
     fn rank(&self) -> Rank {
-        self.why.get().rank
+        self.rank
     }
     #[inline]
     fn size(&self) -> u32 {
@@ -95,18 +123,54 @@ impl<C: Cpu> Member for FlagEndpoint<'_, C> {
 
 impl<C: Cpu> Endpoint for FlagEndpoint<'_, C> {
     #[inline]
-    async fn signal(&self, peer: Rank, slot: u32) -> Result<(), Error> {
-        self.cpu.add(self.flags.word(peer, slot), 1);
-        Ok(())
+    fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
+        done(self.flags.word(peer, slot).map(|word| {
+            self.cpu.add(word, 1);
+        }))
     }
 
+    /// Looks here and now; only what may have to wait is a future.
     #[inline]
-    async fn wait(&self, slot: u32) -> Result<(), Error> {
-        let (word, taken) = (self.flags.word(self.rank(), slot), &self.taken[slot as usize]);
-        let come = || (self.cpu.load(word) != taken.get()).then_some(());
-        let ((), waited) = self.policy.wait(&self.cpu, word, self.why.get(), self.timed.get(), come).await?;
-        taken.set(taken.get().wrapping_add(1) & foregather_machine::VALUE_MASK);
+    fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
+        let rest = (!self.glance(slot)).then(|| self.cpu.at_once(self.persist(slot)));
+        async move {
+            match rest {
+                None => Ok(()),
+                Some(rest) => rest.await,
+            }
+        }
+    }
+}
+
+impl<C: Cpu> FlagEndpoint<'_, C> {
+    /// Has the next signal in `slot` come, or does it within a blink? Takes it.
+    #[inline]
+    fn glance(&self, slot: u32) -> bool {
+        let (Ok(word), Some(taken)) = (self.flags.word(self.rank, slot), self.taken.get(slot as usize)) else {
+            return false;
+        };
+        let before = taken.get();
+        let come = || (self.cpu.load(word) != before).then_some(());
+        let Some(((), waited)) = self.policy.glance(&self.cpu, self.timed.get(), come) else { return false };
+        // A short wait leaves one bit: what it took is not known anyway.
+        if waited.outcome == Outcome::Spun {
+            self.blinked.set(true);
+        }
+        taken.set(before.wrapping_add(1) & VALUE_MASK);
+        true
+    }
+
+    /// Waits for the next signal in `slot` after a glance that found none, and takes it.
+    #[cold]
+    async fn persist(&self, slot: u32) -> Result<(), Error> {
+        let (cpu, word) = (&self.cpu, self.flags.word(self.rank, slot)?);
+        let Some(taken) = self.taken.get(slot as usize) else { return Err(self.flags.no_such(self.rank)) };
+        let before = taken.get();
+        let come = move || (cpu.load(word) != before).then_some(());
+        let why = Why::new(self.what.get(), self.rank).until(self.deadline.get());
+        let ((), waited) = self.policy.persist(cpu, word, why, come).await?;
         self.waited.set(self.waited.get().then(waited));
+        taken.set(before.wrapping_add(1) & VALUE_MASK);
         Ok(())
     }
 }

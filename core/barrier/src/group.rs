@@ -1,7 +1,8 @@
 //! The front door: a group of members that meet again and again, whatever the barrier beneath.
 use crate::{FlagEndpoint, Flags, Kind, Line, central::Central};
+use core::cell::Cell;
 use foregather_machine::{Clock, Cpu, Error, Nanos, Rank, VALUE_MASK, Why};
-use foregather_wait::{Account, Policy};
+use foregather_wait::{Account, Outcome, Policy};
 
 /// What all members share.
 pub struct Group<C: Cpu> {
@@ -23,7 +24,8 @@ pub struct BarrierMember<'g, C: Cpu> {
     end: FlagEndpoint<'g, C>,
     rank: Rank,
     policy: Policy,
-    episode: u32,
+    episode: Cell<u32>,
+    arrived: &'g C::Word,
     account: Account,
 }
 
@@ -59,7 +61,15 @@ impl<C: Cpu> Group<C> {
             return Err(Error::Rank { rank, size: self.size });
         }
         let end = self.flags.endpoint(cpu, rank, policy);
-        Ok(BarrierMember { group: self, end, rank, policy, episode: 0, account: Account::default() })
+        Ok(BarrierMember {
+            group: self,
+            end,
+            rank,
+            policy,
+            episode: Cell::new(0),
+            arrived: &self.arrived[rank as usize],
+            account: Account::default(),
+        })
     }
 
     /// The lowest rank that has not arrived in the episode that `rank` waits in.
@@ -121,27 +131,67 @@ impl<C: Cpu> BarrierMember<'_, C> {
         self.wait_until(self.end.now() + span).await
     }
 
+    /// Arrives here and now; only what may have to wait is a future.
     #[inline]
-    async fn wait_until(&mut self, deadline: Nanos) -> Result<(), Error> {
-        let (group, cpu) = (self.group, self.end.cpu());
-        let unfinished = Unfinished(group, cpu, self.rank);
-        let next = (self.episode + 1) & VALUE_MASK;
-        let why = Why::new(group.kind.name(), self.rank).until(deadline);
-        cpu.note(&group.arrived[self.rank as usize], next);
-        let timed = self.account.sample();
-        let result = if let Kind::Central = group.kind {
-            group.central.episode(cpu, self.policy, (self.episode, next), why, timed).await
+    fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
+        let (group, cpu, next) = (self.group, self.end.cpu(), self.next());
+        cpu.note(self.arrived, next);
+        let met = match group.kind {
+            Kind::Central => self.glance(next),
+            _ => false,
+        };
+        let rest = (!met).then(|| cpu.at_once(self.meet(Unfinished(group, cpu, self.rank), deadline)));
+        async move {
+            match rest {
+                None => Ok(()),
+                Some(rest) => rest.await,
+            }
+        }
+    }
+
+    /// The episode after this one.
+    #[inline]
+    fn next(&self) -> u32 {
+        (self.episode.get() + 1) & VALUE_MASK
+    }
+
+    /// Arrives at the central barrier. Have all others come, or do they within a blink?
+    #[inline]
+    fn glance(&self, next: u32) -> bool {
+        let (central, cpu, episode) = (&self.group.central, self.end.cpu(), self.episode.get());
+        if central.arrive(cpu, next) {
+            self.account.last();
+        } else if let Some(((), waited)) = self.policy.glance(cpu, self.account.sample(), || central.released(cpu, episode)) {
+            self.account.waited(waited);
         } else {
-            self.end.begin(why, timed);
-            let met = group.kind.over(&self.end).await;
-            // Every message was there already: this member came last, or no sooner than it mattered.
-            met.map(|()| Some(self.end.waited()).filter(|waited| waited.outcome > foregather_wait::Outcome::FirstLook))
+            return false;
+        }
+        self.episode.set(next);
+        true
+    }
+
+    /// The part of the episode in which others are waited for.
+    async fn meet(&self, unfinished: Unfinished<'_, C>, deadline: Nanos) -> Result<(), Error> {
+        let (group, cpu, episode) = (self.group, self.end.cpu(), self.episode.get());
+        let why = Why::new(group.kind.name(), self.rank).until(deadline);
+        let result = if let Kind::Central = group.kind {
+            let released = move || group.central.released(cpu, episode);
+            self.policy.persist(cpu, group.central.epoch(), why, released).await.map(|((), waited)| waited)
+        } else {
+            self.end.begin(why, self.account.sample());
+            cpu.at_once(group.kind.over(&self.end)).await.map(|()| self.end.waited())
         };
         match result {
             Ok(waited) => {
                 core::mem::forget(unfinished);
-                waited.map_or_else(|| self.account.last(), |waited| self.account.waited(waited));
-                self.episode = next;
+                // If every message was there already, this member came last, or no sooner than it mattered.
+                let last = group.kind != Kind::Central && waited.outcome == Outcome::FirstLook;
+                if last {
+                    self.account.last()
+                } else {
+                    self.account.waited(waited)
+                }
+                self.episode.set(self.next());
                 Ok(())
             }
             Err(error) => {

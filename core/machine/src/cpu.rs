@@ -30,8 +30,9 @@ pub trait Cpu: Clock {
     /// Marks the word for ever and wakes its sleepers: waits on it that are not satisfied yet fail in [`Cpu::check`].
     fn poison(&self, word: &Self::Word);
 
-    /// Keeps the processor until `probe` finds something, for about half a microsecond, without reading the clock.
-    async fn blink<T>(&self, on: &Self::Word, probe: impl FnMut() -> Option<T>) -> Option<T>;
+    /// Looks for as long as this world can without letting time pass that anybody would have to account for: on hardware
+    /// about half a microsecond of pauses, in virtual time once. A plain verb, so that the shortest waits cost no future.
+    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T>;
     /// Keeps the processor until `probe` finds something or `budget` of its own processor time is over (a preemption
     /// does not count). Returns what was found and the processor time used. A probe that finds nothing changes nothing.
     async fn spin<T>(&self, on: &Self::Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos);
@@ -47,6 +48,11 @@ pub trait Cpu: Clock {
     /// The longest that one wait may keep the processor: bounded under a real-time class, where it would starve the rest.
     fn patience(&self) -> Nanos {
         Nanos::MAX
+    }
+    /// Runs a composed wait as this world runs its leaves: where waiting happens in place, here and now, so that no
+    /// state machine contains another one, which no optimiser takes apart. Acts when called: await it.
+    fn at_once<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
+        wait
     }
     /// Can the wait still succeed: is the word poisoned, the deadline passed, the peer lost?
     fn check(&self, on: &Self::Word, why: &Why) -> Result<(), Error>;

@@ -28,6 +28,6 @@ pub use costs::{Costs, Switch};
 pub use cpu::{Cpu, CpuId, VALUE_MASK};
 pub use endpoint::{Endpoint, Member, Rank};
 pub use error::Error;
-pub use ready::run_ready;
+pub use ready::{Done, done, run_ready};
 pub use time::{Clock, Nanos};
 pub use why::Why;

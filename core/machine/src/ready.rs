@@ -1,6 +1,29 @@
 //! Running a future that never waits for anybody: the whole executor of a hardware world.
-use core::pin::pin;
+use core::mem::ManuallyDrop;
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
+
+/// A wait that is over: the leaf of every hardware world.
+///
+/// It drops nothing, so a future around it has nothing to drop either and can live in registers; what would have to be
+/// dropped on the way out of a panic would have to be in memory. An answer that nobody takes is leaked.
+pub struct Done<T>(ManuallyDrop<Option<T>>);
+
+/// A future that is ready with `output`.
+#[inline(always)]
+pub fn done<T>(output: T) -> Done<T> {
+    Done(ManuallyDrop::new(Some(output)))
+}
+
+impl<T> Unpin for Done<T> {}
+
+impl<T> Future for Done<T> {
+    type Output = T;
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
+        Poll::Ready(self.0.take().expect("polled once"))
+    }
+}
 
 /// Runs a future whose leaves wait in place, as those of every hardware world do: one poll, no executor, no waker.
 ///

@@ -59,29 +59,50 @@ impl Policy {
         timed: bool,
         mut probe: impl FnMut() -> Option<T>,
     ) -> Result<(T, Waited), Error> {
-        if let Some(found) = probe() {
-            return Ok((found, Waited::first_look(self.spins())));
+        match self.glance(cpu, timed, &mut probe) {
+            Some(found) => Ok(found),
+            None => self.persist(cpu, on, why, probe).await,
         }
-        let (spin, yielding) = self.phases();
-        let blink_began = if timed { cpu.now() } else { Nanos::ZERO };
-        if spin > Nanos::ZERO
-            && let Some(found) = cpu.blink(on, &mut probe).await
-        {
-            let waited = if timed { cpu.now() - blink_began } else { Nanos::ZERO };
-            return Ok((found, Waited { outcome: Outcome::Spun, began_spinning: true, waited, spun: waited, yields: 0 }));
-        }
-        self.persist(cpu, on, why, (spin, yielding), probe).await
     }
 
-    /// What comes after the first half microsecond: the clock is read from here on.
-    async fn persist<C: Cpu, T>(
+    /// The part of a wait that costs no future: one look, and a blink if the policy spins and nobody wants it timed.
+    /// Most waits of a team that is well placed end here; the others [`persist`](Policy::persist).
+    #[inline]
+    pub fn glance<C: Cpu, T>(self, cpu: &C, timed: bool, mut probe: impl FnMut() -> Option<T>) -> Option<(T, Waited)> {
+        if let Some(found) = probe() {
+            return Some((found, Waited::first_look(self.spins())));
+        }
+        if !self.spins() || timed {
+            return None;
+        }
+        cpu.blink(probe).map(|found| (found, Waited { outcome: Outcome::Spun, ..Waited::first_look(true) }))
+    }
+
+    /// The rest of a wait, after a glance that found nothing.
+    ///
+    /// # Errors
+    /// As [`Policy::wait`].
+    #[cold]
+    #[inline(never)]
+    pub fn persist<C: Cpu, T>(
         self,
         cpu: &C,
         on: &C::Word,
         why: Why,
-        (spin, yielding): (Nanos, Nanos),
+        probe: impl FnMut() -> Option<T>,
+    ) -> impl Future<Output = Result<(T, Waited), Error>> {
+        cpu.at_once(self.phase_by_phase(cpu, on, why, probe))
+    }
+
+    /// Spins, yields, parks: the clock is read from here on.
+    async fn phase_by_phase<C: Cpu, T>(
+        self,
+        cpu: &C,
+        on: &C::Word,
+        why: Why,
         mut probe: impl FnMut() -> Option<T>,
     ) -> Result<(T, Waited), Error> {
+        let (spin, yielding) = self.phases();
         let began = cpu.now();
         let why = why.since(began);
         let patience = cpu.patience();

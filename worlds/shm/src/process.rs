@@ -114,12 +114,16 @@ impl Cpu for Process {
     }
 
     #[inline]
-    fn blink<T>(&self, on: &Word, probe: impl FnMut() -> Option<T>) -> impl Future<Output = Option<T>> {
-        self.thread.blink(on, probe)
+    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
+        self.thread.blink(probe)
     }
     #[inline]
     fn spin<T>(&self, on: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
         self.thread.spin(on, budget, probe)
+    }
+    #[inline]
+    fn at_once<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
+        self.thread.at_once(wait)
     }
     #[inline]
     fn yield_now(&self) -> impl Future<Output = ()> {

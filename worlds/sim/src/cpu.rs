@@ -10,9 +10,6 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The length of a blink.
-const BLINK: Nanos = Nanos(500);
-
 /// What a thread is doing, as far as events are concerned.
 struct Thread {
     /// Which of its waits is the present one; events of earlier waits are stale.
@@ -251,8 +248,8 @@ impl<Q: Queue> Cpu for VirtualCpu<'_, Q> {
         self.processors.changed(word, self.thread);
     }
 
-    async fn blink<T>(&self, on: &SimWord, probe: impl FnMut() -> Option<T>) -> Option<T> {
-        self.spin(on, BLINK, probe).await.0
+    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+        probe()
     }
     fn spin<T>(&self, on: &SimWord, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
         self.wait(Watch { word: Some(on), parked: false }, budget, probe)

@@ -1,8 +1,8 @@
 //! This thread's processor: it spins, yields and sleeps inside the verb, so every future is ready at once.
 use crate::Word;
-use core::future::{Future, ready};
+use core::future::Future;
 use foregather_host::{affinity, clock, futex::Scope, pause::pause, sched};
-use foregather_machine::{Clock, Cpu, CpuId, Error, Nanos, Why};
+use foregather_machine::{Clock, Cpu, CpuId, Error, Nanos, Why, done, run_ready};
 
 /// Looks in a blink: about half a microsecond of pauses.
 const BLINK_LOOKS: u32 = 24;
@@ -83,7 +83,7 @@ impl Clock for Thread {
         while clock::now() < end {
             pause();
         }
-        ready(())
+        done(())
     }
 }
 
@@ -111,17 +111,17 @@ impl Cpu for Thread {
     }
 
     #[inline]
-    fn blink<T>(&self, _: &Word, probe: impl FnMut() -> Option<T>) -> impl Future<Output = Option<T>> {
-        ready(self.look(BLINK_LOOKS, probe))
+    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
+        self.look(BLINK_LOOKS, probe)
     }
     #[inline]
     fn spin<T>(&self, _: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
-        ready(self.spin_for(budget, probe))
+        done(self.spin_for(budget, probe))
     }
     #[inline]
     fn yield_now(&self) -> impl Future<Output = ()> {
         std::thread::yield_now();
-        ready(())
+        done(())
     }
     #[inline]
     fn arm(&self, on: &Word) -> u32 {
@@ -131,7 +131,12 @@ impl Cpu for Thread {
     fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
         let timeout = (until < Nanos::MAX).then(|| until - clock::now());
         on.park(armed, timeout, self.scope);
-        ready(())
+        done(())
+    }
+
+    #[inline(always)]
+    fn at_once<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
+        done(run_ready(wait))
     }
 
     fn place(&self) -> Option<CpuId> {
