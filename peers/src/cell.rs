@@ -1,9 +1,8 @@
 //! One cell by one peer: from the command line's text to the result's.
 use crate::roster::{self, Barrier, PEERS, Peer};
-use crate::{native, openmp, trouble::Trouble};
-use foregather_bench::{Cell, Episodes};
+use crate::{member::give_up_after, native, openmp, trouble::Trouble};
+use foregather_bench::{Cell, CellResult, Episodes, rust_std};
 use foregather_host::{affinity, clock};
-use std::convert::Infallible;
 use std::time::Duration;
 
 /// How much longer than its span a cell may take before it is given up.
@@ -28,26 +27,17 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
 
     let episodes = Episodes::new(&cell);
     match peer.barrier {
-        Barrier::RustStd => native::rust_std(&cell, &episodes),
+        Barrier::RustStd => return json(&rust_std::run(&cell)?),
         Barrier::Hurdles => native::hurdles(&cell, &episodes),
         Barrier::Pthread => native::pthread(&cell, &episodes)?,
         Barrier::OpenMp(runtime) => openmp::run(runtime, &cell, &episodes)?,
     }
     let result = episodes.result().ok_or_else(|| Trouble::Failed("member 0 did not get through".to_owned()))?;
-    serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
+    json(&result)
 }
 
-/// What `rank` does, on the thread that calls it.
-pub(crate) fn member(cell: &Cell, episodes: &Episodes<'_>, rank: u32, mut wait: impl FnMut()) {
-    if let Some(cpu) = cell.pin(rank)
-        && let Err(error) = affinity::pin(cpu)
-    {
-        give_up(&error.to_string());
-    }
-    let Ok(()) = episodes.member(rank, || {
-        wait();
-        Ok::<(), Infallible>(())
-    });
+fn json(result: &CellResult) -> Result<String, Trouble> {
+    serde_json::to_string(result).map_err(|error| Trouble::Failed(error.to_string()))
 }
 
 /// A name always means the same settings, whatever the user's own are.
@@ -62,18 +52,4 @@ fn settle_environment(peer: &Peer) {
         // SAFETY: as above.
         unsafe { std::env::set_var(name, value) };
     }
-}
-
-/// Other people's barriers know no deadline and no error: whoever cannot go on ends the process for all.
-pub(crate) fn give_up(why: &str) -> ! {
-    eprintln!("foregather-peers: {why}");
-    // SAFETY: ends the process without running its exit handlers, which might wait for threads that never end.
-    unsafe { libc::_exit(1) }
-}
-
-fn give_up_after(span: Duration) {
-    std::thread::spawn(move || {
-        std::thread::sleep(span);
-        give_up(&format!("the cell did not end within {} s", span.as_secs()));
-    });
 }

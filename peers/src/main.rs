@@ -2,6 +2,7 @@
 //! runtimes meet in one. The result is one line of JSON on standard output.
 
 mod cell;
+mod member;
 mod native;
 mod openmp;
 mod ping_pong;

@@ -1,5 +1,5 @@
 //! Peers that one calls from one's own threads.
-use crate::cell::{give_up, member};
+use crate::member::{give_up, member};
 use crate::trouble::Trouble;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -16,15 +16,6 @@ fn on_threads<W: FnMut() + Send>(cell: &Cell, episodes: &Episodes<'_>, mut wait:
             if let Err(error) = started {
                 give_up(&format!("thread {rank} of {} cannot be started: {error}", cell.threads));
             }
-        }
-    });
-}
-
-pub(crate) fn rust_std(cell: &Cell, episodes: &Episodes<'_>) {
-    let barrier = std::sync::Barrier::new(cell.threads as usize);
-    on_threads(cell, episodes, || {
-        || {
-            barrier.wait();
         }
     });
 }

@@ -1,5 +1,5 @@
 //! OpenMP runtimes, by the entry points that GNU's compiler calls and all of them export. Found at run time.
-use crate::cell::{give_up, member};
+use crate::member::{give_up, member};
 use crate::trouble::Trouble;
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem::transmute;
