@@ -8,6 +8,7 @@ use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
 use foregather_bench::prices;
 use foregather_host::{affinity, clock, interrupt};
 use foregather_machine::Nanos;
+use std::collections::BTreeMap;
 
 /// Every circumstance is measured in so many parts, method after method, so that a disturbance hits them all.
 const PARTS: u32 = 4;
@@ -156,9 +157,12 @@ pub fn measurement(circumstance: Circumstance, method: Method, parts: &[PingPong
     let all = cycles(parts);
     let trips = all.len().max(1) as f64;
     let cpu_ns: u64 = parts.iter().map(|part| part.cpu_time.0).sum();
-    let histogram = all.iter().map(|&cycles| (three_digits(cycles), 1)).collect();
+    let mut counts = BTreeMap::new();
+    for &cycles in &all {
+        *counts.entry(three_digits(cycles)).or_insert(0) += 1;
+    }
     let id = format!("ping-pong/{side}/{placement}/{}/{gap}", method.name());
-    Measurement::from_histogram(id, "one round trip between master and slave", "cycles", histogram)
+    Measurement::from_histogram(id, "one round trip between master and slave", "cycles", counts.into_iter().collect())
         .label("method", method.name())
         .label("side", side)
         .label("placement", placement)

@@ -138,7 +138,7 @@ impl Bands {
         *cells += &format!(r#"<path d="M{x} {}h{}"{of}/>"#, y + CELL / 2.0 - 1.0, wide - 2.0);
         let weight = if bold { r#" font-weight="600""# } else { "" };
         let (x, y) = ((x + wide / 2.0 - 1.0).round(), y + 15.0);
-        *numbers += &format!(r#"<text x="{x}" y="{y}"{weight}>{}</text>"#, share(value));
+        *numbers += &format!(r#"<text x="{x}" y="{y}"{weight}>{}</text>"#, escape(&share(value)));
     }
 
     fn put(&self, canvas: &mut Canvas) {

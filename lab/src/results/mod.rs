@@ -65,15 +65,15 @@ impl Results {
         self.measurements.iter().find(|m| m.id == id)
     }
 
-    /// The document as JSON for people and programs: indented, and with a final new line.
+    /// The document as JSON, on one line: `jq .` indents it.
     pub fn to_json(&self) -> String {
         json(self)
     }
 }
 
-/// Indented JSON of a value whose keys are strings, which is all that this crate serialises.
+/// JSON of a value whose keys are strings, which is all that this crate serialises.
 pub(crate) fn json(value: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value).expect("plain structs with string keys always serialise");
+    let mut text = serde_json::to_string(value).expect("plain structs with string keys always serialise");
     text.push('\n');
     text
 }

@@ -134,7 +134,7 @@ fn files_that_are_no_results_are_refused_with_a_reason() {
     refused("{\"schema\": \"lab.results/1\"}", "\"lab.results/1\"");
     refused(&good.replace("results/1", "results/2"), "reads \"foregather.results/1\" only");
     refused(&good.replacen("\"seed\"", "\"sead\"", 1), "sead");
-    let twice = good.replacen("\"measurements\": []", &format!("\"measurements\": [{0}, {0}]", one("twice")), 1);
+    let twice = good.replacen("\"measurements\":[]", &format!("\"measurements\":[{0},{0}]", one("twice")), 1);
     refused(&twice, "\"twice\"");
     let error = format!("{:#}", Results::read(Path::new("/no/such/file.json")).unwrap_err());
     assert!(error.contains("/no/such/file.json"), "{error}");
