@@ -47,11 +47,11 @@ pub fn measure() -> Result<(Vec<Price>, Costs), Error> {
         Policy::Block,
         600,
     )?);
-    prices.push(round_trip("yield_switch_ns", "yield to another thread of this processor", (here, here), Policy::Yield, 2_000)?);
+    prices.push(round_trip("yield_switch_ns", "yield to another thread of this processor", (here, here), Policy::Yield, 600)?);
     prices.push(tick(here)?);
     if let Some(&there) = allowed.get(1) {
         let mut line =
-            round_trip("line_round_trip_ns", "a line to another processor and back", (here, there), Policy::Spin, 5_000)?;
+            round_trip("line_round_trip_ns", "a line to another processor and back", (here, there), Policy::Spin, 1_000)?;
         line.samples_ns.iter_mut().for_each(|half| *half *= 2.0);
         prices.push(line);
         prices.extend(remote_wake(here, there)?);
