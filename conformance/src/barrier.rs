@@ -87,9 +87,11 @@ fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Kind) 
     let group = Group::new(kind, 2).unwrap();
     let ends = world.run(1, async |cpu: W::Cpu<'_>, rank| {
         let mut member = group.member(cpu, rank, Policy::TwoPhase { spin: Nanos::from_us(10) }).unwrap();
-        member.wait_for(Nanos::from_ms(1)).await
+        (member.wait_for(Nanos::from_ms(1)).await, member.wait().await)
     });
-    assert!(matches!(ends[..], [Err(Error::TimedOut { rank: 0, peer: Some(1), .. })]), "{kind:?}: {ends:?}");
+    let [(first, again)] = &ends[..] else { panic!("one member ran") };
+    assert!(matches!(first, Err(Error::TimedOut { rank: 0, peer: Some(1), .. })), "{kind:?}: {first:?}");
+    assert_eq!(*again, Err(Error::Poisoned { by: Some(0) }), "{kind:?}: who has arrived in vain cannot arrive again");
 }
 
 /// The successful-spin rate must not count whoever came last, of whom there is exactly one an episode.

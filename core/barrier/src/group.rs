@@ -25,6 +25,8 @@ pub struct BarrierMember<'g, C: Cpu> {
     rank: Rank,
     policy: Policy,
     episode: Cell<u32>,
+    /// An episode did not end well: this member has arrived in it and can never arrive again.
+    broken: Cell<bool>,
     arrived: &'g C::Word,
     account: Account,
 }
@@ -67,6 +69,7 @@ impl<C: Cpu> Group<C> {
             rank,
             policy,
             episode: Cell::new(0),
+            broken: Cell::new(false),
             arrived: &self.arrived[rank as usize],
             account: Account::default(),
         })
@@ -104,20 +107,21 @@ impl<C: Cpu> Group<C> {
     }
 }
 
-/// Poisons the group unless the episode ends well: a wait dropped in the middle can never be made good.
-struct Unfinished<'a, C: Cpu>(&'a Group<C>, &'a C, Rank);
+/// Poisons the group unless the episode ends well: a wait that failed or was dropped in the middle cannot be made good.
+struct Unfinished<'a, 'g, C: Cpu>(&'a BarrierMember<'g, C>);
 
-impl<C: Cpu> Drop for Unfinished<'_, C> {
+impl<C: Cpu> Drop for Unfinished<'_, '_, C> {
     fn drop(&mut self) {
-        self.0.poison(self.1, self.2);
+        self.0.broken.set(true);
+        self.0.group.poison(self.0.end.cpu(), self.0.rank);
     }
 }
 
-impl<C: Cpu> BarrierMember<'_, C> {
+impl<'g, C: Cpu> BarrierMember<'g, C> {
     /// Arrives, and returns when all members have arrived.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] if a member has gone away.
+    /// [`Error::Poisoned`] if a member has gone away. After an error every further wait of this member fails.
     #[inline]
     pub async fn wait(&mut self) -> Result<(), Error> {
         self.wait_until(Nanos::MAX).await
@@ -134,13 +138,12 @@ impl<C: Cpu> BarrierMember<'_, C> {
     /// Arrives here and now; only what may have to wait is a future.
     #[inline]
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
-        let (group, cpu, next) = (self.group, self.end.cpu(), self.next());
-        cpu.note(self.arrived, next);
-        let met = match group.kind {
-            Kind::Central => self.glance(next),
-            _ => false,
+        let (cpu, next, broken) = (self.end.cpu(), self.next(), self.broken.get());
+        let met = !broken && {
+            cpu.note(self.arrived, next);
+            self.group.kind == Kind::Central && self.glance(next)
         };
-        let rest = (!met).then(|| cpu.at_once(self.meet(Unfinished(group, cpu, self.rank), deadline)));
+        let rest = (!met).then(|| cpu.at_once(self.meet(Unfinished(self), broken, deadline)));
         async move {
             match rest {
                 None => Ok(()),
@@ -171,8 +174,11 @@ impl<C: Cpu> BarrierMember<'_, C> {
     }
 
     /// The part of the episode in which others are waited for.
-    async fn meet(&self, unfinished: Unfinished<'_, C>, deadline: Nanos) -> Result<(), Error> {
+    async fn meet(&self, unfinished: Unfinished<'_, 'g, C>, broken: bool, deadline: Nanos) -> Result<(), Error> {
         let (group, cpu, episode) = (self.group, self.end.cpu(), self.episode.get());
+        if broken {
+            return Err(group.explain(cpu, Error::Poisoned { by: None }));
+        }
         let why = Why::new(group.kind.name(), self.rank).until(deadline);
         let result = if let Kind::Central = group.kind {
             let released = move || group.central.released(cpu, episode);
