@@ -1,4 +1,4 @@
-//! One suite, every world: what [`Cpu`](foregather_machine::Cpu) and [`Endpoint`](foregather_machine::Endpoint) promise,
+//! One suite, every world: what [`Cpu`] and [`Endpoint`] promise,
 //! tested through the barriers built on them.
 //!
 //! - [`World`] is what a world under test provides; [`cpu::all`] and [`barrier::all`] run everything.
