@@ -6,6 +6,7 @@ use super::{PingPong, Setup, Side, WHAT, slave};
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Error, Nanos, Why};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -16,6 +17,8 @@ pub(super) const GRACE: Nanos = Nanos::from_ms(20_000);
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the slave may take to end when all is over.
 const ENDING: Nanos = Nanos::from_ms(5_000);
+/// How long the threads may take to end when all is lost.
+const LAST_MOMENT: Nanos = Nanos::from_ms(1_000);
 
 /// Which part has ended, and how.
 enum Event {
@@ -24,28 +27,30 @@ enum Event {
 }
 
 /// Plays one series; `started` is told the number of the slave's process.
+///
+/// Master and slave are threads of their own that nobody joins: a process that dies within the C library's condition
+/// variable takes a lock with it for which its partner then waits for ever, whatever one does. Such a partner stays
+/// asleep, and the caller gets its error all the same.
 pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: impl FnOnce(u32)) -> Result<PingPong, Error> {
     clock::init();
-    let board = Board::new(setup)?;
+    let (setup, board) = (*setup, Arc::new(Board::new(setup)?));
     let deadline = clock::now() + setup.at_most + setup.gap + grace;
     // Started here, since the kernel kills it together with the thread that starts it.
     let child = match setup.side {
         Side::Threads => None,
-        Side::Processes => Some(spawn(setup, command, &board)?),
+        Side::Processes => Some(spawn(&setup, command, &board)?),
     };
     if let Some(child) = &child {
         started(child.id());
     }
-    let measured = thread::scope(|threads| {
-        let (sender, events) = channel();
-        if child.is_none() {
-            let (sender, board) = (sender.clone(), &board);
-            threads.spawn(move || sender.send(Event::Slave(slave_thread(setup, board))));
-        }
-        let (board, partner) = (&board, child.as_ref());
-        threads.spawn(move || sender.send(Event::Master(master_thread(setup, board))));
-        watch(&events, board, partner, deadline)
-    })?;
+    let (sender, events) = channel();
+    if child.is_none() {
+        let (sender, board) = (sender.clone(), board.clone());
+        thread::spawn(move || sender.send(Event::Slave(slave_thread(&setup, &board))));
+    }
+    let masters_board = board.clone();
+    thread::spawn(move || sender.send(Event::Master(master_thread(&setup, &masters_board))));
+    let measured = Watch { events, board: &board, slave: child.as_ref(), deadline }.until_both_have_ended()?;
     if let Some(child) = child {
         farewell(child)?;
     }
@@ -77,36 +82,57 @@ fn master_thread(setup: &Setup, board: &Board) -> Result<Measured, Error> {
     master::play(setup, board, &*link(setup.method, board, Why::new(WHAT, 0).of(1)))
 }
 
-/// Waits for the master. If the slave fails or dies, or the time is up, ends the master's waits, and blames that.
-fn watch(events: &Receiver<Event>, board: &Board, slave: Option<&Child>, deadline: Nanos) -> Result<Measured, Error> {
-    let mut cause = None;
-    let mut blame = |error: Error| {
-        if cause.is_none() {
-            board.cancel(!matches!(error, Error::PeerLost { .. }));
-            cause = Some(error);
-        }
-        cause.clone()
-    };
-    loop {
-        match events.recv_timeout(LOOK_INTERVAL) {
-            Ok(Event::Master(Ok(measured))) => return Ok(measured),
-            Ok(Event::Master(Err(error))) => return Err(blame(error.clone()).unwrap_or(error)),
-            Ok(Event::Slave(Err(error))) => drop(blame(error)),
-            Ok(Event::Slave(Ok(()))) => {}
-            // Once it has been told that it is over it may end before the master does.
-            Err(RecvTimeoutError::Timeout) if !board.stopped() && slave.is_some_and(|child| !child.alive()) => {
-                drop(blame(Error::PeerLost { rank: 1 }));
-            }
-            Err(RecvTimeoutError::Timeout) if clock::now() > deadline => {
-                let why = Why::new(WHAT, 0).of(1).until(deadline);
-                drop(blame(Error::timed_out(&why, clock::now())));
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            // The master has panicked; its panic goes on when the threads are joined.
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(blame(Error::Poisoned { by: Some(0) }).unwrap_or(Error::PeerLost { rank: 0 }));
+/// What the supervisor looks at.
+struct Watch<'a> {
+    events: Receiver<Event>,
+    board: &'a Arc<Board>,
+    slave: Option<&'a Child>,
+    deadline: Nanos,
+}
+
+impl Watch<'_> {
+    /// Waits for the master, and for a slave that is a thread. If one fails or dies, or the time is up, ends the
+    /// others' waits, and blames that.
+    fn until_both_have_ended(&self) -> Result<Measured, Error> {
+        let (mut measured, mut slave_ended) = (None, self.slave.is_some());
+        while measured.is_none() || !slave_ended {
+            match self.next()? {
+                Some(Event::Master(Ok(all))) => measured = Some(all),
+                Some(Event::Slave(Ok(()))) => slave_ended = true,
+                Some(Event::Master(Err(error)) | Event::Slave(Err(error))) => return Err(self.lost(error)),
+                None => self.trouble().map_or(Ok(()), |cause| Err(self.lost(cause)))?,
             }
         }
+        measured.ok_or(Error::PeerLost { rank: 0 })
+    }
+
+    /// The next event, if there is one soon.
+    fn next(&self) -> Result<Option<Event>, Error> {
+        match self.events.recv_timeout(LOOK_INTERVAL) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            // The master has panicked.
+            Err(RecvTimeoutError::Disconnected) => Err(self.lost(Error::PeerLost { rank: 0 })),
+        }
+    }
+
+    /// Is the slave dead, or the time up? Once it has been told that it is over it may end before the master does.
+    fn trouble(&self) -> Option<Error> {
+        if !self.board.stopped() && self.slave.is_some_and(|child| !child.alive()) {
+            return Some(Error::PeerLost { rank: 1 });
+        }
+        let why = Why::new(WHAT, 0).of(1).until(self.deadline);
+        (clock::now() > self.deadline).then(|| Error::timed_out(&why, clock::now()))
+    }
+
+    /// Ends all waits that can be ended, gives the others a moment to end, and returns what is to blame.
+    fn lost(&self, cause: Error) -> Error {
+        let (board, slave_lives) = (self.board.clone(), !matches!(cause, Error::PeerLost { .. }));
+        thread::spawn(move || board.cancel(slave_lives));
+        let deadline = clock::now() + LAST_MOMENT;
+        while clock::now() < deadline && !matches!(self.events.recv_timeout(LOOK_INTERVAL), Err(RecvTimeoutError::Disconnected)) {
+        }
+        cause
     }
 }
 
