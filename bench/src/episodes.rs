@@ -38,10 +38,15 @@ struct Meter {
     spans: Histogram<u64>,
 }
 
+/// For any time up to some minutes, in cycles or nanoseconds, three digits of it; what is longer counts as that.
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 1 << 40, 3).expect("these bounds and digits are allowed")
+}
+
 impl Meter {
     fn begin(cell: &Cell) -> Self {
         let (cpu_ns, switches) = (usage::process_cpu().0, usage::process_switches());
-        let spans = Histogram::new(3).expect("three digits are allowed");
+        let spans = histogram();
         let began = clock::cycles();
         let end = began + clock::nanos_to_cycles(foregather_machine::Nanos(cell.span_ns));
         Self { began, last: began, end, cpu_ns, switches, spans }
@@ -121,7 +126,7 @@ impl<'c> Episodes<'c> {
         let exits = self.exits.into_inner().expect("nobody panics with it");
         let result = self.result.into_inner().expect("nobody panics with it")?;
         let samples = exits.iter().map(Vec::len).min().unwrap_or(0);
-        let mut skew = Histogram::<u64>::new(3).expect("three digits are allowed");
+        let mut skew = histogram();
         let mut stacked = 0;
         for sample in 0..samples {
             let here = || exits.iter().map(|member| member[sample]);

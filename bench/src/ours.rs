@@ -58,6 +58,9 @@ mod tests {
         let (kind, policy) = parse(&cell.waiter, &Costs::TYPICAL).unwrap();
         let result = run(&cell, kind, policy).unwrap();
         assert!(result.episodes > 0 && result.wall_ns >= cell.span_ns && result.cpu_ns > 0, "{result:?}");
+        let mean_ns = result.wall_ns / result.episodes;
+        assert!(result.p50_ns <= result.p99_ns && result.p99_ns <= result.max_ns, "{result:?}");
+        assert!(result.max_ns * 101 / 100 >= mean_ns, "no mean is above the maximum: {result:?}");
         let waits: u64 = result.outcomes.unwrap().iter().sum();
         assert_eq!(waits, 3 * (result.episodes + 8), "each member, each barrier, warm-up included");
         assert!(result.ssr.is_some_and(|ssr| (0.0..=1.0).contains(&ssr)));
