@@ -1,8 +1,7 @@
 //! What this machine has, what it lacks, and how to get that.
 use crate::machine_file;
-use crate::measure::barriers::waiters;
+use crate::measure::{barriers::waiters, children};
 use crate::results::table::Table;
-use foregather_host::dl::Library;
 use foregather_host::{affinity, cgroup, clock, facts, sched};
 use serde::Serialize;
 
@@ -173,9 +172,9 @@ fn scheduling() -> Vec<Check> {
 }
 
 fn libraries() -> Vec<Check> {
-    let library = |name: &'static str, files: &[&str], remedy: &str| match Library::open(files) {
-        Ok(library) => check(name, Status::Ok, library.path().display().to_string(), ""),
-        Err(_) => check(name, Status::Missing, "not found", remedy),
+    let library = |name: &'static str, files: &[&str], remedy: &str| match children::library(files) {
+        Some(path) => check(name, Status::Ok, path, ""),
+        None => check(name, Status::Missing, "not found", remedy),
     };
     let mut checks = vec![
         library("libgomp", &["libgomp.so.1"], "install libgomp1 (Debian's name)"),

@@ -1,5 +1,6 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
 use foregather_bench::{Cell, CellResult, hog, ours, ping_pong, rust_std};
+use foregather_host::dl::Library;
 use foregather_machine::Costs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -17,6 +18,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
             Ok(())
         }
         "__held" => held(&rest),
+        "__library" => library(&rest),
         "__ping-pong-slave" => ping_pong::slave_main(&rest).map_err(|error| error.to_string()),
         _ => return None,
     };
@@ -36,6 +38,15 @@ fn cell(args: &[String]) -> Result<(), String> {
     }
     .map_err(|error| error.to_string())?;
     println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+/// Loads the first of these libraries that there is, and says where it was. In a process of its own, since libraries do
+/// things when they are loaded: a provider of libfabric, for one, takes over Ctrl-C.
+fn library(names: &[String]) -> Result<(), String> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let library = Library::open(&names).map_err(|error| error.to_string())?;
+    println!("{}", library.path().display());
     Ok(())
 }
 

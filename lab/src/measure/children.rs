@@ -40,6 +40,14 @@ impl Hogs {
     }
 }
 
+/// Where the first of these libraries is that can be loaded: tried in a child, which then has whatever it does.
+pub fn library(files: &[&str]) -> Option<String> {
+    let mut command = Command::new(myself());
+    command.arg("__library").args(files).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let output = Child::spawn(command, &[]).ok()?.output_within(Nanos::from_ms(10_000)).ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
 /// How one cell is run.
 pub struct CellCommand<'a> {
     /// The program.

@@ -53,3 +53,26 @@ fn processes_with(marker: &str) -> usize {
     let environments = pids.filter_map(|entry| std::fs::read(entry.path().join("environ")).ok());
     environments.filter(|environment| environment.split(|&byte| byte == 0).any(|entry| entry == marker.as_bytes())).count()
 }
+
+/// The tour looks at every library of the machine first: none of them may take Ctrl-C away.
+#[test]
+fn a_tour_that_is_interrupted_keeps_its_page() {
+    let page = scratch("interrupted.html");
+    let _ = std::fs::remove_file(&page);
+    let child = foregather(&["demo", "--output"]).arg(&page).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The children of the first round trips: the doctor's are gone by then.
+    wait_until(|| slaves_of(child.id()) > 0);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("</html>"), "a page of what was measured");
+}
+
+fn slaves_of(parent: u32) -> usize {
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    let is_slave = |pid: &&str| {
+        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments.windows(9).any(|part| part == b"ping-pong")
+    };
+    children.split_whitespace().filter(is_slave).count()
+}
