@@ -118,7 +118,7 @@ fn round_trip(name: &'static str, what: &'static str, cpus: (CpuId, CpuId), poli
                 cpu.store(mine, round);
             }
         }
-        Ok(samples)
+        Ok::<_, Error>(samples)
     })?;
     let samples_ns = ends.into_iter().next().unwrap_or(Ok(vec![]))?;
     Ok(Price { name, what, samples_ns })
@@ -146,7 +146,7 @@ fn remote_wake(here: CpuId, there: CpuId) -> Result<[Price; 2], Error> {
                 cpu.store(&answer, round);
             }
         }
-        Ok((wakes, calls))
+        Ok::<_, Error>((wakes, calls))
     })?;
     let (wakes, calls) = ends.into_iter().next().unwrap_or(Ok((vec![], vec![])))?;
     let wake = Price { name: "remote_wake_ns", what: "wake a sleeper on another, idle processor", samples_ns: wakes };

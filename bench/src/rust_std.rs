@@ -1,6 +1,6 @@
 //! The peer that is always there: `std::sync::Barrier`.
 use crate::{Cell, CellResult, Episodes};
-use foregather_machine::Error;
+use foregather_machine::{Cause, Error};
 use std::convert::Infallible;
 use std::sync::Barrier;
 
@@ -19,5 +19,5 @@ pub fn run(cell: &Cell) -> Result<CellResult, Error> {
         Ok::<(), Infallible>(())
     };
     foregather_thread::run(cell.threads, |rank| cell.pin(rank), |_, rank| episodes.member(rank, wait))?;
-    episodes.result().ok_or(Error::Poisoned { by: None })
+    episodes.result().ok_or(Error::from(Cause::Poisoned { by: None }))
 }

@@ -4,7 +4,7 @@
 //! knows nothing of us. Beside it one of our slaves waits for work that does not come.
 use crate::{Shape, Work};
 use foregather_host::{affinity, clock};
-use foregather_machine::{Cpu, Error, Nanos, Why, run_ready};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Why, run_ready};
 use foregather_thread::{Thread, Word};
 use foregather_wait::Policy;
 use std::sync::Barrier;
@@ -101,7 +101,7 @@ fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error
         });
         let durations = parallel_loop(regions as usize, speed);
         Thread::current().store(&call, 1);
-        slave.map_or(Ok(()), |slave| slave.join().unwrap_or(Err(Error::PeerLost { rank: 1 })))?;
+        slave.map_or(Ok(()), |slave| slave.join().unwrap_or(Err(Error::from(Cause::PeerLost { rank: 1 }))))?;
         durations
     })
 }
@@ -127,7 +127,8 @@ fn parallel_loop(regions: usize, speed: f64) -> Result<Vec<Nanos>, Error> {
     };
     thread::scope(|threads| {
         let members: Vec<_> = cpus.iter().map(|&cpu| threads.spawn(move || member(cpu))).collect();
-        let ends: Vec<_> = members.into_iter().map(|member| member.join().unwrap_or(Err(Error::Poisoned { by: None }))).collect();
+        let ends: Vec<_> =
+            members.into_iter().map(|member| member.join().unwrap_or(Err(Error::from(Cause::Poisoned { by: None })))).collect();
         ends.into_iter().next().unwrap_or_else(|| Ok(vec![]))
     })
 }

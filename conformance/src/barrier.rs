@@ -1,7 +1,7 @@
 //! What a barrier promises, whatever its kind, its policy and its world.
 use crate::{World, permutations};
 use foregather_barrier::{Group, Kind};
-use foregather_machine::{Error, Nanos, Rank};
+use foregather_machine::{Cause, Error, Nanos, Rank};
 use foregather_wait::{Policy, Snapshot};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -77,7 +77,7 @@ fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Kind) {
             if rank == 1 { Ok(()) } else { member.wait().await }
         });
         for (rank, end) in ends.into_iter().enumerate() {
-            let expected = if rank == 1 { Ok(()) } else { Err(Error::Poisoned { by: Some(1) }) };
+            let expected = if rank == 1 { Ok(()) } else { Err(Error::from(Cause::Poisoned { by: Some(1) })) };
             assert_eq!(end, expected, "{kind:?} {policy:?} rank {rank}");
         }
     }
@@ -90,8 +90,12 @@ fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Kind) 
         (member.wait_for(Nanos::from_ms(1)).await, member.wait().await)
     });
     let [(first, again)] = &ends[..] else { panic!("one member ran") };
-    assert!(matches!(first, Err(Error::TimedOut { rank: 0, peer: Some(1), .. })), "{kind:?}: {first:?}");
-    assert_eq!(*again, Err(Error::Poisoned { by: Some(0) }), "{kind:?}: who has arrived in vain cannot arrive again");
+    assert!(matches!(Error::of(first), Some(Cause::TimedOut { rank: 0, peer: Some(1), .. })), "{kind:?}: {first:?}");
+    assert_eq!(
+        *again,
+        Err(Error::from(Cause::Poisoned { by: Some(0) })),
+        "{kind:?}: who has arrived in vain cannot arrive again"
+    );
 }
 
 /// The successful-spin rate must not count whoever came last, of whom there is exactly one an episode.
@@ -118,9 +122,9 @@ fn one_member_an_episode_comes_last<W: World>(world: &W) {
 fn a_rank_has_one_handle<W: World>(world: &W) {
     let group = Group::new(Kind::Central, 2).unwrap();
     let errors = world.run(2, async |cpu: W::Cpu<'_>, rank: Rank| group.member(cpu, rank * 5, Policy::Block).map(drop));
-    assert_eq!(errors, [Ok(()), Err(Error::Rank { rank: 5, size: 2 })]);
+    assert_eq!(errors, [Ok(()), Err(Error::from(Cause::Rank { rank: 5, size: 2 }))]);
     let again = world.run(1, async |cpu: W::Cpu<'_>, rank| group.member(cpu, rank, Policy::Block).map(drop));
-    assert_eq!(again, [Err(Error::Rank { rank: 0, size: 2 })]);
-    assert!(matches!(Group::<W::Cpu<'_>>::new(Kind::Butterfly, 6), Err(Error::Size { size: 6, .. })));
+    assert_eq!(again, [Err(Error::from(Cause::Rank { rank: 0, size: 2 }))]);
+    assert!(matches!(Error::of(&Group::<W::Cpu<'_>>::new(Kind::Butterfly, 6)), Some(Cause::Size { size: 6, .. })));
     assert!(Group::<W::Cpu<'_>>::new(Kind::Tree, 0).is_err());
 }

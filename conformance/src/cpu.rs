@@ -1,6 +1,6 @@
 //! What a processor promises about words.
 use crate::World;
-use foregather_machine::{Clock, Cpu, Error, Nanos, Why};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Why};
 use foregather_wait::{Outcome, Policy};
 
 /// Everything.
@@ -73,7 +73,7 @@ fn a_park_ends_at_its_bound<W: World>(world: &W) {
         let why = Why::new("conformance", rank).of(9).until(deadline);
         for policy in [Policy::Block, Policy::Spin, Policy::Yield] {
             let waited = policy.wait(&cpu, &word, why, false, || None::<()>).await;
-            assert!(matches!(waited, Err(Error::TimedOut { peer: Some(9), .. })), "{policy:?}: {waited:?}");
+            assert!(matches!(Error::of(&waited), Some(Cause::TimedOut { peer: Some(9), .. })), "{policy:?}: {waited:?}");
             assert!(cpu.now() >= deadline);
         }
     });
@@ -92,7 +92,7 @@ fn poison_ends_every_wait<W: World>(world: &W) {
         }
         let why = Why::new("conformance", rank);
         let lost = Policy::Block.wait(&cpu, &words[0], why, false, || None::<()>).await;
-        assert_eq!(lost.unwrap_err(), Error::Poisoned { by: None });
+        assert_eq!(lost.unwrap_err(), Error::from(Cause::Poisoned { by: None }));
         let come = || (cpu.load(&words[1]) == 1).then_some(());
         assert!(Policy::Block.wait(&cpu, &words[1], why, false, come).await.unwrap().1.outcome <= Outcome::Parked);
         assert!(Policy::Spin.wait(&cpu, &words[1], why, false, || None::<()>).await.is_err());

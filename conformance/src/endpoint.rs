@@ -1,7 +1,7 @@
 //! What null messages promise, seen through the barriers made of them.
 use crate::{AsyncProgram, Network, permutations};
 use foregather_barrier::{butterfly, dissemination, tree};
-use foregather_machine::{Endpoint, Error, Nanos};
+use foregather_machine::{Cause, Endpoint, Error, Nanos};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 /// Everything.
@@ -13,7 +13,7 @@ pub fn all(network: &impl Network) {
         }
     }
     let odd_size_refused = network.run(3, &[Nanos::ZERO; 6], Butterfly);
-    assert!(odd_size_refused.iter().all(|end| matches!(end, Err(Error::Size { size: 6, .. }))));
+    assert!(odd_size_refused.iter().all(|end| matches!(Error::of(end), Some(Cause::Size { size: 6, .. }))));
     assert_eq!(network.run(2, &[Nanos::ZERO; 2], SignalsAddUp), [Ok(()), Ok(())]);
 }
 

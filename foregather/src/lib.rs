@@ -43,17 +43,17 @@
 //! # When a wait cannot succeed
 //!
 //! A member that panics, returns early or is dropped leaves nobody waiting: whoever still needs it gets
-//! [`Error::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a member that is missing.
+//! [`Cause::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a member that is missing.
 //!
 //! ```
-//! use foregather::{Error, Group, Kind, Nanos, Policy, run_ready, thread};
+//! use foregather::{Cause, Error, Group, Kind, Nanos, Policy, run_ready, thread};
 //!
 //! let group = Group::new(Kind::Central, 2)?;
 //! // Member 1 never comes.
 //! let ends = thread::run(1, |_| None, |cpu, rank| {
 //!     run_ready(group.member(cpu, rank, Policy::Block)?.wait_for(Nanos::from_ms(1)))
 //! })?;
-//! assert!(matches!(ends[0], Err(Error::TimedOut { peer: Some(1), .. })));
+//! assert!(matches!(Error::of(&ends[0]), Some(Cause::TimedOut { peer: Some(1), .. })));
 //! # Ok::<(), Error>(())
 //! ```
 //!
@@ -71,7 +71,7 @@
 
 pub use foregather_barrier::{BarrierMember, FlagEndpoint, Flags, Group, Kind, Line, butterfly, dissemination, tree};
 pub use foregather_machine::{
-    Clock, Costs, Cpu, CpuId, Endpoint, Error, Member, Nanos, Rank, Switch, VALUE_MASK, Why, run_ready,
+    Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, Member, Nanos, Rank, Switch, VALUE_MASK, Why, done, run_ready,
 };
 pub use foregather_wait::{Account, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Snapshot, Waited};
 

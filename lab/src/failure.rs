@@ -1,6 +1,6 @@
 //! How the command ends: 0 well, 1 a check failed, 2 usage or bad input, 3 this machine cannot, 130 interrupted.
 use foregather_host::interrupt;
-use foregather_machine::Error;
+use foregather_machine::{Cause, Error};
 use std::fmt;
 use std::process::ExitCode;
 
@@ -39,7 +39,7 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
     if interrupt::requested() {
         return ExitCode::from(130);
     }
-    let machine = error.downcast_ref::<Error>().is_some_and(|e| matches!(e, Error::Missing { .. } | Error::Os { .. }));
+    let machine = error.downcast_ref::<Error>().is_some_and(|e| matches!(e.cause(), Cause::Missing { .. } | Cause::Os { .. }));
     ExitCode::from(match error.downcast_ref::<Failure>() {
         Some(Failure::Check(_)) => 1,
         Some(Failure::Machine(_)) => 3,

@@ -1,7 +1,7 @@
 //! Machines one does not have: for now the butterfly barrier of Seidel & Davis 1992 on up to 2^14 nodes.
 use crate::results::Measurement;
 use foregather_barrier::{butterfly, dissemination};
-use foregather_machine::{Error, Nanos};
+use foregather_machine::{Cause, Error, Nanos};
 use foregather_sim::event::Calendar;
 use foregather_sim::{Link, Network, Run};
 
@@ -41,7 +41,7 @@ fn cost(size: u32, run: impl Fn(&Network<Calendar>) -> Run<Result<(), Error>>) -
     let slots = size.next_power_of_two().trailing_zeros();
     let run = run(&Network::new(size, slots, Link::IPSC860));
     for output in run.outputs {
-        output.unwrap_or(Err(Error::Poisoned { by: None }))?;
+        output.unwrap_or(Err(Error::from(Cause::Poisoned { by: None })))?;
     }
     Ok(run.finished.into_iter().max().unwrap_or(Nanos::ZERO))
 }

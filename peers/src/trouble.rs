@@ -1,6 +1,6 @@
 //! Why there is no result, and the exit code that says so.
 use core::fmt;
-use foregather_machine::Error;
+use foregather_machine::{Cause, Error};
 
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -31,9 +31,9 @@ impl fmt::Display for Trouble {
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
-        match error {
-            Error::Missing { .. } => Self::Missing(error.to_string()),
-            error => Self::Failed(error.to_string()),
+        match error.cause() {
+            Cause::Missing { .. } => Self::Missing(error.to_string()),
+            _ => Self::Failed(error.to_string()),
         }
     }
 }

@@ -2,7 +2,7 @@
 use super::method::{Means, Method};
 use super::{Setup, Side};
 use foregather_host::affinity;
-use foregather_machine::{CpuId, Error, Nanos};
+use foregather_machine::{Cause, CpuId, Error, Nanos};
 use foregather_shm::Segment;
 use foregather_shm::kernel::{self, Semaphore};
 use foregather_thread::{Scope, Thread, Word};
@@ -45,7 +45,7 @@ impl Board {
         let needed = if let Means::Kernel(_) = method.means() { 2 } else { 0 };
         if semaphores.len() != needed || segment.words() <= CPUS {
             let remedy = "it is started by its master only, from the same executable".to_owned();
-            return Err(Error::Missing { what: "what a ping-pong slave needs".to_owned(), remedy });
+            return Err(Error::from(Cause::Missing { what: "what a ping-pong slave needs".to_owned(), remedy }));
         }
         Ok(Self { segment, scope: Scope::Shared, semaphores })
     }
@@ -105,7 +105,7 @@ impl Board {
 
     /// After a wait on a semaphore: was it the partner who posted it?
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.ping().is_poisoned() { Err(Error::Poisoned { by: None }) } else { Ok(()) }
+        if self.ping().is_poisoned() { Err(Error::from(Cause::Poisoned { by: None })) } else { Ok(()) }
     }
 
     /// The slave's last act.

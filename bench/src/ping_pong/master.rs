@@ -25,7 +25,7 @@ pub(super) fn play(setup: &Setup, board: &Board, link: &dyn Link) -> Result<Meas
         let began = clock::cycles_serialized();
         link.ping(round)?;
         link.await_pong(round)?;
-        Ok(clock::cycles_serialized().saturating_sub(began))
+        Ok::<_, Error>(clock::cycles_serialized().saturating_sub(began))
     };
     for round in 1..=WARM_UP {
         trip(round)?;

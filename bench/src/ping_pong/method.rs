@@ -1,5 +1,5 @@
 //! The ways to hand over, old and new.
-use foregather_machine::{Error, Nanos};
+use foregather_machine::{Cause, Error, Nanos};
 use foregather_shm::kernel::Kind;
 use foregather_wait::Policy;
 
@@ -71,9 +71,11 @@ impl Method {
     /// # Errors
     /// If there is none; the error lists those there are.
     pub fn parse(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| Error::Missing {
-            what: format!("the ping-pong method `{name}`"),
-            remedy: format!("take one of {}", Self::ALL.map(Self::name).join(", ")),
+        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
+            Error::from(Cause::Missing {
+                what: format!("the ping-pong method `{name}`"),
+                remedy: format!("take one of {}", Self::ALL.map(Self::name).join(", ")),
+            })
         })
     }
 

@@ -18,7 +18,7 @@ mod supervisor;
 mod tests;
 
 use foregather_host::{affinity, usage::Switches};
-use foregather_machine::{CpuId, Error, Nanos};
+use foregather_machine::{Cause, CpuId, Error, Nanos};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -83,7 +83,7 @@ impl Setup {
         let wrong = [self.master, self.slave].into_iter().flatten().find(|cpu| !allowed.contains(cpu));
         wrong.map_or(Ok(()), |cpu| {
             let remedy = format!("take one of {allowed:?}, or widen the container's cpuset or this process's affinity");
-            Err(Error::Missing { what: format!("processor {cpu}"), remedy })
+            Err(Error::from(Cause::Missing { what: format!("processor {cpu}"), remedy }))
         })
     }
 }
@@ -108,11 +108,10 @@ pub struct PingPong {
 /// Plays one series.
 ///
 /// # Errors
-/// If a processor may not be used, the slave cannot be started or is killed ([`Error::PeerLost`]), or nothing moves.
+/// If a processor may not be used, the slave cannot be started or is killed ([`Cause::PeerLost`]), or nothing moves.
 pub fn run(setup: &Setup) -> Result<PingPong, Error> {
-    let program = std::env::current_exe().map_err(|error| Error::Missing {
-        what: "the path of this program".to_owned(),
-        remedy: format!("mount /proc: {error}"),
+    let program = std::env::current_exe().map_err(|error| {
+        Error::from(Cause::Missing { what: "the path of this program".to_owned(), remedy: format!("mount /proc: {error}") })
     })?;
     run_with(setup, Command::new(program))
 }

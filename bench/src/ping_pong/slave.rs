@@ -4,7 +4,7 @@ use super::link::{Link, link};
 use super::method::Method;
 use super::{WARM_UP, WHAT};
 use foregather_host::{affinity, clock, interrupt, usage};
-use foregather_machine::{CpuId, Error, Nanos, Why};
+use foregather_machine::{Cause, CpuId, Error, Nanos, Why};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -45,9 +45,11 @@ pub(super) fn tell(command: &mut Command, board: &Board, method: Method, cpu: Op
 /// # Errors
 /// If the arguments are not those that a master gives, or the master ends in the middle.
 pub fn slave_main(args: &[String]) -> Result<(), Error> {
-    let strange = || Error::Missing {
-        what: "the arguments of a ping-pong slave".to_owned(),
-        remedy: "do not start it by hand: a master starts it".to_owned(),
+    let strange = || {
+        Error::from(Cause::Missing {
+            what: "the arguments of a ping-pong slave".to_owned(),
+            remedy: "do not start it by hand: a master starts it".to_owned(),
+        })
     };
     let args = args.strip_prefix(&[VERB.to_owned()]).unwrap_or(args);
     let [method, number, cpu, names @ ..] = args else { return Err(strange()) };

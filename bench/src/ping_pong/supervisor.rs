@@ -4,7 +4,7 @@ use super::link::link;
 use super::master::{self, Measured};
 use super::{PingPong, Setup, Side, WHAT, slave};
 use foregather_host::{affinity, child::Child, clock};
-use foregather_machine::{Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, Why};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -103,7 +103,7 @@ impl Watch<'_> {
                 None => self.trouble().map_or(Ok(()), |cause| Err(self.lost(cause)))?,
             }
         }
-        measured.ok_or(Error::PeerLost { rank: 0 })
+        measured.ok_or(Error::from(Cause::PeerLost { rank: 0 }))
     }
 
     /// The next event, if there is one soon.
@@ -112,14 +112,14 @@ impl Watch<'_> {
             Ok(event) => Ok(Some(event)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             // The master has panicked.
-            Err(RecvTimeoutError::Disconnected) => Err(self.lost(Error::PeerLost { rank: 0 })),
+            Err(RecvTimeoutError::Disconnected) => Err(self.lost(Error::from(Cause::PeerLost { rank: 0 }))),
         }
     }
 
     /// Is the slave dead, or the time up? Once it has been told that it is over it may end before the master does.
     fn trouble(&self) -> Option<Error> {
         if !self.board.stopped() && self.slave.is_some_and(|child| !child.alive()) {
-            return Some(Error::PeerLost { rank: 1 });
+            return Some(Error::from(Cause::PeerLost { rank: 1 }));
         }
         let why = Why::new(WHAT, 0).of(1).until(self.deadline);
         (clock::now() > self.deadline).then(|| Error::timed_out(&why, clock::now()))
@@ -127,7 +127,7 @@ impl Watch<'_> {
 
     /// Ends all waits that can be ended, gives the others a moment to end, and returns what is to blame.
     fn lost(&self, cause: Error) -> Error {
-        let (board, slave_lives) = (self.board.clone(), !matches!(cause, Error::PeerLost { .. }));
+        let (board, slave_lives) = (self.board.clone(), !matches!(cause.cause(), Cause::PeerLost { .. }));
         thread::spawn(move || board.cancel(slave_lives));
         let deadline = clock::now() + LAST_MOMENT;
         while clock::now() < deadline && !matches!(self.events.recv_timeout(LOOK_INTERVAL), Err(RecvTimeoutError::Disconnected)) {
@@ -143,5 +143,5 @@ fn farewell(mut child: Child) -> Result<(), Error> {
         thread::sleep(Duration::from_micros(200));
     }
     let ended = child.wait_until(Nanos::ZERO)?;
-    if ended.is_some_and(|status| status.success()) { Ok(()) } else { Err(Error::PeerLost { rank: 1 }) }
+    if ended.is_some_and(|status| status.success()) { Ok(()) } else { Err(Error::from(Cause::PeerLost { rank: 1 })) }
 }

@@ -96,7 +96,7 @@ fn a_killed_slave_is_an_error_that_names_it() {
                 });
             };
             let end = supervisor::supervise(&setup, this_program(), supervisor::GRACE, kill);
-            assert_eq!(end, Err(Error::PeerLost { rank: 1 }), "{setup:?}");
+            assert_eq!(end, Err(Error::from(Cause::PeerLost { rank: 1 })), "{setup:?}");
         }
     }
 }
@@ -111,7 +111,7 @@ fn a_stopped_slave_is_a_time_out() {
     for method in Method::ALL {
         let setup = Setup { at_most: Nanos::from_ms(50), ..Setup::new(method, Side::Processes, None, None) };
         let end = supervisor::supervise(&setup, this_program(), Nanos::from_ms(100), |pid| signal("-STOP", pid));
-        assert!(matches!(end, Err(Error::TimedOut { rank: 0, peer: Some(1), .. })), "{method:?}: {end:?}");
+        assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 0, peer: Some(1), .. })), "{method:?}: {end:?}");
     }
 }
 

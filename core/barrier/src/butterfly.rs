@@ -1,18 +1,18 @@
 //! The butterfly barrier: `gsync` of Seidel & Davis 1992 §3.1.
-use foregather_machine::{Endpoint, Error};
+use foregather_machine::{Cause, Endpoint, Error};
 
 /// Exchanges a null message with the neighbour in every dimension, the highest first. Costs `d` exchanges for `2^d` members.
 ///
 /// # Errors
-/// [`Error::Size`] unless the group's size is a power of two; otherwise what the endpoint reports.
+/// [`Cause::Size`] unless the group's size is a power of two; otherwise what the endpoint reports.
 #[inline]
 pub async fn butterfly<E: Endpoint>(endpoint: &E) -> Result<(), Error> {
     if !endpoint.size().is_power_of_two() {
-        return Err(Error::Size {
+        return Err(Error::from(Cause::Size {
             what: "butterfly",
             size: endpoint.size(),
             needs: "a power of two; dissemination takes any size",
-        });
+        }));
     }
     let mut dimension = endpoint.size().trailing_zeros();
     while dimension > 0 {

@@ -4,7 +4,7 @@
 //! also remembers how many it has taken. Counting, unlike a flag that is set and cleared, needs no second message.
 use crate::{Kind, Line};
 use core::cell::Cell;
-use foregather_machine::{Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, VALUE_MASK, Why, done, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, VALUE_MASK, Why, done, run_ready};
 use foregather_wait::{Outcome, Policy, Waited};
 
 /// The words of a whole group: `slots` for each of `size` members.
@@ -46,7 +46,7 @@ impl<C: Cpu> Flags<C> {
 
     #[cold]
     fn no_such(&self, rank: Rank) -> Error {
-        Error::Rank { rank, size: self.size }
+        Error::from(Cause::Rank { rank, size: self.size })
     }
 
     /// The end of `rank`. There must be one end per rank, ever: it alone takes from the rank's slots, and a peer may

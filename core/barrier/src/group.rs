@@ -1,7 +1,7 @@
 //! The front door: a group of members that meet again and again, whatever the barrier beneath.
 use crate::{FlagEndpoint, Flags, Kind, Line, central::Central};
 use core::cell::Cell;
-use foregather_machine::{Clock, Cpu, Error, Nanos, Rank, VALUE_MASK, Why};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, VALUE_MASK, Why};
 use foregather_wait::{Account, Outcome, Policy};
 
 /// What all members share.
@@ -35,7 +35,7 @@ impl<C: Cpu> Group<C> {
     /// A group of `size` members that meet by a barrier of that kind.
     ///
     /// # Errors
-    /// [`Error::Size`] if the barrier does not take that many members.
+    /// [`Cause::Size`] if the barrier does not take that many members.
     pub fn new(kind: Kind, size: u32) -> Result<Self, Error> {
         kind.takes(size)?;
         Ok(Self {
@@ -57,10 +57,10 @@ impl<C: Cpu> Group<C> {
     /// The handle of `rank`, which waits by `policy`.
     ///
     /// # Errors
-    /// [`Error::Rank`] if there is no such rank or its handle was given out before.
+    /// [`Cause::Rank`] if there is no such rank or its handle was given out before.
     pub fn member(&self, cpu: C, rank: Rank, policy: Policy) -> Result<BarrierMember<'_, C>, Error> {
         if rank >= self.size || cpu.add(&self.claimed[rank as usize], 1) != 0 {
-            return Err(Error::Rank { rank, size: self.size });
+            return Err(Error::from(Cause::Rank { rank, size: self.size }));
         }
         let end = self.flags.endpoint(cpu, rank, policy);
         Ok(BarrierMember {
@@ -97,12 +97,12 @@ impl<C: Cpu> Group<C> {
     /// Names the culprit, or the member waited for, in an error of the world.
     #[cold]
     fn explain(&self, cpu: &C, error: Error) -> Error {
-        match error {
-            Error::Poisoned { .. } => Error::Poisoned { by: cpu.load(&self.culprit).checked_sub(1) },
-            Error::TimedOut { what, rank, peer: None, waited_ns } => {
-                Error::TimedOut { what, rank, peer: self.missing(cpu, rank), waited_ns }
+        match *error.cause() {
+            Cause::Poisoned { .. } => Cause::Poisoned { by: cpu.load(&self.culprit).checked_sub(1) }.into(),
+            Cause::TimedOut { what, rank, peer: None, waited_ns } => {
+                Cause::TimedOut { what, rank, peer: self.missing(cpu, rank), waited_ns }.into()
             }
-            error => error,
+            _ => error,
         }
     }
 }
@@ -121,7 +121,7 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
     /// Arrives, and returns when all members have arrived.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] if a member has gone away. After an error every further wait of this member fails.
+    /// [`Cause::Poisoned`] if a member has gone away. After an error every further wait of this member fails.
     #[inline]
     pub async fn wait(&mut self) -> Result<(), Error> {
         self.wait_until(Nanos::MAX).await
@@ -130,7 +130,7 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
     /// The same, for `span` at most.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], naming a member that has not arrived; the group is then poisoned.
+    /// [`Cause::TimedOut`], naming a member that has not arrived; the group is then poisoned.
     pub async fn wait_for(&mut self, span: Nanos) -> Result<(), Error> {
         self.wait_until(self.end.now() + span).await
     }
@@ -177,7 +177,7 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
     async fn meet(&self, unfinished: Unfinished<'_, 'g, C>, broken: bool, deadline: Nanos) -> Result<(), Error> {
         let (group, cpu, episode) = (self.group, self.end.cpu(), self.episode.get());
         if broken {
-            return Err(group.explain(cpu, Error::Poisoned { by: None }));
+            return Err(group.explain(cpu, Error::from(Cause::Poisoned { by: None })));
         }
         let why = Why::new(group.kind.name(), self.rank).until(deadline);
         let result = if let Kind::Central = group.kind {

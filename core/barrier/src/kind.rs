@@ -1,6 +1,6 @@
 //! Which barrier: the one place where their names and needs are listed.
 use crate::{butterfly, dissemination, tree, tree::SLOTS};
-use foregather_machine::{Endpoint, Error};
+use foregather_machine::{Cause, Endpoint, Error};
 
 /// The barriers there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,14 +37,14 @@ impl Kind {
     /// Can it synchronise `size` members?
     ///
     /// # Errors
-    /// [`Error::Size`], saying what it takes instead.
+    /// [`Cause::Size`], saying what it takes instead.
     pub fn takes(self, size: u32) -> Result<(), Error> {
         let needs = match self {
             _ if size == 0 || size > 1 << 24 => "at least 1 and at most 2^24",
             Self::Butterfly if !size.is_power_of_two() => "a power of two; the others take any size",
             _ => return Ok(()),
         };
-        Err(Error::Size { what: self.name(), size, needs })
+        Err(Error::from(Cause::Size { what: self.name(), size, needs }))
     }
 
     /// Slots that each member needs; none over plain words.

@@ -2,10 +2,16 @@
 use crate::{Nanos, Rank};
 use core::fmt;
 
-/// Why an operation of any world failed.
+/// An operation of any world failed; its [`Cause`] says why.
+///
+/// One word, so that a `Result` fits into a register: success pays nothing for what failure has to tell.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Cause>);
+
+/// Why an operation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum Cause {
     /// The group can never meet again: this member left it, or was dropped in the middle of a wait.
     Poisoned {
         /// Who left, if it could still be told.
@@ -62,15 +68,44 @@ pub enum Error {
 }
 
 impl Error {
+    /// Why.
+    pub fn cause(&self) -> &Cause {
+        &self.0
+    }
+
+    /// Why a result is a failure, if it is one.
+    pub fn of<T>(result: &Result<T, Self>) -> Option<&Cause> {
+        result.as_ref().err().map(Self::cause)
+    }
+
     /// A deadline passed at `now` while `why` was waiting.
     #[cold]
     pub fn timed_out(why: &crate::Why, now: Nanos) -> Self {
         let waited_ns = if why.since == Nanos::ZERO { 0 } else { (now - why.since).0 };
-        Self::TimedOut { what: why.what, rank: why.rank, peer: why.peer, waited_ns }
+        Cause::TimedOut { what: why.what, rank: why.rank, peer: why.peer, waited_ns }.into()
+    }
+}
+
+impl From<Cause> for Error {
+    #[cold]
+    fn from(cause: Cause) -> Self {
+        Self(Box::new(cause))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
     }
 }
 
 impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Poisoned { by: Some(by) } => {

@@ -27,7 +27,7 @@ mod why;
 pub use costs::{Costs, Switch};
 pub use cpu::{Cpu, CpuId, VALUE_MASK};
 pub use endpoint::{Endpoint, Member, Rank};
-pub use error::Error;
+pub use error::{Cause, Error};
 pub use ready::{Done, done, run_ready};
 pub use time::{Clock, Nanos};
 pub use why::Why;

@@ -12,7 +12,7 @@ pub struct Why {
     pub peer: Option<Rank>,
     /// Since when; the policy notes it when it begins to spend time.
     pub since: Nanos,
-    /// When the wait must end with [`crate::Error::TimedOut`]; [`Nanos::MAX`] for never.
+    /// When the wait must end with [`crate::Cause::TimedOut`]; [`Nanos::MAX`] for never.
     pub deadline: Nanos,
 }
 

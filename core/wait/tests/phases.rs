@@ -1,6 +1,6 @@
 //! Which verbs a policy uses, in which order, on a processor that does nothing but write them down.
 use core::cell::{Cell, RefCell};
-use foregather_machine::{Clock, Cpu, CpuId, Error, Nanos, Why, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Why, run_ready};
 use foregather_wait::{Outcome, Policy, Waited};
 
 /// What was done, with its length where it has one.
@@ -86,7 +86,7 @@ impl Cpu for Script {
     fn check(&self, (): &(), _: &Why) -> Result<(), Error> {
         if self.lost_at_check {
             self.now.set(0);
-            return Err(Error::Poisoned { by: None });
+            return Err(Error::from(Cause::Poisoned { by: None }));
         }
         Ok(())
     }

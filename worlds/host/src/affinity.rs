@@ -1,6 +1,6 @@
 //! On which processors this thread may run, and on which one it does.
 use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};
-use foregather_machine::{CpuId, Error};
+use foregather_machine::{Cause, CpuId, Error};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// The processors that this thread may use, in order. If the kernel does not tell, the one it runs on.
@@ -25,7 +25,7 @@ pub fn pin(cpu: CpuId) -> Result<(), Error> {
 /// If the list is empty, or this process may use none of them.
 pub fn set(cpus: &[CpuId]) -> Result<(), Error> {
     const REMEDY: &str = "take a processor that `nproc` and the container's cpuset allow (see `taskset -p $$`)";
-    let refused = |errno| Error::Os { what: "pinning a thread", errno, remedy: REMEDY };
+    let refused = |errno| Error::from(Cause::Os { what: "pinning a thread", errno, remedy: REMEDY });
     let mut set = CpuSet::new();
     for &cpu in cpus {
         let cpu = usize::try_from(cpu).ok().filter(|&cpu| cpu < CpuSet::MAX_CPU);
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn impossible_sets_are_errors() {
         for cpus in [&[][..], &[1_000][..], &[u32::MAX][..]] {
-            assert!(matches!(set(cpus), Err(Error::Os { errno: libc::EINVAL, .. })), "{cpus:?}");
+            assert!(matches!(Error::of(&set(cpus)), Some(Cause::Os { errno: libc::EINVAL, .. })), "{cpus:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Processes that never outlive this one: they are killed when their handle is dropped, when a wait for them takes too
 //! long, and by the kernel when this process dies in whatever way.
 use crate::{clock, interrupt};
-use foregather_machine::{Error, Nanos};
+use foregather_machine::{Cause, Error, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -43,9 +43,8 @@ impl Child {
         let parent = getpid();
         // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
         unsafe { command.pre_exec(move || prepare(parent, &keep)) };
-        let mut process = command.spawn().map_err(|error| Error::Missing {
-            what: format!("the program `{name}`"),
-            remedy: format!("starting it failed: {error}"),
+        let mut process = command.spawn().map_err(|error| {
+            Error::from(Cause::Missing { what: format!("the program `{name}`"), remedy: format!("starting it failed: {error}") })
         })?;
         match pidfd_open(pid_of(&process), PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self { process, pidfd, name }),
@@ -53,7 +52,7 @@ impl Child {
                 // Killed and not yet reaped, it ends soon; if it were not ours, neither call would do anything.
                 let _ = process.kill().and_then(|()| process.wait());
                 let remedy = "use Linux 5.3 or newer and allow pidfd_open in the container's seccomp filter";
-                Err(Error::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy })
+                Err(Error::from(Cause::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy }))
             }
         }
     }
@@ -133,7 +132,7 @@ impl Child {
         drop(self);
         let last = stderr.last_line().or_else(|| stdout.last_line());
         let said = last.map_or("it had said nothing".to_owned(), |line| format!("its last words were: {line}"));
-        Error::Missing { what, remedy: format!("it was killed; {said}") }
+        Error::from(Cause::Missing { what, remedy: format!("it was killed; {said}") })
     }
 
     fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {
@@ -183,7 +182,7 @@ fn pid_of(process: &process::Child) -> Pid {
 }
 
 fn os(what: &'static str, error: &io::Error) -> Error {
-    Error::Os { what, errno: error.raw_os_error().unwrap_or(0), remedy: "" }
+    Error::from(Cause::Os { what, errno: error.raw_os_error().unwrap_or(0), remedy: "" })
 }
 
 fn readable(file: &File) -> PollFd<'_> {

@@ -1,7 +1,7 @@
 //! Shared libraries that may or may not be installed: found at run time, so that nothing needs them to build or to run.
 use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
-use foregather_machine::Error;
+use foregather_machine::{Cause, Error};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ impl Library {
             }
         }
         let remedy = format!("install the package that contains it ({})", complaints.join("; "));
-        Err(Error::Missing { what: format!("the library {}", names.join(" or ")), remedy })
+        Err(Error::from(Cause::Missing { what: format!("the library {}", names.join(" or ")), remedy }))
     }
 
     /// The address of a function or variable. What its type is, only the caller can know.
@@ -45,7 +45,8 @@ impl Library {
     /// # Errors
     /// If the library has no such symbol.
     pub fn symbol(&self, name: &str) -> Result<*mut c_void, Error> {
-        let missing = |remedy: String| Error::Missing { what: format!("`{name}` in {}", self.path.display()), remedy };
+        let missing =
+            |remedy: String| Error::from(Cause::Missing { what: format!("`{name}` in {}", self.path.display()), remedy });
         let c_name = CString::new(name).map_err(|_| missing("a name must not contain a zero byte".to_owned()))?;
         // SAFETY: the handle is that of a library which stays loaded, the name is a C string.
         let address = unsafe { libc::dlsym(self.handle.as_ptr(), c_name.as_ptr()) };

@@ -1,6 +1,6 @@
 //! A request to stop (Ctrl-C, `kill`) that keeps what was measured: a flag, which loops look at. Asking twice ends the
 //! program at once.
-use foregather_machine::Error;
+use foregather_machine::{Cause, Error};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ pub fn install() -> Result<(), Error> {
         Ok(flag)
     });
     let remedy = "run it without the handlers of another runtime in this process";
-    installed.as_ref().map(|_| ()).map_err(|&errno| Error::Os { what: "installing signal handlers", errno, remedy })
+    installed.as_ref().map(|_| ()).map_err(|&errno| Error::from(Cause::Os { what: "installing signal handlers", errno, remedy }))
 }
 
 /// Has somebody asked this program to stop? Never, unless [`install`] was called.

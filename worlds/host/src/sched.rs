@@ -1,5 +1,5 @@
 //! How the kernel schedules this thread, and how busy the machine is.
-use foregather_machine::{Error, Nanos};
+use foregather_machine::{Cause, Error, Nanos};
 use std::fs;
 
 /// A scheduling class.
@@ -59,7 +59,7 @@ pub fn is_realtime() -> bool {
 /// If the priority does not fit the class, this process lacks the right, or the class is [`Class::Deadline`], which
 /// needs a budget and a period and is recognised here only.
 pub fn set_class(class: Class, priority: i32) -> Result<(), Error> {
-    let refused = |errno, remedy| Error::Os { what: "changing the scheduling class", errno, remedy };
+    let refused = |errno, remedy| Error::from(Cause::Os { what: "changing the scheduling class", errno, remedy });
     if class == Class::Deadline {
         return Err(refused(libc::EINVAL, "start the program with `chrt --deadline` instead"));
     }
@@ -99,7 +99,8 @@ pub struct Load {
 /// # Errors
 /// If `/proc` is not mounted or not readable.
 pub fn load() -> Result<Load, Error> {
-    let missing = |what: &str| Error::Missing { what: what.to_owned(), remedy: "mount /proc and allow reading it".to_owned() };
+    let missing =
+        |what: &str| Error::from(Cause::Missing { what: what.to_owned(), remedy: "mount /proc and allow reading it".to_owned() });
     let read = |path: &str| fs::read_to_string(path).map_err(|_| missing(path));
     let loadavg = read("/proc/loadavg")?;
     let (runnable, tasks) = parse_loadavg(&loadavg).ok_or_else(|| missing("a count of threads in /proc/loadavg"))?;
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn impossible_classes_are_errors() {
         for (class, priority) in [(Class::Other, 5), (Class::Fifo, 0), (Class::Fifo, 1_000), (Class::Deadline, 0)] {
-            assert!(matches!(set_class(class, priority), Err(Error::Os { .. })), "{class:?} {priority}");
+            assert!(matches!(Error::of(&set_class(class, priority)), Some(Cause::Os { .. })), "{class:?} {priority}");
         }
     }
 

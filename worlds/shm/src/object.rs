@@ -2,7 +2,7 @@
 use crate::Segment;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
-use foregather_machine::Error;
+use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
 /// A line with an object. `kind` is 0 until the object is ready.
@@ -29,9 +29,11 @@ unsafe impl<T> Sync for Object<T> {}
 impl<T> Object<T> {
     /// Makes one; `init` initialises its memory, which is all zeros.
     pub(crate) fn new(segment: &Arc<Segment>, kind: u32, init: impl FnOnce(*mut T) -> Result<(), Error>) -> Result<Self, Error> {
-        let (number, slot) = segment.claim::<T>().ok_or_else(|| Error::Missing {
-            what: "room for one more semaphore in the segment".to_owned(),
-            remedy: "make the segment with as many objects as its semaphores need".to_owned(),
+        let (number, slot) = segment.claim::<T>().ok_or_else(|| {
+            Error::from(Cause::Missing {
+                what: "room for one more semaphore in the segment".to_owned(),
+                remedy: "make the segment with as many objects as its semaphores need".to_owned(),
+            })
         })?;
         init(slot.object.get())?;
         slot.kind.store(kind, Release);
@@ -41,9 +43,11 @@ impl<T> Object<T> {
     /// Finds one that somebody has made.
     pub(crate) fn find(segment: &Arc<Segment>, kind: u32, number: u32) -> Result<Self, Error> {
         let slot = segment.slot::<T>(number).filter(|slot| slot.kind.load(Acquire) == kind);
-        let slot = slot.ok_or_else(|| Error::Missing {
-            what: format!("a semaphore of this kind with number {number} in the segment"),
-            remedy: "attach by the name that `Semaphore::name` gave".to_owned(),
+        let slot = slot.ok_or_else(|| {
+            Error::from(Cause::Missing {
+                what: format!("a semaphore of this kind with number {number} in the segment"),
+                remedy: "attach by the name that `Semaphore::name` gave".to_owned(),
+            })
         })?;
         Ok(Self { segment: segment.clone(), number, at: slot.object.get() })
     }

@@ -1,15 +1,15 @@
 //! What several files need of the operating system: refusals as errors, descriptors by number, times.
-use foregather_machine::{Error, Nanos};
+use foregather_machine::{Cause, Error, Nanos};
 use rustix::fd::{FromRawFd, OwnedFd, RawFd};
 
 /// A refusal of a rustix call.
 pub(crate) fn refused(what: &'static str, remedy: &'static str) -> impl FnOnce(rustix::io::Errno) -> Error {
-    move |errno| Error::Os { what, errno: errno.raw_os_error(), remedy }
+    move |errno| Error::from(Cause::Os { what, errno: errno.raw_os_error(), remedy })
 }
 
 /// The refusal of the C call that has just failed.
 pub(crate) fn last(what: &'static str, remedy: &'static str) -> Error {
-    Error::Os { what, errno: last_errno(), remedy }
+    Error::from(Cause::Os { what, errno: last_errno(), remedy })
 }
 
 pub(crate) fn last_errno() -> i32 {

@@ -2,7 +2,7 @@
 use core::future::Future;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_host::clock;
-use foregather_machine::{Clock, Cpu, CpuId, Error, Nanos, Rank, Why};
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Rank, Why};
 use foregather_thread::{Thread, Word};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -45,16 +45,16 @@ impl Process {
     /// # Errors
     /// If it has ended already, or the system knows no process descriptors.
     pub fn watching_parent(rank: Rank) -> Result<Self, Error> {
-        let parent = getppid().ok_or(Error::PeerLost { rank })?;
+        let parent = getppid().ok_or(Error::from(Cause::PeerLost { rank }))?;
         let pidfd = pidfd_open(parent, PidfdFlags::empty()).map_err(|errno| match errno {
-            rustix::io::Errno::SRCH => Error::PeerLost { rank },
+            rustix::io::Errno::SRCH => Error::from(Cause::PeerLost { rank }),
             errno => {
                 let remedy = "use Linux 5.3 or newer and allow pidfd_open in the container's seccomp filter";
-                Error::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy }
+                Error::from(Cause::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy })
             }
         })?;
         // Had it ended before, the descriptor could be that of a later process with its number.
-        if getppid() == Some(parent) { Ok(Self::watching(rank, pidfd)) } else { Err(Error::PeerLost { rank }) }
+        if getppid() == Some(parent) { Ok(Self::watching(rank, pidfd)) } else { Err(Error::from(Cause::PeerLost { rank })) }
     }
 
     /// The same, but spinning without the pause instruction: a hot loop, for comparison.
@@ -73,7 +73,7 @@ impl Peer {
         let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
         // An interrupted look is repeated by the next check.
         if poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0) {
-            return Err(Error::PeerLost { rank: self.rank });
+            return Err(Error::from(Cause::PeerLost { rank: self.rank }));
         }
         self.last_look.store(now.0, Relaxed);
         Ok(())

@@ -7,7 +7,7 @@ use crate::os::{inherited, refused};
 use core::mem::{align_of, size_of};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::Error;
+use foregather_machine::{Cause, Error};
 use foregather_thread::Word;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
@@ -79,7 +79,7 @@ impl Segment {
     /// # Errors
     /// If the descriptor is something else, or of another version of this program.
     pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
-        let wrong = |remedy: String| Error::Missing { what: WHAT.to_owned(), remedy };
+        let wrong = |remedy: String| Error::from(Cause::Missing { what: WHAT.to_owned(), remedy });
         let sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
         let bytes = fstat(&fd).map_or(0, |stat| stat.st_size as usize);
         if !sealed || bytes < LINE {
@@ -114,7 +114,8 @@ impl Segment {
         // SAFETY: a new mapping at an address that the kernel chooses replaces nobody's memory.
         let base = unsafe { mmap(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
         let base = base.map_err(refused("mapping a shared segment", "raise the limit on address space (`ulimit -v`)"))?;
-        let base = NonNull::new(base.cast()).ok_or(Error::Missing { what: WHAT.to_owned(), remedy: "it is at 0".to_owned() })?;
+        let base = NonNull::new(base.cast())
+            .ok_or(Error::from(Cause::Missing { what: WHAT.to_owned(), remedy: "it is at 0".to_owned() }))?;
         Ok(Self { base, bytes, words: 0, objects: 0, fd })
     }
 
@@ -228,7 +229,7 @@ mod tests {
         let liar = Segment::new(1, 1).unwrap();
         liar.header().words.store(u32::MAX, Relaxed);
         assert!(message(liar.fd().try_clone_to_owned().unwrap()).contains("4294967295 words"));
-        assert!(matches!(Segment::inherited(9_999).unwrap_err(), Error::Os { errno: libc::EBADF, .. }));
+        assert!(matches!(Segment::inherited(9_999).unwrap_err().cause(), Cause::Os { errno: libc::EBADF, .. }));
     }
 
     #[test]

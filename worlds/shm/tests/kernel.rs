@@ -3,7 +3,7 @@ mod common;
 
 use common::{LONG, arguments, child, watchdog};
 use foregather_host::clock;
-use foregather_machine::{Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, Why};
 use foregather_shm::Segment;
 use foregather_shm::kernel::{Kind, Semaphore, attach};
 use foregather_thread::Scope;
@@ -85,7 +85,10 @@ fn posts_add_up_and_a_bounded_wait_ends() {
         }
         let until = clock::now() + Nanos::from_ms(20);
         let end = a.wait(&Why::new("test", 4).of(5).until(until));
-        assert!(matches!(end, Err(Error::TimedOut { what: "test", rank: 4, peer: Some(5), .. })), "{kind:?}: {end:?}");
+        assert!(
+            matches!(Error::of(&end), Some(Cause::TimedOut { what: "test", rank: 4, peer: Some(5), .. })),
+            "{kind:?}: {end:?}"
+        );
         assert!(clock::now() + Nanos::from_ms(1) >= until, "{kind:?} came back early");
         a.post().unwrap();
         a.wait(&Why::new("test", 4).until(Nanos(1))).unwrap_or_else(|error| panic!("{kind:?}, with one to take: {error}"));
@@ -99,7 +102,7 @@ fn a_dropped_system_v_semaphore_is_gone_and_its_sleepers_told() {
     std::thread::scope(|threads| {
         let sleeper = threads.spawn(|| same.wait(&soon()));
         drop(a);
-        assert!(matches!(sleeper.join().unwrap(), Err(Error::Os { errno: libc::EIDRM | libc::EINVAL, .. })));
+        assert!(matches!(Error::of(&sleeper.join().unwrap()), Some(Cause::Os { errno: libc::EIDRM | libc::EINVAL, .. })));
     });
     assert!(same.post().is_err());
 }

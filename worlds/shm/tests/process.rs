@@ -3,7 +3,7 @@ mod common;
 
 use common::{LONG, arguments, child, command, watchdog};
 use foregather_host::{child::Child, clock};
-use foregather_machine::{Cpu, Error, Nanos, Why, run_ready};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Why, run_ready};
 use foregather_shm::{Process, Segment};
 use foregather_wait::Policy;
 
@@ -48,7 +48,7 @@ fn processes_hand_over_and_a_killed_one_is_noticed() {
             std::thread::sleep(std::time::Duration::from_millis(30));
             drop(other);
         });
-        assert_eq!(wait(&cpu, policy, &segment, 1, 201), Err(Error::PeerLost { rank: 1 }), "{policy:?}");
+        assert_eq!(wait(&cpu, policy, &segment, 1, 201), Err(Error::from(Cause::PeerLost { rank: 1 })), "{policy:?}");
         killer.join().unwrap();
         // What it did before it died still counts.
         wait(&cpu, policy, &segment, 1, 200).unwrap();
@@ -70,7 +70,7 @@ fn orphan() {
     let Some((segment, _)) = arguments() else { return };
     let cpu = Process::watching_parent(7).unwrap();
     cpu.store(segment.word(0), 1);
-    let lost = wait(&cpu, Policy::Block, &segment, 1, 1) == Err(Error::PeerLost { rank: 7 });
+    let lost = wait(&cpu, Policy::Block, &segment, 1, 1) == Err(Error::from(Cause::PeerLost { rank: 7 }));
     cpu.store(segment.word(0), if lost { 2 } else { 3 });
 }
 
@@ -91,7 +91,7 @@ fn poison_and_deadlines_end_waits_as_between_threads() {
     let cpu = Process::alone();
     let why = Why::new("test", 3).until(clock::now() + Nanos::from_ms(5));
     let end = run_ready(Policy::Block.wait(&cpu, segment.word(0), why, false, || None::<()>));
-    assert!(matches!(end, Err(Error::TimedOut { rank: 3, .. })), "{end:?}");
+    assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 3, .. })), "{end:?}");
     cpu.poison(segment.word(0));
-    assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::Poisoned { by: None }));
+    assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::from(Cause::Poisoned { by: None })));
 }

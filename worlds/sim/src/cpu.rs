@@ -5,7 +5,7 @@
 use crate::engine::{Engine, Run};
 use crate::event::{Class, Event, Queue};
 use crate::word::{NONE, Shared, SimWord};
-use foregather_machine::{Clock, Costs, Cpu, CpuId, Error, Nanos, VALUE_MASK, Why};
+use foregather_machine::{Cause, Clock, Costs, Cpu, CpuId, Error, Nanos, VALUE_MASK, Why};
 use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -270,7 +270,7 @@ impl<Q: Queue> Cpu for VirtualCpu<'_, Q> {
     }
     fn check(&self, on: &SimWord, why: &Why) -> Result<(), Error> {
         if on.is_poisoned() {
-            return Err(Error::Poisoned { by: None });
+            return Err(Error::from(Cause::Poisoned { by: None }));
         }
         if self.now() >= why.deadline { Err(Error::timed_out(why, self.now())) } else { Ok(()) }
     }

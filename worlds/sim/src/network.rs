@@ -1,7 +1,7 @@
 //! The smallest network: every node can send to every other; a message occupies its sender and then travels.
 use crate::engine::{Engine, Run};
 use crate::event::{Class, Event, Queue};
-use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank};
+use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Rank};
 use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -172,7 +172,7 @@ impl<Q: Queue> Future for Arrival<'_, Q> {
             slot.set(slot.get() - 1);
             Ok(())
         } else if let Some(by) = network.gone.get() {
-            Err(Error::Poisoned { by: Some(by) })
+            Err(Error::from(Cause::Poisoned { by: Some(by) }))
         } else {
             self.pending = true;
             waiting.set(self.slot);

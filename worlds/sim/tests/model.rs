@@ -1,6 +1,6 @@
 //! What the simulator predicts, against closed formulas; and that it always predicts the same.
 use foregather_barrier::{Group, Kind, butterfly, dissemination};
-use foregather_machine::{Clock, Costs, Endpoint, Error, Member, Nanos};
+use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Member, Nanos};
 use foregather_sim::event::{Calendar, Class, Event, Heap, Queue};
 use foregather_sim::{Link, Network, Processors, Run, VirtualCpu};
 use foregather_wait::Policy;
@@ -71,7 +71,7 @@ fn a_dropped_wait_poisons_the_network() {
         },
     );
     for rank in 0..3 {
-        assert_eq!(run.outputs[rank], Some(Err(Error::Poisoned { by: Some(3) })));
+        assert_eq!(run.outputs[rank], Some(Err(Error::from(Cause::Poisoned { by: Some(3) }))));
     }
 }
 
@@ -94,7 +94,7 @@ fn a_dropped_wait_poisons_a_group_of_threads() {
                 member.wait().await
             },
         );
-        assert_eq!(run.outputs, [Some(Ok(())), Some(Err(Error::Poisoned { by: Some(0) }))], "{kind:?}");
+        assert_eq!(run.outputs, [Some(Ok(())), Some(Err(Error::from(Cause::Poisoned { by: Some(0) })))], "{kind:?}");
     }
 }
 

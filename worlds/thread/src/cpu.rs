@@ -2,7 +2,7 @@
 use crate::Word;
 use core::future::Future;
 use foregather_host::{affinity, clock, futex::Scope, pause::pause, sched};
-use foregather_machine::{Clock, Cpu, CpuId, Error, Nanos, Why, done, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Why, done, run_ready};
 
 /// Looks in a blink: about half a microsecond of pauses.
 const BLINK_LOOKS: u32 = 24;
@@ -149,7 +149,7 @@ impl Cpu for Thread {
     #[inline]
     fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
         if on.is_poisoned() {
-            return Err(Error::Poisoned { by: None });
+            return Err(Error::from(Cause::Poisoned { by: None }));
         }
         if why.deadline < Nanos::MAX {
             let now = clock::now();

@@ -1,7 +1,7 @@
 //! The members of a group as threads of this process.
 use crate::Thread;
 use foregather_host::affinity;
-use foregather_machine::{CpuId, Error, Rank};
+use foregather_machine::{Cause, CpuId, Error, Rank};
 use std::panic::resume_unwind;
 use std::sync::{Condvar, Mutex, mpsc};
 use std::thread::Builder;
@@ -53,11 +53,11 @@ pub fn run<T: Send>(
                 Ok(member) => members.push(member),
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(0);
-                    trouble = Some(Error::Os {
+                    trouble = Some(Error::from(Cause::Os {
                         what: "making a thread",
                         errno,
                         remedy: "fewer members, or a higher limit (ulimit -u)",
-                    });
+                    }));
                     break;
                 }
             }

@@ -3,7 +3,7 @@
 use foregather_barrier::{Group, Kind};
 use foregather_conformance::{World, barrier, cpu};
 use foregather_host::{affinity, sched};
-use foregather_machine::{Error, Nanos, Rank, run_ready};
+use foregather_machine::{Cause, Error, Nanos, Rank, run_ready};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 
@@ -51,7 +51,7 @@ fn a_panic_is_an_error_of_the_others() {
         }));
         assert!(caught.is_err());
         let ends = ends.into_inner().unwrap();
-        assert!(ends.iter().all(|end| *end == Err(Error::Poisoned { by: Some(1) })), "{kind:?}: {ends:?}");
+        assert!(ends.iter().all(|end| *end == Err(Error::from(Cause::Poisoned { by: Some(1) }))), "{kind:?}: {ends:?}");
     }
 }
 
@@ -84,5 +84,5 @@ fn nobody_starts_if_somebody_cannot() {
     let group = Group::new(Kind::Central, 2).unwrap();
     let place = |rank| (rank == 1).then_some(100_000);
     let end = foregather_thread::run(2, place, |cpu, rank| run_ready(group.member(cpu, rank, Policy::Block).unwrap().wait()));
-    assert!(matches!(end, Err(Error::Os { .. } | Error::Missing { .. })), "{end:?}");
+    assert!(matches!(Error::of(&end), Some(Cause::Os { .. } | Cause::Missing { .. })), "{end:?}");
 }

@@ -1,7 +1,7 @@
 //! A group of processes with less processor time than the machine has: a container's quota, made for an experiment.
 use super::place::{Place, Version};
 use super::places;
-use foregather_machine::Error;
+use foregather_machine::{Cause, Error};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl QuotaGroup {
     pub fn new(cpus: f64) -> Result<Self, Error> {
         if !CPUS.contains(&cpus) {
             let remedy = "ask for 0.01 to 10000 processors";
-            return Err(Error::Os { what: "setting a quota of processor time", errno: libc::EINVAL, remedy });
+            return Err(Error::from(Cause::Os { what: "setting a quota of processor time", errno: libc::EINVAL, remedy }));
         }
         let mut refusals = Vec::new();
         for place in places() {
@@ -42,7 +42,7 @@ impl QuotaGroup {
         } else {
             format!("run as root or under `systemd-run --user --scope -p Delegate=yes` ({})", refusals.join("; "))
         };
-        Err(Error::Missing { what: "the right to limit processor time".to_owned(), remedy: why })
+        Err(Error::from(Cause::Missing { what: "the right to limit processor time".to_owned(), remedy: why }))
     }
 
     /// Moves a process, with all its threads, into the group. Its future children start there.
@@ -51,10 +51,12 @@ impl QuotaGroup {
     /// If there is no such process, or this process may not move it.
     pub fn enter(&self, pid: u32) -> Result<(), Error> {
         let remedy = "the process must be running, of an ordinary scheduling class, and this user's own";
-        write(&self.path.join("cgroup.procs"), &pid.to_string()).map_err(|error| Error::Os {
-            what: "moving a process into a control group",
-            errno: error.raw_os_error().unwrap_or(0),
-            remedy,
+        write(&self.path.join("cgroup.procs"), &pid.to_string()).map_err(|error| {
+            Error::from(Cause::Os {
+                what: "moving a process into a control group",
+                errno: error.raw_os_error().unwrap_or(0),
+                remedy,
+            })
         })
     }
 
@@ -199,7 +201,7 @@ mod tests {
         }
         let Some(group) = group(1.0) else { return };
         // Above the largest process number there can be.
-        assert!(matches!(group.enter(1 << 30), Err(Error::Os { errno: libc::ESRCH, .. })));
+        assert!(matches!(Error::of(&group.enter(1 << 30)), Some(Cause::Os { errno: libc::ESRCH, .. })));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use super::{cycles_serialized, init, now};
 use crate::{affinity, pause::pause};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{CpuId, Error, Nanos, Why};
+use foregather_machine::{Cause, CpuId, Error, Nanos, Why};
 use std::thread;
 
 const ROUNDS: u32 = 10_000;
@@ -44,11 +44,13 @@ pub fn cross_cpu_offset_bound(a: CpuId, b: CpuId) -> Result<OffsetBound, Error> 
         let near = scope.spawn(|| affinity::pin(a).and_then(|()| ask(&ping, &pong, deadline)));
         (near.join(), far.join())
     });
-    let panicked = |_| Error::Missing { what: "an answer of a clock thread".to_owned(), remedy: "it panicked".to_owned() };
+    let panicked =
+        |_| Error::from(Cause::Missing { what: "an answer of a clock thread".to_owned(), remedy: "it panicked".to_owned() });
     let (low, high) = match (near.map_err(panicked)?, far.map_err(panicked)?) {
         (Ok(interval), Ok(())) => interval,
         // A thread that could not start explains the other one's vain wait.
-        (Err(Error::TimedOut { .. }), Err(error)) | (Err(error), _) | (_, Err(error)) => return Err(error),
+        (Err(vain), Err(error)) if matches!(vain.cause(), Cause::TimedOut { .. }) => return Err(error),
+        (Err(error), _) | (_, Err(error)) => return Err(error),
     };
     let facts = super::facts();
     let ns = 1e9 / facts.hz;
@@ -111,7 +113,7 @@ mod tests {
     #[test]
     fn a_processor_that_does_not_exist_is_an_error() {
         let a = affinity::allowed()[0];
-        assert!(matches!(cross_cpu_offset_bound(a, 1_000_000), Err(Error::Os { .. })));
+        assert!(matches!(Error::of(&cross_cpu_offset_bound(a, 1_000_000)), Some(Cause::Os { .. })));
         assert_eq!(cross_cpu_offset_bound(a, a).unwrap().bound_ns, 0.0);
     }
 }

@@ -9,7 +9,7 @@ use crate::Segment;
 use crate::object::Object;
 use crate::os::timespec;
 use foregather_host::clock;
-use foregather_machine::{Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, Why};
 use foregather_thread::Scope;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct Condvar(Object<Counter>);
 
 /// What the pthread functions return, as a result.
 fn done(what: &'static str, errno: i32) -> Result<(), Error> {
-    if errno == 0 { Ok(()) } else { Err(Error::Os { what, errno, remedy: "" }) }
+    if errno == 0 { Ok(()) } else { Err(Error::from(Cause::Os { what, errno, remedy: "" })) }
 }
 
 impl Condvar {

@@ -14,7 +14,7 @@ mod posix;
 mod sysv;
 
 use crate::Segment;
-use foregather_machine::{Error, Why};
+use foregather_machine::{Cause, Error, Why};
 use foregather_thread::Scope;
 use rustix::fd::BorrowedFd;
 use std::sync::Arc;
@@ -94,9 +94,11 @@ impl Kind {
 /// # Errors
 /// If there is no such semaphore.
 pub fn attach(name: &str, segment: &Arc<Segment>) -> Result<Box<dyn Semaphore>, Error> {
-    let unknown = || Error::Missing {
-        what: format!("the semaphore `{name}`"),
-        remedy: "attach by the name that `Semaphore::name` gave".to_owned(),
+    let unknown = || {
+        Error::from(Cause::Missing {
+            what: format!("the semaphore `{name}`"),
+            remedy: "attach by the name that `Semaphore::name` gave".to_owned(),
+        })
     };
     let (kind, numbers) = name.split_once(':').ok_or_else(unknown)?;
     let kind = Kind::ALL.into_iter().find(|k| k.name() == kind).ok_or_else(unknown)?;

@@ -3,7 +3,7 @@
 //! Everybody has both ends, so nobody's death shows as the end of the file.
 use super::Semaphore;
 use crate::os::{inherited, refused};
-use foregather_machine::{Error, Why};
+use foregather_machine::{Cause, Error, Why};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{Errno, read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -39,7 +39,7 @@ impl Semaphore for Pipe {
         loop {
             match read(&self.reader, &mut [0u8; 1]) {
                 Err(Errno::INTR) => {}
-                Ok(0) => return Err(Error::Os { what: "waiting on a pipe", errno: libc::EPIPE, remedy: REMEDY }),
+                Ok(0) => return Err(Error::from(Cause::Os { what: "waiting on a pipe", errno: libc::EPIPE, remedy: REMEDY })),
                 end => return end.map(|_| ()).map_err(refused("waiting on a pipe", REMEDY)),
             }
         }

@@ -4,7 +4,7 @@ use crate::Segment;
 use crate::object::Object;
 use crate::os::{last, last_errno, timespec};
 use foregather_host::clock;
-use foregather_machine::{Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, Why};
 use foregather_thread::Scope;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Semaphore for Posix {
                 None => return Ok(()),
                 Some(libc::EINTR) => {}
                 Some(libc::ETIMEDOUT) => return Err(Error::timed_out(why, clock::now())),
-                Some(errno) => return Err(Error::Os { what: "waiting on a POSIX semaphore", errno, remedy: "" }),
+                Some(errno) => return Err(Error::from(Cause::Os { what: "waiting on a POSIX semaphore", errno, remedy: "" })),
             }
         }
     }

@@ -7,7 +7,7 @@ use super::Semaphore;
 use crate::os::{last, last_errno, timespec};
 use core::ptr::null;
 use foregather_host::clock;
-use foregather_machine::{Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, Why};
 
 const REMOVED: &str = "its maker has removed it, or raise the limits in /proc/sys/kernel/sem";
 
@@ -44,7 +44,8 @@ impl Sysv {
 
 impl Semaphore for Sysv {
     fn post(&self) -> Result<(), Error> {
-        self.operate(1, None).map_err(|errno| Error::Os { what: "posting a System V semaphore", errno, remedy: REMOVED })
+        self.operate(1, None)
+            .map_err(|errno| Error::from(Cause::Os { what: "posting a System V semaphore", errno, remedy: REMOVED }))
     }
 
     fn wait(&self, why: &Why) -> Result<(), Error> {
@@ -54,7 +55,9 @@ impl Semaphore for Sysv {
                 Ok(()) => return Ok(()),
                 Err(libc::EINTR) => {}
                 Err(libc::EAGAIN) => return Err(Error::timed_out(why, clock::now())),
-                Err(errno) => return Err(Error::Os { what: "waiting on a System V semaphore", errno, remedy: REMOVED }),
+                Err(errno) => {
+                    return Err(Error::from(Cause::Os { what: "waiting on a System V semaphore", errno, remedy: REMOVED }));
+                }
             }
         }
     }
