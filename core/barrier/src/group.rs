@@ -118,24 +118,24 @@ impl<C: Cpu> Drop for Unfinished<'_, '_, C> {
 }
 
 impl<'g, C: Cpu> BarrierMember<'g, C> {
-    /// Arrives, and returns when all members have arrived.
+    /// Arrives, here and now, and is ready when all members have arrived. Await it: dropping it poisons the group.
     ///
     /// # Errors
     /// [`Cause::Poisoned`] if a member has gone away. After an error every further wait of this member fails.
     #[inline]
-    pub async fn wait(&mut self) -> Result<(), Error> {
-        self.wait_until(Nanos::MAX).await
+    pub fn wait(&mut self) -> impl Future<Output = Result<(), Error>> {
+        self.wait_until(Nanos::MAX)
     }
 
     /// The same, for `span` at most.
     ///
     /// # Errors
     /// [`Cause::TimedOut`], naming a member that has not arrived; the group is then poisoned.
-    pub async fn wait_for(&mut self, span: Nanos) -> Result<(), Error> {
-        self.wait_until(self.end.now() + span).await
+    pub fn wait_for(&mut self, span: Nanos) -> impl Future<Output = Result<(), Error>> {
+        self.wait_until(self.end.now() + span)
     }
 
-    /// Arrives here and now; only what may have to wait is a future.
+    /// Only what may have to wait is a future.
     #[inline]
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
         let (cpu, next, broken) = (self.end.cpu(), self.next(), self.broken.get());

@@ -120,7 +120,11 @@ pub fn peers() -> (Vec<Waiter>, Vec<String>) {
     let listed = list(&program).map_err(|error| vec![format!("{}: {error:#}", program.display())]);
     let Ok(listed) = listed else { return (vec![std_barrier], listed.err().unwrap_or_default()) };
     let (found, missing): (Vec<_>, Vec<_>) = listed.into_iter().partition(|peer| peer.available);
-    let notes = missing.into_iter().map(|p| format!("no {}: {}", p.name, p.remedy.unwrap_or_default())).collect();
+    let mut by_remedy = BTreeMap::<String, Vec<String>>::new();
+    for peer in missing {
+        by_remedy.entry(peer.remedy.unwrap_or_default()).or_default().push(peer.name);
+    }
+    let notes = by_remedy.into_iter().map(|(remedy, names)| format!("no {}: {remedy}", names.join(", "))).collect();
     let waiter = |peer: Peer| Waiter {
         spec: peer.name.clone(),
         name: peer.name,
