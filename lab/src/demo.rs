@@ -89,7 +89,7 @@ fn say(results: &Results, output: &Path) {
     for (kind, whose) in [("ours", "of ours"), ("peer", "of the peers")] {
         if let Some((name, geomean, worst)) = best(kind) {
             println!(
-                "barriers: best {whose} over all loads is {name}: {geomean:.2} of the best peer of each row, worst row {worst:.3}"
+                "barriers: best {whose} over all loads is {name}: {geomean:.2} times the best peer of each row, worst row {worst:.3}"
             );
         }
     }
