@@ -92,7 +92,7 @@ fn a_killed_slave_is_an_error_that_names_it() {
             let kill = |pid: u32| {
                 std::thread::spawn(move || {
                     std::thread::sleep(std::time::Duration::from_millis(60));
-                    signal("-KILL", pid);
+                    send(Signal::KILL, pid);
                 });
             };
             let end = supervisor::supervise(&setup, this_program(), supervisor::GRACE, kill);
@@ -101,8 +101,8 @@ fn a_killed_slave_is_an_error_that_names_it() {
     }
 }
 
-fn signal(which: &str, pid: u32) {
-    assert!(Command::new("kill").args([which, &pid.to_string()]).status().unwrap().success());
+fn send(signal: Signal, pid: u32) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
 
 /// Alive but mute: the master comes back when the time is up.
@@ -110,7 +110,7 @@ fn signal(which: &str, pid: u32) {
 fn a_stopped_slave_is_a_time_out() {
     for method in Method::ALL {
         let setup = Setup { at_most: Nanos::from_ms(50), ..Setup::new(method, Side::Processes, None, None) };
-        let end = supervisor::supervise(&setup, this_program(), Nanos::from_ms(100), |pid| signal("-STOP", pid));
+        let end = supervisor::supervise(&setup, this_program(), Nanos::from_ms(100), |pid| send(Signal::STOP, pid));
         assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 0, peer: Some(1), .. })), "{method:?}: {end:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! Ctrl-C keeps what was measured and leaves no process behind.
 use crate::{foregather, scratch, stderr};
-use std::process::{Command, Stdio};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -26,13 +27,17 @@ fn partial_results_are_kept_and_nobody_is_left() {
     command.arg("--output").arg(&kept).env(name, value).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     wait_until(|| processes_with(&marker) >= 4);
-    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(interrupt.success());
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
     assert_eq!(document["interrupted"], true);
     wait_until(|| processes_with(&marker) == 0);
+}
+
+/// Ctrl-C, for that process alone.
+fn interrupt(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).unwrap();
 }
 
 /// Waits for something that comes soon, and fails if it never does.
@@ -62,7 +67,7 @@ fn a_tour_that_is_interrupted_keeps_its_page() {
     let child = foregather(&["demo", "--output"]).arg(&page).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The children of the first round trips: the doctor's are gone by then.
     wait_until(|| slaves_of(child.id()) > 0);
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(std::fs::read_to_string(&page).unwrap().contains("</html>"), "a page of what was measured");
