@@ -1,6 +1,7 @@
 //! Every method for real, and every way in which a partner can fail.
 use super::*;
 use foregather_machine::VALUE_MASK;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The test program itself, running the ignored test below; the arguments that follow name no other test.
 fn this_program() -> Command {
