@@ -40,7 +40,7 @@ impl Plan<'_> {
     /// If a cell cannot be run at all.
     pub fn run(&self, progress: &mut Progress) -> Result<Matrix> {
         let iterations_per_us = Work::iterations_per_us();
-        let mut matrix = Matrix::default();
+        let mut matrix = Matrix { notes: self.left_out(), ..Matrix::default() };
         let mut random = self.seed;
         for row in self.rows {
             let hogs = Hogs::start(row.hogs)?;
@@ -68,6 +68,15 @@ impl Plan<'_> {
         matrix.interrupted = interrupt::requested();
         matrix.measurements.extend(self.summaries(&matrix.measurements));
         Ok(matrix)
+    }
+
+    /// Waiters that have no barrier for some of the teams.
+    fn left_out(&self) -> Vec<String> {
+        let rows = |waiter: &Waiter| {
+            let rows: Vec<_> = self.rows.iter().filter(|row| !takes(waiter, row)).map(Row::name).collect();
+            (!rows.is_empty()).then(|| format!("{} has no barrier for the teams of: {}", waiter.name, rows.join("; ")))
+        };
+        self.waiters.iter().filter_map(rows).collect()
     }
 
     fn cell(&self, row: &Row, waiter: &Waiter, iterations_per_us: f64, group: Option<&QuotaGroup>) -> Result<Option<CellResult>> {
