@@ -46,22 +46,28 @@ impl Policy {
         self.phases().0.0 > 0
     }
 
-    /// Waits on `on` until `probe` finds something. `timed` asks for the duration even of the shortest waits.
+    /// Waits on `on` until `probe` finds something. Looks when called: await it. `timed` asks for the duration even of the shortest waits.
     ///
     /// # Errors
     /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
     #[inline]
-    pub async fn wait<C: Cpu, T>(
+    pub fn wait<C: Cpu, T>(
         self,
         cpu: &C,
         on: &C::Word,
         why: Why,
         timed: bool,
         mut probe: impl FnMut() -> Option<T>,
-    ) -> Result<(T, Waited), Error> {
-        match self.glance(cpu, timed, &mut probe) {
+    ) -> impl Future<Output = Result<(T, Waited), Error>> {
+        let rest = match self.glance(cpu, timed, &mut probe) {
             Some(found) => Ok(found),
-            None => self.persist(cpu, on, why, probe).await,
+            None => Err(self.persist(cpu, on, why, probe)),
+        };
+        async move {
+            match rest {
+                Ok(found) => Ok(found),
+                Err(rest) => rest.await,
+            }
         }
     }
 
