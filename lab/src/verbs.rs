@@ -5,7 +5,7 @@ use crate::results::{Results, Run, file};
 use crate::{compare, demo, doctor, measure, report, reproduce};
 use anyhow::Result;
 use clap::CommandFactory;
-use foregather_host::interrupt;
+use foregather_host::{interrupt, sched};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,9 @@ pub fn run(cli: &Cli) -> Result<()> {
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {
             interrupt::install()?;
+            if !matches!(verb, Verb::Doctor) {
+                refuse_realtime()?;
+            }
             match verb {
                 Verb::Doctor => diagnose(cli),
                 Verb::Demo { output } => demo::run(output, cli.quiet),
@@ -35,6 +38,18 @@ pub fn run(cli: &Cli) -> Result<()> {
             }
         }
     }
+}
+
+/// Hogs and other people's spinners know no bound: under a real-time class they would take the machine away.
+fn refuse_realtime() -> Result<()> {
+    let class = sched::class();
+    if class.is_realtime() {
+        let what = format!(
+            "nothing is measured under {class:?}, where a spinner starves the machine: run it under SCHED_OTHER (chrt -o 0)"
+        );
+        return Err(Failure::Machine(what).into());
+    }
+    Ok(())
 }
 
 fn print(text: &str) -> Result<()> {

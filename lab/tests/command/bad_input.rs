@@ -1,5 +1,6 @@
 //! Bad input ends with a clear message and the right code, never with a panic.
 use crate::{foregather, run, scratch, stderr};
+use foregather_host::sched;
 
 #[track_caller]
 fn refused(args: &[&str], code: i32, says: &str) {
@@ -47,4 +48,16 @@ fn a_reader_that_goes_away_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+}
+
+/// Spinners and hogs under FIFO would starve whoever wants to stop them.
+#[test]
+fn nothing_is_measured_under_a_realtime_class() {
+    let output =
+        std::thread::spawn(|| sched::set_class(sched::Class::Fifo, 1).is_ok().then(|| run(&["measure", "barriers", "--quick"])));
+    let Some(output) = output.join().unwrap() else {
+        return eprintln!("skipped: this user may not run under FIFO");
+    };
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("SCHED_OTHER"), "{}", stderr(&output));
 }
