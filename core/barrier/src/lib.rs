@@ -6,6 +6,8 @@
 //! - [`dissemination`], [`tree`], [`butterfly`]: over null messages, in any world that has them.
 //! - [`Flags`]: null messages made of words.
 //!
+//! States, sequence and named races: `README.md`.
+//!
 //! Nobody leaves an episode before the last has arrived; a member may be an episode ahead of another, never two.
 //! A member that goes away poisons the group: whoever needs it gets an error instead of waiting for ever.
 #![forbid(unsafe_code)]

@@ -1,0 +1,174 @@
+//! Barriers under random schedules: every step of every member may come before or after every step of the others.
+//!
+//! The processor here is made of shuttle's primitives, so a schedule that fails is printed and can be replayed
+//! (`shuttle::replay`). Word protocol and memory orders are loom's business (`worlds/thread/tests/loom.rs`); this is about
+//! the barriers on top: reuse, early arrivals, members that leave.
+use foregather_barrier::{Group, Kind};
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Why, run_ready};
+use foregather_wait::Policy;
+use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use shuttle::sync::{Arc, Condvar, Mutex};
+use shuttle::{check_pct, check_random, thread};
+
+const SCHEDULES: usize = 400;
+/// Enough changes of priority to hit a bug that needs three threads in a certain order.
+const DEPTH: usize = 4;
+
+#[derive(Clone, Copy)]
+struct Scheduled;
+
+#[derive(Default)]
+struct Word {
+    value: AtomicU32,
+    poisoned: AtomicBool,
+    version: Mutex<u32>,
+    changed: Condvar,
+}
+
+impl Word {
+    fn change(&self) {
+        *self.version.lock().unwrap() += 1;
+        self.changed.notify_all();
+    }
+}
+
+impl Clock for Scheduled {
+    fn now(&self) -> Nanos {
+        Nanos(1)
+    }
+    async fn delay(&self, _: Nanos) {
+        thread::yield_now();
+    }
+}
+
+impl Cpu for Scheduled {
+    type Word = Word;
+
+    fn load(&self, word: &Word) -> u32 {
+        word.value.load(SeqCst)
+    }
+    fn note(&self, word: &Word, value: u32) {
+        word.value.store(value, SeqCst);
+    }
+    fn store(&self, word: &Word, value: u32) {
+        word.value.store(value, SeqCst);
+        word.change();
+    }
+    fn add(&self, word: &Word, n: u32) -> u32 {
+        let before = word.value.fetch_add(n, SeqCst);
+        word.change();
+        before
+    }
+    fn poison(&self, word: &Word) {
+        word.poisoned.store(true, SeqCst);
+        word.change();
+    }
+    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+        thread::yield_now();
+        probe()
+    }
+    async fn spin<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+        thread::yield_now();
+        (probe(), budget)
+    }
+    async fn yield_now(&self) {
+        thread::yield_now();
+    }
+    fn arm(&self, on: &Word) -> u32 {
+        *on.version.lock().unwrap()
+    }
+    async fn park(&self, on: &Word, armed: u32, _: Nanos) {
+        drop(on.changed.wait_while(on.version.lock().unwrap(), |version| *version == armed).unwrap());
+    }
+    fn place(&self) -> Option<CpuId> {
+        None
+    }
+    fn check(&self, on: &Word, _: &Why) -> Result<(), Error> {
+        if on.poisoned.load(SeqCst) { Err(Cause::Poisoned { by: None }.into()) } else { Ok(()) }
+    }
+}
+
+/// Runs `member` on so many threads and waits for all.
+fn team(size: u32, member: impl Fn(u32) + Send + Sync + 'static) {
+    let member = Arc::new(member);
+    let spawn = |rank| {
+        let member = member.clone();
+        thread::spawn(move || member(rank))
+    };
+    (0..size).map(spawn).collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+const POLICIES: [Policy; 3] = [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }, Policy::Spin];
+
+/// Three episodes; nobody may leave one before all have arrived in it.
+fn episodes(kind: Kind, policy: Policy, size: u32) {
+    let group = Group::<Scheduled>::new(kind, size).unwrap();
+    let arrived: [AtomicU32; 3] = Default::default();
+    team(size, move |rank| {
+        let mut member = group.member(Scheduled, rank, policy).unwrap();
+        for arrived in &arrived {
+            arrived.fetch_add(1, SeqCst);
+            run_ready(member.wait()).unwrap();
+            assert_eq!(arrived.load(SeqCst), size, "{kind:?} {policy:?}: rank {rank} left too early");
+        }
+    });
+}
+
+#[test]
+fn nobody_leaves_too_early_whatever_the_schedule() {
+    for kind in Kind::ALL {
+        for policy in POLICIES {
+            for size in [2, 3, 4, 5].into_iter().filter(|&size| kind.takes(size).is_ok()) {
+                check_random(move || episodes(kind, policy, size), SCHEDULES / 4);
+            }
+            check_pct(move || episodes(kind, policy, 4), SCHEDULES / 2, DEPTH);
+        }
+    }
+}
+
+/// Rank 1 leaves after one episode: the others learn it in the second, and every one of them got through the first.
+#[test]
+fn a_member_that_leaves_spoils_no_episode_it_took_part_in() {
+    for kind in Kind::ALL {
+        let schedule = move || {
+            let group = Group::<Scheduled>::new(kind, 4).unwrap();
+            team(4, move |rank| {
+                let mut member = group.member(Scheduled, rank, Policy::Block).unwrap();
+                assert_eq!(run_ready(member.wait()), Ok(()), "{kind:?} rank {rank}");
+                if rank != 1 {
+                    assert_eq!(
+                        run_ready(member.wait()),
+                        Err(Error::from(Cause::Poisoned { by: Some(1) })),
+                        "{kind:?} rank {rank}"
+                    );
+                }
+            });
+        };
+        check_random(schedule, SCHEDULES);
+        check_pct(schedule, SCHEDULES, DEPTH);
+    }
+}
+
+/// The negative control: a central barrier that lets the others go before it resets the counter loses the arrival of
+/// whoever is back at once.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn resetting_the_counter_too_late_is_found() {
+    check_random(
+        || {
+            let (count, epoch) = (Word::default(), Word::default());
+            team(2, move |_| {
+                for episode in 0..3 {
+                    if Scheduled.add(&count, 1) == 1 {
+                        Scheduled.store(&epoch, episode + 1);
+                        Scheduled.note(&count, 0);
+                    } else {
+                        let released = || (Scheduled.load(&epoch) != episode).then_some(());
+                        run_ready(Policy::Block.wait(&Scheduled, &epoch, Why::new("late", 0), false, released)).unwrap();
+                    }
+                }
+            });
+        },
+        SCHEDULES,
+    );
+}
