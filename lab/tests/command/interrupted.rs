@@ -42,11 +42,11 @@ fn interrupt(child: &Child) {
 
 /// Waits for something that comes soon, and fails if it never does.
 fn wait_until(come: impl Fn() -> bool) {
-    for _ in 0..1_000 {
+    for _ in 0..50_000 {
         if come() {
             return;
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(2));
     }
     panic!("it never came");
 }
