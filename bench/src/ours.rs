@@ -33,7 +33,7 @@ pub fn run(cell: &Cell, kind: Kind, policy: Policy) -> Result<CellResult, Error>
     )?;
     let accounts: Vec<Snapshot> = accounts.into_iter().collect::<Result<_, Error>>()?;
     let all = accounts.into_iter().fold(Snapshot::default(), Snapshot::plus);
-    let result = episodes.result().ok_or(Error::from(Cause::Poisoned { by: None }))?;
+    let result = episodes.result().ok_or_else(|| Error::from(Cause::Poisoned { by: None }))?;
     let outcomes = Some([all.last, all.first_look, all.spun, all.yielded, all.parked]);
     Ok(CellResult { ssr: all.successful_spin_rate(), outcomes, ..result })
 }

@@ -19,5 +19,5 @@ pub fn run(cell: &Cell) -> Result<CellResult, Error> {
         Ok::<(), Infallible>(())
     };
     foregather_thread::run(cell.threads, |rank| cell.pin(rank), |_, rank| episodes.member(rank, wait))?;
-    episodes.result().ok_or(Error::from(Cause::Poisoned { by: None }))
+    episodes.result().ok_or_else(|| Error::from(Cause::Poisoned { by: None }))
 }

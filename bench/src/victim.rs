@@ -101,7 +101,7 @@ fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error
         });
         let durations = parallel_loop(regions as usize, speed);
         Thread::current().store(&call, 1);
-        slave.map_or(Ok(()), |slave| slave.join().unwrap_or(Err(Error::from(Cause::PeerLost { rank: 1 }))))?;
+        slave.map_or(Ok(()), |slave| slave.join().unwrap_or_else(|_| Err(Error::from(Cause::PeerLost { rank: 1 }))))?;
         durations
     })
 }
@@ -127,8 +127,10 @@ fn parallel_loop(regions: usize, speed: f64) -> Result<Vec<Nanos>, Error> {
     };
     thread::scope(|threads| {
         let members: Vec<_> = cpus.iter().map(|&cpu| threads.spawn(move || member(cpu))).collect();
-        let ends: Vec<_> =
-            members.into_iter().map(|member| member.join().unwrap_or(Err(Error::from(Cause::Poisoned { by: None })))).collect();
+        let ends: Vec<_> = members
+            .into_iter()
+            .map(|member| member.join().unwrap_or_else(|_| Err(Error::from(Cause::Poisoned { by: None }))))
+            .collect();
         ends.into_iter().next().unwrap_or_else(|| Ok(vec![]))
     })
 }

@@ -41,7 +41,7 @@ fn cost(size: u32, run: impl Fn(&Network<Calendar>) -> Run<Result<(), Error>>) -
     let slots = size.next_power_of_two().trailing_zeros();
     let run = run(&Network::new(size, slots, Link::IPSC860));
     for output in run.outputs {
-        output.unwrap_or(Err(Error::from(Cause::Poisoned { by: None })))?;
+        output.unwrap_or_else(|| Err(Error::from(Cause::Poisoned { by: None })))?;
     }
     Ok(run.finished.into_iter().max().unwrap_or(Nanos::ZERO))
 }

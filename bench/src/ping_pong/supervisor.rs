@@ -103,7 +103,7 @@ impl Watch<'_> {
                 None => self.trouble().map_or(Ok(()), |cause| Err(self.lost(cause)))?,
             }
         }
-        measured.ok_or(Error::from(Cause::PeerLost { rank: 0 }))
+        measured.ok_or_else(|| Error::from(Cause::PeerLost { rank: 0 }))
     }
 
     /// The next event, if there is one soon.

@@ -45,7 +45,7 @@ impl Process {
     /// # Errors
     /// If it has ended already, or the system knows no process descriptors.
     pub fn watching_parent(rank: Rank) -> Result<Self, Error> {
-        let parent = getppid().ok_or(Error::from(Cause::PeerLost { rank }))?;
+        let parent = getppid().ok_or_else(|| Error::from(Cause::PeerLost { rank }))?;
         let pidfd = pidfd_open(parent, PidfdFlags::empty()).map_err(|errno| match errno {
             rustix::io::Errno::SRCH => Error::from(Cause::PeerLost { rank }),
             errno => {

@@ -115,7 +115,7 @@ impl Segment {
         let base = unsafe { mmap(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
         let base = base.map_err(refused("mapping a shared segment", "raise the limit on address space (`ulimit -v`)"))?;
         let base = NonNull::new(base.cast())
-            .ok_or(Error::from(Cause::Missing { what: WHAT.to_owned(), remedy: "it is at 0".to_owned() }))?;
+            .ok_or_else(|| Error::from(Cause::Missing { what: WHAT.to_owned(), remedy: "it is at 0".to_owned() }))?;
         Ok(Self { base, bytes, words: 0, objects: 0, fd })
     }
 
