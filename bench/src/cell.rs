@@ -96,6 +96,16 @@ impl CellResult {
         self.episodes as f64 / Nanos(self.wall_ns).as_secs().max(1e-9)
     }
 
+    /// The share of all waits, those of the last to arrive included, with that place in [`CellResult::outcomes`].
+    pub fn outcome_share(&self, place: usize) -> Option<f64> {
+        self.outcomes.map(|all| all[place] as f64 / all.iter().sum::<u64>().max(1) as f64)
+    }
+
+    /// Context switches of all members for one barrier.
+    pub fn switches_per_episode(&self) -> f64 {
+        (self.voluntary + self.involuntary) as f64 / self.episodes.max(1) as f64
+    }
+
     /// Processor time of all members for one barrier and the computation before it.
     pub fn cpu_us_per_episode(&self) -> f64 {
         self.cpu_ns as f64 / 1e3 / self.episodes.max(1) as f64

@@ -1,7 +1,7 @@
 //! What a barrier promises, whatever its kind, its policy and its world.
 use crate::{World, permutations};
-use foregather_barrier::{Group, Kind};
-use foregather_machine::{Cause, Error, Nanos, Rank};
+use foregather_barrier::{Flags, Group, Kind};
+use foregather_machine::{Cause, Endpoint, Error, Nanos, Rank};
 use foregather_wait::{Policy, Snapshot};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -29,6 +29,7 @@ pub fn all(world: &impl World) {
     bigger_groups_meet_too(world);
     one_member_an_episode_comes_last(world);
     a_rank_has_one_handle(world);
+    a_slot_that_is_not_there_is_an_error(world);
 }
 
 /// All arrival orders, one after the other in one group, then as many episodes without any delay.
@@ -127,4 +128,15 @@ fn a_rank_has_one_handle<W: World>(world: &W) {
     assert_eq!(again, [Err(Error::from(Cause::Rank { rank: 0, size: 2 }))]);
     assert!(matches!(Error::of(&Group::<W::Cpu<'_>>::new(Kind::Butterfly, 6)), Some(Cause::Size { size: 6, .. })));
     assert!(Group::<W::Cpu<'_>>::new(Kind::Tree, 0).is_err());
+}
+
+/// Neither end may reach into a neighbour's slots.
+fn a_slot_that_is_not_there_is_an_error<W: World>(world: &W) {
+    let flags = Flags::new(2, 1);
+    let ends = world.run(1, async |cpu: W::Cpu<'_>, rank| {
+        let end = flags.endpoint(cpu, rank, Policy::Block);
+        (end.signal(0, 1).await, end.wait(1).await, end.signal(2, 0).await)
+    });
+    let slot = || Err(Error::from(Cause::Slot { slot: 1, slots: 1 }));
+    assert_eq!(ends, [(slot(), slot(), Err(Error::from(Cause::Rank { rank: 2, size: 2 })))]);
 }

@@ -1,8 +1,8 @@
 //! Foregather makes parallel programs wait well.
 //!
 //! Parallel programs lose much of their time waiting for each other. *How* they wait is usually a constant buried in a
-//! runtime: a spin loop that starves its own team as soon as threads outnumber processors, or a sleep that costs twenty
-//! microseconds where spinning costs a fifth of one. Here the way of waiting is a value you choose, every wait says how
+//! runtime: a spin loop that starves its own team as soon as threads outnumber processors, or a sleep that costs tens
+//! of microseconds where spinning costs a fraction of one. Here the way of waiting is a value you choose, every wait says how
 //! it went, and the same algorithms run on threads, on processes and in simulated machines.
 //!
 //! # Meeting
@@ -34,7 +34,7 @@
 //! | your team | policy | why |
 //! |---|---|---|
 //! | fits its processors, nobody else runs | [`Policy::TwoPhase`] with 20 us or more, or [`Policy::Spin`] | blocking costs a wake-up through an idle processor |
-//! | has more threads than processors, nobody else runs | [`Policy::Yield`] | a hand-over costs one microsecond, a wasted spin twenty |
+//! | has more threads than processors, nobody else runs | [`Policy::Yield`] | a hand-over costs about a microsecond, a wasted spin all of its bound |
 //! | shares its processors with strangers | [`Policy::TwoPhase`] | a yield to a stranger costs a whole tick |
 //! | must not burn processor time | [`Policy::Block`] | |
 //!

@@ -16,6 +16,7 @@ pub mod failure;
 pub mod machine_file;
 pub mod measure;
 pub mod progress;
+mod random;
 pub mod report;
 pub mod reproduce;
 pub mod results;

@@ -93,8 +93,6 @@ impl Setup {
 pub struct PingPong {
     /// Steps of the cycle counter per round trip, in their order; fewer than asked for if the time was up.
     pub cycles: Vec<u64>,
-    /// Steps of that counter per second.
-    pub cycles_per_second: f64,
     /// Where the master was seen after its round trips, and how often.
     pub master_cpus: BTreeMap<CpuId, u32>,
     /// The same for the slave.

@@ -57,7 +57,6 @@ pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: 
     let (slave_time, slave_cpus) = board.reported();
     Ok(PingPong {
         cycles: measured.cycles,
-        cycles_per_second: clock::facts().hz,
         master_cpus: measured.cpus,
         slave_cpus,
         cpu_time: measured.cpu_time + slave_time,

@@ -39,14 +39,16 @@ impl<C: Cpu> Flags<C> {
     #[inline]
     fn word(&self, rank: Rank, slot: u32) -> Result<&C::Word, Error> {
         match self.words.get((rank * self.slots + slot) as usize) {
-            Some(line) => Ok(&line.0),
-            None => Err(self.no_such(rank)),
+            Some(line) if slot < self.slots => Ok(&line.0),
+            _ => Err(self.no_such(rank, slot)),
         }
     }
 
     #[cold]
-    fn no_such(&self, rank: Rank) -> Error {
-        Error::from(Cause::Rank { rank, size: self.size })
+    fn no_such(&self, rank: Rank, slot: u32) -> Error {
+        let cause =
+            if slot < self.slots { Cause::Rank { rank, size: self.size } } else { Cause::Slot { slot, slots: self.slots } };
+        cause.into()
     }
 
     /// The end of `rank`. There must be one end per rank, ever: it alone takes from the rank's slots, and a peer may
@@ -164,7 +166,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
     #[cold]
     async fn persist(&self, slot: u32) -> Result<(), Error> {
         let (cpu, word) = (&self.cpu, self.flags.word(self.rank, slot)?);
-        let Some(taken) = self.taken.get(slot as usize) else { return Err(self.flags.no_such(self.rank)) };
+        let Some(taken) = self.taken.get(slot as usize) else { return Err(self.flags.no_such(self.rank, slot)) };
         let before = taken.get();
         let come = move || (cpu.load(word) != before).then_some(());
         let why = Why::new(self.what.get(), self.rank).until(self.deadline.get());

@@ -49,6 +49,13 @@ pub enum Cause {
         /// The group's size.
         size: u32,
     },
+    /// A slot that the endpoint does not have.
+    Slot {
+        /// The slot asked for.
+        slot: u32,
+        /// How many there are.
+        slots: u32,
+    },
     /// The operating system refused.
     Os {
         /// What was attempted.
@@ -124,6 +131,7 @@ impl fmt::Display for Cause {
             Self::PeerLost { rank } => write!(f, "the process of rank {rank} has died"),
             Self::Size { what, size, needs } => write!(f, "{what} cannot synchronise {size} members: it needs {needs}"),
             Self::Rank { rank, size } => write!(f, "rank {rank} is taken already, or is not one of the group's {size}"),
+            Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),
             Self::Os { what, errno, remedy } => {
                 write!(f, "{what} failed: error {errno}")?;
                 if remedy.is_empty() { Ok(()) } else { write!(f, "; {remedy}") }

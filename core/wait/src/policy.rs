@@ -46,7 +46,8 @@ impl Policy {
         self.phases().0.0 > 0
     }
 
-    /// Waits on `on` until `probe` finds something. Looks when called: await it. `timed` asks for the duration even of the shortest waits.
+    /// Waits on `on` until `probe` finds something. Looks when called: await it. `timed` asks for the duration even of
+    /// the shortest waits.
     ///
     /// # Errors
     /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).

@@ -14,7 +14,10 @@ pub fn myself() -> PathBuf {
 }
 
 /// CPU-bound processes outside the team; they end when this is dropped.
-pub struct Hogs(Vec<Child>);
+pub struct Hogs {
+    /// Kept for their end.
+    _running: Vec<Child>,
+}
 
 impl Hogs {
     /// Starts so many, and gives the kernel a moment to place them.
@@ -27,16 +30,11 @@ impl Hogs {
             command.arg("__hog").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             Child::spawn(command, &[])
         };
-        let hogs = Self((0..count).map(start).collect::<Result<_, _>>().context("cannot start a hog")?);
+        let hogs = Self { _running: (0..count).map(start).collect::<Result<_, _>>().context("cannot start a hog")? };
         if count > 0 {
             std::thread::sleep(std::time::Duration::from_millis(30));
         }
         Ok(hogs)
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.0.len()
     }
 }
 

@@ -2,7 +2,6 @@
 use super::{Measurement, NoiseMeter, Provenance, Results, SCHEMA, Verdict};
 use foregather_host::clock;
 use foregather_machine::Nanos;
-use std::time::SystemTime;
 
 /// An experiment that is going on: what has to be noted before the first measurement.
 pub struct Run {
@@ -17,8 +16,7 @@ pub struct Run {
 impl Run {
     /// Looks around, and starts watching for noise.
     pub fn begin(experiment: &str, seed: Option<u64>) -> Self {
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let (experiment, started_unix_s) = (experiment.to_owned(), since_1970.map_or(0, |d| d.as_secs()));
+        let (experiment, started_unix_s) = (experiment.to_owned(), clock::unix_seconds());
         let provenance = Provenance::gather();
         Self { experiment, seed, started_unix_s, provenance, began: clock::now(), meter: NoiseMeter::start() }
     }

@@ -76,6 +76,7 @@ impl<Q: Queue> Network<Q> {
 
     #[inline]
     fn slot(&self, rank: Rank, slot: u32) -> &Cell<u32> {
+        assert!(slot < self.slots, "there is no slot {slot}: the network has {}", self.slots);
         &self.arrived[(rank * self.slots + slot) as usize]
     }
 

@@ -2,7 +2,8 @@
 use super::{Matrix, rows::Row, waiters::Waiter};
 use crate::measure::children::{CellCommand, Hogs, run_cell};
 use crate::progress::Progress;
-use crate::results::Measurement;
+use crate::random::SplitMix;
+use crate::results::{Distribution, Measurement};
 use anyhow::Result;
 use foregather_bench::{Cell, CellResult, Work};
 use foregather_host::cgroup::QuotaGroup;
@@ -41,9 +42,9 @@ impl Plan<'_> {
     pub fn run(&self, progress: &mut Progress) -> Result<Matrix> {
         let iterations_per_us = Work::iterations_per_us();
         let mut matrix = Matrix { notes: self.left_out(), ..Matrix::default() };
-        let mut random = self.seed;
+        let mut random = SplitMix(self.seed);
         for row in self.rows {
-            let hogs = Hogs::start(row.hogs)?;
+            let _hogs = Hogs::start(row.hogs)?;
             let group = row.quota.map(QuotaGroup::new).transpose()?;
             let mut runs: Vec<Runs> = self.waiters.iter().map(|_| Runs::default()).collect();
             for _ in 0..self.repetitions {
@@ -62,7 +63,6 @@ impl Plan<'_> {
                     }
                 }
             }
-            debug_assert_eq!(hogs.count(), row.hogs as usize);
             matrix.measurements.extend(self.row(row, &runs));
         }
         matrix.interrupted = interrupt::requested();
@@ -161,27 +161,23 @@ fn measurement(row: &Row, waiter: &Waiter, runs: &Runs, rates: Vec<f64>, best_pe
         .figure("exit_skew_p50_ns", figure(&|r| r.exit_skew_p50_ns.map(|ns| ns as f64)))
         .figure("exit_skew_p99_ns", figure(&|r| r.exit_skew_p99_ns.map(|ns| ns as f64)))
         .figure("stacked", figure(&|r| Some(r.stacked)))
+        .figure("spun_share", figure(&|r| r.outcome_share(2)))
+        .figure("yielded_share", figure(&|r| r.outcome_share(3)))
+        .figure("parked_share", figure(&|r| r.outcome_share(4)))
+        .figure("switches_per_episode", figure(&|r| Some(r.switches_per_episode())))
         .figure("collapsed_runs", f64::from(runs.collapsed))
 }
 
 /// The median; `None` of nothing.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(sorted[middle]),
-        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
-    }
+fn median(values: &[f64]) -> Option<f64> {
+    Distribution::of_values(values).map(|all| all.quantile(0.5))
 }
 
-/// A permutation of `0..n` (Fisher & Yates), from a linear congruence: the same in every run with one seed.
-fn shuffled(n: usize, random: &mut u64) -> Vec<usize> {
+/// A permutation of `0..n` (Fisher & Yates).
+fn shuffled(n: usize, random: &mut SplitMix) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     for i in (1..n).rev() {
-        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        order.swap(i, (*random >> 33) as usize % (i + 1));
+        order.swap(i, random.below(i as u64 + 1) as usize);
     }
     order
 }
@@ -192,7 +188,7 @@ mod tests {
 
     #[test]
     fn orders_differ_but_not_between_runs() {
-        let (mut a, mut b) = (7, 7);
+        let (mut a, mut b) = (SplitMix(7), SplitMix(7));
         let first = shuffled(20, &mut a);
         assert_eq!(first, shuffled(20, &mut b));
         let second = shuffled(20, &mut a);
@@ -200,12 +196,5 @@ mod tests {
         let mut sorted = second;
         sorted.sort_unstable();
         assert_eq!(sorted, (0..20).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
     }
 }

@@ -59,6 +59,11 @@ pub fn nanos_to_cycles(span: Nanos) -> u64 {
     scale(span.0, conversion().cycles_per_nano)
 }
 
+/// The date, as seconds since 1970: for the record, never for measuring.
+pub fn unix_seconds() -> u64 {
+    counter::kernel(ClockId::Realtime) / 1_000_000_000
+}
+
 /// How counter and time relate: factors in units of 2^-32.
 struct Conversion {
     tsc: bool,
