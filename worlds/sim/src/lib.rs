@@ -4,6 +4,7 @@
 //! - [`Engine`]: the clock, the queue, and the tasks it polls by number; no wakers, no boxes.
 //! - [`Network`]: nodes that exchange null messages over links with a send time and a latency.
 //! - [`Processors`]: threads with one virtual processor each, and words whose changes cost what a machine's [`Costs`](foregather_machine::Costs) say.
+//! - [`smp`]: threads that share processors, under RR, Linux 2.4 and today's scheduler.
 //!
 //! The only `unsafe` here is one pin projection, in `tasks.rs`.
 
@@ -11,6 +12,7 @@ mod cpu;
 mod engine;
 pub mod event;
 mod network;
+pub mod smp;
 mod tasks;
 mod word;
 

@@ -1,0 +1,190 @@
+//! What the simulated threads do: jobs that meet at barriers, and load that only gets in the way.
+use super::random::Random;
+use foregather_barrier::Kind;
+use foregather_machine::{CpuId, Nanos};
+use foregather_wait::Policy;
+use std::sync::Arc;
+
+/// One job. Without barriers it is load: its threads compute for ever.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its name in results.
+    pub name: String,
+    /// How many threads it has.
+    pub threads: u32,
+    /// How often they meet; 0 for mere load.
+    pub barriers: u64,
+    /// How long they compute in between.
+    pub compute: Distribution,
+    /// How they wait for each other.
+    pub policy: Policy,
+    /// By which barrier they meet.
+    pub kind: Kind,
+    /// Their nice value, -20 to 19.
+    pub nice: i8,
+    /// The control group they run in, if there are any; its number in the scheduler's list.
+    pub group: Option<u32>,
+    /// Thread `i` may run on processor `pins[i % pins.len()]` only; anywhere, if there are none.
+    pub pins: Vec<CpuId>,
+}
+
+impl Job {
+    /// A job that meets `barriers` times at the central barrier.
+    pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
+        Self { name: name.into(), threads, barriers, compute, policy, kind: Kind::Central, nice: 0, group: None, pins: vec![] }
+    }
+
+    /// Threads that never wait: the backdrop of Tsafrir & Feitelson 2002 §2.1.
+    pub fn load(name: impl Into<String>, threads: u32) -> Self {
+        Self::meeting(name, threads, 0, Distribution::Constant(Nanos::MAX), Policy::Block)
+    }
+
+    /// Do its threads wait for each other?
+    pub fn meets(&self) -> bool {
+        self.barriers > 0
+    }
+}
+
+/// How fine a job is: the bound below which 90 % of its computations stay (Tsafrir & Feitelson 2002 §2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Granularity {
+    /// One context switch.
+    Fine,
+    /// Five.
+    Medium,
+    /// More; here fifteen.
+    Coarse,
+}
+
+impl Granularity {
+    /// All of them, finest first.
+    pub const ALL: [Self; 3] = [Self::Fine, Self::Medium, Self::Coarse];
+
+    /// `fine`, `medium`, `coarse`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::Medium => "medium",
+            Self::Coarse => "coarse",
+        }
+    }
+
+    /// Normal computation intervals of that class with this coefficient of variation: `mu = B / (1 + 1.2816 CV)`, so
+    /// that nine in ten stay below the bound `B`.
+    pub fn normal(self, context_switch: Nanos, variation: f64) -> Distribution {
+        let switches = match self {
+            Self::Fine => 1.0,
+            Self::Medium => 5.0,
+            Self::Coarse => 15.0,
+        };
+        let mean_ns = context_switch.0 as f64 * switches / (1.0 + 1.2816 * variation);
+        Distribution::Normal { mean_ns, deviation_ns: mean_ns * variation }
+    }
+}
+
+/// How long computations take.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// Always as long.
+    Constant(Nanos),
+    /// Normal; never below the resolution.
+    Normal {
+        /// The mean.
+        mean_ns: f64,
+        /// The standard deviation.
+        deviation_ns: f64,
+    },
+    /// Evenly between two bounds.
+    Uniform {
+        /// The lower one.
+        from: Nanos,
+        /// The upper one.
+        to: Nanos,
+    },
+    /// Exponential.
+    Exponential {
+        /// The mean.
+        mean_ns: f64,
+    },
+    /// Log-normal.
+    LogNormal {
+        /// The mean (not that of the logarithm).
+        mean_ns: f64,
+        /// The coefficient of variation.
+        variation: f64,
+    },
+    /// Measured values, drawn one after the other, each thread from a random place on.
+    Trace(Arc<[Nanos]>),
+}
+
+impl Distribution {
+    /// One duration: a multiple of `resolution`, and at least one.
+    pub(super) fn draw(&self, random: &mut Random, resolution: Nanos) -> Nanos {
+        let ns = match self {
+            Self::Constant(span) => return *span,
+            Self::Normal { mean_ns, deviation_ns } => mean_ns + deviation_ns * random.normal(),
+            Self::Uniform { from, to } => from.0 as f64 + (to.0 - from.0) as f64 * random.unit(),
+            Self::Exponential { mean_ns } => -mean_ns * random.unit().ln(),
+            Self::LogNormal { mean_ns, variation } => {
+                let variance = (variation * variation).ln_1p();
+                mean_ns * (variance.sqrt() * random.normal() - variance / 2.0).exp()
+            }
+            Self::Trace(values) => return values[random.step(values.len() as u64) as usize].max(resolution),
+        };
+        let steps = (ns / resolution.0 as f64).round().max(1.0);
+        Nanos((steps as u64).saturating_mul(resolution.0))
+    }
+
+    /// Its mean, in nanoseconds.
+    pub fn mean_ns(&self) -> f64 {
+        match self {
+            Self::Constant(span) => span.0 as f64,
+            Self::Normal { mean_ns, .. } | Self::Exponential { mean_ns } | Self::LogNormal { mean_ns, .. } => *mean_ns,
+            Self::Uniform { from, to } => (from.0 + to.0) as f64 / 2.0,
+            Self::Trace(values) => values.iter().map(|v| v.0 as f64).sum::<f64>() / values.len() as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: Nanos = Nanos::from_us(1);
+
+    fn draws(of: &Distribution) -> Vec<f64> {
+        let mut random = Random::new(7, 0);
+        (0..20_000).map(|_| of.draw(&mut random, Nanos(10)).0 as f64).collect()
+    }
+
+    /// The 90 % rule of Tsafrir & Feitelson 2002 §2.1.
+    #[test]
+    fn nine_in_ten_fine_computations_are_shorter_than_a_switch() {
+        for (granularity, bound) in [(Granularity::Fine, 6e3), (Granularity::Medium, 30e3)] {
+            let all = draws(&granularity.normal(US * 6, 0.15));
+            let below = all.iter().filter(|&&ns| ns < bound).count() as f64 / all.len() as f64;
+            assert!((0.89..0.91).contains(&below), "{granularity:?}: {below}");
+        }
+    }
+
+    #[test]
+    fn draws_have_the_mean_they_should() {
+        for of in [
+            Distribution::Uniform { from: US, to: US * 3 },
+            Distribution::Exponential { mean_ns: 2e3 },
+            Distribution::LogNormal { mean_ns: 2e3, variation: 0.5 },
+            Distribution::Trace([US, US * 3].into()),
+        ] {
+            let all = draws(&of);
+            let mean = all.iter().sum::<f64>() / all.len() as f64;
+            assert!((mean / of.mean_ns() - 1.0).abs() < 0.03, "{of:?}: {mean}");
+        }
+    }
+
+    #[test]
+    fn durations_are_multiples_of_the_resolution() {
+        let mut random = Random::new(1, 2);
+        let fine = Granularity::Fine.normal(US * 6, 0.3);
+        assert!((0..1_000).map(|_| fine.draw(&mut random, US)).all(|d| d >= US && d.0 % US.0 == 0));
+    }
+}

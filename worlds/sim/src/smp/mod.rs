@@ -1,0 +1,26 @@
+//! Threads that share virtual processors: the waiting policies of `core/wait`, unchanged, under schedulers old and new.
+//!
+//! - [`Study`]: what to simulate, from machine and jobs to [`Outcome`]; `run` is the front door.
+//! - [`MachineSpec`]: processors, [`Prices`], [`Scheduler`]. [`Job`]: threads that meet, or mere load.
+//! - [`Record`]: windows, samples and spans, for figures.
+//!
+//! After Tsafrir & Feitelson 2002 §2, and beyond: today's scheduler, quotas, two prices of a switch.
+
+mod eevdf;
+mod job;
+mod linux24;
+mod options;
+mod prices;
+mod random;
+mod record;
+mod round_robin;
+mod study;
+
+pub use eevdf::{Eevdf, Group, Placement};
+pub use job::{Distribution, Granularity, Job};
+pub use linux24::{Accounting, Insertion, Linux24, Wakeup};
+pub use options::{MachineSpec, Scheduler, Ties};
+pub use prices::Prices;
+pub use record::{Record, Recorded, Sample, Span, State, Window, transition};
+pub use round_robin::RoundRobin;
+pub use study::{Alternation, Counts, JobOutcome, Outcome, Split, Stop, Study};

@@ -1,0 +1,48 @@
+//! What switching costs on a simulated machine.
+use foregather_machine::{Costs, Nanos};
+
+/// Prices of one machine. One context switch is not one number: to wake an idle processor of a virtual machine costs
+/// ten times what handing a busy one over does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prices {
+    /// One thread hands its processor to another.
+    pub switch: Nanos,
+    /// A thread leaves its processor to nobody.
+    pub switch_to_idle: Nanos,
+    /// From the wake-up until a thread runs on a processor that was idle.
+    pub wake_idle: Nanos,
+    /// What waking an idle processor costs the waker: the interprocessor interrupt.
+    pub waker: Nanos,
+    /// What a yield costs that finds nobody else.
+    pub yield_call: Nanos,
+    /// Until a running spinner sees a store.
+    pub line: Nanos,
+    /// What the first run on another processor costs more.
+    pub migration: Nanos,
+}
+
+impl Prices {
+    /// The machine of Tsafrir & Feitelson 2002 §2.1: a switch takes 6 steps, everything else is free. A step is a microsecond.
+    pub const TSAFRIR_2002: Self = Self {
+        switch: Nanos::from_us(6),
+        switch_to_idle: Nanos::ZERO,
+        wake_idle: Nanos::from_us(6),
+        waker: Nanos::ZERO,
+        yield_call: Nanos::from_us(1),
+        line: Nanos::ZERO,
+        migration: Nanos::ZERO,
+    };
+
+    /// Those of a machine that was measured. What a thread pays to leave its processor idle is part of the local switch.
+    pub const fn measured(costs: &Costs) -> Self {
+        Self {
+            switch: costs.local_switch,
+            switch_to_idle: costs.local_switch.percent(50),
+            wake_idle: costs.remote_wake,
+            waker: costs.waker,
+            yield_call: costs.yield_switch.percent(50),
+            line: costs.line_round_trip.percent(50),
+            migration: Nanos::ZERO,
+        }
+    }
+}

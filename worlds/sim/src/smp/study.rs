@@ -1,0 +1,142 @@
+//! One simulation, from its description to what came of it.
+use super::job::Job;
+use super::options::MachineSpec;
+use super::record::{Record, Recorded};
+use foregather_machine::Nanos;
+use foregather_wait::Snapshot;
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// The machine.
+    pub machine: MachineSpec,
+    /// What runs on it.
+    pub jobs: Vec<Job>,
+    /// When it is over.
+    pub stop: Stop,
+    /// It is over then in any case.
+    pub limit: Nanos,
+    /// Decides the initial order of the threads, where they ran last, and what they draw.
+    pub seed: u64,
+    /// Are the threads queued in a random order at first? Otherwise job by job.
+    pub shuffled: bool,
+    /// What to write down beside the sums.
+    pub record: Record,
+}
+
+/// When a simulation is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stop {
+    /// When the first job has met for the last time.
+    FirstJob,
+    /// When all jobs that meet have.
+    AllJobs,
+    /// At the limit.
+    Limit,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When it was over.
+    pub time: Nanos,
+    /// How many events it had.
+    pub events: u64,
+    /// A hash of all events in order: the same for the same study, whatever the queue.
+    pub trace: u64,
+    /// Was it stopped from outside?
+    pub interrupted: bool,
+    /// By job.
+    pub jobs: Vec<JobOutcome>,
+    /// What the processors did.
+    pub split: Split,
+    /// Of the scheduler.
+    pub counts: Counts,
+    /// Threads that ran or could have, on average (the effective load).
+    pub effective_load: f64,
+    /// Time during which a processor was idle although a thread was ready.
+    pub idle_while_ready: Nanos,
+    /// What was asked to be written down.
+    pub recorded: Recorded,
+}
+
+/// One job's.
+#[derive(Clone, Debug)]
+pub struct JobOutcome {
+    /// How often it met.
+    pub met: u64,
+    /// When it met for the last time, if it did.
+    pub finished: Option<Nanos>,
+    /// When it had met as often as it should: extrapolated if it did not finish; infinite if it never met.
+    pub elapsed_ns: f64,
+    /// All waits of all its threads.
+    pub waits: Snapshot,
+    /// What its threads did on their processors; `idle` is the time they were ready, `switch` is zero.
+    pub split: Split,
+    /// How success and failure of a thread's spins follow each other.
+    pub alternation: Alternation,
+}
+
+/// Processor time by what it went into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Split {
+    /// Computing.
+    pub compute: Nanos,
+    /// Spinning.
+    pub spin: Nanos,
+    /// Switching.
+    pub switch: Nanos,
+    /// Nothing.
+    pub idle: Nanos,
+}
+
+impl Split {
+    /// All of it.
+    pub fn total(&self) -> Nanos {
+        self.compute + self.spin + self.switch + self.idle
+    }
+}
+
+/// How often something happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// A processor changed its thread.
+    pub switches: u64,
+    /// A thread was woken.
+    pub wakes: u64,
+    /// A processor was marked for rescheduling.
+    pub marks: u64,
+    /// It had been marked already.
+    pub duplicate_marks: u64,
+    /// A new epoch began (Linux 2.4).
+    pub epochs: u64,
+    /// A thread ran on another processor than before.
+    pub migrations: u64,
+    /// A group had used up its quota.
+    pub throttles: u64,
+}
+
+/// Transitions between the outcomes of a thread's consecutive spins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alternation {
+    /// From success to: success, failure.
+    pub after_success: [u64; 2],
+    /// From failure to: success, failure.
+    pub after_failure: [u64; 2],
+}
+
+impl Alternation {
+    /// The mean of the shares of failures after a success and of successes after a failure: 1 if they alternate strictly,
+    /// 1/2 if they are independent, 0 if they never change (Tsafrir & Feitelson 2002 §3).
+    pub fn index(&self) -> f64 {
+        let share = |of: u64, all: [u64; 2]| of as f64 / (all[0] + all[1]).max(1) as f64;
+        (share(self.after_success[1], self.after_success) + share(self.after_failure[0], self.after_failure)) / 2.0
+    }
+}
+
+impl JobOutcome {
+    /// The successful-spin rate in percent; `None` if nothing span.
+    pub fn ssr_percent(&self) -> Option<f64> {
+        self.waits.successful_spin_rate().map(|rate| rate * 100.0)
+    }
+}
