@@ -45,15 +45,27 @@ impl<Q: Queue> Engine<Q> {
     /// Foresees an event. A moment that lies beyond all time never comes.
     #[inline]
     pub fn at(&self, time: Nanos, class: Class, task: u32, what: u32) {
+        self.at_turn(time, class, 0, task, what);
+    }
+
+    /// Foresees an event whose turn among those of its moment and class is not simply the order of foreseeing.
+    #[inline]
+    pub fn at_turn(&self, time: Nanos, class: Class, turn: u16, task: u32, what: u32) {
         if time < Nanos::MAX {
             let sequence = self.sequence.get();
             self.sequence.set(sequence + 1);
+            let sequence = u64::from(turn) << 48 | sequence;
             self.queue.borrow_mut().push(Event { time: time.0, class, sequence, task, what });
         }
     }
 
+    /// How many events there were, and a hash of them in their order.
+    pub(crate) fn history(&self) -> (u64, u64) {
+        (self.events.get(), self.trace.get())
+    }
+
     /// Goes to the next event. The hash (FNV-1a over whole words) tells two traces apart.
-    fn next(&self) -> Option<Event> {
+    pub(crate) fn next(&self) -> Option<Event> {
         let event = self.queue.borrow_mut().pop()?;
         debug_assert!(event.time >= self.now.get(), "time runs forwards");
         self.now.set(event.time);

@@ -36,6 +36,8 @@ pub struct SimWord {
     /// Counts changes: what `arm` returns.
     pub(crate) version: Shared,
     pub(crate) first_watcher: Shared,
+    /// Where the next one queues up, in worlds that wake in that order.
+    pub(crate) last_watcher: Shared,
     poisoned: AtomicBool,
 }
 
@@ -50,7 +52,8 @@ impl SimWord {
 
 impl Default for SimWord {
     fn default() -> Self {
-        let (value, version, first_watcher) = (Shared::new(0), Shared::new(0), Shared::new(NONE));
-        Self { value, version, first_watcher, poisoned: AtomicBool::new(false) }
+        let (value, version) = (Shared::new(0), Shared::new(0));
+        let (first_watcher, last_watcher) = (Shared::new(NONE), Shared::new(NONE));
+        Self { value, version, first_watcher, last_watcher, poisoned: AtomicBool::new(false) }
     }
 }

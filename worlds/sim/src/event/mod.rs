@@ -27,7 +27,7 @@ pub struct Event {
     pub time: u64,
     /// Before or after what else at that moment.
     pub class: Class,
-    /// How many events were foreseen before it.
+    /// How many events were foreseen before it, below the turn it was given, if any.
     pub sequence: u64,
     /// To whom.
     pub task: u32,

@@ -6,21 +6,32 @@
 //!
 //! After Tsafrir & Feitelson 2002 §2, and beyond: today's scheduler, quotas, two prices of a switch.
 
+mod cpu;
+mod dispatch;
 mod eevdf;
+#[cfg(debug_assertions)]
+mod invariants;
 mod job;
+mod kernel;
 mod linux24;
+mod machine;
 mod options;
+mod play;
 mod prices;
 mod random;
 mod record;
 mod round_robin;
 mod study;
+mod world;
 
+pub use cpu::SmpCpu;
 pub use eevdf::{Eevdf, Group, Placement};
 pub use job::{Distribution, Granularity, Job};
 pub use linux24::{Accounting, Insertion, Linux24, Wakeup};
 pub use options::{MachineSpec, Scheduler, Ties};
+pub use play::{run, run_on};
 pub use prices::Prices;
 pub use record::{Record, Recorded, Sample, Span, State, Window, transition};
 pub use round_robin::RoundRobin;
 pub use study::{Alternation, Counts, JobOutcome, Outcome, Split, Stop, Study};
+pub use world::Smp;

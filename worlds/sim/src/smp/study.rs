@@ -1,6 +1,6 @@
 //! One simulation, from its description to what came of it.
-use super::job::Job;
-use super::options::MachineSpec;
+use super::job::{Distribution, Job};
+use super::options::{MachineSpec, Scheduler};
 use super::record::{Record, Recorded};
 use foregather_machine::Nanos;
 use foregather_wait::Snapshot;
@@ -95,6 +95,13 @@ impl Split {
     pub fn total(&self) -> Nanos {
         self.compute + self.spin + self.switch + self.idle
     }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.compute += other.compute;
+        self.spin += other.spin;
+        self.switch += other.switch;
+        self.idle += other.idle;
+    }
 }
 
 /// How often something happened.
@@ -138,5 +145,73 @@ impl JobOutcome {
     /// The successful-spin rate in percent; `None` if nothing span.
     pub fn ssr_percent(&self) -> Option<f64> {
         self.waits.successful_spin_rate().map(|rate| rate * 100.0)
+    }
+}
+
+/// More threads than this are no study but a mistake.
+const MOST_THREADS: u32 = 1 << 20;
+
+impl Study {
+    /// Does it make sense?
+    ///
+    /// # Errors
+    /// What does not, and what would.
+    pub fn check(&self) -> Result<(), String> {
+        let machine = &self.machine;
+        if machine.cpus == 0 || machine.cpus > 1 << 14 {
+            return Err(format!("a machine of {} processors: it must have 1 to 16384", machine.cpus));
+        }
+        if machine.resolution == Nanos::ZERO {
+            return Err("a resolution of zero: durations are multiples of it".into());
+        }
+        if machine.prices.yield_call == Nanos::ZERO {
+            return Err("a yield that costs nothing would last for ever: give yield-call a price".into());
+        }
+        let threads: u64 = self.jobs.iter().map(|job| u64::from(job.threads)).sum();
+        if threads == 0 || threads > u64::from(MOST_THREADS) {
+            return Err(format!("{threads} threads: there must be 1 to {MOST_THREADS}"));
+        }
+        let meets = self.jobs.iter().any(Job::meets);
+        if (self.stop == Stop::Limit || !meets) && self.limit == Nanos::MAX {
+            return Err("a study that never ends: no job meets and there is no limit".into());
+        }
+        self.jobs.iter().try_for_each(|job| self.check_job(job))?;
+        match &machine.scheduler {
+            Scheduler::RoundRobin(rules) if rules.quantum == Nanos::ZERO => Err("a quantum of zero".into()),
+            Scheduler::Linux24(rules) if rules.tick == Nanos::ZERO => Err("a tick of zero".into()),
+            Scheduler::Linux24(rules) if rules.allocation_ticks == 0 => Err("an allocation of zero ticks".into()),
+            Scheduler::Eevdf(rules) => rules.check(machine.cpus),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_job(&self, job: &Job) -> Result<(), String> {
+        let name = &job.name;
+        if job.threads == 0 {
+            return Err(format!("job `{name}` has no threads"));
+        }
+        if let Some(pin) = job.pins.iter().find(|&&pin| pin >= self.machine.cpus) {
+            return Err(format!("job `{name}` is pinned to processor {pin}: the machine has 0 to {}", self.machine.cpus - 1));
+        }
+        if !(-20..=19).contains(&job.nice) {
+            return Err(format!("job `{name}` has nice {}: it goes from -20 to 19", job.nice));
+        }
+        let groups = match &self.machine.scheduler {
+            Scheduler::Eevdf(rules) => rules.groups.len(),
+            _ => 0,
+        };
+        if job.group.is_some_and(|group| group as usize >= groups) {
+            return Err(format!("job `{name}` runs in a group that the scheduler does not have"));
+        }
+        job.kind.takes(job.threads).map_err(|error| format!("job `{name}`: {error}"))?;
+        let sound = match &job.compute {
+            Distribution::Constant(span) => !job.meets() || *span > Nanos::ZERO && *span < Nanos::MAX,
+            Distribution::Normal { mean_ns, deviation_ns } => *mean_ns > 0.0 && *deviation_ns >= 0.0,
+            Distribution::Uniform { from, to } => from <= to && *to > Nanos::ZERO,
+            Distribution::Exponential { mean_ns } => *mean_ns > 0.0,
+            Distribution::LogNormal { mean_ns, variation } => *mean_ns > 0.0 && *variation >= 0.0,
+            Distribution::Trace(values) => !values.is_empty(),
+        };
+        if sound { Ok(()) } else { Err(format!("job `{name}` computes for impossible times: {:?}", job.compute)) }
     }
 }

@@ -60,3 +60,13 @@ impl Eevdf {
         groups: Vec::new(),
     };
 }
+
+impl Eevdf {
+    pub(super) fn build(&self, machine: &super::machine::Machine) -> Box<dyn super::dispatch::Dispatch> {
+        super::round_robin::RoundRobin { quantum: self.slice }.build(machine.threads.len())
+    }
+
+    pub(super) fn check(&self, _cpus: u32) -> Result<(), String> {
+        Ok(())
+    }
+}

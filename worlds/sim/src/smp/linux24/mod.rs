@@ -1,5 +1,14 @@
-//! Linux 2.2 to 2.4: epochs, counters, goodness.
+//! Linux 2.2 to 2.4: epochs, counters, goodness. Every rule is an option; presets name the versions.
+//!
+//! - `goodness.rs`: counters, and who is better. `schedule.rs`: `schedule()`. `wakeup.rs`: `reschedule_idle()` and its alternatives.
+mod goodness;
+mod schedule;
+mod wakeup;
+
+use super::dispatch::Dispatch;
+use super::machine::Machine;
 use foregather_machine::Nanos;
+use schedule::Epochs;
 
 /// The scheduler of Linux 2.4, rule by rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,4 +118,8 @@ impl Linux24 {
 
     /// Linux 2.4.16: no threshold, and the present thread no longer wins ties.
     pub const LINUX_2_4_16: Self = Self { threshold_ticks: 0, previous_wins: false, ..Self::LINUX_2_4_0 };
+
+    pub(super) fn build(self, machine: &Machine) -> Box<dyn Dispatch> {
+        Box::new(Epochs::new(self, machine))
+    }
 }

@@ -1,0 +1,274 @@
+//! A simulated thread's processor: the verbs of [`Cpu`], each costing what the machine's prices say.
+//!
+//! There is one leaf future. It tells the kernel what the thread wants (compute, spin, yield, park) and is pending until
+//! the kernel lets the thread's program go on.
+use super::kernel::Kernel;
+use super::machine::{Machine, NOBODY, Want};
+use crate::engine::Engine;
+use crate::event::Queue;
+use crate::word::SimWord;
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, VALUE_MASK, Why};
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// What the threads of one simulation share.
+pub(super) struct Shared<Q> {
+    pub(super) engine: Engine<Q>,
+    pub(super) kernel: RefCell<Kernel>,
+}
+
+/// One thread's view of the processors it runs on.
+pub struct SmpCpu<'s, Q> {
+    pub(super) shared: &'s Shared<Q>,
+    pub(super) thread: u32,
+    /// The first thread of its group: rank 0.
+    pub(super) first: u32,
+}
+
+impl<Q> Clone for SmpCpu<'_, Q> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<Q> Copy for SmpCpu<'_, Q> {}
+
+impl<'s, Q: Queue> SmpCpu<'s, Q> {
+    /// Which of the threads this is.
+    pub fn number(&self) -> u32 {
+        self.thread
+    }
+
+    /// The same, as a member of a group of which `first` has rank 0.
+    pub(super) fn of_group(self, first: u32) -> Self {
+        Self { first, ..self }
+    }
+
+    /// Since the last call: did this thread spin, and did it park?
+    pub(super) fn waited(&self) -> (bool, bool) {
+        let mut kernel = self.shared.kernel.borrow_mut();
+        let thread = &mut kernel.machine.threads[self.thread as usize];
+        (std::mem::take(&mut thread.spun), std::mem::take(&mut thread.parked))
+    }
+
+    fn change(&self, word: &SimWord, value: u32) -> u32 {
+        let before = word.value.replace(value & VALUE_MASK);
+        self.changed(word);
+        before
+    }
+
+    #[inline]
+    fn changed(&self, word: &SimWord) {
+        if word.first_watcher.get() == NOBODY {
+            word.version.set(word.version.get().wrapping_add(1));
+        } else {
+            self.shared.kernel.borrow_mut().changed(word);
+        }
+    }
+
+    fn leaf<'w, T, P: FnMut() -> Option<T>>(&self, want: Want, on: Option<&'w SimWord>, span: Nanos, look: P) -> Leaf<'s, 'w, Q, P> {
+        Leaf { cpu: *self, want, on, span, look, stage: Stage::New }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    New,
+    /// Pays for what its verbs cost.
+    Paying,
+    Waiting,
+    Over,
+}
+
+struct Leaf<'s, 'w, Q: Queue, P> {
+    cpu: SmpCpu<'s, Q>,
+    want: Want,
+    on: Option<&'w SimWord>,
+    /// To compute, to spin at most; or the moment until which to park.
+    span: Nanos,
+    look: P,
+    stage: Stage,
+}
+
+impl<Q: Queue, P> Unpin for Leaf<'_, '_, Q, P> {}
+
+impl<Q: Queue, T, P: FnMut() -> Option<T>> Future for Leaf<'_, '_, Q, P> {
+    type Output = (Option<T>, Nanos);
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let stage = self.stage;
+        match stage {
+            Stage::New if self.pays() => Poll::Pending,
+            Stage::New | Stage::Paying => self.begin(),
+            Stage::Waiting => self.go_on(),
+            Stage::Over => Poll::Pending,
+        }
+    }
+}
+
+impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
+    /// Is there anything to pay first?
+    fn pays(&mut self) -> bool {
+        let mut kernel = self.cpu.shared.kernel.borrow_mut();
+        let thread = &mut kernel.machine.threads[self.cpu.thread as usize];
+        let debt = std::mem::take(&mut thread.debt);
+        if debt > Nanos::ZERO {
+            (thread.want, thread.left) = (Want::Compute, debt);
+            self.stage = Stage::Paying;
+        }
+        debt > Nanos::ZERO
+    }
+
+    fn begin(&mut self) -> Poll<(Option<T>, Nanos)> {
+        if self.want == Want::Compute && self.span == Nanos::ZERO {
+            self.stage = Stage::Over;
+            return Poll::Ready((None, Nanos::ZERO));
+        }
+        if let Some(found) = (self.look)() {
+            self.stage = Stage::Over;
+            return Poll::Ready((Some(found), Nanos::ZERO));
+        }
+        self.stage = Stage::Waiting;
+        let shared = self.cpu.shared;
+        let mut kernel = shared.kernel.borrow_mut();
+        let thread = &mut kernel.machine.threads[self.cpu.thread as usize];
+        thread.want = self.want;
+        thread.spun |= self.want == Want::Spin;
+        thread.parked |= self.want == Want::Park;
+        thread.left = if self.want == Want::Park { Nanos::ZERO } else { self.span };
+        if self.want == Want::Park && self.span < Nanos::MAX {
+            kernel.bound(&shared.engine, self.cpu.thread, self.span);
+        }
+        if let Some(word) = self.on {
+            watch(&mut kernel.machine, word, self.cpu.thread);
+        }
+        Poll::Pending
+    }
+
+    fn go_on(&mut self) -> Poll<(Option<T>, Nanos)> {
+        let found = (self.look)();
+        let mut kernel = self.cpu.shared.kernel.borrow_mut();
+        let left = kernel.machine.thread(self.cpu.thread).left;
+        if self.want == Want::Spin && found.is_none() && left > Nanos::ZERO {
+            // The word changed, but not to what this thread waits for.
+            if let Some(word) = self.on {
+                watch(&mut kernel.machine, word, self.cpu.thread);
+            }
+            return Poll::Pending;
+        }
+        self.stage = Stage::Over;
+        self.end(&mut kernel.machine);
+        Poll::Ready((found, self.span - left))
+    }
+}
+
+impl<Q: Queue, P> Leaf<'_, '_, Q, P> {
+    /// The thread no longer watches, and bounds of this wait are stale.
+    fn end(&self, machine: &mut Machine) {
+        if let Some(word) = self.on {
+            unwatch(machine, word, self.cpu.thread);
+        }
+        let thread = &mut machine.threads[self.cpu.thread as usize];
+        thread.wait = thread.wait.wrapping_add(1);
+    }
+}
+
+impl<Q: Queue, P> Drop for Leaf<'_, '_, Q, P> {
+    fn drop(&mut self) {
+        if self.stage == Stage::Waiting {
+            self.end(&mut self.cpu.shared.kernel.borrow_mut().machine);
+        }
+    }
+}
+
+/// Queues the thread up at the end of the word's watchers.
+fn watch(machine: &mut Machine, word: &SimWord, thread: u32) {
+    let last = word.last_watcher.replace(thread);
+    if last == NOBODY {
+        word.first_watcher.set(thread);
+    } else {
+        machine.threads[last as usize].next_watcher = thread;
+    }
+}
+
+/// Takes it out, if the word has not changed since.
+fn unwatch(machine: &mut Machine, word: &SimWord, thread: u32) {
+    let (mut before, mut at) = (NOBODY, word.first_watcher.get());
+    while at != NOBODY && at != thread {
+        (before, at) = (at, machine.thread(at).next_watcher);
+    }
+    if at == NOBODY {
+        return;
+    }
+    let next = std::mem::replace(&mut machine.threads[thread as usize].next_watcher, NOBODY);
+    if before == NOBODY {
+        word.first_watcher.set(next);
+    } else {
+        machine.threads[before as usize].next_watcher = next;
+    }
+    if next == NOBODY {
+        word.last_watcher.set(before);
+    }
+}
+
+/// Looks for nothing: only time or a wake ends such a wait.
+fn nothing() -> Option<()> {
+    None
+}
+
+impl<Q: Queue> Clock for SmpCpu<'_, Q> {
+    fn now(&self) -> Nanos {
+        self.shared.engine.now()
+    }
+    async fn delay(&self, span: Nanos) {
+        self.leaf(Want::Compute, None, span, nothing).await;
+    }
+}
+
+impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
+    type Word = SimWord;
+
+    fn load(&self, word: &SimWord) -> u32 {
+        word.value.get()
+    }
+    fn note(&self, word: &SimWord, value: u32) {
+        word.value.set(value & VALUE_MASK);
+    }
+    fn store(&self, word: &SimWord, value: u32) {
+        self.change(word, value);
+    }
+    fn add(&self, word: &SimWord, n: u32) -> u32 {
+        self.change(word, word.value.get().wrapping_add(n))
+    }
+    fn poison(&self, word: &SimWord) {
+        word.poison();
+        self.changed(word);
+    }
+
+    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+        probe()
+    }
+    fn spin<T>(&self, on: &SimWord, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
+        self.leaf(Want::Spin, Some(on), budget, probe)
+    }
+    async fn yield_now(&self) {
+        self.leaf(Want::Yield, None, Nanos::ZERO, nothing).await;
+    }
+    fn arm(&self, on: &SimWord) -> u32 {
+        on.version.get()
+    }
+    async fn park(&self, on: &SimWord, armed: u32, until: Nanos) {
+        let changed = || (on.version.get() != armed).then_some(());
+        self.leaf(Want::Park, Some(on), until, changed).await;
+    }
+
+    fn place(&self) -> Option<CpuId> {
+        Some(self.shared.kernel.borrow().machine.thread(self.thread).cpu)
+    }
+    fn check(&self, on: &SimWord, why: &Why) -> Result<(), Error> {
+        if on.is_poisoned() {
+            return Err(Error::from(Cause::Poisoned { by: None }));
+        }
+        if self.now() >= why.deadline { Err(Error::timed_out(why, self.now())) } else { Ok(()) }
+    }
+}

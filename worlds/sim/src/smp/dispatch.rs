@@ -1,0 +1,37 @@
+//! What a scheduler decides. How threads are switched, and at what price, is the kernel's affair (`kernel.rs`).
+use super::machine::Machine;
+use foregather_machine::{CpuId, Nanos};
+
+/// A scheduler. Threads and processors are numbers; [`Machine`] knows their states.
+pub(super) trait Dispatch {
+    /// All threads are ready, in this order.
+    fn begin(&mut self, machine: &mut Machine, order: &[u32]);
+    /// The processor asks whom to run; `present` is its thread if that can go on. Whoever is chosen has left the queue.
+    fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32>;
+    /// The processor begins to switch to a thread, which costs `price`.
+    fn dispatched(&mut self, machine: &mut Machine, cpu: CpuId, thread: u32, price: Nanos);
+    /// A ready thread can be chosen from now on: the switch away from it has ended.
+    fn put_back(&mut self, machine: &mut Machine, thread: u32);
+    /// These threads have become ready, in this order; those still held will be put back later. `by` woke them on its processor.
+    fn woken(&mut self, machine: &mut Machine, threads: &[u32], by: Option<CpuId>);
+    /// A running thread has blocked or ended.
+    fn left(&mut self, machine: &mut Machine, thread: u32);
+    /// A running thread offers its processor: [`Dispatch::choose`] follows.
+    fn yielded(&mut self, machine: &mut Machine, thread: u32);
+    /// A thread has run for `span`.
+    fn charge(&mut self, machine: &Machine, cpu: CpuId, thread: u32, span: Nanos);
+    /// When the present thread's allotment ends, if it goes on running.
+    fn expiry(&self, machine: &Machine, cpu: CpuId) -> Nanos;
+    /// The processor's first clock tick after now; [`Nanos::MAX`] if nothing depends on ticks.
+    fn next_tick(&self, _machine: &Machine, _cpu: CpuId) -> Nanos {
+        Nanos::MAX
+    }
+    /// A clock tick on a processor that is not idle.
+    fn tick(&mut self, _machine: &mut Machine, _cpu: CpuId) {}
+    /// The moment in [`Machine::timer`] has come.
+    fn timer(&mut self, _machine: &mut Machine) {}
+    /// Is a thread kept from being chosen until the switch away from it has ended?
+    fn holds(&self) -> bool {
+        true
+    }
+}

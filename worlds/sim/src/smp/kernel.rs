@@ -1,0 +1,358 @@
+//! How threads get on and off processors: switches with their prices, marks, wake-ups. Who is chosen is the scheduler's
+//! affair ([`Dispatch`]).
+use super::dispatch::Dispatch;
+use super::machine::{Life, Machine, NOBODY, Want};
+use super::options::Ties;
+use crate::engine::Engine;
+use crate::event::{Class, Queue};
+use crate::word::SimWord;
+use foregather_machine::{CpuId, Nanos};
+use std::collections::VecDeque;
+
+/// One machine at work.
+pub(super) struct Kernel {
+    pub(super) machine: Machine,
+    scheduler: Box<dyn Dispatch>,
+    ties: Ties,
+    /// By processor: when its next event was foreseen for, and its number.
+    pending: Vec<Pending>,
+    /// Threads whose programs go on at this moment.
+    pub(super) due: VecDeque<u32>,
+    timer: (Nanos, u32),
+}
+
+#[derive(Clone, Copy)]
+struct Pending {
+    time: Nanos,
+    class: Class,
+    number: u32,
+}
+
+/// What an event is about.
+pub(super) enum About {
+    Processor(CpuId),
+    Bound(u32),
+    Timer,
+}
+
+impl Kernel {
+    pub(super) fn new(machine: Machine, scheduler: Box<dyn Dispatch>, ties: Ties) -> Self {
+        let pending = vec![Pending { time: Nanos::MAX, class: Class::Arrival, number: 0 }; machine.processors.len()];
+        Self { machine, scheduler, ties, pending, due: VecDeque::new(), timer: (Nanos::MAX, 0) }
+    }
+
+    /// Every processor looks for its first thread.
+    pub(super) fn begin<Q: Queue>(&mut self, engine: &Engine<Q>, order: &[u32]) {
+        self.scheduler.begin(&mut self.machine, order);
+        for cpu in self.machine.cpus() {
+            self.schedule(engine, cpu);
+        }
+        self.drain(engine);
+    }
+
+    /// What an event's task number means: processors first, then the scheduler, then the threads' bounds.
+    pub(super) fn about(&self, task: u32) -> About {
+        let cpus = self.machine.processors.len() as u32;
+        match task {
+            cpu if cpu < cpus => About::Processor(cpu),
+            timer if timer == cpus => About::Timer,
+            thread => About::Bound(thread - cpus - 1),
+        }
+    }
+
+    /// Something has happened; stale events are ignored.
+    #[inline]
+    pub(super) fn happen<Q: Queue>(&mut self, engine: &Engine<Q>, task: u32, number: u32) {
+        self.machine.advance(engine.now());
+        match self.about(task) {
+            About::Processor(cpu) if self.pending[cpu as usize].number == number => self.step(engine, cpu),
+            About::Timer if self.timer.1 == number => {
+                self.machine.timer = Nanos::MAX;
+                self.timer.0 = Nanos::MAX;
+                self.scheduler.timer(&mut self.machine);
+            }
+            About::Bound(thread) => {
+                let it = self.machine.thread(thread);
+                if it.life == Life::Blocked && it.wait == number {
+                    self.wake(&[thread], None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn step<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
+        self.pending[cpu as usize].time = Nanos::MAX;
+        let now = self.machine.now;
+        if self.machine.cpu(cpu).tick <= now {
+            self.settle(cpu);
+            self.scheduler.tick(&mut self.machine, cpu);
+            self.machine.processors[cpu as usize].tick = self.scheduler.next_tick(&self.machine, cpu);
+        }
+        let processor = self.machine.cpu(cpu);
+        if processor.switching {
+            if processor.until <= now { self.end_switch(engine, cpu) } else { self.arm(engine, cpu) }
+            return;
+        }
+        let thread = processor.current;
+        if thread == NOBODY {
+            return;
+        }
+        self.settle(cpu);
+        let it = self.machine.thread(thread);
+        if it.left == Nanos::ZERO || it.sees <= now {
+            self.due.push_back(thread);
+        } else {
+            self.go_on(engine, cpu);
+        }
+    }
+
+    /// The present thread goes on, unless its allotment is used up.
+    fn go_on<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
+        if self.scheduler.expiry(&self.machine, cpu) <= self.machine.now {
+            self.schedule(engine, cpu);
+        } else {
+            self.arm(engine, cpu);
+        }
+    }
+
+    /// Accounts for what a processor did since it was last asked.
+    #[inline]
+    fn settle(&mut self, cpu: CpuId) {
+        let processor = &mut self.machine.processors[cpu as usize];
+        let span = self.machine.now - processor.since;
+        if span == Nanos::ZERO {
+            return;
+        }
+        processor.since = self.machine.now;
+        let thread = processor.current;
+        if processor.switching {
+            processor.split.switch += span;
+        } else if thread == NOBODY {
+            processor.split.idle += span;
+        } else {
+            let it = &mut self.machine.threads[thread as usize];
+            it.left = it.left - span;
+            if it.want == Want::Spin {
+                processor.split.spin += span;
+                it.split.spin += span;
+            } else {
+                processor.split.compute += span;
+                it.split.compute += span;
+            }
+            self.scheduler.charge(&self.machine, cpu, thread, span);
+        }
+    }
+
+    /// Foresees a processor's next event: of what its thread does, its allotment, and the tick, whichever comes first.
+    fn arm<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
+        let machine = &self.machine;
+        let processor = machine.cpu(cpu);
+        let (time, spinning) = if processor.switching {
+            (processor.until.min(processor.tick), false)
+        } else if processor.current == NOBODY {
+            (Nanos::MAX, false)
+        } else {
+            let thread = machine.thread(processor.current);
+            let end = if thread.left == Nanos::MAX { Nanos::MAX } else { processor.since + thread.left };
+            let allotment = self.scheduler.expiry(machine, cpu).min(processor.tick);
+            (end.min(thread.sees).min(allotment), thread.want == Want::Spin)
+        };
+        let time = time.max(machine.now);
+        let (class, turn) = match self.ties {
+            Ties::ArriveFirst => (if spinning { Class::Timeout } else { Class::Arrival }, cpu as u16),
+            Ties::GiveUpFirst => (if spinning { Class::Arrival } else { Class::Timeout }, cpu as u16),
+            Ties::Processor => (Class::Arrival, cpu as u16),
+            Ties::Random => (Class::Arrival, self.machine.random.next() as u16),
+        };
+        let pending = &mut self.pending[cpu as usize];
+        if pending.time != time || pending.class != class {
+            *pending = Pending { time, class, number: pending.number.wrapping_add(1) };
+            engine.at_turn(time, class, turn, cpu, pending.number);
+        }
+    }
+
+    /// `schedule()`: whom a processor runs next.
+    pub(super) fn schedule<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
+        self.settle(cpu);
+        let machine = &mut self.machine;
+        machine.processors[cpu as usize].marked = false;
+        let present = machine.cpu(cpu).current;
+        let goes_on = present != NOBODY && machine.thread(present).life == Life::Running;
+        let next = self.scheduler.choose(machine, cpu, goes_on.then_some(present)).unwrap_or(NOBODY);
+        if std::mem::take(&mut machine.rearm) {
+            for other in self.machine.cpus().filter(|&other| other != cpu) {
+                self.arm(engine, other);
+            }
+        }
+        if next == present {
+            if present != NOBODY {
+                self.arm(engine, cpu);
+            }
+            return;
+        }
+        self.switch(engine, cpu, present, next);
+    }
+
+    fn switch<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId, present: u32, next: u32) {
+        let machine = &mut self.machine;
+        let now = machine.now;
+        machine.counts.switches += 1;
+        if present != NOBODY && machine.thread(present).life == Life::Running {
+            machine.enter(present, Life::Ready);
+        }
+        let mut price = match (present, next) {
+            (_, NOBODY) => machine.prices.switch_to_idle,
+            (NOBODY, _) => machine.prices.wake_idle,
+            _ => machine.prices.switch,
+        };
+        if next != NOBODY {
+            let it = &mut machine.threads[next as usize];
+            if it.cpu != cpu {
+                machine.counts.migrations += 1;
+                price += machine.prices.migration;
+            }
+            (it.held, it.cpu) = (true, cpu);
+            machine.enter(next, Life::Running);
+        }
+        machine.busy = machine.busy + u32::from(next != NOBODY) - u32::from(present != NOBODY);
+        let processor = &mut machine.processors[cpu as usize];
+        debug_assert!(!processor.switching && processor.from == NOBODY, "a processor ends one switch before it begins another");
+        (processor.current, processor.from, processor.last_schedule) = (next, present, now);
+        (processor.switching, processor.until) = (true, now + price);
+        let tick = if next == NOBODY { Nanos::MAX } else { self.scheduler.next_tick(machine, cpu) };
+        machine.processors[cpu as usize].tick = tick;
+        if next != NOBODY {
+            self.scheduler.dispatched(machine, cpu, next, price);
+        }
+        if !self.scheduler.holds() {
+            self.release(cpu);
+        }
+        if price == Nanos::ZERO { self.end_switch(engine, cpu) } else { self.arm(engine, cpu) }
+    }
+
+    /// The thread switched away from can be chosen again, if it is ready.
+    fn release(&mut self, cpu: CpuId) {
+        let thread = std::mem::replace(&mut self.machine.processors[cpu as usize].from, NOBODY);
+        if thread != NOBODY {
+            let it = &mut self.machine.threads[thread as usize];
+            it.held = false;
+            if it.life == Life::Ready {
+                self.scheduler.put_back(&mut self.machine, thread);
+            }
+        }
+    }
+
+    fn end_switch<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
+        self.settle(cpu);
+        self.machine.processors[cpu as usize].switching = false;
+        self.release(cpu);
+        let processor = self.machine.cpu(cpu);
+        if processor.marked {
+            return self.schedule(engine, cpu);
+        }
+        if processor.current != NOBODY {
+            let it = self.machine.thread(processor.current);
+            if matches!(it.want, Want::Park | Want::Yield) || it.sees <= self.machine.now {
+                self.due.push_back(processor.current);
+            } else {
+                self.arm(engine, cpu);
+            }
+        }
+    }
+
+    /// Does the thread's program go on now? It may have lost its processor meanwhile, or see the change only later.
+    pub(super) fn may_go_on<Q: Queue>(&mut self, engine: &Engine<Q>, thread: u32) -> bool {
+        let it = self.machine.thread(thread);
+        let cpu = it.cpu;
+        let processor = self.machine.cpu(cpu);
+        if it.life != Life::Running || processor.current != thread || processor.switching {
+            return false;
+        }
+        self.settle(cpu);
+        let it = &mut self.machine.threads[thread as usize];
+        if it.sees > self.machine.now && it.left > Nanos::ZERO {
+            self.arm(engine, cpu);
+            return false;
+        }
+        it.sees = Nanos::MAX;
+        self.machine.actor = thread;
+        true
+    }
+
+    /// The thread's program went on until it wants something, or ended.
+    pub(super) fn went_on<Q: Queue>(&mut self, engine: &Engine<Q>, thread: u32, ended: bool) {
+        self.machine.actor = NOBODY;
+        let it = self.machine.thread(thread);
+        let (cpu, want) = (it.cpu, it.want);
+        if ended || want == Want::Park {
+            self.machine.enter(thread, if ended { Life::Done } else { Life::Blocked });
+            self.scheduler.left(&mut self.machine, thread);
+            self.schedule(engine, cpu);
+        } else if want == Want::Yield {
+            self.machine.threads[thread as usize].left = self.machine.prices.yield_call;
+            self.scheduler.yielded(&mut self.machine, thread);
+            self.schedule(engine, cpu);
+        } else {
+            self.machine.show(thread);
+            self.go_on(engine, cpu);
+        }
+    }
+
+    /// A word has changed: running spinners see it soon, preempted ones when they run again, sleepers are woken, in the
+    /// order in which they began to wait.
+    pub(super) fn changed(&mut self, word: &SimWord) {
+        word.version.set(word.version.get().wrapping_add(1));
+        let mut watcher = word.first_watcher.replace(NOBODY);
+        word.last_watcher.set(NOBODY);
+        let (now, line) = (self.machine.now, self.machine.prices.line);
+        let mut sleepers = Vec::new();
+        while watcher != NOBODY {
+            let it = &mut self.machine.threads[watcher as usize];
+            let next = std::mem::replace(&mut it.next_watcher, NOBODY);
+            if it.life == Life::Blocked {
+                sleepers.push(watcher);
+            } else {
+                it.sees = it.sees.min(now + line);
+                self.due.push_back(watcher);
+            }
+            watcher = next;
+        }
+        if !sleepers.is_empty() {
+            let by = (self.machine.actor != NOBODY).then(|| self.machine.thread(self.machine.actor).cpu);
+            self.wake(&sleepers, by);
+        }
+    }
+
+    fn wake(&mut self, sleepers: &[u32], by: Option<CpuId>) {
+        for &thread in sleepers {
+            self.machine.enter(thread, Life::Ready);
+        }
+        self.machine.counts.wakes += sleepers.len() as u64;
+        self.scheduler.woken(&mut self.machine, sleepers, by);
+    }
+
+    /// Foresees the end of a bounded sleep.
+    pub(super) fn bound<Q: Queue>(&mut self, engine: &Engine<Q>, thread: u32, until: Nanos) {
+        let task = self.machine.processors.len() as u32 + 1 + thread;
+        engine.at(until.max(engine.now()), Class::Timeout, task, self.machine.thread(thread).wait);
+    }
+
+    /// Marked processors reschedule, in the order of their numbers; then the scheduler's own next moment is foreseen.
+    pub(super) fn drain<Q: Queue>(&mut self, engine: &Engine<Q>) {
+        while !self.machine.marked.is_empty() {
+            let mut marked = std::mem::take(&mut self.machine.marked);
+            marked.sort_unstable();
+            for cpu in marked {
+                let processor = self.machine.cpu(cpu);
+                if processor.marked && !processor.switching {
+                    self.schedule(engine, cpu);
+                }
+            }
+        }
+        if self.machine.timer != self.timer.0 {
+            self.timer = (self.machine.timer, self.timer.1.wrapping_add(1));
+            engine.at(self.timer.0, Class::Arrival, self.machine.processors.len() as u32, self.timer.1);
+        }
+    }
+}

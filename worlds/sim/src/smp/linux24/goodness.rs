@@ -1,0 +1,101 @@
+//! Counters, and how good a thread is on a processor (Tsafrir & Feitelson 2002 appendix A).
+use super::schedule::Epochs;
+use super::Accounting;
+use crate::smp::machine::{Machine, NOBODY};
+use foregather_machine::{CpuId, Nanos};
+
+/// One thread's place in the epoch.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// Of its allotment, in nanoseconds; what a running thread has used since it was last charged is still in it.
+    pub(super) counter: i64,
+    /// Where it stands in the list of runnable threads: the least is first.
+    pub(super) place: i64,
+    pub(super) cpu: CpuId,
+    /// Its address space.
+    pub(super) space: u32,
+    pub(super) nice: i64,
+    /// It has offered its processor and loses to everybody, once.
+    pub(super) yielded: bool,
+    /// How long it runs at a time, on average: `avg_slice` of 2.2.
+    pub(super) average_run: i64,
+    pub(super) ran: i64,
+}
+
+impl Epochs {
+    /// `goodness()` of a thread that waits to run: 0 if its allotment is used up, else the rest of it, with advantages
+    /// for where it ran last and for the address space that is loaded. The constant makes any fresh thread better than an
+    /// exhausted one, wherever it ran.
+    #[inline]
+    pub(super) fn goodness(&self, entry: &Entry, counter: i64, cpu: CpuId, space: u32) -> i64 {
+        if entry.yielded {
+            return -1;
+        }
+        if counter <= 0 {
+            return 0;
+        }
+        let tick = self.tick;
+        let counter = if self.rules.whole_ticks { (counter + tick - 1) / tick * tick } else { counter };
+        let near = if entry.cpu == cpu { self.penalty } else { 0 };
+        let same_space = if entry.space == space { self.bonus } else { 0 };
+        counter + near + same_space + (20 - entry.nice) * tick
+    }
+
+    /// The counter of a thread that may be running, as of now.
+    #[inline]
+    pub(super) fn counter(&self, machine: &Machine, thread: u32) -> i64 {
+        let entry = &self.entries[thread as usize];
+        if self.rules.accounting != Accounting::Exact {
+            return entry.counter;
+        }
+        let cpu = machine.thread(thread).cpu;
+        let running = machine.cpu(cpu).current == thread;
+        entry.counter - if running { machine.uncharged(cpu).0 as i64 } else { 0 }
+    }
+
+    /// How good the thread that a processor runs is there.
+    #[inline]
+    pub(super) fn present_goodness(&self, machine: &Machine, cpu: CpuId, space: u32) -> i64 {
+        let thread = machine.cpu(cpu).current;
+        self.goodness(&self.entries[thread as usize], self.counter(machine, thread), cpu, space)
+    }
+
+    /// By how much a thread beats whoever has the processor, which must not be idle.
+    #[inline]
+    pub(super) fn advantage(&self, machine: &Machine, thread: u32, cpu: CpuId, over: u32) -> i64 {
+        let space = self.entries[over as usize].space;
+        let entry = &self.entries[thread as usize];
+        let theirs = self.goodness(&self.entries[over as usize], self.counter(machine, over), cpu, space);
+        self.goodness(entry, entry.counter, cpu, space) - theirs
+    }
+
+    /// The address space that a processor has loaded.
+    #[inline]
+    pub(super) fn space(&self, machine: &Machine, cpu: CpuId) -> u32 {
+        let idle = machine.cpu(cpu).current == NOBODY;
+        if idle && !self.rules.lazy_space { NOBODY } else { self.spaces[cpu as usize] }
+    }
+
+    /// What a new epoch gives a thread.
+    pub(super) fn allocation(&self, nice: i64) -> i64 {
+        (i64::from(self.rules.allocation_ticks) * (20 - nice) / 20).max(1) * self.tick
+    }
+
+    /// All runnable threads have used up their allotments: everybody gets a new one, and keeps half of what is left.
+    pub(super) fn begin_epoch(&mut self, machine: &mut Machine) {
+        let step = machine.resolution.0 as i64;
+        for thread in 0..self.entries.len() as u32 {
+            let now = self.counter(machine, thread).max(0);
+            let nice = self.entries[thread as usize].nice;
+            let fresh = now / 2 / step * step + self.allocation(nice);
+            self.entries[thread as usize].counter += fresh - now;
+        }
+        machine.epoch();
+        machine.rearm = true;
+    }
+
+    /// Time until the present thread's allotment is used up.
+    pub(super) fn rest(&self, thread: u32) -> Nanos {
+        Nanos(self.entries[thread as usize].counter.max(0) as u64)
+    }
+}

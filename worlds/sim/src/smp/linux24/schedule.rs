@@ -1,0 +1,202 @@
+//! `schedule()`: the best of the runnable threads, and a new epoch if the best has nothing left.
+use super::goodness::Entry;
+use super::{Accounting, Insertion, Linux24, Wakeup};
+use crate::smp::dispatch::Dispatch;
+use crate::smp::machine::{Machine, NOBODY};
+use foregather_machine::{CpuId, Nanos};
+
+/// The scheduler at work.
+pub(super) struct Epochs {
+    pub(super) rules: Linux24,
+    pub(super) tick: i64,
+    pub(super) penalty: i64,
+    pub(super) bonus: i64,
+    pub(super) threshold: i64,
+    pub(super) entries: Vec<Entry>,
+    /// Ready threads that can be chosen, in no order: their places tell who is first.
+    pub(super) candidates: Vec<u32>,
+    /// By processor: the address space that is loaded.
+    pub(super) spaces: Vec<u32>,
+    /// By processor: for whom it was marked (`ap-reserve`).
+    pub(super) reserved: Vec<u32>,
+    first_place: i64,
+    last_place: i64,
+}
+
+impl Epochs {
+    pub(super) fn new(rules: Linux24, machine: &Machine) -> Self {
+        let tick = rules.tick.0 as i64;
+        let entry = |thread: u32| {
+            let it = machine.thread(thread);
+            let (cpu, space, nice) = (it.cpu, it.spec.space, i64::from(it.spec.nice));
+            Entry { counter: 0, place: 0, cpu, space, nice, yielded: false, average_run: 0, ran: 0 }
+        };
+        let cpus = machine.processors.len();
+        let mut epochs = Self {
+            rules,
+            tick,
+            penalty: i64::from(rules.penalty_ticks) * tick,
+            bonus: i64::from(rules.bonus_ticks) * tick,
+            threshold: i64::from(rules.threshold_ticks) * tick,
+            entries: (0..machine.threads.len() as u32).map(entry).collect(),
+            candidates: Vec::new(),
+            spaces: vec![NOBODY; cpus],
+            reserved: vec![NOBODY; cpus],
+            first_place: 0,
+            last_place: 0,
+        };
+        for thread in 0..epochs.entries.len() {
+            epochs.entries[thread].counter = epochs.allocation(epochs.entries[thread].nice);
+        }
+        epochs
+    }
+
+    /// `add_to_runqueue()`: a thread enters the list.
+    pub(super) fn enter_list(&mut self, thread: u32) {
+        self.entries[thread as usize].place = match self.rules.insertion {
+            Insertion::Front => {
+                self.first_place -= 1;
+                self.first_place
+            }
+            Insertion::Tail => {
+                self.last_place += 1;
+                self.last_place
+            }
+        };
+    }
+
+    /// The best thread for a processor, and how good it is.
+    fn best(&self, machine: &Machine, cpu: CpuId, present: Option<u32>) -> Option<(i64, u32)> {
+        let space = self.space(machine, cpu);
+        let mut best = present.map(|thread| (self.present_goodness(machine, cpu, space), thread));
+        // Ties go to the first in the list; the present thread stands before it, or where it stands.
+        let mut place = present.map_or(i64::MAX, |thread| {
+            if self.rules.previous_wins { i64::MIN } else { self.entries[thread as usize].place }
+        });
+        for &thread in &self.candidates {
+            let entry = &self.entries[thread as usize];
+            let goodness = self.goodness(entry, entry.counter, cpu, space);
+            let better = best.is_none_or(|(least, _)| goodness > least || goodness == least && entry.place < place);
+            if better && machine.allows(thread, cpu) {
+                (best, place) = (Some((goodness, thread)), entry.place);
+            }
+        }
+        best
+    }
+
+    fn leave_candidates(&mut self, thread: u32) {
+        if let Some(at) = self.candidates.iter().position(|&other| other == thread) {
+            self.candidates.swap_remove(at);
+        }
+    }
+}
+
+impl Dispatch for Epochs {
+    fn begin(&mut self, _: &mut Machine, order: &[u32]) {
+        for &thread in order {
+            self.last_place += 1;
+            self.entries[thread as usize].place = self.last_place;
+            self.candidates.push(thread);
+        }
+    }
+
+    fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
+        let promised = std::mem::replace(&mut self.reserved[cpu as usize], NOBODY);
+        let chosen = if self.candidates.contains(&promised) {
+            Some(promised)
+        } else {
+            loop {
+                match self.best(machine, cpu, present) {
+                    Some((0, _)) => self.begin_epoch(machine),
+                    best => break best.map(|(_, thread)| thread),
+                }
+            }
+        };
+        if let Some(present) = present {
+            self.entries[present as usize].yielded = false;
+        }
+        if chosen != present {
+            if let Some(thread) = chosen {
+                self.leave_candidates(thread);
+            }
+        }
+        chosen
+    }
+
+    fn dispatched(&mut self, machine: &mut Machine, cpu: CpuId, thread: u32, price: Nanos) {
+        let entry = &mut self.entries[thread as usize];
+        entry.cpu = cpu;
+        entry.ran = 0;
+        if self.rules.charge_switch && self.rules.accounting == Accounting::Exact {
+            entry.counter = (entry.counter - price.0 as i64).max(machine.resolution.0 as i64);
+        }
+        self.spaces[cpu as usize] = entry.space;
+    }
+
+    fn put_back(&mut self, machine: &mut Machine, thread: u32) {
+        self.candidates.push(thread);
+        self.find_processor(machine, thread);
+    }
+
+    fn woken(&mut self, machine: &mut Machine, threads: &[u32], _: Option<CpuId>) {
+        if self.rules.wakeup == Wakeup::GlobalView {
+            return self.pair_all(machine, threads);
+        }
+        for &thread in threads {
+            self.enter_list(thread);
+            // One that is still being switched away from is put back when that has ended.
+            if !machine.thread(thread).held {
+                self.candidates.push(thread);
+                self.find_processor(machine, thread);
+            }
+        }
+    }
+
+    fn left(&mut self, _: &mut Machine, thread: u32) {
+        let entry = &mut self.entries[thread as usize];
+        entry.average_run = (entry.average_run + entry.ran) / 2;
+    }
+
+    fn yielded(&mut self, _: &mut Machine, thread: u32) {
+        self.entries[thread as usize].yielded = true;
+    }
+
+    fn charge(&mut self, _: &Machine, _: CpuId, thread: u32, span: Nanos) {
+        let entry = &mut self.entries[thread as usize];
+        entry.ran += span.0 as i64;
+        if self.rules.accounting == Accounting::Exact {
+            entry.counter -= span.0 as i64;
+        }
+    }
+
+    fn expiry(&self, machine: &Machine, cpu: CpuId) -> Nanos {
+        if self.rules.accounting != Accounting::Exact {
+            return Nanos::MAX;
+        }
+        let processor = machine.cpu(cpu);
+        processor.since + self.rest(processor.current)
+    }
+
+    fn next_tick(&self, machine: &Machine, cpu: CpuId) -> Nanos {
+        let tick = self.rules.tick.0;
+        let offset = match self.rules.accounting {
+            Accounting::Exact => return Nanos::MAX,
+            Accounting::Tick => 0,
+            Accounting::Staggered => u64::from(cpu) * tick / machine.processors.len() as u64,
+        };
+        let ticks = (machine.now.0 + tick - offset) / tick;
+        Nanos(ticks * tick + offset)
+    }
+
+    fn tick(&mut self, machine: &mut Machine, cpu: CpuId) {
+        let entry = &mut self.entries[machine.cpu(cpu).current as usize];
+        entry.counter = (entry.counter - self.tick).max(0);
+        if entry.counter == 0 {
+            machine.mark(cpu);
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.rules.hold
+    }
+}

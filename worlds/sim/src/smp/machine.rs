@@ -1,0 +1,316 @@
+//! The state of a simulated machine: processors, threads, and what schedulers may do to them.
+use super::options::MachineSpec;
+use super::prices::Prices;
+use super::random::Random;
+use super::record::{Record, Recorded, Sample, Span, State};
+use super::study::{Counts, Split};
+use crate::word::NONE;
+use foregather_machine::{CpuId, Nanos};
+
+/// No thread.
+pub(super) const NOBODY: u32 = NONE;
+
+/// Where a thread is in its life. A spinner is running; a thread that is being switched to is running too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Ready,
+    Running,
+    Blocked,
+    Done,
+}
+
+/// What a thread would do with its processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    Compute,
+    Spin,
+    Yield,
+    Park,
+}
+
+/// What a machine has to know about a thread before it runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ThreadSpec {
+    pub(super) job: u32,
+    /// Its address space: the job's, or its own if it is mere load.
+    pub(super) space: u32,
+    pub(super) nice: i8,
+    pub(super) group: Option<u32>,
+    pub(super) pin: Option<CpuId>,
+}
+
+pub(super) struct Thread {
+    pub(super) spec: ThreadSpec,
+    pub(super) life: Life,
+    /// Some processor runs it, or has not yet finished switching away from it (`has_cpu` of Linux 2.4).
+    pub(super) held: bool,
+    /// Its processor, or the last one.
+    pub(super) cpu: CpuId,
+    pub(super) want: Want,
+    /// Of its computation or its spin budget.
+    pub(super) left: Nanos,
+    /// When it sees that a word it spins on has changed.
+    pub(super) sees: Nanos,
+    /// What its verbs cost; it pays when it next waits.
+    pub(super) debt: Nanos,
+    /// Which of its waits is the present one; bounds of earlier ones are stale.
+    pub(super) wait: u32,
+    pub(super) next_watcher: u32,
+    /// Since the last time it was asked: did it begin to spin, did it park?
+    pub(super) spun: bool,
+    pub(super) parked: bool,
+    pub(super) split: Split,
+    ready_since: Nanos,
+    shown: (State, Nanos),
+}
+
+pub(super) struct Processor {
+    /// Who runs, or is being switched to.
+    pub(super) current: u32,
+    /// Who is being switched away from.
+    pub(super) from: u32,
+    /// A state of its own, never derived from a time: a switch that ends now has not ended before its event.
+    pub(super) switching: bool,
+    /// To be rescheduled (`need_resched`).
+    pub(super) marked: bool,
+    /// Up to when its time is accounted for.
+    pub(super) since: Nanos,
+    pub(super) last_schedule: Nanos,
+    /// When a switch under way ends.
+    pub(super) until: Nanos,
+    pub(super) tick: Nanos,
+    pub(super) split: Split,
+}
+
+/// What schedulers see.
+pub(super) struct Machine {
+    pub(super) now: Nanos,
+    pub(super) processors: Vec<Processor>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) prices: Prices,
+    pub(super) resolution: Nanos,
+    pub(super) counts: Counts,
+    pub(super) random: Random,
+    /// Processors to be rescheduled.
+    pub(super) marked: Vec<CpuId>,
+    /// All allotments have changed: every processor's next event must be found again.
+    pub(super) rearm: bool,
+    /// When the scheduler itself wants to act.
+    pub(super) timer: Nanos,
+    /// Who is acting now, and pays for interrupts.
+    pub(super) actor: u32,
+    /// Threads that run or could; processors that have one.
+    pub(super) runnable: u32,
+    pub(super) busy: u32,
+    pub(super) load_integral: u128,
+    pub(super) idle_while_ready: Nanos,
+    pub(super) record: Record,
+    pub(super) recorded: Recorded,
+    next_sample: Nanos,
+}
+
+impl Machine {
+    pub(super) fn new(spec: &MachineSpec, threads: &[ThreadSpec], seed: u64, record: Record) -> Self {
+        let mut random = Random::new(seed, u64::MAX);
+        let processor = |_| Processor {
+            current: NOBODY,
+            from: NOBODY,
+            switching: false,
+            marked: false,
+            since: Nanos::ZERO,
+            last_schedule: Nanos::ZERO,
+            until: Nanos::ZERO,
+            tick: Nanos::MAX,
+            split: Split::default(),
+        };
+        let threads: Vec<_> = threads.iter().map(|thread| Thread::new(thread, spec.cpus, &mut random)).collect();
+        Self {
+            now: Nanos::ZERO,
+            processors: (0..spec.cpus).map(processor).collect(),
+            runnable: threads.len() as u32,
+            threads,
+            prices: spec.prices,
+            resolution: spec.resolution,
+            counts: Counts::default(),
+            random,
+            marked: Vec::new(),
+            rearm: false,
+            timer: Nanos::MAX,
+            actor: NOBODY,
+            busy: 0,
+            load_integral: 0,
+            idle_while_ready: Nanos::ZERO,
+            record,
+            recorded: Recorded::default(),
+            next_sample: Nanos::ZERO,
+        }
+    }
+
+    #[inline]
+    pub(super) fn cpu(&self, cpu: CpuId) -> &Processor {
+        &self.processors[cpu as usize]
+    }
+
+    #[inline]
+    pub(super) fn thread(&self, thread: u32) -> &Thread {
+        &self.threads[thread as usize]
+    }
+
+    /// The processors' numbers.
+    #[inline]
+    pub(super) fn cpus(&self) -> std::ops::Range<CpuId> {
+        0..self.processors.len() as u32
+    }
+
+    /// May the thread run there?
+    #[inline]
+    pub(super) fn allows(&self, thread: u32, cpu: CpuId) -> bool {
+        self.thread(thread).spec.pin.is_none_or(|pin| pin == cpu)
+    }
+
+    /// How long the present thread has run without being charged yet.
+    #[inline]
+    pub(super) fn uncharged(&self, cpu: CpuId) -> Nanos {
+        let processor = self.cpu(cpu);
+        if processor.switching || processor.current == NOBODY { Nanos::ZERO } else { self.now - processor.since }
+    }
+
+    /// Asks a processor to reschedule (`need_resched` and an interrupt): at once, or when its switch has ended.
+    pub(super) fn mark(&mut self, cpu: CpuId) {
+        self.counts.marks += 1;
+        let processor = &mut self.processors[cpu as usize];
+        if processor.marked {
+            self.counts.duplicate_marks += 1;
+            return;
+        }
+        processor.marked = true;
+        self.marked.push(cpu);
+        if processor.current == NOBODY && self.actor != NOBODY {
+            let actor = &mut self.threads[self.actor as usize];
+            actor.debt = actor.debt + self.prices.waker;
+        }
+    }
+
+    /// Time goes on to `now`.
+    #[inline]
+    pub(super) fn advance(&mut self, now: Nanos) {
+        let span = now - self.now;
+        if span == Nanos::ZERO {
+            return;
+        }
+        self.load_integral += u128::from(span.0) * u128::from(self.runnable);
+        if (self.busy as usize) < self.processors.len() && self.runnable > self.busy {
+            self.idle_while_ready += span;
+        }
+        if self.record.sample > Nanos::ZERO {
+            self.sample_until(now);
+        }
+        self.now = now;
+    }
+
+    /// Counts the first job's threads by state.
+    fn sample_until(&mut self, now: Nanos) {
+        while self.next_sample < now {
+            let mut sample = Sample::default();
+            let mut native: Vec<CpuId> = Vec::new();
+            for thread in self.threads.iter().take_while(|t| t.spec.job == 0).filter(|t| t.life != Life::Done) {
+                sample.states[thread.state() as usize] += 1;
+                if !native.contains(&thread.cpu) {
+                    native.push(thread.cpu);
+                }
+            }
+            sample.native = native.len() as u32;
+            self.recorded.samples.push(sample);
+            self.next_sample += self.record.sample;
+        }
+    }
+
+    /// A thread's life goes on; keeps the sums that depend on it.
+    pub(super) fn enter(&mut self, thread: u32, life: Life) {
+        let now = self.now;
+        let it = &mut self.threads[thread as usize];
+        let could_run = |life| matches!(life, Life::Ready | Life::Running);
+        self.runnable = self.runnable + u32::from(could_run(life)) - u32::from(could_run(it.life));
+        match (it.life, life) {
+            (Life::Ready, _) => it.split.idle += now - it.ready_since,
+            (_, Life::Ready) => it.ready_since = now,
+            _ => {}
+        }
+        it.life = life;
+        self.show(thread);
+    }
+
+    /// Notes what a thread does from now on, if that is wanted.
+    #[inline]
+    pub(super) fn show(&mut self, thread: u32) {
+        if self.record.spans > 0 {
+            let now = self.now;
+            let it = &mut self.threads[thread as usize];
+            let (state, from) = it.shown;
+            if it.state() != state {
+                it.shown = (it.state(), now);
+                self.keep(Span { thread, cpu: self.thread(thread).cpu, state, from, to: now });
+            }
+        }
+    }
+
+    fn keep(&mut self, span: Span) {
+        if span.to > span.from && self.recorded.spans.len() < self.record.spans {
+            self.recorded.spans.push(span);
+        }
+    }
+
+    /// A new epoch begins.
+    pub(super) fn epoch(&mut self) {
+        self.counts.epochs += 1;
+        if self.recorded.epochs.len() < self.record.spans {
+            self.recorded.epochs.push(self.now);
+        }
+    }
+
+    /// Nothing more will happen.
+    pub(super) fn close(&mut self) {
+        for thread in 0..self.threads.len() as u32 {
+            let Thread { shown: (state, from), cpu, life, .. } = *self.thread(thread);
+            if life != Life::Done {
+                self.keep(Span { thread, cpu, state, from, to: self.now });
+            }
+            if life == Life::Ready {
+                self.enter(thread, Life::Done);
+            }
+        }
+    }
+}
+
+impl Thread {
+    fn new(spec: &ThreadSpec, cpus: u32, random: &mut Random) -> Self {
+        Self {
+            spec: spec.clone(),
+            life: Life::Ready,
+            held: false,
+            cpu: spec.pin.unwrap_or_else(|| random.below(u64::from(cpus)) as CpuId),
+            // Its program has not begun: as if it had been woken.
+            want: Want::Park,
+            left: Nanos::ZERO,
+            sees: Nanos::MAX,
+            debt: Nanos::ZERO,
+            wait: 0,
+            next_watcher: NOBODY,
+            spun: false,
+            parked: false,
+            split: Split::default(),
+            ready_since: Nanos::ZERO,
+            shown: (State::Ready, Nanos::ZERO),
+        }
+    }
+
+    /// What it is doing, for people.
+    fn state(&self) -> State {
+        match (self.life, self.want) {
+            (Life::Running, Want::Spin) => State::Spin,
+            (Life::Running, _) => State::Compute,
+            (Life::Ready, _) => State::Ready,
+            (Life::Blocked | Life::Done, _) => State::Blocked,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Runs a study: each thread's program, and what is counted while it runs.
+use super::cpu::SmpCpu;
+use super::job::Job;
+use super::machine::{Machine, ThreadSpec};
+use super::random::Random;
+use super::record::Window;
+use super::study::{Alternation, Counts, JobOutcome, Outcome, Split, Stop, Study};
+use super::world::{End, Smp};
+use crate::event::{Heap, Queue};
+use foregather_barrier::{BarrierMember, Group};
+use foregather_machine::{Clock, Error, Nanos};
+use foregather_wait::Snapshot;
+use std::cell::{Cell, RefCell};
+
+/// Runs a study while `go_on` says so.
+///
+/// # Errors
+/// If the study makes no sense; the error says what to change.
+pub fn run(study: &Study, go_on: impl Fn() -> bool) -> Result<Outcome, String> {
+    run_on::<Heap>(study, go_on)
+}
+
+/// The same with an event queue of one's choice.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on<Q: Queue>(study: &Study, go_on: impl Fn() -> bool) -> Result<Outcome, String> {
+    study.check()?;
+    let mut specs: Vec<ThreadSpec> = study.jobs.iter().enumerate().flat_map(|(number, job)| threads_of(number, job)).collect();
+    for (thread, spec) in (study.jobs.len() as u32..).zip(&mut specs) {
+        // Every thread of mere load is a program of its own.
+        spec.space = if study.jobs[spec.job as usize].meets() { spec.job } else { thread };
+    }
+    let smp = Smp::<Q>::of(&study.machine, &specs, study.seed, study.shuffled, study.limit, study.record);
+    let groups = study.jobs.iter().map(|job| Group::new(job.kind, job.threads).map_err(|error| error.to_string()));
+    let groups = groups.collect::<Result<Vec<Group<SmpCpu<'_, Q>>>, String>>()?;
+    let stage = Stage { smp: &smp, study, groups: &groups, books: study.jobs.iter().map(|_| Book::default()).collect() };
+    let first: Vec<u32> = first_threads(&study.jobs);
+    let (outputs, end, seen) = smp.run_while(|cpu| stage.program(cpu, &specs, &first), go_on, Seen::take);
+    if let Some(error) = outputs.into_iter().flatten().find_map(Result::err) {
+        return Err(format!("a thread's barrier failed: {error}"));
+    }
+    Ok(outcome(&stage, seen, end))
+}
+
+/// The number of each job's first thread.
+fn first_threads(jobs: &[Job]) -> Vec<u32> {
+    jobs.iter()
+        .scan(0, |next, job| {
+            *next += job.threads;
+            Some(*next - job.threads)
+        })
+        .collect()
+}
+
+fn threads_of(number: usize, job: &Job) -> impl Iterator<Item = ThreadSpec> {
+    (0..job.threads as usize).map(move |rank| ThreadSpec {
+        job: number as u32,
+        space: 0,
+        nice: job.nice,
+        group: job.group,
+        pin: if job.pins.is_empty() { None } else { Some(job.pins[rank % job.pins.len()]) },
+    })
+}
+
+/// What all programs of a study share.
+struct Stage<'s, Q: Queue> {
+    smp: &'s Smp<Q>,
+    study: &'s Study,
+    groups: &'s [Group<SmpCpu<'s, Q>>],
+    books: Vec<Book>,
+}
+
+/// What is counted of one job.
+#[derive(Default)]
+struct Book {
+    met: Cell<u64>,
+    finished: Cell<Option<Nanos>>,
+    waits: Cell<Snapshot>,
+    alternation: Cell<Alternation>,
+    windows: RefCell<Vec<Window>>,
+}
+
+/// Enters a member's account into its job's book, however its program ends.
+struct Entering<'b, 'g, 's, Q: Queue>(&'b Book, BarrierMember<'g, SmpCpu<'s, Q>>);
+
+impl<Q: Queue> Drop for Entering<'_, '_, '_, Q> {
+    fn drop(&mut self) {
+        self.0.waits.set(self.0.waits.get().plus(self.1.account().snapshot()));
+    }
+}
+
+/// One thread's program.
+async fn play<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpCpu<'s, Q>, rank: u32) -> Result<(), Error> {
+    let (job, book) = (&stage.study.jobs[number], &stage.books[number]);
+    if !job.meets() {
+        loop {
+            cpu.delay(Nanos::MAX).await;
+        }
+    }
+    let mut random = Random::new(stage.study.seed, u64::from(cpu.number()));
+    let mut entering = Entering(book, stage.groups[number].member(cpu, rank, job.policy)?);
+    let mut before = None;
+    for round in 1..=job.barriers {
+        cpu.delay(job.compute.draw(&mut random, stage.study.machine.resolution)).await;
+        entering.1.wait().await?;
+        if book.met.get() < round {
+            book.met.set(round);
+            if round == job.barriers {
+                book.finished.set(Some(cpu.now()));
+                stage.finished();
+            }
+        }
+        let (spun, parked) = cpu.waited();
+        // A thread that came last breaks the chain: it did not spin.
+        let before = std::mem::replace(&mut before, spun.then_some(!parked));
+        if spun {
+            book.note(before, !parked);
+            if number == 0 {
+                book.window(cpu.now(), stage.study.record.window, !parked);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<'s, Q: Queue> Stage<'s, Q> {
+    fn program(&self, cpu: SmpCpu<'s, Q>, specs: &[ThreadSpec], first: &[u32]) -> impl Future<Output = Result<(), Error>> {
+        let job = specs[cpu.number() as usize].job as usize;
+        play(self, job, cpu.of_group(first[job]), cpu.number() - first[job])
+    }
+
+    /// A job has met for the last time.
+    fn finished(&self) {
+        let all = || self.study.jobs.iter().zip(&self.books).all(|(job, book)| !job.meets() || book.finished.get().is_some());
+        if self.study.stop == Stop::FirstJob || self.study.stop == Stop::AllJobs && all() {
+            self.smp.stop();
+        }
+    }
+}
+
+impl Book {
+    /// A spin succeeded or not, after an earlier one that did or not.
+    fn note(&self, before: Option<bool>, succeeded: bool) {
+        let mut all = self.alternation.get();
+        match before {
+            Some(true) => all.after_success[usize::from(!succeeded)] += 1,
+            Some(false) => all.after_failure[usize::from(!succeeded)] += 1,
+            None => {}
+        }
+        self.alternation.set(all);
+    }
+
+    fn window(&self, now: Nanos, length: Nanos, succeeded: bool) {
+        if length > Nanos::ZERO {
+            let mut windows = self.windows.borrow_mut();
+            let at = (now.0 / length.0) as usize;
+            if windows.len() <= at {
+                windows.resize(at + 1, Window::default());
+            }
+            let count = if succeeded { &mut windows[at].succeeded } else { &mut windows[at].failed };
+            *count += 1;
+        }
+    }
+}
+
+/// What the machine looked like at the end.
+struct Seen {
+    time: Nanos,
+    counts: Counts,
+    split: Split,
+    by_job: Vec<Split>,
+    effective_load: f64,
+    idle_while_ready: Nanos,
+    recorded: super::record::Recorded,
+}
+
+impl Seen {
+    fn take(machine: &mut Machine) -> Self {
+        machine.close();
+        let now = machine.now;
+        let jobs = machine.threads.iter().map(|t| t.spec.job + 1).max().unwrap_or(0);
+        let mut by_job = vec![Split::default(); jobs as usize];
+        for thread in &machine.threads {
+            by_job[thread.spec.job as usize].add(thread.split);
+        }
+        let mut split = Split::default();
+        machine.processors.iter().for_each(|processor| split.add(processor.split));
+        Self {
+            time: now,
+            counts: machine.counts,
+            split,
+            by_job,
+            effective_load: machine.load_integral as f64 / now.0.max(1) as f64,
+            idle_while_ready: machine.idle_while_ready,
+            recorded: std::mem::take(&mut machine.recorded),
+        }
+    }
+}
+
+fn outcome<Q: Queue>(stage: &Stage<'_, Q>, seen: Seen, end: End) -> Outcome {
+    let (events, trace) = stage.smp.history();
+    let mut recorded = seen.recorded;
+    recorded.windows = stage.books.first().map(|book| book.windows.take()).unwrap_or_default();
+    let job = |(number, book): (usize, &Book)| {
+        let (met, finished) = (book.met.get(), book.finished.get());
+        let share = stage.study.jobs[number].barriers as f64 / met as f64;
+        let elapsed_ns = finished.map_or(seen.time.0 as f64 * share, |time| time.0 as f64);
+        let (waits, alternation) = (book.waits.get(), book.alternation.get());
+        JobOutcome { met, finished, elapsed_ns, waits, split: seen.by_job[number], alternation }
+    };
+    Outcome {
+        time: seen.time,
+        events,
+        trace,
+        interrupted: end == End::Interrupted,
+        jobs: stage.books.iter().enumerate().map(job).collect(),
+        split: seen.split,
+        counts: seen.counts,
+        effective_load: seen.effective_load,
+        idle_while_ready: seen.idle_while_ready,
+        recorded,
+    }
+}
