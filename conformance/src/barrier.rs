@@ -5,11 +5,15 @@ use foregather_machine::{Cause, Endpoint, Error, Nanos, Rank};
 use foregather_wait::{Policy, Snapshot};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-const POLICIES: [Policy; 5] = [
+const POLICIES: [Policy; 9] = [
     Policy::Block,
     Policy::Yield,
     Policy::TwoPhase { spin: Nanos::from_us(5) },
     Policy::SpinThenYield { spin: Nanos::from_us(5) },
+    Policy::Randomised { switch: Nanos::from_us(5) },
+    Policy::Recent { switch: Nanos::from_us(5) },
+    Policy::HolderRunning { switch: Nanos::from_us(5) },
+    Policy::Grain { switch: Nanos::from_us(5), quantum: Policy::QUANTUM },
     Policy::Spin,
 ];
 

@@ -5,7 +5,7 @@
 use crate::{Kind, Line};
 use core::cell::Cell;
 use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, VALUE_MASK, Why, done, run_ready};
-use foregather_wait::{Outcome, Policy, Waited};
+use foregather_wait::{Chooser, Outcome, Policy, Waited};
 
 /// The words of a whole group: `slots` for each of `size` members.
 pub struct Flags<C: Cpu> {
@@ -18,7 +18,7 @@ pub struct Flags<C: Cpu> {
 pub struct FlagEndpoint<'g, C: Cpu> {
     flags: &'g Flags<C>,
     cpu: C,
-    policy: Policy,
+    chooser: Chooser,
     rank: Rank,
     what: Cell<&'static str>,
     deadline: Cell<Nanos>,
@@ -55,11 +55,12 @@ impl<C: Cpu> Flags<C> {
     /// have signalled before it was made.
     pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> FlagEndpoint<'_, C> {
         let taken = vec![Cell::new(0); self.slots as usize].into();
-        let (what, deadline, waited) = (Cell::new("flags"), Cell::new(Nanos::MAX), Cell::new(Waited::first_look(policy.spins())));
+        let (what, deadline, waited) =
+            (Cell::new("flags"), Cell::new(Nanos::MAX), Cell::new(Waited::first_look(policy.phases().spins())));
         FlagEndpoint {
             flags: self,
             cpu,
-            policy,
+            chooser: Chooser::new(policy, rank),
             rank,
             what,
             deadline,
@@ -80,8 +81,14 @@ impl<C: Cpu> Flags<C> {
 }
 
 impl<C: Cpu> FlagEndpoint<'_, C> {
+    #[inline]
     pub(crate) fn cpu(&self) -> &C {
         &self.cpu
+    }
+
+    #[inline]
+    pub(crate) fn chooser(&self) -> &Chooser {
+        &self.chooser
     }
 
     /// Begins an episode: what its waits are for, and whether even short ones are to be timed.
@@ -91,15 +98,14 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
         self.deadline.set(why.deadline);
         self.timed.set(timed);
         self.blinked.set(false);
-        self.waited.set(Waited::first_look(self.policy.spins()));
+        self.waited.set(Waited::first_look(self.chooser.phases().spins()));
     }
 
     /// How the waits since [`FlagEndpoint::begin`] went, together.
     #[inline]
     pub(crate) fn waited(&self) -> Waited {
-        let short = Waited::first_look(self.policy.spins());
         let outcome = if self.blinked.get() { Outcome::Spun } else { Outcome::FirstLook };
-        self.waited.get().then(Waited { outcome, ..short })
+        self.waited.get().then(Waited { outcome, ..Waited::first_look(self.blinked.get()) })
     }
 }
 
@@ -153,13 +159,23 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
         };
         let before = taken.get();
         let come = || (self.cpu.load(word) != before).then_some(());
-        let Some(((), waited)) = self.policy.glance(&self.cpu, self.timed.get(), come) else { return false };
+        let Some(((), waited)) = self.chooser.phases().glance(&self.cpu, self.timed.get(), come) else { return false };
         // A short wait leaves one bit: what it took is not known anyway.
         if waited.outcome == Outcome::Spun {
             self.blinked.set(true);
+            if !self.chooser.fixed() {
+                self.learn_from_blink();
+            }
         }
         taken.set(before.wrapping_add(1) & VALUE_MASK);
         true
+    }
+
+    /// Apart, so that a fixed policy need not even write down how it went.
+    #[cold]
+    #[inline(never)]
+    fn learn_from_blink(&self) {
+        self.chooser.learn(Waited { outcome: Outcome::Spun, ..Waited::first_look(true) });
     }
 
     /// Waits for the next signal in `slot` after a glance that found none, and takes it.
@@ -170,7 +186,8 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
         let before = taken.get();
         let come = move || (cpu.load(word) != before).then_some(());
         let why = Why::new(self.what.get(), self.rank).until(self.deadline.get());
-        let ((), waited) = self.policy.persist(cpu, word, why, come).await?;
+        let ((), waited) = self.chooser.decide(|| None).persist(cpu, word, why, come).await?;
+        self.chooser.learn(waited);
         self.waited.set(self.waited.get().then(waited));
         taken.set(before.wrapping_add(1) & VALUE_MASK);
         Ok(())

@@ -2,7 +2,7 @@
 use crate::{FlagEndpoint, Flags, Kind, Line, central::Central};
 use core::cell::Cell;
 use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, VALUE_MASK, Why};
-use foregather_wait::{Account, Outcome, Policy};
+use foregather_wait::{Account, Outcome, Policy, Waited};
 
 /// What all members share.
 pub struct Group<C: Cpu> {
@@ -23,7 +23,6 @@ pub struct BarrierMember<'g, C: Cpu> {
     group: &'g Group<C>,
     end: FlagEndpoint<'g, C>,
     rank: Rank,
-    policy: Policy,
     episode: Cell<u32>,
     /// An episode did not end well: this member has arrived in it and can never arrive again.
     broken: Cell<bool>,
@@ -67,7 +66,6 @@ impl<C: Cpu> Group<C> {
             group: self,
             end,
             rank,
-            policy,
             episode: Cell::new(0),
             broken: Cell::new(false),
             arrived: &self.arrived[rank as usize],
@@ -75,11 +73,17 @@ impl<C: Cpu> Group<C> {
         })
     }
 
-    /// The lowest rank that has not arrived in the episode that `rank` waits in.
-    fn missing(&self, cpu: &C, rank: Rank) -> Option<Rank> {
+    /// The ranks that have not arrived in the episode that `rank` waits in, lowest first.
+    fn missing(&self, cpu: &C, rank: Rank) -> impl Iterator<Item = Rank> {
         let episode = cpu.load(&self.arrived[rank as usize]);
-        let behind = |other: &C::Word| episode.wrapping_sub(cpu.load(other)) & VALUE_MASK == 1;
-        (0..self.size).find(|&other| behind(&self.arrived[other as usize]))
+        let behind = move |other: &C::Word| episode.wrapping_sub(cpu.load(other)) & VALUE_MASK == 1;
+        (0..self.size).filter(move |&other| behind(&self.arrived[other as usize]))
+    }
+
+    /// Do all of them hold processors now? `None` if the world cannot tell of one before it is known that another does not.
+    #[cold]
+    fn missing_run(&self, cpu: &C, rank: Rank) -> Option<bool> {
+        self.missing(cpu, rank).map(|other| cpu.running(other)).find(|&running| running != Some(true)).unwrap_or(Some(true))
     }
 
     /// Whoever still needs a signal of `rank` shall get an error.
@@ -100,7 +104,7 @@ impl<C: Cpu> Group<C> {
         match *error.cause() {
             Cause::Poisoned { .. } => Cause::Poisoned { by: cpu.load(&self.culprit).checked_sub(1) }.into(),
             Cause::TimedOut { what, rank, peer: None, waited_ns } => {
-                Cause::TimedOut { what, rank, peer: self.missing(cpu, rank), waited_ns }.into()
+                Cause::TimedOut { what, rank, peer: self.missing(cpu, rank).next(), waited_ns }.into()
             }
             _ => error,
         }
@@ -139,10 +143,7 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
     #[inline]
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
         let (cpu, next, broken) = (self.end.cpu(), self.next(), self.broken.get());
-        let met = !broken && {
-            cpu.note(self.arrived, next);
-            self.group.kind == Kind::Central && self.glance(next)
-        };
+        let met = !broken && if self.end.chooser().fixed() { self.arrive(next).is_some() } else { self.arrive_and_learn(next) };
         let rest = (!met).then(|| cpu.at_once(self.meet(Unfinished(self), broken, deadline)));
         async move {
             match rest {
@@ -158,19 +159,40 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
         (self.episode.get() + 1) & VALUE_MASK
     }
 
-    /// Arrives at the central barrier. Have all others come, or do they within a blink?
-    #[inline]
-    fn glance(&self, next: u32) -> bool {
+    /// Arrives. Have all others come to the central barrier, or do they within a blink? Whoever comes last finds them there.
+    // Always: two callers, of which one is hot.
+    #[inline(always)]
+    fn arrive(&self, next: u32) -> Option<Waited> {
         let (central, cpu, episode) = (&self.group.central, self.end.cpu(), self.episode.get());
-        if central.arrive(cpu, next) {
-            self.account.last();
-        } else if let Some(((), waited)) = self.policy.glance(cpu, self.account.sample(), || central.released(cpu, episode)) {
-            self.account.waited(waited);
-        } else {
-            return false;
+        cpu.note(self.arrived, next);
+        if self.group.kind != Kind::Central {
+            return None;
         }
+        let waited = if central.arrive(cpu, next) {
+            self.account.last();
+            Waited::first_look(false)
+        } else {
+            let released = || central.released(cpu, episode);
+            let ((), waited) = self.end.chooser().phases().glance(cpu, self.account.sample(), released)?;
+            self.account.waited(waited);
+            waited
+        };
         self.episode.set(next);
-        true
+        Some(waited)
+    }
+
+    /// The same under a policy that chooses anew for every wait; apart, so that the others need not ask.
+    #[cold]
+    #[inline(never)]
+    fn arrive_and_learn(&self, next: u32) -> bool {
+        let (chooser, cpu) = (self.end.chooser(), self.end.cpu());
+        chooser.arrive(cpu);
+        let waited = self.arrive(next);
+        if let Some(waited) = waited {
+            chooser.learn(waited);
+            chooser.leave(cpu);
+        }
+        waited.is_some()
     }
 
     /// The part of the episode in which others are waited for.
@@ -182,7 +204,9 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
         let why = Why::new(group.kind.name(), self.rank).until(deadline);
         let result = if let Kind::Central = group.kind {
             let released = move || group.central.released(cpu, episode);
-            self.policy.persist(cpu, group.central.epoch(), why, released).await.map(|((), waited)| waited)
+            let phases = self.end.chooser().decide(|| group.missing_run(cpu, self.rank));
+            let met = phases.persist(cpu, group.central.epoch(), why, released).await;
+            met.map(|((), waited)| waited).inspect(|&waited| self.end.chooser().learn(waited))
         } else {
             self.end.begin(why, self.account.sample());
             cpu.at_once(group.kind.over(&self.end)).await.map(|()| self.end.waited())
@@ -197,6 +221,7 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
                 } else {
                     self.account.waited(waited)
                 }
+                self.end.chooser().leave(cpu);
                 self.episode.set(self.next());
                 Ok(())
             }

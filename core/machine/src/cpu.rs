@@ -1,5 +1,5 @@
 //! The processor's verbs: what a thread may do about a word it waits on.
-use crate::{Clock, Error, Nanos, Why};
+use crate::{Clock, Error, Nanos, Rank, Why};
 
 /// A processor's number, as the operating system (or the simulated machine) counts them.
 pub type CpuId = u32;
@@ -45,6 +45,11 @@ pub trait Cpu: Clock {
 
     /// Where this thread runs; `None` if this world cannot tell.
     fn place(&self) -> Option<CpuId>;
+    /// Does `peer`, a rank of this thread's group, hold a processor now? `None` if this world cannot tell.
+    fn running(&self, peer: Rank) -> Option<bool> {
+        let _ = peer;
+        None
+    }
     /// The longest that one wait may keep the processor: bounded under a real-time class, where it would starve the rest.
     fn patience(&self) -> Nanos {
         Nanos::MAX

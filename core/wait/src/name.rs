@@ -1,42 +1,8 @@
-//! Policies by name, on the command line and in results; spin bounds as multiples of a context switch.
-use crate::Policy;
+//! Policies by name, on the command line and in results.
+use crate::{Multiple, Policy};
 use core::fmt;
 use core::str::FromStr;
 use foregather_machine::{Costs, Nanos, Switch};
-
-/// The spin bounds of Tsafrir & Feitelson 2002 §4.2, as multiples of one context switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Multiple {
-    /// One context switch: never worse than twice the best choice made in hindsight.
-    Cs,
-    /// Slightly more than one (1.25).
-    CsPlus,
-    /// Slightly more than two (2.5): the partner that has just decided to block must finish that and be woken again.
-    TwoCsPlus,
-}
-
-impl Multiple {
-    /// All of them, shortest first.
-    pub const ALL: [Self; 3] = [Self::Cs, Self::CsPlus, Self::TwoCsPlus];
-
-    /// The bound on this machine, for one of its two switches.
-    pub const fn of(self, costs: &Costs, switch: Switch) -> Nanos {
-        costs.switch(switch).percent(match self {
-            Self::Cs => 100,
-            Self::CsPlus => 125,
-            Self::TwoCsPlus => 250,
-        })
-    }
-
-    /// `CS`, `CS+`, `2CS+`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cs => "CS",
-            Self::CsPlus => "CS+",
-            Self::TwoCsPlus => "2CS+",
-        }
-    }
-}
 
 impl Policy {
     /// Two-phase waiting, bounded by a multiple of one of this machine's two context switches.
@@ -44,34 +10,64 @@ impl Policy {
         Self::TwoPhase { spin: multiple.of(costs, switch) }
     }
 
-    /// Reads `spin`, `yield`, `block`, `two-phase:20us`, `two-phase:2CS+:remote`, `spin-yield:CS:local`.
+    /// Reads `spin`, `yield`, `block`, `two-phase:20us`, `two-phase:2CS+:remote`, `spin-yield:0.62CS:local`, and those that
+    /// choose anew for every wait, with the context switch that they reckon with: `randomised:6us`, `recent:local`,
+    /// `holder-running:remote`, `grain2cs:remote`, `grain2cs:6us:100us`. What is shown of a policy is read as the same policy.
     ///
     /// # Errors
     /// If the text names no policy; the error lists those there are.
     pub fn parse(text: &str, costs: &Costs) -> Result<Self, ParsePolicyError> {
-        let error = || ParsePolicyError { text: text.to_owned() };
-        let (head, bound) = text.split_once(':').map_or((text, None), |(head, bound)| (head, Some(bound)));
-        match (head, bound) {
-            ("spin", None) => Ok(Self::Spin),
-            ("yield", None) => Ok(Self::Yield),
-            ("block", None) => Ok(Self::Block),
-            ("two-phase", Some(bound)) => Ok(Self::TwoPhase { spin: parse_bound(bound, costs).ok_or_else(error)? }),
-            ("spin-yield", Some(bound)) => Ok(Self::SpinThenYield { spin: parse_bound(bound, costs).ok_or_else(error)? }),
-            _ => Err(error()),
-        }
+        let (head, rest) = text.split_once(':').map_or((text, None), |(head, rest)| (head, Some(rest)));
+        let policy = match rest {
+            None => plain(head),
+            Some(rest) => with_times(head, rest, costs),
+        };
+        policy.ok_or_else(|| ParsePolicyError { text: text.to_owned() })
     }
 }
 
-fn parse_bound(text: &str, costs: &Costs) -> Option<Nanos> {
-    if let Some((multiple, switch)) = text.split_once(':') {
-        let multiple = Multiple::ALL.into_iter().find(|m| m.name() == multiple)?;
-        let switch = match switch {
-            "local" => Switch::Local,
-            "remote" => Switch::Remote,
-            _ => return None,
-        };
-        return Some(multiple.of(costs, switch));
+fn plain(name: &str) -> Option<Policy> {
+    [Policy::Spin, Policy::Yield, Policy::Block].into_iter().find(|policy| policy.to_string() == name)
+}
+
+fn with_times(name: &str, times: &str, costs: &Costs) -> Option<Policy> {
+    Some(match name {
+        "two-phase" => Policy::TwoPhase { spin: bound(times, costs)? },
+        "spin-yield" => Policy::SpinThenYield { spin: bound(times, costs)? },
+        "randomised" => Policy::Randomised { switch: switch(times, costs)? },
+        "recent" => Policy::Recent { switch: switch(times, costs)? },
+        "holder-running" => Policy::HolderRunning { switch: switch(times, costs)? },
+        "grain2cs" => {
+            let (first, quantum) = times.split_once(':').map_or((times, None), |(first, quantum)| (first, Some(quantum)));
+            let quantum = quantum.map_or(Some(Policy::QUANTUM), time)?;
+            Policy::Grain { switch: switch(first, costs)?, quantum }
+        }
+        _ => return None,
+    })
+}
+
+/// A time, or a multiple of one of the two switches.
+fn bound(text: &str, costs: &Costs) -> Option<Nanos> {
+    match text.split_once(':') {
+        Some((multiple, switch)) => Some(Multiple::parse(multiple)?.of(costs, switch_named(switch)?)),
+        None => time(text),
     }
+}
+
+/// A time, or one of the two switches.
+fn switch(text: &str, costs: &Costs) -> Option<Nanos> {
+    switch_named(text).map(|which| costs.switch(which)).or_else(|| time(text))
+}
+
+fn switch_named(text: &str) -> Option<Switch> {
+    match text {
+        "local" => Some(Switch::Local),
+        "remote" => Some(Switch::Remote),
+        _ => None,
+    }
+}
+
+fn time(text: &str) -> Option<Nanos> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let n = u64::from_str(digits).ok()?;
     match &text[digits.len()..] {
@@ -79,6 +75,23 @@ fn parse_bound(text: &str, costs: &Costs) -> Option<Nanos> {
         "us" => Some(Nanos::from_us(n)),
         "ms" => Some(Nanos::from_ms(n)),
         _ => None,
+    }
+}
+
+/// The name with all times in nanoseconds, so that whoever reads it need not know the machine's costs.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Spin => f.write_str("spin"),
+            Self::Yield => f.write_str("yield"),
+            Self::Block => f.write_str("block"),
+            Self::TwoPhase { spin } => write!(f, "two-phase:{}ns", spin.0),
+            Self::SpinThenYield { spin } => write!(f, "spin-yield:{}ns", spin.0),
+            Self::Randomised { switch } => write!(f, "randomised:{}ns", switch.0),
+            Self::Recent { switch } => write!(f, "recent:{}ns", switch.0),
+            Self::HolderRunning { switch } => write!(f, "holder-running:{}ns", switch.0),
+            Self::Grain { switch, quantum } => write!(f, "grain2cs:{}ns:{}ns", switch.0, quantum.0),
+        }
     }
 }
 
@@ -92,8 +105,9 @@ impl fmt::Display for ParsePolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no waiting policy; there are spin, yield, block, two-phase:BOUND and spin-yield:BOUND, \
-             where BOUND is a time (20us) or CS, CS+, 2CS+ of a switch (2CS+:remote, CS:local)",
+            "`{}` is no waiting policy; there are spin, yield, block, two-phase:BOUND, spin-yield:BOUND, randomised:SWITCH, \
+             recent:SWITCH, holder-running:SWITCH and grain2cs:SWITCH[:QUANTUM], where BOUND is a time (20us) or a multiple \
+             of a switch (CS:local, 2CS+:remote, 0.62CS:remote) and SWITCH a time, local or remote",
             self.text
         )
     }
@@ -105,18 +119,42 @@ impl core::error::Error for ParsePolicyError {}
 mod tests {
     use super::*;
 
+    fn parse(text: &str) -> Option<Policy> {
+        Policy::parse(text, &Costs::TYPICAL).ok()
+    }
+
     #[test]
-    fn every_policy_can_be_named() {
-        let costs = Costs::TYPICAL;
-        let parse = |text| Policy::parse(text, &costs);
-        assert_eq!(parse("spin"), Ok(Policy::Spin));
-        assert_eq!(parse("two-phase:20us"), Ok(Policy::TwoPhase { spin: Nanos::from_us(20) }));
-        assert_eq!(parse("two-phase:2CS+:local"), Ok(Policy::TwoPhase { spin: Nanos(2_750) }));
-        assert_eq!(parse("spin-yield:CS:remote"), Ok(Policy::SpinThenYield { spin: Nanos(19_000) }));
-        for wrong in
-            ["", "spinn", "two-phase", "two-phase:", "two-phase:20", "two-phase:3CS:local", "block:1us", "two-phase:-1us"]
-        {
-            assert!(parse(wrong).is_err(), "{wrong}");
+    fn every_policy_can_be_named_and_is_read_as_it_is_shown() {
+        let us = Nanos::from_us;
+        for (name, policy) in [
+            ("spin", Policy::Spin),
+            ("yield", Policy::Yield),
+            ("block", Policy::Block),
+            ("two-phase:20us", Policy::TwoPhase { spin: us(20) }),
+            ("two-phase:2CS+:local", Policy::TwoPhase { spin: Nanos(2_750) }),
+            ("two-phase:0.62CS:remote", Policy::TwoPhase { spin: Nanos(11_780) }),
+            ("spin-yield:CS:remote", Policy::SpinThenYield { spin: us(19) }),
+            ("spin-yield:5CS:local", Policy::SpinThenYield { spin: Nanos(5_500) }),
+            ("randomised:local", Policy::Randomised { switch: Nanos(1_100) }),
+            ("recent:6us", Policy::Recent { switch: us(6) }),
+            ("holder-running:remote", Policy::HolderRunning { switch: us(19) }),
+            ("grain2cs:6us", Policy::Grain { switch: us(6), quantum: us(100) }),
+            ("grain2cs:local:10ms", Policy::Grain { switch: Nanos(1_100), quantum: Nanos::from_ms(10) }),
+        ] {
+            assert_eq!(parse(name), Some(policy), "{name}");
+            assert_eq!(parse(&policy.to_string()), Some(policy), "{policy}");
         }
+    }
+
+    #[test]
+    fn what_names_no_policy_is_refused() {
+        let times = ["two-phase", "two-phase:", "two-phase:20", "two-phase:3CS+:local", "two-phase:CS", "two-phase:-1us"];
+        let switches = ["recent", "recent:", "recent:CS:local", "randomised:near", "holder-running:6us:6us", "recent:local:"];
+        let quanta = ["grain2cs", "grain2cs:6us:", "grain2cs:6us:local", "grain2cs:6us:1ms:1ms"];
+        for wrong in ["", "spinn", "block:1us", ":"].into_iter().chain(times).chain(switches).chain(quanta) {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+        let error = Policy::parse("spinn", &Costs::TYPICAL).unwrap_err().to_string();
+        assert!(error.contains("`spinn`") && error.contains("grain2cs"), "{error}");
     }
 }

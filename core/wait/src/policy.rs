@@ -1,11 +1,11 @@
-//! The waiting policies: one loop of three phases (spin, yield, park), of which each policy takes a part.
-use crate::{Outcome, Waited};
+//! The waiting policies, by the phases of which each takes its part.
+use crate::{Multiple, Phases, Waited};
 use foregather_machine::{Cpu, Error, Nanos, Why};
 
-/// How long a spinner goes without asking whether its wait can still succeed.
-const CHECK_INTERVAL: Nanos = Nanos::from_ms(1);
-
 /// How to wait. Costs nothing to copy; chosen at run time, outside every loop.
+///
+/// The last four choose anew for every wait. What they go by is kept in a [`Chooser`](crate::Chooser), one a member; without
+/// one they are two-phase waiting with the bound that they begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Keep the processor until the event comes (Guignon 2000 §2.1). Starves others, itself included, when
@@ -25,28 +25,57 @@ pub enum Policy {
         /// The bound, in time on the processor.
         spin: Nanos,
     },
+    /// Two-phase with a bound drawn anew, of density `e^(x/C) / (C (e - 1))` on `[0, C]`: nobody who does not know the
+    /// draw can make it cost more than `e / (e - 1)` of the best choice in hindsight (Karlin, Manasse, McGeoch & Owicki 1990).
+    Randomised {
+        /// One context switch, `C`.
+        switch: Nanos,
+    },
+    /// Two-phase with whichever of the bounds 0 and `C` would have cost less over the last three waits: the recent past as
+    /// the future, as the adaptive ones of Karlin, Li, Manasse & Owicki 1991 have it for locks, and as
+    /// Tsafrir & Feitelson 2002 §6 advise against for barriers.
+    Recent {
+        /// One context switch, `C`.
+        switch: Nanos,
+    },
+    /// Spin, for two context switches at most, only if all who are awaited hold processors now; else block at once. What
+    /// Karlin, Li, Manasse & Owicki 1991 do for the holder of a lock (discussed by Tsafrir & Feitelson 2002 §6). Where a world
+    /// cannot tell who runs ([`Cpu::running`]) it is two-phase waiting with that bound. It asks after the first blink.
+    HolderRunning {
+        /// One context switch.
+        switch: Nanos,
+    },
+    /// By granularity, as Tsafrir & Feitelson 2002 §6 propose: the median gap between the end of one synchronisation and the
+    /// arrival at the next. Fine and medium grain (below five context switches) spin for 2CS+, coarse grain blocks at once.
+    /// Needs two readings of the clock a synchronisation.
+    Grain {
+        /// One context switch.
+        switch: Nanos,
+        /// A gap of at least this length is not counted: a preemption is in it.
+        quantum: Nanos,
+    },
 }
 
 impl Policy {
-    /// The longest spin and the longest yielding before the next phase begins.
+    /// The quantum of [`Policy::Grain`] where none is given. A gap that long was somebody else's, as a spinner reckons too.
+    pub const QUANTUM: Nanos = Nanos::from_us(100);
+
+    /// What each wait goes through; under a policy that chooses anew for every wait, the first one.
     #[inline]
-    const fn phases(self) -> (Nanos, Nanos) {
+    pub const fn phases(self) -> Phases {
         match self {
-            Self::Spin => (Nanos::MAX, Nanos::ZERO),
-            Self::Yield => (Nanos::ZERO, Nanos::MAX),
-            Self::Block => (Nanos::ZERO, Nanos::ZERO),
-            Self::TwoPhase { spin } => (spin, Nanos::ZERO),
-            Self::SpinThenYield { spin } => (spin, Nanos::MAX),
+            Self::Spin => Phases::spin(Nanos::MAX),
+            Self::Yield => Phases { spin: Nanos::ZERO, yields: true },
+            Self::Block => Phases::spin(Nanos::ZERO),
+            Self::TwoPhase { spin } => Phases::spin(spin),
+            Self::SpinThenYield { spin } => Phases { spin, yields: true },
+            Self::Randomised { switch } | Self::Recent { switch } => Phases::spin(switch),
+            Self::HolderRunning { switch } => Phases::spin(Multiple::Percent(200).times(switch)),
+            Self::Grain { switch, .. } => Phases::spin(Multiple::TwoCsPlus.times(switch)),
         }
     }
 
-    /// Does a wait under this policy begin by spinning?
-    #[inline]
-    pub const fn spins(self) -> bool {
-        self.phases().0.0 > 0
-    }
-
-    /// Waits on `on` until `probe` finds something. Looks when called: await it. `timed` asks for the duration even of
+    /// Waits once on `on` until `probe` finds something. Looks when called: await it. `timed` asks for the duration even of
     /// the shortest waits.
     ///
     /// # Errors
@@ -58,103 +87,8 @@ impl Policy {
         on: &C::Word,
         why: Why,
         timed: bool,
-        mut probe: impl FnMut() -> Option<T>,
-    ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        let rest = match self.glance(cpu, timed, &mut probe) {
-            Some(found) => Ok(found),
-            None => Err(self.persist(cpu, on, why, probe)),
-        };
-        async move {
-            match rest {
-                Ok(found) => Ok(found),
-                Err(rest) => rest.await,
-            }
-        }
-    }
-
-    /// The part of a wait that costs no future: one look, and a blink if the policy spins and nobody wants it timed.
-    /// Most waits of a team that is well placed end here; the others [`persist`](Policy::persist).
-    #[inline]
-    pub fn glance<C: Cpu, T>(self, cpu: &C, timed: bool, mut probe: impl FnMut() -> Option<T>) -> Option<(T, Waited)> {
-        if let Some(found) = probe() {
-            return Some((found, Waited::first_look(self.spins())));
-        }
-        if !self.spins() || timed {
-            return None;
-        }
-        cpu.blink(probe).map(|found| (found, Waited { outcome: Outcome::Spun, ..Waited::first_look(true) }))
-    }
-
-    /// The rest of a wait, after a glance that found nothing.
-    ///
-    /// # Errors
-    /// As [`Policy::wait`].
-    #[cold]
-    #[inline(never)]
-    pub fn persist<C: Cpu, T>(
-        self,
-        cpu: &C,
-        on: &C::Word,
-        why: Why,
         probe: impl FnMut() -> Option<T>,
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        cpu.at_once(self.phase_by_phase(cpu, on, why, probe))
+        self.phases().wait(cpu, on, why, timed, probe)
     }
-
-    /// Spins, yields, parks: the clock is read from here on.
-    async fn phase_by_phase<C: Cpu, T>(
-        self,
-        cpu: &C,
-        on: &C::Word,
-        why: Why,
-        mut probe: impl FnMut() -> Option<T>,
-    ) -> Result<(T, Waited), Error> {
-        let (spin, yielding) = self.phases();
-        let began = cpu.now();
-        let why = why.since(began);
-        let patience = cpu.patience();
-        let mut waited = Waited::first_look(self.spins());
-        let done = |outcome, waited: Waited| Waited { outcome, waited: cpu.now() - began, ..waited };
-
-        let budget = spin.min(patience);
-        while waited.spun < budget {
-            if let Err(lost) = cpu.check(on, &why) {
-                return last_look(lost, probe, done(Outcome::Spun, waited));
-            }
-            let (found, used) = cpu.spin(on, CHECK_INTERVAL.min(budget - waited.spun), &mut probe).await;
-            waited.spun += used;
-            if let Some(found) = found {
-                return Ok((found, done(Outcome::Spun, waited)));
-            }
-        }
-        // Under a real-time class a yield never reaches the rest of the machine: do not loop on it.
-        if yielding > Nanos::ZERO && patience == Nanos::MAX {
-            loop {
-                if let Err(lost) = cpu.check(on, &why) {
-                    return last_look(lost, probe, done(Outcome::Yielded, waited));
-                }
-                cpu.yield_now().await;
-                waited.yields = waited.yields.saturating_add(1);
-                if let Some(found) = probe() {
-                    return Ok((found, done(Outcome::Yielded, waited)));
-                }
-            }
-        }
-        loop {
-            let armed = cpu.arm(on);
-            if let Some(found) = probe() {
-                return Ok((found, done(Outcome::Parked, waited)));
-            }
-            if let Err(lost) = cpu.check(on, &why) {
-                return last_look(lost, probe, done(Outcome::Parked, waited));
-            }
-            cpu.park(on, armed, why.deadline).await;
-        }
-    }
-}
-
-/// A peer may have done its part and then gone away: only a wait that is still unsatisfied has failed.
-#[cold]
-fn last_look<T>(lost: Error, mut probe: impl FnMut() -> Option<T>, waited: Waited) -> Result<(T, Waited), Error> {
-    probe().map(|found| (found, waited)).ok_or(lost)
 }

@@ -116,8 +116,8 @@ fn each_policy_takes_its_part_of_the_three_phases() {
             Some(Park) => 2,
             _ => 0,
         }];
-        assert_eq!((waited.outcome, waited.began_spinning), (outcome, policy.spins()), "{policy:?}");
-        assert_eq!(waited.waited, script.now() - Nanos(1) - if policy.spins() { Nanos(500) } else { Nanos::ZERO });
+        assert_eq!((waited.outcome, waited.began_spinning), (outcome, policy.phases().spins()), "{policy:?}");
+        assert_eq!(waited.waited, script.now() - Nanos(1) - if policy.phases().spins() { Nanos(500) } else { Nanos::ZERO });
     }
 }
 
@@ -125,7 +125,7 @@ fn each_policy_takes_its_part_of_the_three_phases() {
 fn what_comes_at_once_costs_nothing_and_what_comes_in_a_blink_is_not_timed() {
     for policy in [Policy::Spin, Policy::Block, Policy::Yield] {
         let script = Script::new(0);
-        assert_eq!(script.wait(policy, true), Ok(Waited::first_look(policy.spins())));
+        assert_eq!(script.wait(policy, true), Ok(Waited::first_look(policy.phases().spins())));
         assert!(script.done.borrow().is_empty());
     }
     let script = Script::new(1);

@@ -3,11 +3,11 @@
 //! There is one leaf future. It tells the kernel what the thread wants (compute, spin, yield, park) and is pending until
 //! the kernel lets the thread's program go on.
 use super::kernel::Kernel;
-use super::machine::{Machine, NOBODY, Want};
+use super::machine::{Life, Machine, NOBODY, Want};
 use crate::engine::Engine;
 use crate::event::Queue;
 use crate::word::SimWord;
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, VALUE_MASK, Why};
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Rank, VALUE_MASK, Why};
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -66,7 +66,13 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
         }
     }
 
-    fn leaf<'w, T, P: FnMut() -> Option<T>>(&self, want: Want, on: Option<&'w SimWord>, span: Nanos, look: P) -> Leaf<'s, 'w, Q, P> {
+    fn leaf<'w, T, P: FnMut() -> Option<T>>(
+        &self,
+        want: Want,
+        on: Option<&'w SimWord>,
+        span: Nanos,
+        look: P,
+    ) -> Leaf<'s, 'w, Q, P> {
         Leaf { cpu: *self, want, on, span, look, stage: Stage::New }
     }
 }
@@ -264,6 +270,11 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
 
     fn place(&self) -> Option<CpuId> {
         Some(self.shared.kernel.borrow().machine.thread(self.thread).cpu)
+    }
+    fn running(&self, peer: Rank) -> Option<bool> {
+        let kernel = self.shared.kernel.borrow();
+        let thread = kernel.machine.threads.get((self.first + peer) as usize)?;
+        Some(thread.life == Life::Running)
     }
     fn check(&self, on: &SimWord, why: &Why) -> Result<(), Error> {
         if on.is_poisoned() {

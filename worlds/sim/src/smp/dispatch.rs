@@ -30,6 +30,11 @@ pub(super) trait Dispatch {
     fn tick(&mut self, _machine: &mut Machine, _cpu: CpuId) {}
     /// The moment in [`Machine::timer`] has come.
     fn timer(&mut self, _machine: &mut Machine) {}
+    /// The threads that can be chosen, for the invariants.
+    #[cfg(debug_assertions)]
+    fn queued(&self) -> Option<Vec<u32>> {
+        None
+    }
     /// Is a thread kept from being chosen until the switch away from it has ended?
     fn holds(&self) -> bool {
         true

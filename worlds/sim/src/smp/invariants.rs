@@ -1,10 +1,23 @@
 //! What must be true after every event; checked in debug builds, so by every test.
+use super::kernel::Kernel;
 use super::machine::{Life, Machine, NOBODY};
 use foregather_machine::Nanos;
 
+impl Kernel {
+    /// The machine is consistent, and the scheduler has queued each thread that is ready and can be chosen, once.
+    pub(super) fn assert_consistent(&self) {
+        self.machine.assert_consistent();
+        let Some(mut queued) = self.scheduler.queued() else { return };
+        queued.sort_unstable();
+        let ready = |&thread: &u32| self.machine.thread(thread).life == Life::Ready && !self.machine.thread(thread).held;
+        let expected: Vec<u32> = (0..self.machine.threads.len() as u32).filter(ready).collect();
+        assert_eq!(queued, expected, "the queue has every thread that can be chosen, once");
+    }
+}
+
 impl Machine {
     /// Every thread is in one place, every held thread has one holder, and all processor time is accounted for.
-    pub(super) fn assert_consistent(&self) {
+    fn assert_consistent(&self) {
         let mut holders = vec![0; self.threads.len()];
         for (cpu, processor) in self.processors.iter().enumerate() {
             for thread in [processor.current, processor.from] {

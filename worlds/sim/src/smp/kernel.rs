@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// One machine at work.
 pub(super) struct Kernel {
     pub(super) machine: Machine,
-    scheduler: Box<dyn Dispatch>,
+    pub(super) scheduler: Box<dyn Dispatch>,
     ties: Ties,
     /// By processor: when its next event was foreseen for, and its number.
     pending: Vec<Pending>,
@@ -39,6 +39,12 @@ impl Kernel {
     pub(super) fn new(machine: Machine, scheduler: Box<dyn Dispatch>, ties: Ties) -> Self {
         let pending = vec![Pending { time: Nanos::MAX, class: Class::Arrival, number: 0 }; machine.processors.len()];
         Self { machine, scheduler, ties, pending, due: VecDeque::new(), timer: (Nanos::MAX, 0) }
+    }
+
+    /// When a processor's next event was foreseen for.
+    #[cfg(test)]
+    pub(super) fn foreseen(&self, cpu: CpuId) -> Nanos {
+        self.pending[cpu as usize].time
     }
 
     /// Every processor looks for its first thread.
@@ -91,7 +97,11 @@ impl Kernel {
         }
         let processor = self.machine.cpu(cpu);
         if processor.switching {
-            if processor.until <= now { self.end_switch(engine, cpu) } else { self.arm(engine, cpu) }
+            if processor.until <= now {
+                self.end_switch(engine, cpu)
+            } else {
+                self.arm(engine, cpu)
+            }
             return;
         }
         let thread = processor.current;
@@ -324,7 +334,7 @@ impl Kernel {
         }
     }
 
-    fn wake(&mut self, sleepers: &[u32], by: Option<CpuId>) {
+    pub(super) fn wake(&mut self, sleepers: &[u32], by: Option<CpuId>) {
         for &thread in sleepers {
             self.machine.enter(thread, Life::Ready);
         }
@@ -336,6 +346,14 @@ impl Kernel {
     pub(super) fn bound<Q: Queue>(&mut self, engine: &Engine<Q>, thread: u32, until: Nanos) {
         let task = self.machine.processors.len() as u32 + 1 + thread;
         engine.at(until.max(engine.now()), Class::Timeout, task, self.machine.thread(thread).wait);
+    }
+
+    /// Nothing more will happen: all time is accounted for.
+    pub(super) fn close(&mut self) {
+        for cpu in self.machine.cpus() {
+            self.settle(cpu);
+        }
+        self.machine.close();
     }
 
     /// Marked processors reschedule, in the order of their numbers; then the scheduler's own next moment is foreseen.

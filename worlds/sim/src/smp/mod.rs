@@ -16,6 +16,8 @@ mod kernel;
 mod linux24;
 mod machine;
 mod options;
+#[cfg(test)]
+mod pitfalls;
 mod play;
 mod prices;
 mod random;

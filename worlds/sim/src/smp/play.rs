@@ -177,7 +177,6 @@ struct Seen {
 
 impl Seen {
     fn take(machine: &mut Machine) -> Self {
-        machine.close();
         let now = machine.now;
         let jobs = machine.threads.iter().map(|t| t.spec.job + 1).max().unwrap_or(0);
         let mut by_job = vec![Split::default(); jobs as usize];

@@ -101,4 +101,9 @@ impl Dispatch for Turns {
         let processor = machine.cpu(cpu);
         processor.since + self.left[processor.current as usize]
     }
+
+    #[cfg(debug_assertions)]
+    fn queued(&self) -> Option<Vec<u32>> {
+        Some(self.queue.iter().copied().collect())
+    }
 }

@@ -41,7 +41,14 @@ impl<Q: Queue> Smp<Q> {
         Self::of(machine, &specs, seed, true, Nanos::MAX, Record::NOTHING)
     }
 
-    pub(super) fn of(spec: &MachineSpec, threads: &[ThreadSpec], seed: u64, shuffled: bool, limit: Nanos, record: Record) -> Self {
+    pub(super) fn of(
+        spec: &MachineSpec,
+        threads: &[ThreadSpec],
+        seed: u64,
+        shuffled: bool,
+        limit: Nanos,
+        record: Record,
+    ) -> Self {
         let mut order: Vec<u32> = (0..threads.len() as u32).collect();
         let mut machine = Machine::new(spec, threads, seed, record);
         if shuffled {
@@ -101,6 +108,7 @@ impl<Q: Queue> Smp<Q> {
             }
         }
         let end = end.unwrap_or(End::Done);
+        kernel.borrow_mut().close();
         let seen = ended(&mut kernel.borrow_mut().machine);
         (tasks.into_outputs(), end, seen)
     }
@@ -114,7 +122,7 @@ impl<Q: Queue> Smp<Q> {
                 at_work.drain(engine);
                 if at_work.due.is_empty() {
                     #[cfg(debug_assertions)]
-                    at_work.machine.assert_consistent();
+                    at_work.assert_consistent();
                     return None;
                 }
                 continue;

@@ -1,6 +1,6 @@
 //! Counters, and how good a thread is on a processor (Tsafrir & Feitelson 2002 appendix A).
-use super::schedule::Epochs;
 use super::Accounting;
+use super::schedule::Epochs;
 use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 

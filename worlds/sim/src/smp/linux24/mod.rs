@@ -3,6 +3,8 @@
 //! - `goodness.rs`: counters, and who is better. `schedule.rs`: `schedule()`. `wakeup.rs`: `reschedule_idle()` and its alternatives.
 mod goodness;
 mod schedule;
+#[cfg(test)]
+mod tests;
 mod wakeup;
 
 use super::dispatch::Dispatch;
@@ -109,12 +111,7 @@ impl Linux24 {
     };
 
     /// Linux 2.4.0: 6 ticks.
-    pub const LINUX_2_4_0: Self = Self {
-        allocation_ticks: 6,
-        threshold_ticks: 1,
-        wakeup: Wakeup::Linux,
-        ..Self::LINUX_2_2
-    };
+    pub const LINUX_2_4_0: Self = Self { allocation_ticks: 6, threshold_ticks: 1, wakeup: Wakeup::Linux, ..Self::LINUX_2_2 };
 
     /// Linux 2.4.16: no threshold, and the present thread no longer wins ties.
     pub const LINUX_2_4_16: Self = Self { threshold_ticks: 0, previous_wins: false, ..Self::LINUX_2_4_0 };

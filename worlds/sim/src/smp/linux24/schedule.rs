@@ -70,9 +70,8 @@ impl Epochs {
         let space = self.space(machine, cpu);
         let mut best = present.map(|thread| (self.present_goodness(machine, cpu, space), thread));
         // Ties go to the first in the list; the present thread stands before it, or where it stands.
-        let mut place = present.map_or(i64::MAX, |thread| {
-            if self.rules.previous_wins { i64::MIN } else { self.entries[thread as usize].place }
-        });
+        let mut place = present
+            .map_or(i64::MAX, |thread| if self.rules.previous_wins { i64::MIN } else { self.entries[thread as usize].place });
         for &thread in &self.candidates {
             let entry = &self.entries[thread as usize];
             let goodness = self.goodness(entry, entry.counter, cpu, space);
@@ -198,5 +197,10 @@ impl Dispatch for Epochs {
 
     fn holds(&self) -> bool {
         self.rules.hold
+    }
+
+    #[cfg(debug_assertions)]
+    fn queued(&self) -> Option<Vec<u32>> {
+        Some(self.candidates.clone())
     }
 }

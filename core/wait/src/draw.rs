@@ -1,0 +1,79 @@
+//! Random spin bounds of the density that nobody can exploit, from integers alone: the same on every machine.
+use core::cell::Cell;
+use foregather_machine::{Nanos, Rank};
+
+/// A member's own stream of bounds.
+pub(crate) struct Draw(Cell<u64>);
+
+impl Draw {
+    /// The stream of that rank, the same in every run.
+    pub(crate) fn new(rank: Rank) -> Self {
+        // Mixed once: the streams of neighbours must not be one stream, shifted.
+        Self(Cell::new(mix(u64::from(rank) ^ 0x5851_f42d_4c95_7f2d)))
+    }
+
+    /// Steele, Lea & Flood 2014 (SplitMix).
+    fn next(&self) -> u64 {
+        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        mix(self.0.get())
+    }
+
+    /// A bound of density `e^(x/C) / (C (e - 1))` on `[0, C]`, to the nearest nanosecond.
+    ///
+    /// By comparisons only (von Neumann 1951): if the numbers of a sequence fall from `y` on and the run of falling ones has
+    /// length `n`, then `n` is odd with probability `e^-y`. So an accepted `y` has a density like `e^-y`, and `1 - y` like `e^x`.
+    pub(crate) fn bound(&self, switch: Nanos) -> Nanos {
+        loop {
+            let first = self.next();
+            let (mut last, mut odd) = (first, true);
+            loop {
+                let next = self.next();
+                if next >= last {
+                    break;
+                }
+                (last, odd) = (next, !odd);
+            }
+            if odd {
+                let scaled = u128::from(switch.0) * u128::from(!first);
+                return Nanos(((scaled + (1 << 63)) >> 64) as u64);
+            }
+        }
+    }
+}
+
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::f64::consts::E;
+
+    #[test]
+    fn bounds_have_the_density_that_nobody_can_exploit() {
+        const DRAWS: usize = 200_000;
+        let (draw, switch) = (Draw::new(3), Nanos::from_ms(1));
+        let mut bounds: Vec<_> = (0..DRAWS).map(|_| draw.bound(switch).0 as f64 / switch.0 as f64).collect();
+        bounds.sort_by(f64::total_cmp);
+        let below = |x: f64| ((x.exp() - 1.0) / (E - 1.0) * DRAWS as f64) as i64;
+        let furthest = bounds.iter().enumerate().map(|(i, &x)| (below(x) - i as i64).abs()).max().unwrap();
+        // Kolmogorov & Smirnov: 1.63 sqrt(n) is exceeded once in a hundred streams, and this stream is always the same.
+        assert!((furthest as f64) < 1.63 * (DRAWS as f64).sqrt(), "{furthest}");
+        assert!(bounds[0] < 0.001 && bounds[DRAWS - 1] > 0.999 && bounds[DRAWS - 1] <= 1.0);
+    }
+
+    #[test]
+    fn a_rank_has_a_stream_of_its_own_and_always_the_same() {
+        let stream = |rank| {
+            let draw = Draw::new(rank);
+            [(); 100].map(|()| draw.bound(Nanos::from_ms(1)))
+        };
+        assert_eq!(stream(1), stream(1));
+        let same = |a: u32, b: u32| stream(a).iter().filter(|bound| stream(b).contains(bound)).count();
+        assert!(same(0, 1) < 5 && same(1, 2) < 5);
+        assert_eq!(Draw::new(0).bound(Nanos::ZERO), Nanos::ZERO);
+    }
+}

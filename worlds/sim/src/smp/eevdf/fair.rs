@@ -1,0 +1,289 @@
+//! The scheduler at work: queues, who joins and leaves them, and whom a processor runs next.
+//!
+//! A thread's time is accounted for when its processor is looked at, as by `update_curr` of Linux. That its slice is over
+//! is noticed at ticks, and when somebody joins its queue; there is no finer timer.
+use super::Eevdf;
+use super::limits::Limits;
+use super::queue::{Entity, Place, Queue};
+use super::shares::Shares;
+use super::weights::{of_nice, virtual_span};
+use crate::smp::dispatch::Dispatch;
+use crate::smp::machine::{Life, Machine, NOBODY};
+use foregather_machine::{CpuId, Nanos};
+
+/// Without run-to-parity a thread is still left alone for so long (`normalized_sysctl_sched_base_slice`).
+const LEAST_RUN: Nanos = Nanos::from_us(700);
+
+/// A thread that ran less long ago has warm caches: an idle processor leaves it where it is (`sched_migration_cost`).
+const WARM: Nanos = Nanos::from_us(500);
+
+pub(super) struct Fair {
+    pub(super) rules: Eevdf,
+    pub(super) entities: Vec<Entity>,
+    pub(super) queues: Vec<Queue>,
+    pub(super) shares: Shares,
+    pub(super) limits: Limits,
+    /// The most lag that a thread keeps, either way.
+    most_lag: Nanos,
+}
+
+impl Fair {
+    pub(super) fn new(rules: &Eevdf, machine: &Machine) -> Self {
+        let cpus = machine.processors.len();
+        let entity = |thread: &crate::smp::machine::Thread| Entity::new(thread.spec.group, of_nice(thread.spec.nice), thread.cpu);
+        Self {
+            most_lag: (rules.slice * 2).max(rules.tick),
+            entities: machine.threads.iter().map(entity).collect(),
+            queues: (0..cpus).map(|_| Queue::default()).collect(),
+            shares: Shares::new(&rules.groups),
+            limits: Limits::new(&rules.groups, cpus),
+            rules: rules.clone(),
+        }
+    }
+
+    /// Brings the present thread's account up to now.
+    pub(super) fn update(&mut self, machine: &Machine, cpu: CpuId) {
+        let ahead = self.queues[cpu as usize].ahead;
+        let span = machine.uncharged(cpu) - ahead;
+        if span > Nanos::ZERO {
+            self.account(machine, cpu, machine.cpu(cpu).current, span);
+            self.queues[cpu as usize].ahead = ahead + span;
+        }
+    }
+
+    #[inline]
+    fn account(&mut self, machine: &Machine, cpu: CpuId, thread: u32, span: Nanos) {
+        let entity = &mut self.entities[thread as usize];
+        let had = virtual_span(span, entity.weight);
+        self.queues[cpu as usize].advance(entity, had);
+        entity.cold_from = machine.now + WARM;
+        self.limits.spend(entity.group, cpu, span);
+    }
+
+    /// A thread that is awake joins a processor's queue, unless its group may not run there.
+    pub(super) fn enqueue(&mut self, machine: &Machine, cpu: CpuId, thread: u32) {
+        self.update(machine, cpu);
+        let (entity, queue) = (&mut self.entities[thread as usize], &mut self.queues[cpu as usize]);
+        entity.cpu = cpu;
+        if self.limits.throttled(entity.group, cpu) {
+            entity.place = Place::Stopped;
+            queue.stopped.push(thread);
+            return;
+        }
+        let weight = self.shares.weight(entity.group, entity.own_weight);
+        entity.lag = entity.lag * i128::from(entity.weight) / i128::from(weight);
+        entity.rest = entity.rest.map(|rest| rest * i128::from(entity.weight) / i128::from(weight));
+        (entity.weight, entity.place) = (weight, Place::Queued);
+        queue.place(entity, self.rules.slice);
+        queue.add(thread, entity);
+        self.limits.enter(entity.group, cpu);
+    }
+
+    /// A thread leaves its queue, for that place.
+    pub(super) fn dequeue(&mut self, machine: &mut Machine, thread: u32, place: Place) {
+        let cpu = self.entities[thread as usize].cpu;
+        self.update(machine, cpu);
+        let (entity, queue) = (&mut self.entities[thread as usize], &mut self.queues[cpu as usize]);
+        queue.take(thread, entity, self.most_lag);
+        if entity.place == Place::Dozing {
+            queue.dozing -= 1;
+            // A nap is no way to be owed anything.
+            entity.lag = entity.lag.min(0);
+        }
+        entity.place = place;
+        match place {
+            Place::Asleep => self.shares.leave(entity.group, entity.own_weight),
+            Place::Stopped => queue.stopped.push(thread),
+            Place::Queued | Place::Dozing => entity.rest = Some(entity.deadline - entity.had),
+        }
+        self.limits.leave(entity.group, cpu, machine.now);
+        self.limits.arm(machine);
+    }
+
+    /// Should the present thread make room? It does not know by itself that its slice is over.
+    pub(super) fn is_over(&mut self, machine: &Machine, cpu: CpuId) -> bool {
+        let thread = machine.cpu(cpu).current;
+        if thread == NOBODY || self.queues[cpu as usize].members.len() < 2 {
+            return false;
+        }
+        let entity = &mut self.entities[thread as usize];
+        entity.renew(self.rules.slice) || entity.had >= entity.protected
+    }
+
+    /// All threads of a group that has no time left on a processor stop there.
+    fn throttle(&mut self, machine: &mut Machine, cpu: CpuId, limit: usize) {
+        machine.counts.throttles += u64::from(self.limits.throttle(limit, cpu));
+        for thread in self.queues[cpu as usize].members.clone() {
+            let entity = &self.entities[thread as usize];
+            if self.limits.of(entity.group).contains(&limit) {
+                let asleep = entity.place == Place::Dozing;
+                self.dequeue(machine, thread, if asleep { Place::Asleep } else { Place::Stopped });
+            }
+        }
+        self.limits.arm(machine);
+    }
+
+    /// A group may run again on a processor.
+    fn unthrottle(&mut self, machine: &mut Machine, cpu: CpuId) {
+        for thread in std::mem::take(&mut self.queues[cpu as usize].stopped) {
+            self.enqueue(machine, cpu, thread);
+        }
+        let processor = machine.cpu(cpu);
+        if processor.current == NOBODY && !processor.marked && !self.queues[cpu as usize].members.is_empty() {
+            machine.mark(cpu);
+        }
+    }
+
+    /// Where each thread is, and that sums are sums.
+    #[cfg(debug_assertions)]
+    fn assert_consistent(&self, machine: &Machine) {
+        let mut places = vec![0; self.entities.len()];
+        for (cpu, queue) in self.queues.iter().enumerate() {
+            queue.assert_consistent(&self.entities);
+            for &thread in queue.members.iter().chain(&queue.stopped) {
+                places[thread as usize] += 1;
+                assert_eq!(self.entities[thread as usize].cpu as usize, cpu);
+                assert!(machine.allows(thread, cpu as CpuId));
+            }
+        }
+        for (thread, entity) in self.entities.iter().enumerate() {
+            assert_eq!(places[thread], u32::from(entity.place != Place::Asleep), "thread {thread}: {:?}", entity.place);
+            let it = machine.thread(thread as u32);
+            let awake = matches!(entity.place, Place::Queued | Place::Stopped);
+            assert!(
+                awake == matches!(it.life, Life::Ready | Life::Running) || it.life == Life::Ready && it.held,
+                "thread {thread}"
+            );
+        }
+    }
+}
+
+impl Dispatch for Fair {
+    /// All are new: each where fewest are, nearest to where it is said to have run, with half a slice to begin with.
+    fn begin(&mut self, machine: &mut Machine, order: &[u32]) {
+        for &thread in order {
+            let entity = &self.entities[thread as usize];
+            self.shares.enter(entity.group, entity.own_weight);
+        }
+        for &thread in order {
+            let own = machine.thread(thread).cpu;
+            let cpus = machine.cpus().len() as u32;
+            let from_own = (0..cpus).map(|step| (own + step) % cpus).filter(|&cpu| machine.allows(thread, cpu));
+            let cpu = from_own.min_by_key(|&cpu| self.queues[cpu as usize].members.len()).unwrap_or(own);
+            let entity = &mut self.entities[thread as usize];
+            entity.rest = Some(virtual_span(self.rules.slice, entity.weight) / 2);
+            self.enqueue(machine, cpu, thread);
+        }
+    }
+
+    fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
+        if let Some(thread) = present {
+            self.entities[thread as usize].renew(self.rules.slice);
+        }
+        let chosen = loop {
+            let Some(thread) = self.queues[cpu as usize].pick(&self.entities, present) else {
+                if self.pull_when_idle(machine, cpu) {
+                    continue;
+                }
+                break None;
+            };
+            let entity = &self.entities[thread as usize];
+            if entity.place == Place::Dozing {
+                self.dequeue(machine, thread, Place::Asleep);
+            } else if let Some(limit) = self.limits.exhausted(entity.group, cpu, machine.now) {
+                self.throttle(machine, cpu, limit);
+            } else {
+                break Some(thread);
+            }
+        };
+        #[cfg(debug_assertions)]
+        self.assert_consistent(machine);
+        chosen
+    }
+
+    /// The switch counts as the incoming thread's time, except where it is an idle processor that wakes up.
+    fn dispatched(&mut self, machine: &mut Machine, cpu: CpuId, thread: u32, price: Nanos) {
+        if machine.cpu(cpu).from != NOBODY {
+            self.account(machine, cpu, thread, price);
+        }
+        let entity = &mut self.entities[thread as usize];
+        let least = entity.had + virtual_span(LEAST_RUN, entity.weight);
+        entity.protected = if self.rules.run_to_parity { entity.deadline } else { least.min(entity.deadline) };
+    }
+
+    fn put_back(&mut self, machine: &mut Machine, thread: u32) {
+        // One that was preempted has stayed in the queue; one that was woken meanwhile comes only now.
+        if matches!(self.entities[thread as usize].place, Place::Asleep | Place::Dozing) {
+            self.wake(machine, thread, None);
+        }
+    }
+
+    fn woken(&mut self, machine: &mut Machine, threads: &[u32], by: Option<CpuId>) {
+        for &thread in threads {
+            if !machine.thread(thread).held {
+                self.wake(machine, thread, by);
+            }
+        }
+    }
+
+    fn left(&mut self, machine: &mut Machine, thread: u32) {
+        let entity = &mut self.entities[thread as usize];
+        entity.renew(self.rules.slice);
+        let queue = &mut self.queues[entity.cpu as usize];
+        if machine.thread(thread).life == Life::Blocked && !queue.eligible(entity) {
+            entity.place = Place::Dozing;
+            queue.dozing += 1;
+        } else {
+            self.dequeue(machine, thread, Place::Asleep);
+        }
+    }
+
+    /// The rest of the slice is forfeited, by those who were due any (`yield_task_fair` since 6.18.2).
+    fn yielded(&mut self, _: &mut Machine, thread: u32) {
+        let entity = &mut self.entities[thread as usize];
+        let queue = &mut self.queues[entity.cpu as usize];
+        entity.renew(self.rules.slice);
+        if queue.members.len() > 1 && queue.eligible(entity) {
+            queue.advance(entity, entity.deadline - entity.had);
+            entity.renew(self.rules.slice);
+        }
+    }
+
+    fn charge(&mut self, machine: &Machine, cpu: CpuId, thread: u32, span: Nanos) {
+        let ahead = std::mem::take(&mut self.queues[cpu as usize].ahead);
+        self.account(machine, cpu, thread, span - ahead);
+    }
+
+    /// Quotas end exactly; slices end at ticks.
+    fn expiry(&self, machine: &Machine, cpu: CpuId) -> Nanos {
+        let processor = machine.cpu(cpu);
+        let group = self.entities[processor.current as usize].group;
+        processor.since + self.queues[cpu as usize].ahead + self.limits.left(group, cpu)
+    }
+
+    fn next_tick(&self, machine: &Machine, _: CpuId) -> Nanos {
+        let tick = self.rules.tick.0;
+        Nanos((machine.now.0 / tick + 1).saturating_mul(tick))
+    }
+
+    fn tick(&mut self, machine: &mut Machine, cpu: CpuId) {
+        if !self.rules.groups.is_empty() {
+            let queue = &mut self.queues[cpu as usize];
+            for thread in queue.members.clone() {
+                let entity = &mut self.entities[thread as usize];
+                queue.reweigh(entity, self.shares.weight(entity.group, entity.own_weight));
+            }
+        }
+        if self.is_over(machine, cpu) && !machine.cpu(cpu).marked {
+            machine.mark(cpu);
+        }
+        self.balance(machine, cpu);
+    }
+
+    fn timer(&mut self, machine: &mut Machine) {
+        for cpu in self.limits.hand_out(machine.now) {
+            self.unthrottle(machine, cpu);
+        }
+        self.limits.arm(machine);
+    }
+}

@@ -1,0 +1,70 @@
+//! Woken threads: where they are put, and whether they run at once.
+use super::Placement;
+use super::fair::Fair;
+use super::queue::Place;
+use super::weights::virtual_span;
+use crate::smp::machine::{Machine, NOBODY};
+use foregather_machine::CpuId;
+
+impl Fair {
+    /// A thread wakes; `by` is its waker's processor.
+    pub(super) fn wake(&mut self, machine: &mut Machine, thread: u32, by: Option<CpuId>) {
+        let entity = &self.entities[thread as usize];
+        if entity.place == Place::Dozing {
+            self.rouse(machine, thread);
+        } else {
+            self.shares.enter(entity.group, entity.own_weight);
+            let cpu = self.place(machine, thread, by);
+            self.enqueue(machine, cpu, thread);
+        }
+        if self.entities[thread as usize].place == Place::Queued {
+            self.preempt(machine, thread);
+        }
+    }
+
+    /// One that has only dozed goes on where it is, with its debt. If that is paid it begins anew: what it would be owed is void.
+    fn rouse(&mut self, machine: &Machine, thread: u32) {
+        let cpu = self.entities[thread as usize].cpu;
+        self.update(machine, cpu);
+        let (entity, queue) = (&mut self.entities[thread as usize], &mut self.queues[cpu as usize]);
+        queue.dozing -= 1;
+        entity.place = Place::Queued;
+        let owed = queue.average() - entity.had;
+        if owed > 0 {
+            queue.advance(entity, owed);
+            entity.deadline = entity.had + virtual_span(self.rules.slice, entity.weight);
+        }
+    }
+
+    /// Nobody runs there, and nobody who could.
+    pub(super) fn is_idle(&self, machine: &Machine, cpu: CpuId) -> bool {
+        machine.cpu(cpu).current == NOBODY && self.queues[cpu as usize].members.is_empty()
+    }
+
+    /// Where a woken thread goes. Those that were put somewhere a moment ago count: no two get the same idle processor.
+    fn place(&self, machine: &Machine, thread: u32, by: Option<CpuId>) -> CpuId {
+        let own = machine.thread(thread).cpu;
+        if self.rules.placement == Placement::Stay {
+            return own;
+        }
+        let cpus = machine.cpus().len() as u32;
+        let mut from_own = (0..cpus).map(|step| (own + step) % cpus);
+        let idle = from_own.find(|&cpu| machine.allows(thread, cpu) && self.is_idle(machine, cpu));
+        let busy = match self.rules.placement {
+            Placement::Packing => by.filter(|&cpu| machine.allows(thread, cpu)).unwrap_or(own),
+            Placement::Stay | Placement::IdleScan => own,
+        };
+        idle.unwrap_or(busy)
+    }
+
+    /// A thread has joined a queue: an idle processor takes it, and a busy one if it would choose it now.
+    pub(super) fn preempt(&mut self, machine: &mut Machine, thread: u32) {
+        let cpu = self.entities[thread as usize].cpu;
+        let processor = machine.cpu(cpu);
+        let (present, marked) = (processor.current, processor.marked);
+        let wins = |fair: &Self| fair.queues[cpu as usize].pick(&fair.entities, Some(present)) == Some(thread);
+        if !marked && (present == NOBODY || self.is_over(machine, cpu) || self.rules.wakeup_preemption && wins(self)) {
+            machine.mark(cpu);
+        }
+    }
+}

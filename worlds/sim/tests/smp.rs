@@ -1,0 +1,294 @@
+//! Threads that share processors: the suite of all worlds, closed forms, determinism, and random studies.
+use foregather_conformance::{World, barrier, cpu};
+use foregather_machine::{Nanos, Rank};
+use foregather_sim::event::{Calendar, Heap};
+use foregather_sim::smp::{
+    Accounting, Distribution, Granularity, Insertion, Job, Linux24, MachineSpec, Outcome, Prices, Record, RoundRobin, Scheduler,
+    Smp, SmpCpu, State, Stop, Study, Ties, Wakeup, run, run_on, transition,
+};
+use foregather_wait::Policy;
+use proptest::prelude::*;
+
+fn us(n: u64) -> Nanos {
+    Nanos::from_us(n)
+}
+
+const SPIN_CS: Policy = Policy::TwoPhase { spin: Nanos::from_us(6) };
+const SPIN_2CS_PLUS: Policy = Policy::TwoPhase { spin: Nanos::from_us(14) };
+
+fn machine(cpus: u32, scheduler: Scheduler) -> MachineSpec {
+    MachineSpec { cpus, scheduler, ..MachineSpec::tsafrir2002() }
+}
+
+fn round_robin(cpus: u32) -> MachineSpec {
+    machine(cpus, Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002))
+}
+
+fn study(machine: MachineSpec, jobs: Vec<Job>) -> Study {
+    let limit = Nanos::from_ms(2_000);
+    Study { machine, jobs, stop: Stop::AllJobs, limit, seed: 1, shuffled: true, record: Record::NOTHING }
+}
+
+fn outcome(study: &Study) -> Outcome {
+    run(study, || true).unwrap()
+}
+
+fn fine(threads: u32, barriers: u64, policy: Policy) -> Job {
+    Job::meeting("fine", threads, barriers, Granularity::Fine.normal(us(6), 0.15), policy)
+}
+
+/// A machine as a world.
+struct Shared(MachineSpec);
+
+impl World for Shared {
+    type Cpu<'w> = SmpCpu<'w, Heap>;
+
+    fn run<'w, T: Send, F: Future<Output = T>>(
+        &'w self,
+        size: u32,
+        program: impl Fn(SmpCpu<'w, Heap>, Rank) -> F + Sync,
+    ) -> Vec<T> {
+        // A test's few simulations are never given back: their borrow must outlast this call.
+        let smp: &'static Smp<Heap> = Box::leak(Box::new(Smp::new(&self.0, size, 3)));
+        let outputs: Vec<_> = smp.run(|cpu| program(cpu, cpu.number()));
+        assert!(outputs.iter().all(Option::is_some), "somebody waits for ever");
+        outputs.into_iter().flatten().collect()
+    }
+
+    fn processors(&self) -> u32 {
+        self.0.cpus
+    }
+
+    fn step(&self) -> Nanos {
+        us(200)
+    }
+}
+
+#[test]
+fn every_scheduler_conforms() {
+    let measured = Prices { line: Nanos(120), waker: us(6), ..Prices::TSAFRIR_2002 };
+    for cpus in [2, 5] {
+        for scheduler in [Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002), Scheduler::Linux24(Linux24::TSAFRIR_2002)] {
+            for prices in [Prices::TSAFRIR_2002, measured] {
+                let world = Shared(MachineSpec { prices, ..machine(cpus, scheduler.clone()) });
+                cpu::all(&world);
+                barrier::all(&world);
+            }
+        }
+    }
+}
+
+/// Two threads on one processor that always block: each barrier costs both computations and two switches.
+#[test]
+fn a_blocking_pair_on_one_processor_pays_two_switches_a_barrier() {
+    let job = Job::meeting("pair", 2, 100, Distribution::Constant(us(20)), Policy::Block);
+    let all = outcome(&study(round_robin(1), vec![job]));
+    // The thread that comes last goes on at once, so after the first switch-in each barrier has one switch a thread:
+    // compute, block, switch, compute (last), go on: compute, block, switch ...
+    let per_barrier = all.time.0 as f64 / 100.0;
+    assert!((per_barrier - 46_000.0).abs() < 500.0, "{per_barrier}");
+    assert_eq!(all.split.total(), all.time);
+}
+
+#[test]
+fn a_spinning_pair_on_one_processor_passes_a_barrier_a_quantum() {
+    let job = Job::meeting("pair", 2, 50, Distribution::Constant(us(1)), Policy::Spin);
+    let all = outcome(&study(round_robin(1), vec![job]));
+    let per_barrier = all.time.0 as f64 / 50.0;
+    assert!((100_000.0..=107_000.0).contains(&per_barrier), "{per_barrier}");
+    assert_eq!(all.jobs[0].ssr_percent(), Some(100.0), "who always spins always succeeds");
+}
+
+#[test]
+fn with_a_processor_each_every_spin_succeeds() {
+    for machine in [round_robin(32), MachineSpec::tsafrir2002()] {
+        let all = outcome(&study(machine, vec![fine(11, 200, SPIN_CS), fine(10, 200, SPIN_CS), fine(11, 200, SPIN_CS)]));
+        for job in &all.jobs {
+            assert_eq!(job.ssr_percent(), Some(100.0));
+        }
+    }
+}
+
+/// Tsafrir & Feitelson 2002 §3: on a full machine spins alternate between success and failure.
+#[test]
+fn under_round_robin_success_and_failure_alternate() {
+    let all = outcome(&study(round_robin(32), (0..10).map(|_| fine(10, 300, SPIN_CS)).collect()));
+    let job = &all.jobs[3];
+    assert!(job.alternation.index() > 0.9, "{:?}", job.alternation);
+    assert!((30.0..50.0).contains(&job.ssr_percent().unwrap()));
+}
+
+/// The example of the introduction: two jobs of two threads on two processors. Spinning long enough moves the system into
+/// the state where a job's threads run together, and then a barrier costs no switch; blocking pays for ever.
+#[test]
+fn two_pairs_on_two_processors_fall_into_step() {
+    let switches_per_barrier = |policy| {
+        let linux = Scheduler::Linux24(Linux24::TSAFRIR_2002);
+        let mut two = study(machine(2, linux), vec![fine(2, 3_000, policy), fine(2, 3_000, policy)]);
+        let rates = (1..=5).map(|seed| {
+            two.seed = seed;
+            let all = outcome(&two);
+            all.counts.switches as f64 / all.jobs.iter().map(|job| job.met as f64).sum::<f64>()
+        });
+        rates.sum::<f64>() / 5.0
+    };
+    let (blocking, spinning) = (switches_per_barrier(Policy::Block), switches_per_barrier(SPIN_2CS_PLUS));
+    assert!(blocking > 0.9 && spinning < 0.2, "blocking {blocking}, spinning {spinning}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace_on_any_queue() {
+    let studies = [
+        study(round_robin(8), vec![fine(7, 300, SPIN_CS), fine(6, 300, SPIN_2CS_PLUS), Job::load("load", 3)]),
+        study(MachineSpec::tsafrir2002(), vec![fine(11, 300, SPIN_CS), Job::load("load", 85)]),
+        study(
+            MachineSpec { ties: Ties::Random, ..MachineSpec::tsafrir2002() },
+            vec![fine(11, 300, SPIN_CS), Job::load("load", 50)],
+        ),
+    ];
+    for mut study in studies {
+        let heap = run_on::<Heap>(&study, || true).unwrap();
+        let calendar = run_on::<Calendar>(&study, || true).unwrap();
+        assert_eq!((heap.trace, heap.events, heap.time), (calendar.trace, calendar.events, calendar.time));
+        study.seed = 2;
+        assert_ne!(run_on::<Heap>(&study, || true).unwrap().trace, heap.trace);
+    }
+}
+
+/// Tsafrir & Feitelson 2002 §4.1: at a multiple of 16 the job falls into step for good, and stays there.
+#[test]
+fn a_single_job_under_linux_has_a_transition_point() {
+    let mut one = study(
+        MachineSpec::tsafrir2002(),
+        vec![Job::meeting("fine", 11, 6_000, Granularity::Fine.normal(us(6), 0.08), SPIN_CS), Job::load("load", 85)],
+    );
+    one.record = Record { window: us(5_000), sample: us(500), spans: 100_000 };
+    let all = outcome(&one);
+    let at = transition(&all.recorded.windows, 95.0).expect("a transition");
+    assert!(at > 0 && at < 20, "in window {at}: {:?}", all.recorded.windows);
+    // The native set has reached the size of the job by then.
+    let before = &all.recorded.samples[..(at + 1) * 10];
+    assert!(before[0].native < 11, "initially threads share processors");
+    assert!(before.iter().any(|sample| sample.native == 11));
+    assert!(!all.recorded.epochs.is_empty() && all.recorded.spans.iter().any(|span| span.state == State::Spin));
+}
+
+#[test]
+fn spans_tile_the_time_of_every_thread() {
+    let mut one = study(round_robin(4), vec![fine(4, 50, SPIN_CS), fine(4, 50, Policy::Block)]);
+    one.record = Record { spans: 1_000_000, ..Record::NOTHING };
+    let all = outcome(&one);
+    for thread in 0..4 {
+        let mut at = Nanos::ZERO;
+        for span in all.recorded.spans.iter().filter(|span| span.thread == thread) {
+            assert_eq!(span.from, at);
+            at = span.to;
+        }
+        assert!(at >= all.jobs[0].finished.unwrap_or(all.time) - us(50));
+    }
+}
+
+#[test]
+fn studies_that_make_no_sense_say_so() {
+    let good = study(round_robin(2), vec![fine(2, 1, SPIN_CS)]);
+    let wrong: [(&str, fn(&mut Study)); 7] = [
+        ("0 processors", |s| s.machine.cpus = 0),
+        ("resolution", |s| s.machine.resolution = Nanos::ZERO),
+        ("0 threads", |s| s.jobs.clear()),
+        ("never ends", |s| (s.stop, s.limit) = (Stop::Limit, Nanos::MAX)),
+        ("pinned to processor 2", |s| s.jobs[0].pins = vec![2]),
+        ("impossible times", |s| s.jobs[0].compute = Distribution::Exponential { mean_ns: -1.0 }),
+        ("nice", |s| s.jobs[0].nice = 20),
+    ];
+    assert!(run(&good, || true).is_ok());
+    for (what, spoil) in wrong {
+        let mut study = good.clone();
+        spoil(&mut study);
+        let error = run(&study, || true).unwrap_err();
+        assert!(error.contains(what), "{error}");
+    }
+}
+
+#[test]
+fn a_run_can_be_interrupted_and_gives_what_there_is() {
+    let all = run(&study(round_robin(2), vec![fine(2, u64::MAX, SPIN_CS)]), || false).unwrap();
+    assert!(all.interrupted && all.jobs[0].met > 0);
+}
+
+fn schedulers() -> impl Strategy<Value = Scheduler> {
+    let accounting = prop_oneof![Just(Accounting::Exact), Just(Accounting::Tick), Just(Accounting::Staggered)];
+    let wakeups = [Wakeup::Linux, Wakeup::ApMark, Wakeup::ApReserve, Wakeup::GlobalView, Wakeup::Linux22];
+    let presets = [Linux24::TSAFRIR_2002, Linux24::LINUX_2_2, Linux24::LINUX_2_4_0, Linux24::LINUX_2_4_16];
+    let flags = any::<[bool; 6]>();
+    let linux = (prop::sample::select(presets.to_vec()), accounting, prop::sample::select(wakeups.to_vec()), flags);
+    let linux =
+        linux.prop_map(|(preset, accounting, wakeup, [charge_switch, hold, previous_wins, lazy_space, whole_ticks, front])| {
+            let insertion = if front { Insertion::Front } else { Insertion::Tail };
+            Scheduler::Linux24(Linux24 {
+                accounting,
+                wakeup,
+                charge_switch,
+                hold,
+                previous_wins,
+                lazy_space,
+                whole_ticks,
+                insertion,
+                ..preset
+            })
+        });
+    let turns = (1..300_u64).prop_map(|quantum| Scheduler::RoundRobin(RoundRobin { quantum: us(quantum) }));
+    prop_oneof![1 => turns, 3 => linux]
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    prop_oneof![
+        Just(Policy::Spin),
+        Just(Policy::Yield),
+        Just(Policy::Block),
+        (1..60_u64).prop_map(|spin| Policy::TwoPhase { spin: us(spin) }),
+        (1..60_u64).prop_map(|spin| Policy::SpinThenYield { spin: us(spin) }),
+    ]
+}
+
+fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    let kinds = prop::sample::select(foregather_barrier::Kind::ALL.to_vec());
+    let compute = prop_oneof![
+        (1..100_u64).prop_map(|mean| Distribution::Exponential { mean_ns: mean as f64 * 1e3 }),
+        (1..100_u64).prop_map(|to| Distribution::Uniform { from: us(1), to: us(to) }),
+        Just(Granularity::Medium.normal(us(6), 0.3)),
+        Just(Distribution::Trace([us(3), us(40)].into())),
+    ];
+    let job = (1..6_u32, 1..12_u64, compute, policies(), kinds, -5..5_i8, any::<bool>()).prop_map(
+        |(threads, barriers, compute, policy, kind, nice, pinned)| {
+            let threads = if kind == foregather_barrier::Kind::Butterfly { threads.next_power_of_two() } else { threads };
+            let pins = if pinned { vec![0] } else { vec![] };
+            Job { kind, nice, pins, ..Job::meeting("job", threads, barriers, compute, policy) }
+        },
+    );
+    prop::collection::vec(job, 1..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Every event is followed by the check of all invariants, since this is a debug build; and every job comes to its
+    /// end, whatever its neighbours and the scheduler's rules.
+    #[test]
+    fn random_studies_keep_every_invariant(
+        scheduler in schedulers(), jobs in jobs(), cpus in 1..5_u32, load in 0..4_u32, seed in any::<u64>(),
+        prices in any::<bool>(), ties in prop::sample::select(vec![Ties::ArriveFirst, Ties::GiveUpFirst, Ties::Processor, Ties::Random]),
+    ) {
+        let mut jobs = jobs;
+        if load > 0 {
+            jobs.push(Job::load("load", load));
+        }
+        // With pinned threads 2.4 knows starvation: one processor's epochs refill the allotment of a spinner on another.
+        let ends = !matches!(scheduler, Scheduler::Linux24(_)) || jobs.iter().all(|job| job.pins.is_empty());
+        let prices = if prices { Prices { line: Nanos(120), waker: us(2), switch_to_idle: us(1), ..Prices::TSAFRIR_2002 } } else { Prices::TSAFRIR_2002 };
+        let study = Study { seed, limit: Nanos::from_ms(400), machine: MachineSpec { prices, ties, ..machine(cpus, scheduler) }, ..study(round_robin(1), jobs) };
+        let all = outcome(&study);
+        let cpu_time = Nanos(all.time.0 * u64::from(cpus));
+        prop_assert_eq!(all.split.total(), cpu_time, "all processor time is accounted for");
+        prop_assert!(!ends || all.jobs.iter().zip(&study.jobs).all(|(job, spec)| !spec.meets() || job.finished.is_some()), "{:?}", all.jobs);
+    }
+}
