@@ -123,17 +123,6 @@ fn two_spinners_share_a_quota_of_one_processor() {
     assert_near(outcome.split.idle.0 as f64 / 1e6, 2_000.0, 1.0);
 }
 
-#[test]
-fn a_burst_is_saved_up_by_who_sleeps_and_used_once() {
-    let group = |burst| Group { quota: Some(MS * 20), burst: MS * burst, ..Group::named("small") };
-    let run_ms = |burst: u64| {
-        let rules = Eevdf { groups: vec![group(burst)], ..Eevdf::LINUX };
-        ran_ms(&outcome(&study(1, rules, vec![Job { group: Some(0), ..Job::load("burner", 1) }], MS * 100)))[0]
-    };
-    // Nothing has been saved in the first period.
-    assert_eq!((run_ms(0), run_ms(20)), (20.0, 20.0));
-}
-
 /// On one processor a spinner burns its slice, which ends at a tick, for every barrier.
 #[test]
 fn always_spinning_on_one_processor_costs_a_tick_a_barrier() {
@@ -172,7 +161,6 @@ fn a_sleeper_preempts_a_hog() {
     let hog = || vec![Job { pins: vec![0], ..Job::load("hog", 1) }];
     let job = |rules: Eevdf| {
         let compute = Distribution::Constant(US * 20);
-        // Its partner computes for long, so that it sleeps most of the time.
         let job = Job { pins: vec![0, 1], ..Job::meeting("sleeper", 2, u64::MAX, compute, Policy::Block) };
         outcome(&study(2, rules, [vec![job], hog()].concat(), MS * 4_000))
     };
@@ -200,16 +188,33 @@ fn threads_woken_at_once_go_to_different_idle_processors() {
     }
 }
 
+/// Beside hogs everywhere, the threads of a job gather where their wakers are, or stay.
 #[test]
 fn packing_prefers_the_wakers_processor_if_none_is_idle() {
-    let moved = |placement| {
+    for (placement, native) in [(Placement::Stay, 2), (Placement::IdleScan, 2), (Placement::Packing, 1)] {
         let rules = Eevdf { placement, balance_interval: Nanos::ZERO, ..Eevdf::LINUX };
         let job = Job::meeting("job", 4, u64::MAX, Distribution::Exponential { mean_ns: 50e3 }, Policy::Block);
         let hogs = Job { pins: vec![0, 1], nice: 5, ..Job::load("hogs", 2) };
-        outcome(&study(2, rules, vec![job, hogs], MS * 1_000)).counts.migrations
-    };
-    let [stay, scan, packing] = [Placement::Stay, Placement::IdleScan, Placement::Packing].map(moved);
-    assert!(stay <= scan && scan < 50 && packing > 100, "{stay} {scan} {packing}");
+        let outcome = outcome(&study(2, rules, vec![job, hogs], MS * 500));
+        let late = spans(&outcome, State::Compute).filter(|span| span.thread < 4 && span.from > MS * 400);
+        let mut cpus: Vec<_> = late.map(|span| span.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        assert_eq!(cpus.len(), native, "{placement:?}");
+    }
+}
+
+/// Two of three share a processor, but not for ever the same ones.
+#[test]
+fn three_threads_on_two_processors_take_turns() {
+    let jobs = ["a", "b", "c"].map(|name| Job::load(name, 1)).to_vec();
+    for ran in ran_ms(&outcome(&study(2, Eevdf::LINUX, jobs.clone(), MS * 6_000))) {
+        assert_near(ran, 4_000.0, 5.0);
+    }
+    let never = Eevdf { balance_interval: Nanos::ZERO, ..Eevdf::LINUX };
+    let mut alone = ran_ms(&outcome(&study(2, never, jobs, MS * 6_000)));
+    alone.sort_by(f64::total_cmp);
+    assert_near(alone[2], 6_000.0, 1.0);
 }
 
 #[test]
@@ -242,8 +247,8 @@ fn by_period(outcome: &Outcome, threads: std::ops::Range<u32>, period: Nanos) ->
 #[test]
 fn a_group_never_runs_for_longer_than_its_quota() {
     for (policy, seed) in [(Policy::Spin, 1), (Policy::Block, 2), (Policy::TwoPhase { spin: US * 30 }, 3)] {
-        let outer = Group { quota: Some(MS * 60), burst: MS * 10, ..Group::named("outer") };
-        let inner = Group { parent: Some(0), quota: Some(MS * 15), period: MS * 50, ..Group::named("inner") };
+        let outer = Group { weight: 500, quota: Some(MS * 60), burst: MS * 10, ..Group::named("outer") };
+        let inner = Group { parent: Some(0), weight: 300, quota: Some(MS * 15), period: MS * 50, ..Group::named("inner") };
         let rules = Eevdf { groups: vec![outer, inner], ..Eevdf::LINUX };
         let meeting = Job::meeting("inner", 3, u64::MAX, Distribution::Exponential { mean_ns: 50e3 }, policy);
         let jobs = vec![Job { group: Some(1), ..meeting }, Job { group: Some(0), ..Job::load("outer", 2) }, Job::load("free", 2)];
@@ -305,6 +310,25 @@ fn rules() -> impl Strategy<Value = Eevdf> {
             groups: vec![],
         },
     )
+}
+
+/// Balancing at every tick must not carry a thread that waits to and fro until the end.
+#[test]
+fn a_thread_that_is_moved_does_not_starve() {
+    let job = |threads, mean_us: u64, policy, nice| {
+        let compute = Distribution::Exponential { mean_ns: mean_us as f64 * 1e3 };
+        Job { nice, ..Job::meeting("job", threads, u64::MAX, compute, policy) }
+    };
+    let jobs = || {
+        vec![Job { pins: vec![0], ..job(1, 20, Policy::Spin, 3) }, job(3, 203, Policy::Block, -3), job(4, 20, Policy::Spin, 3)]
+    };
+    for seed in 0..40 {
+        let rules = Eevdf { slice: US * 650, tick: US * 3_610, run_to_parity: false, wakeup_preemption: false, ..Eevdf::LINUX };
+        let rules = Eevdf { placement: Placement::Stay, balance_interval: MS, ..rules };
+        let outcome = outcome(&Study { seed, ..study(2, rules, jobs(), MS * 500) });
+        let longest = spans(&outcome, State::Ready).map(|span| span.to - span.from).max();
+        assert!(longest < Some(MS * 90), "{longest:?} with seed {seed}");
+    }
 }
 
 proptest! {

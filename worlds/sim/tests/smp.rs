@@ -3,8 +3,8 @@ use foregather_conformance::{World, barrier, cpu};
 use foregather_machine::{Nanos, Rank};
 use foregather_sim::event::{Calendar, Heap};
 use foregather_sim::smp::{
-    Accounting, Distribution, Granularity, Insertion, Job, Linux24, MachineSpec, Outcome, Prices, Record, RoundRobin, Scheduler,
-    Smp, SmpCpu, State, Stop, Study, Ties, Wakeup, run, run_on, transition,
+    Accounting, Distribution, Eevdf, Granularity, Insertion, Job, Linux24, MachineSpec, Outcome, Prices, Record, RoundRobin,
+    Scheduler, Smp, SmpCpu, State, Stop, Study, Ties, Wakeup, run, run_on, transition,
 };
 use foregather_wait::Policy;
 use proptest::prelude::*;
@@ -67,14 +67,18 @@ impl World for Shared {
 #[test]
 fn every_scheduler_conforms() {
     let measured = Prices { line: Nanos(120), waker: us(6), ..Prices::TSAFRIR_2002 };
-    for cpus in [2, 5] {
-        for scheduler in [Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002), Scheduler::Linux24(Linux24::TSAFRIR_2002)] {
-            for prices in [Prices::TSAFRIR_2002, measured] {
-                let world = Shared(MachineSpec { prices, ..machine(cpus, scheduler.clone()) });
-                cpu::all(&world);
-                barrier::all(&world);
-            }
-        }
+    let turns = Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002);
+    let (linux24, eevdf) = (Scheduler::Linux24(Linux24::TSAFRIR_2002), Scheduler::Eevdf(Eevdf::LINUX));
+    for (cpus, scheduler, prices) in [
+        (2, turns.clone(), Prices::TSAFRIR_2002),
+        (5, turns, measured),
+        (2, linux24.clone(), measured),
+        (5, linux24, Prices::TSAFRIR_2002),
+        (3, eevdf, measured),
+    ] {
+        let world = Shared(MachineSpec { prices, ..machine(cpus, scheduler) });
+        cpu::all(&world);
+        barrier::all(&world);
     }
 }
 
@@ -191,7 +195,8 @@ fn spans_tile_the_time_of_every_thread() {
 #[test]
 fn studies_that_make_no_sense_say_so() {
     let good = study(round_robin(2), vec![fine(2, 1, SPIN_CS)]);
-    let wrong: [(&str, fn(&mut Study)); 7] = [
+    type Spoil = fn(&mut Study);
+    let wrong: [(&str, Spoil); 7] = [
         ("0 processors", |s| s.machine.cpus = 0),
         ("resolution", |s| s.machine.resolution = Nanos::ZERO),
         ("0 threads", |s| s.jobs.clear()),

@@ -187,7 +187,7 @@ impl Machine {
         self.marked.push(cpu);
         if processor.current == NOBODY && self.actor != NOBODY {
             let actor = &mut self.threads[self.actor as usize];
-            actor.debt = actor.debt + self.prices.waker;
+            actor.debt += self.prices.waker;
         }
     }
 

@@ -6,7 +6,7 @@ use super::random::Random;
 use super::record::Window;
 use super::study::{Alternation, Counts, JobOutcome, Outcome, Split, Stop, Study};
 use super::world::{End, Smp};
-use crate::event::{Heap, Queue};
+use crate::event::{Calendar, Queue};
 use foregather_barrier::{BarrierMember, Group};
 use foregather_machine::{Clock, Error, Nanos};
 use foregather_wait::Snapshot;
@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 /// # Errors
 /// If the study makes no sense; the error says what to change.
 pub fn run(study: &Study, go_on: impl Fn() -> bool) -> Result<Outcome, String> {
-    run_on::<Heap>(study, go_on)
+    run_on::<Calendar>(study, go_on)
 }
 
 /// The same with an event queue of one's choice.

@@ -115,6 +115,9 @@ pub struct Counts {
     pub marks: u64,
     /// It had been marked already.
     pub duplicate_marks: u64,
+    /// Of the marks: of a processor on which the woken thread did not run last, and whose thread has something left of its
+    /// allotment (Linux 2.4).
+    pub foreign_marks: u64,
     /// A new epoch began (Linux 2.4).
     pub epochs: u64,
     /// A thread ran on another processor than before.

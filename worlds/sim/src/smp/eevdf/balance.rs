@@ -1,11 +1,18 @@
-//! Threads that change their queue while they wait: pulled by processors that are about to be idle, pushed to those that
+//! Threads that change their queue while they wait: pulled by processors that are about to be idle, given to those that
 //! are, and moved between busy ones now and then.
 //!
 //! Lengths of queues are compared, not loads: a queue of light threads counts like one of heavy ones.
 use super::fair::Fair;
 use super::queue::Place;
 use crate::smp::machine::Machine;
-use foregather_machine::CpuId;
+use foregather_machine::{CpuId, Nanos};
+
+/// Linux has to fail to find a load that is small enough before it moves one that is too large. Every third time, and an odd
+/// number of ticks, so that it is not always the same thread that waits then.
+const SLIGHTLY_EVERY: u64 = 3;
+
+/// A queue must be longer than this to be longer by much (`imbalance_pct`).
+const IMBALANCE_PERCENT: usize = 117;
 
 impl Fair {
     /// Of one processor's waiting threads the one that another may take, the longest waiting first. One that has had more
@@ -23,24 +30,28 @@ impl Fair {
         waiting.min_by_key(|&thread| self.entities[thread as usize].cold_from)
     }
 
-    /// Moves a thread to a processor, from the longest queue of at least that length.
+    /// Moves a thread to a processor, from the longest queue of at least that length, if it can be moved.
     fn pull(&mut self, machine: &mut Machine, to: CpuId, least: usize, warm_too: bool) -> Option<u32> {
         let mut best: Option<(usize, u32)> = None;
         for from in machine.cpus().filter(|&from| from != to) {
             let length = self.queues[from as usize].runnable();
             if length >= least && best.is_none_or(|(longest, _)| length > longest) {
+                self.update(machine, from);
                 let thread = self.movable(machine, from, to, warm_too);
                 best = thread.map(|thread| (length, thread)).or(best);
             }
         }
         let (_, thread) = best?;
-        self.carry(machine, thread, to);
+        self.dequeue(machine, thread, Place::Queued);
+        self.enqueue(machine, to, thread);
         Some(thread)
     }
 
-    fn carry(&mut self, machine: &mut Machine, thread: u32, to: CpuId) {
-        self.dequeue(machine, thread, Place::Queued);
-        self.enqueue(machine, to, thread);
+    /// The same for a processor that has to be told.
+    fn give(&mut self, machine: &mut Machine, to: CpuId, least: usize) {
+        if let Some(thread) = self.pull(machine, to, least.max(2), true) {
+            self.preempt(machine, thread);
+        }
     }
 
     /// A processor that would be idle looks for a thread elsewhere that has waited for a while.
@@ -48,26 +59,36 @@ impl Fair {
         self.pull(machine, cpu, 2, false).is_some()
     }
 
-    /// At a tick: one thread for an idle processor, and now and then one from a queue that is longer by two.
-    pub(super) fn balance(&mut self, machine: &mut Machine, cpu: CpuId) {
+    /// Once a tick: a thread for every idle processor. Now and then one for every busy one, from a queue that is longer by two;
+    /// every third time by one, if that is much, so that three threads on two processors take turns. The first processor that
+    /// sees the tick acts for all: on those that have seen it, threads that change places can not be moved.
+    pub(super) fn balance(&mut self, machine: &mut Machine) {
         let interval = self.rules.balance_interval;
-        if interval.0 == 0 {
+        if interval == Nanos::ZERO || self.balanced == machine.now || self.queues.iter().all(|queue| queue.runnable() < 2) {
             return;
         }
-        if self.queues[cpu as usize].runnable() > 1 {
-            let mut idle = machine.cpus().filter(|&to| self.is_idle(machine, to));
-            let pair = idle.find_map(|to| self.movable(machine, cpu, to, true).map(|thread| (thread, to)));
-            if let Some((thread, to)) = pair {
-                self.carry(machine, thread, to);
-                self.preempt(machine, thread);
+        self.balanced = machine.now;
+        let all = self.balance_at <= machine.now;
+        if all {
+            self.balance_at = machine.now + interval;
+            self.balances += 1;
+        }
+        for cpu in machine.cpus() {
+            if all || self.is_idle(machine, cpu) {
+                let least = self.queues[cpu as usize].runnable() + 2;
+                self.give(machine, cpu, least);
             }
         }
-        if self.queues[cpu as usize].balance_at <= machine.now {
-            self.queues[cpu as usize].balance_at = machine.now + interval;
-            let least = self.queues[cpu as usize].runnable() + 2;
-            if let Some(thread) = self.pull(machine, cpu, least, true) {
-                self.preempt(machine, thread);
-            }
+        if all && self.balances.is_multiple_of(SLIGHTLY_EVERY) {
+            self.even_out(machine);
+        }
+    }
+
+    /// One thread to the shortest queue, if there is one that is longer by one and by much.
+    fn even_out(&mut self, machine: &mut Machine) {
+        let lengths = machine.cpus().map(|cpu| (self.queues[cpu as usize].runnable(), cpu));
+        if let Some((length, cpu)) = lengths.min().filter(|(length, _)| 100 * (length + 1) > IMBALANCE_PERCENT * length) {
+            self.give(machine, cpu, length + 1);
         }
     }
 }

@@ -25,6 +25,12 @@ pub(super) struct Fair {
     pub(super) limits: Limits,
     /// The most lag that a thread keeps, either way.
     most_lag: Nanos,
+    /// The last tick at which queues were evened out.
+    pub(super) balanced: Nanos,
+    /// When busy processors look for longer queues.
+    pub(super) balance_at: Nanos,
+    /// How often they have.
+    pub(super) balances: u64,
 }
 
 impl Fair {
@@ -33,6 +39,9 @@ impl Fair {
         let entity = |thread: &crate::smp::machine::Thread| Entity::new(thread.spec.group, of_nice(thread.spec.nice), thread.cpu);
         Self {
             most_lag: (rules.slice * 2).max(rules.tick),
+            balanced: Nanos::ZERO,
+            balance_at: Nanos::ZERO,
+            balances: 0,
             entities: machine.threads.iter().map(entity).collect(),
             queues: (0..cpus).map(|_| Queue::default()).collect(),
             shares: Shares::new(&rules.groups),
@@ -277,7 +286,7 @@ impl Dispatch for Fair {
         if self.is_over(machine, cpu) && !machine.cpu(cpu).marked {
             machine.mark(cpu);
         }
-        self.balance(machine, cpu);
+        self.balance(machine);
     }
 
     fn timer(&mut self, machine: &mut Machine) {

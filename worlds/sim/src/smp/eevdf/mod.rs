@@ -34,8 +34,8 @@ pub struct Eevdf {
     pub wakeup_preemption: bool,
     /// Where a woken thread is put.
     pub placement: Placement,
-    /// How often a busy processor pulls from a queue that is longer by two; zero: never, nor are threads pushed to idle
-    /// processors at ticks. One that becomes idle always pulls.
+    /// How often a busy processor pulls from a queue that is longer by two, or every third time by one; zero: never, nor do
+    /// idle ones at ticks. One that becomes idle always does.
     pub balance_interval: Nanos,
     /// Control groups; jobs name them by their number here.
     pub groups: Vec<Group>,
@@ -78,14 +78,15 @@ impl Group {
 
 impl Eevdf {
     /// An unconfigured kernel of eight processors or more at 250 Hz: 0.7 ms times `1 + log2(processors)` is a slice, so
-    /// 1.4 ms on two; at this tick both last for 4 ms. Busy processors of a domain of two balance every 32 ms.
+    /// 1.4 ms on two; at this tick both last for 4 ms. Busy processors of a domain of two balance every
+    /// 16 ms times two, less a tick.
     pub const LINUX: Self = Self {
         slice: Nanos::from_us(2_800),
         tick: Nanos::from_ms(4),
         run_to_parity: true,
         wakeup_preemption: true,
         placement: Placement::IdleScan,
-        balance_interval: Nanos::from_ms(32),
+        balance_interval: Nanos::from_ms(28),
         groups: Vec::new(),
     };
 

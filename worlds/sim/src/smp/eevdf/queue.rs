@@ -81,8 +81,6 @@ pub(super) struct Queue {
     pub(super) stopped: Vec<u32>,
     /// Of the present thread's time, what was accounted for before it was charged.
     pub(super) ahead: Nanos,
-    /// When to look whether other queues are longer.
-    pub(super) balance_at: Nanos,
     /// Of all members.
     weight: Virtual,
     /// The sum of weight times virtual time.

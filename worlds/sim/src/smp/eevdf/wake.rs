@@ -68,3 +68,37 @@ impl Fair {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::smp::dispatch::Dispatch;
+    use crate::smp::eevdf::Eevdf;
+    use crate::smp::machine::{Life, ThreadSpec};
+    use crate::smp::{MachineSpec, Record, Scheduler};
+
+    /// Where sleepers go that are woken in one go, and have all run last on processor 1 of 4.
+    fn woken(placement: Placement, sleepers: u32) -> Vec<CpuId> {
+        let rules = Eevdf { placement, ..Eevdf::LINUX };
+        let spec = MachineSpec { cpus: 4, scheduler: Scheduler::Eevdf(rules.clone()), ..MachineSpec::tsafrir2002() };
+        let mut machine = Machine::new(&spec, &vec![ThreadSpec::default(); sleepers as usize], 1, Record::NOTHING);
+        let mut fair = Fair::new(&rules, &machine);
+        let threads: Vec<u32> = (0..sleepers).collect();
+        for &thread in &threads {
+            machine.threads[thread as usize].cpu = 1;
+            machine.enter(thread, Life::Blocked);
+            machine.enter(thread, Life::Ready);
+        }
+        fair.woken(&mut machine, &threads, Some(3));
+        assert_eq!(machine.counts.duplicate_marks, 0);
+        fair.entities.iter().map(|entity| entity.cpu).collect()
+    }
+
+    /// The flaw of Linux 2.4 (Tsafrir & Feitelson 2002 appendix A) is gone: an idle processor is promised once only.
+    #[test]
+    fn threads_woken_at_once_share_out_the_idle_processors() {
+        assert_eq!(woken(Placement::IdleScan, 6), [1, 2, 3, 0, 1, 1]);
+        assert_eq!(woken(Placement::Packing, 6), [1, 2, 3, 0, 3, 3]);
+        assert_eq!(woken(Placement::Stay, 3), [1, 1, 1]);
+    }
+}

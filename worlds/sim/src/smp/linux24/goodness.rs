@@ -56,8 +56,16 @@ impl Epochs {
     /// How good the thread that a processor runs is there.
     #[inline]
     pub(super) fn present_goodness(&self, machine: &Machine, cpu: CpuId, space: u32) -> i64 {
-        let thread = machine.cpu(cpu).current;
-        self.goodness(&self.entries[thread as usize], self.counter(machine, thread), cpu, space)
+        let entry = &self.entries[machine.cpu(cpu).current as usize];
+        let used = if self.rules.accounting == Accounting::Exact { machine.uncharged(cpu).0 as i64 } else { 0 };
+        self.goodness(entry, entry.counter - used, cpu, space)
+    }
+
+    /// By how much a thread that waits to run beats the one that a processor runs.
+    #[inline]
+    pub(super) fn advantage_over_present(&self, machine: &Machine, entry: &Entry, cpu: CpuId) -> i64 {
+        let space = self.entries[machine.cpu(cpu).current as usize].space;
+        self.goodness(entry, entry.counter, cpu, space) - self.present_goodness(machine, cpu, space)
     }
 
     /// By how much a thread beats whoever has the processor, which must not be idle.

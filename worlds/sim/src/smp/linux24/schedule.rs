@@ -114,10 +114,8 @@ impl Dispatch for Epochs {
         if let Some(present) = present {
             self.entries[present as usize].yielded = false;
         }
-        if chosen != present {
-            if let Some(thread) = chosen {
-                self.leave_candidates(thread);
-            }
+        if let Some(thread) = chosen.filter(|_| chosen != present) {
+            self.leave_candidates(thread);
         }
         chosen
     }

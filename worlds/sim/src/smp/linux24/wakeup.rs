@@ -24,6 +24,7 @@ impl Epochs {
         if machine.cpu(own).current == NOBODY && usable(own) {
             return machine.mark(own);
         }
+        let entry = self.entries[thread as usize];
         let (mut target, mut longest, mut most) = (None, Nanos::MAX, self.threshold);
         for cpu in machine.cpus().filter(|&cpu| usable(cpu)) {
             let processor = machine.cpu(cpu);
@@ -32,15 +33,23 @@ impl Epochs {
                     (target, longest) = (Some(cpu), processor.last_schedule);
                 }
             } else if longest == Nanos::MAX {
-                let advantage = self.advantage(machine, thread, cpu, processor.current);
+                let advantage = self.advantage_over_present(machine, &entry, cpu);
                 if advantage > most {
                     (target, most) = (Some(cpu), advantage);
                 }
             }
         }
         if let Some(cpu) = target {
+            self.note_foreign(machine, own, cpu);
             machine.mark(cpu);
         }
+    }
+
+    /// Counts a thread that takes over a processor which is not its own from one that has something left.
+    fn note_foreign(&self, machine: &mut Machine, own: CpuId, cpu: CpuId) {
+        let present = machine.cpu(cpu).current;
+        let foreign = cpu != own && present != NOBODY && self.counter(machine, present) > 0;
+        machine.counts.foreign_marks += u64::from(foreign);
     }
 
     /// H. Franke's patch to 2.4.5: a marked processor belongs to the thread that marked it. A better one takes it over,
@@ -65,6 +74,7 @@ impl Epochs {
                 let loser = std::mem::replace(&mut self.reserved[cpu as usize], thread);
                 homeless = (loser != NOBODY).then_some(loser);
                 if !machine.cpu(cpu).marked {
+                    self.note_foreign(machine, own, cpu);
                     machine.mark(cpu);
                 }
             }
