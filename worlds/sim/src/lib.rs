@@ -3,12 +3,10 @@
 //! - [`event`]: stable event queues. Key (time, class, sequence), integers only: same seed, same trace.
 //! - [`Engine`]: the clock, the queue, and the tasks it polls by number; no wakers, no boxes.
 //! - [`Network`]: nodes that exchange null messages over links with a send time and a latency.
-//! - [`Processors`]: threads with one virtual processor each, and words whose changes cost what a machine's [`Costs`](foregather_machine::Costs) say.
-//! - [`smp`]: threads that share processors, under RR, Linux 2.4 and today's scheduler.
+//! - [`smp`]: threads on processors that they share, under RR, Linux 2.4 and today's scheduler; words to wait on ([`SimWord`]).
 //!
 //! The only `unsafe` here is one pin projection, in `tasks.rs`.
 
-mod cpu;
 mod engine;
 pub mod event;
 mod network;
@@ -16,7 +14,6 @@ pub mod smp;
 mod tasks;
 mod word;
 
-pub use cpu::{Processors, VirtualCpu};
 pub use engine::{Engine, Run};
 pub use network::{Link, Network, Node};
 pub use word::SimWord;

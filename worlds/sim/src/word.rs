@@ -36,7 +36,7 @@ pub struct SimWord {
     /// Counts changes: what `arm` returns.
     pub(crate) version: Shared,
     pub(crate) first_watcher: Shared,
-    /// Where the next one queues up, in worlds that wake in that order.
+    /// Where the next one queues up: sleepers are woken in the order in which they began to wait.
     pub(crate) last_watcher: Shared,
     poisoned: AtomicBool,
 }

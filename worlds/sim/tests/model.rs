@@ -2,7 +2,8 @@
 use foregather_barrier::{Group, Kind, butterfly, dissemination};
 use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Member, Nanos};
 use foregather_sim::event::{Calendar, Class, Event, Heap, Queue};
-use foregather_sim::{Link, Network, Processors, Run, VirtualCpu};
+use foregather_sim::smp::{MachineSpec, Prices, RoundRobin, Scheduler, Smp, SmpCpu};
+use foregather_sim::{Link, Network, Run};
 use foregather_wait::Policy;
 use proptest::prelude::*;
 use std::pin::pin;
@@ -75,31 +76,35 @@ fn a_dropped_wait_poisons_the_network() {
     }
 }
 
+/// Two processors at these prices, one for each of two threads.
+fn two_processors(costs: &Costs) -> MachineSpec {
+    let scheduler = Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002);
+    MachineSpec { cpus: 2, scheduler, prices: Prices::measured(costs), resolution: Nanos(1), ..MachineSpec::tsafrir2002() }
+}
+
 #[test]
 fn a_dropped_wait_poisons_a_group_of_threads() {
     for kind in Kind::ALL {
-        let processors = Processors::<Heap>::new(2, Costs::TYPICAL);
-        let group: Group<VirtualCpu<'_, Heap>> = Group::new(kind, 2).unwrap();
+        let smp = Smp::<Heap>::new(&two_processors(&Costs::TYPICAL), 2, 1);
+        let group: Group<SmpCpu<'_, Heap>> = Group::new(kind, 2).unwrap();
         let group = &group;
-        let run = processors.run(
-            |thread| Nanos::from_us(u64::from(thread)),
-            async |cpu| {
-                let mut member = group.member(cpu, cpu.number(), Policy::Block)?;
-                if cpu.number() == 0 {
-                    // Neither one that was polled nor one that never was may be dropped.
-                    if kind == Kind::Tree {
-                        drop(member.wait());
-                        return Ok(());
-                    }
-                    assert!(pin!(member.wait()).poll(&mut Context::from_waker(Waker::noop())).is_pending());
-                    cpu.delay(Nanos::from_ms(1)).await;
+        let outputs = smp.run(async |cpu| {
+            cpu.delay(Nanos::from_us(u64::from(cpu.number()))).await;
+            let mut member = group.member(cpu, cpu.number(), Policy::Block)?;
+            if cpu.number() == 0 {
+                // Neither one that was polled nor one that never was may be dropped.
+                if kind == Kind::Tree {
+                    drop(member.wait());
                     return Ok(());
                 }
-                member.wait().await?;
-                member.wait().await
-            },
-        );
-        assert_eq!(run.outputs, [Some(Ok(())), Some(Err(Error::from(Cause::Poisoned { by: Some(0) })))], "{kind:?}");
+                assert!(pin!(member.wait()).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                cpu.delay(Nanos::from_ms(1)).await;
+                return Ok(());
+            }
+            member.wait().await?;
+            member.wait().await
+        });
+        assert_eq!(outputs, [Some(Ok(())), Some(Err(Error::from(Cause::Poisoned { by: Some(0) })))], "{kind:?}");
     }
 }
 
@@ -120,21 +125,20 @@ fn waiting_costs_what_the_machine_says() {
     for (policy, release, waker) in
         [(Policy::Spin, costs.line_round_trip.percent(50), Nanos::ZERO), (Policy::Block, costs.remote_wake, costs.waker)]
     {
-        let processors = Processors::<Calendar>::new(2, costs);
-        let group: Group<VirtualCpu<'_, Calendar>> = Group::new(Kind::Central, 2).unwrap();
+        let smp = Smp::<Calendar>::new(&two_processors(&costs), 2, 1);
+        let group: Group<SmpCpu<'_, Calendar>> = Group::new(Kind::Central, 2).unwrap();
         let group = &group;
         let late = Nanos::from_us(50);
-        let run = processors.run(
-            |thread| late * u64::from(thread),
-            async |cpu| {
-                let mut member = group.member(cpu, cpu.number(), policy).unwrap();
-                member.wait().await.unwrap();
-                let released = cpu.now();
-                cpu.delay(Nanos::ZERO).await;
-                (released, cpu.now() - released)
-            },
-        );
-        assert_eq!(run.outputs, [Some((late + release, Nanos::ZERO)), Some((late, waker))], "{policy:?}");
+        let outputs = smp.run(async |cpu| {
+            let began = cpu.now();
+            let mut member = group.member(cpu, cpu.number(), policy).unwrap();
+            cpu.delay(late * u64::from(cpu.number())).await;
+            member.wait().await.unwrap();
+            let released = cpu.now();
+            cpu.delay(Nanos::ZERO).await;
+            (released - began, cpu.now() - released)
+        });
+        assert_eq!(outputs, [Some((late + release, Nanos::ZERO)), Some((late, waker))], "{policy:?}");
     }
 }
 
