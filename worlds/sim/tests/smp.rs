@@ -122,6 +122,21 @@ fn under_round_robin_success_and_failure_alternate() {
     assert!((30.0..50.0).contains(&job.ssr_percent().unwrap()));
 }
 
+/// Appendix A: the flaw of 2.4 is that one loop wakes all before any processor reacts. If processors react in between,
+/// remembering their marks brings nothing.
+#[test]
+fn remembering_marks_helps_only_if_wakes_are_atomic() {
+    let time = |atomic_wakes, wakeup| {
+        let rules = Linux24 { atomic_wakes, wakeup, ..Linux24::TSAFRIR_2002 };
+        let two = || vec![fine(24, 400, SPIN_2CS_PLUS), fine(24, 400, SPIN_2CS_PLUS)];
+        let run = |seed| outcome(&Study { seed, ..study(machine(32, Scheduler::Linux24(rules)), two()) }).time.0 as f64;
+        run(1) + run(2)
+    };
+    let flaw = time(true, Wakeup::Linux) / time(true, Wakeup::ApMark);
+    let reacting = time(false, Wakeup::Linux) / time(false, Wakeup::ApMark);
+    assert!(flaw > 1.5 && (0.8..1.2).contains(&reacting), "{flaw:.2}, {reacting:.2}");
+}
+
 /// The example of the introduction: two jobs of two threads on two processors. Spinning long enough moves the system into
 /// the state where a job's threads run together, and then a barrier costs no switch; blocking pays for ever.
 #[test]
@@ -224,23 +239,25 @@ fn schedulers() -> impl Strategy<Value = Scheduler> {
     let accounting = prop_oneof![Just(Accounting::Exact), Just(Accounting::Tick), Just(Accounting::Staggered)];
     let wakeups = [Wakeup::Linux, Wakeup::ApMark, Wakeup::ApReserve, Wakeup::GlobalView, Wakeup::Linux22];
     let presets = [Linux24::TSAFRIR_2002, Linux24::LINUX_2_2, Linux24::LINUX_2_4_0, Linux24::LINUX_2_4_16];
-    let flags = any::<[bool; 6]>();
+    let flags = any::<[bool; 8]>();
     let linux = (prop::sample::select(presets.to_vec()), accounting, prop::sample::select(wakeups.to_vec()), flags);
-    let linux =
-        linux.prop_map(|(preset, accounting, wakeup, [charge_switch, hold, previous_wins, lazy_space, whole_ticks, front])| {
-            let insertion = if front { Insertion::Front } else { Insertion::Tail };
-            Scheduler::Linux24(Linux24 {
-                accounting,
-                wakeup,
-                charge_switch,
-                hold,
-                previous_wins,
-                lazy_space,
-                whole_ticks,
-                insertion,
-                ..preset
-            })
-        });
+    let linux = linux.prop_map(|(preset, accounting, wakeup, flags)| {
+        let [charge_switch, hold, previous_wins, lazy_space, whole_ticks, front, atomic_wakes, idle_polls] = flags;
+        let insertion = if front { Insertion::Front } else { Insertion::Tail };
+        Scheduler::Linux24(Linux24 {
+            accounting,
+            wakeup,
+            charge_switch,
+            hold,
+            previous_wins,
+            lazy_space,
+            whole_ticks,
+            atomic_wakes,
+            idle_polls,
+            insertion,
+            ..preset
+        })
+    });
     let turns = (1..300_u64).prop_map(|quantum| Scheduler::RoundRobin(RoundRobin { quantum: us(quantum) }));
     prop_oneof![1 => turns, 3 => linux]
 }

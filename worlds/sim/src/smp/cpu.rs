@@ -274,7 +274,8 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
     fn running(&self, peer: Rank) -> Option<bool> {
         let kernel = self.shared.kernel.borrow();
         let thread = kernel.machine.threads.get((self.first + peer) as usize)?;
-        Some(thread.life == Life::Running)
+        // One that a processor still switches to does not run yet.
+        Some(thread.life == Life::Running && !kernel.machine.cpu(thread.cpu).switching)
     }
     fn check(&self, on: &SimWord, why: &Why) -> Result<(), Error> {
         if on.is_poisoned() {

@@ -35,6 +35,14 @@ pub(super) trait Dispatch {
     fn queued(&self) -> Option<Vec<u32>> {
         None
     }
+    /// Are all threads of one wake-up told to the scheduler at once, or one by one, processors reacting in between?
+    fn wakes_at_once(&self) -> bool {
+        true
+    }
+    /// Does an idle processor look for a thread whenever one may be ready?
+    fn polls_when_idle(&self) -> bool {
+        false
+    }
     /// Is a thread kept from being chosen until the switch away from it has ended?
     fn holds(&self) -> bool {
         true

@@ -18,6 +18,8 @@ pub(super) struct Kernel {
     pending: Vec<Pending>,
     /// Threads whose programs go on at this moment.
     pub(super) due: VecDeque<u32>,
+    /// Threads to be woken at this moment, one after the other.
+    to_wake: VecDeque<u32>,
     timer: (Nanos, u32),
 }
 
@@ -38,7 +40,7 @@ pub(super) enum About {
 impl Kernel {
     pub(super) fn new(machine: Machine, scheduler: Box<dyn Dispatch>, ties: Ties) -> Self {
         let pending = vec![Pending { time: Nanos::MAX, class: Class::Arrival, number: 0 }; machine.processors.len()];
-        Self { machine, scheduler, ties, pending, due: VecDeque::new(), timer: (Nanos::MAX, 0) }
+        Self { machine, scheduler, ties, pending, due: VecDeque::new(), to_wake: VecDeque::new(), timer: (Nanos::MAX, 0) }
     }
 
     /// When a processor's next event was foreseen for.
@@ -328,7 +330,9 @@ impl Kernel {
             }
             watcher = next;
         }
-        if !sleepers.is_empty() {
+        if !self.scheduler.wakes_at_once() {
+            self.to_wake.extend(sleepers);
+        } else if !sleepers.is_empty() {
             let by = (self.machine.actor != NOBODY).then(|| self.machine.thread(self.machine.actor).cpu);
             self.wake(&sleepers, by);
         }
@@ -348,6 +352,17 @@ impl Kernel {
         engine.at(until.max(engine.now()), Class::Timeout, task, self.machine.thread(thread).wait);
     }
 
+    /// Lets an idle processor look for a thread, if it does so by itself. Did one find any?
+    fn idle_look<Q: Queue>(&mut self, engine: &Engine<Q>) -> bool {
+        let idle = |cpu: &CpuId| self.machine.cpu(*cpu).current == NOBODY && !self.machine.cpu(*cpu).switching;
+        let mut look = if self.scheduler.polls_when_idle() { self.machine.cpus().filter(idle).collect() } else { Vec::new() };
+        look.retain(|&cpu| {
+            self.schedule(engine, cpu);
+            self.machine.cpu(cpu).current != NOBODY
+        });
+        !look.is_empty()
+    }
+
     /// Nothing more will happen: all time is accounted for.
     pub(super) fn close(&mut self) {
         for cpu in self.machine.cpus() {
@@ -358,14 +373,22 @@ impl Kernel {
 
     /// Marked processors reschedule, in the order of their numbers; then the scheduler's own next moment is foreseen.
     pub(super) fn drain<Q: Queue>(&mut self, engine: &Engine<Q>) {
-        while !self.machine.marked.is_empty() {
+        loop {
             let mut marked = std::mem::take(&mut self.machine.marked);
             marked.sort_unstable();
-            for cpu in marked {
+            for &cpu in &marked {
                 let processor = self.machine.cpu(cpu);
                 if processor.marked && !processor.switching {
                     self.schedule(engine, cpu);
                 }
+            }
+            if let Some(thread) = self.to_wake.pop_front() {
+                // Its bound may have passed at the same moment.
+                if self.machine.thread(thread).life == Life::Blocked {
+                    self.wake(&[thread], None);
+                }
+            } else if marked.is_empty() && !self.idle_look(engine) {
+                break;
             }
         }
         if self.machine.timer != self.timer.0 {

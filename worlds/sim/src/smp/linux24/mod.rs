@@ -39,6 +39,10 @@ pub struct Linux24 {
     pub previous_wins: bool,
     /// Does an idle processor keep the address space of its last thread?
     pub lazy_space: bool,
+    /// Are all threads of one wake-up marked for before any processor reacts (the flaw), or one after the other?
+    pub atomic_wakes: bool,
+    /// Does an idle processor look into the queue by itself, instead of waiting to be marked?
+    pub idle_polls: bool,
     /// Which processors a wake-up interrupts.
     pub wakeup: Wakeup,
     /// `linux22`: threads that run for less than this at a time may preempt on other processors.
@@ -95,6 +99,8 @@ impl Linux24 {
         hold: true,
         previous_wins: true,
         lazy_space: true,
+        atomic_wakes: true,
+        idle_polls: false,
         wakeup: Wakeup::Linux,
         cache_flush: Nanos::ZERO,
     };

@@ -197,6 +197,14 @@ impl Dispatch for Epochs {
         self.rules.hold
     }
 
+    fn wakes_at_once(&self) -> bool {
+        self.rules.atomic_wakes
+    }
+
+    fn polls_when_idle(&self) -> bool {
+        self.rules.idle_polls && !self.candidates.is_empty()
+    }
+
     #[cfg(debug_assertions)]
     fn queued(&self) -> Option<Vec<u32>> {
         Some(self.candidates.clone())
