@@ -67,6 +67,31 @@
 //! let run = network.run(&nodes, |_| Nanos::ZERO, butterfly);
 //! assert_eq!(run.finished, [Nanos::from_us(525); 128]); // Seidel & Davis 1992: seven exchanges of 75 us
 //! ```
+//!
+//! Or on processors that threads share, under the scheduler of one's choice: what would eight threads on four processors
+//! pay for spinning, under today's Linux?
+//!
+//! ```
+//! use foregather::sim::smp::{Distribution, Eevdf, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, run};
+//! use foregather::{Costs, Nanos, Policy};
+//!
+//! let elapsed_ns = |policy| {
+//!     let (scheduler, prices) = (Scheduler::Eevdf(Eevdf::LINUX), Prices::measured(&Costs::TYPICAL));
+//!     let compute = Distribution::Exponential { mean_ns: 20_000.0 };
+//!     let study = Study {
+//!         machine: MachineSpec { cpus: 4, scheduler, prices, resolution: Nanos(1), ..MachineSpec::tsafrir2002() },
+//!         jobs: vec![Job::meeting("team", 8, 100, compute, policy)],
+//!         stop: Stop::AllJobs,
+//!         limit: Nanos::from_ms(10_000),
+//!         seed: 1,
+//!         shuffled: true,
+//!         record: Record::NOTHING,
+//!     };
+//!     run(&study, || true).map(|outcome| outcome.jobs[0].elapsed_ns)
+//! };
+//! assert!(elapsed_ns(Policy::Spin)? > 10.0 * elapsed_ns(Policy::Block)?);
+//! # Ok::<(), String>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub use foregather_barrier::{BarrierMember, FlagEndpoint, Flags, Group, Kind, Line, butterfly, dissemination, tree};

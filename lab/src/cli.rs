@@ -45,6 +45,12 @@ pub enum Verb {
     /// Measures this machine.
     #[command(subcommand)]
     Measure(Measure),
+    /// Simulates machines one does not have, by a plan: processors that threads share, schedulers, waiting policies.
+    #[command(after_help = "Example: foregather simulate fig3\n\
+                            Example: foregather simulate my-plan.toml --dry-run\n\
+                            Example: foregather simulate fig5 --set job.app.threads=8 --format csv --output fig5.json\n\n\
+                            plans/README.md in the sources lists every key of a plan.")]
+    Simulate(Simulate),
     /// Tries the claims of a paper on this machine and says which hold.
     #[command(after_help = "Example: foregather reproduce guignon2000 --format json")]
     Reproduce(Reproduce),
@@ -91,9 +97,49 @@ pub struct Reproduce {
     /// The results too, to this file.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
+    /// With the finer grids and more seeds of the plans: minutes instead of seconds.
+    #[arg(long)]
+    pub full: bool,
     /// End with 1 if a claim does not hold here.
     #[arg(long)]
     pub check: bool,
+}
+
+/// Options of `simulate`.
+#[derive(Args, Clone, Debug)]
+pub struct Simulate {
+    /// The plan: a file, or the name of a plan that comes with the program.
+    #[arg(required_unless_present = "list")]
+    pub plan: Option<String>,
+    /// Prints the plans that come with the program.
+    #[arg(long)]
+    pub list: bool,
+    /// With what the plan's [full] section changes: finer grids, more seeds.
+    #[arg(long)]
+    pub full: bool,
+    /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Prints what would be run, and how long that might take.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Runs it even if it takes more than ten minutes.
+    #[arg(long)]
+    pub yes: bool,
+    /// Added to every seed of the plan.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
+    pub seed: u64,
+    /// The first run as a trace, to this file: Perfetto (ui.perfetto.dev) opens it.
+    #[arg(long)]
+    pub trace: Option<PathBuf>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// What can be measured.
@@ -106,7 +152,8 @@ pub enum Measure {
     Waits(Waits),
     /// Barriers under load: grain x threads x hogs x placement, every policy, every peer that is installed.
     #[command(after_help = "Example: foregather measure barriers --quick\n\
-                            Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15")]
+                            Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15\n\
+                            Example: foregather measure barriers --validate --check")]
     Barriers(Barriers),
 }
 
@@ -133,7 +180,13 @@ pub struct Barriers {
     /// Also exponential work, hogs beside four threads, and processor quotas.
     #[arg(long)]
     pub full: bool,
-    /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`.
+    /// Holds the simulator of processors against this machine: eight rows, V1 to V8, measured and simulated, in a minute.
+    #[arg(long, conflicts_with_all = ["quick", "full", "waiters"])]
+    pub validate: bool,
+    /// End with 1 if fewer than six of the eight are within a factor of 1.5.
+    #[arg(long, requires = "validate")]
+    pub check: bool,
+    /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; with --validate `V3;V4`.
     #[arg(long)]
     pub rows: Option<String>,
     /// Only these waiters, separated by commas.
@@ -142,7 +195,7 @@ pub struct Barriers {
     /// How often each cell is measured, in another order each time.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,
-    /// Milliseconds for one cell.
+    /// Milliseconds for one cell; with --validate those beside hogs or under a quota take three times as long.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub ms: Option<u64>,
     /// Decides the orders.

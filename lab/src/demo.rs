@@ -1,6 +1,8 @@
-//! A tour of less than a minute: this machine's prices, the paper's claims, barriers under load, a simulated cluster.
+//! A tour of less than a minute: this machine's prices, the papers' claims, barriers under load, and two machines that
+//! only exist in simulation: a multiprocessor of 2002 and a cluster.
 use crate::cli::{Barriers, Waits};
 use crate::failure::Failure;
+use crate::reproduce::Trial;
 use crate::results::{Measurement, Results, Run, Verdict, file};
 use crate::{doctor, measure, report, reproduce, simulate};
 use anyhow::Result;
@@ -24,6 +26,7 @@ pub fn run(output: &Path, quiet: bool) -> Result<()> {
     tour.waits(quiet)?;
     tour.claims(quiet)?;
     tour.barriers(quiet)?;
+    tour.transition(quiet)?;
     tour.measurements.extend(simulate::barriers_over_nodes(14)?);
     let results = run.end(interrupt::requested(), tour.measurements, tour.verdicts, tour.notes);
     results.write(&output.with_extension("results.json"))?;
@@ -49,12 +52,24 @@ impl Tour {
 
     fn claims(&mut self, quiet: bool) -> Result<()> {
         if !interrupt::requested() {
-            let found = reproduce::run(Some("guignon2000"), None, quiet)?;
+            let found = reproduce::run(Some("guignon2000"), None, &Trial { quiet, full: false })?;
             self.verdicts.extend(found.verdicts);
             self.notes.extend(found.notes);
             // The claims' own round trips take the place of the quick ones.
             self.measurements.retain(|old| found.measurements.iter().all(|new| new.id != old.id));
             self.measurements.extend(found.measurements);
+        }
+        Ok(())
+    }
+
+    /// A slice of the simulated machine: peaks at multiples of 16, and how they come about.
+    fn transition(&mut self, quiet: bool) -> Result<()> {
+        for figure in ["fig3", "fig4"] {
+            if !interrupt::requested() {
+                let found = reproduce::run(Some("tsafrir-feitelson2002"), Some(figure), &Trial { quiet, full: false })?;
+                self.verdicts.extend(found.verdicts);
+                self.measurements.extend(found.measurements);
+            }
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The machine's costs, measured once and kept: `foregather.machine/1` under the user's cache folder.
 use crate::results::file;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use foregather_host::facts;
 use foregather_machine::{Costs, Nanos};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "foregather.machine/1";
 
@@ -62,17 +62,35 @@ pub fn load() -> Option<Costs> {
     parse(&std::fs::read_to_string(path()?).ok()?)
 }
 
+/// The costs in a file, whichever machine they are of.
+///
+/// # Errors
+/// If it cannot be read, or is no such file.
+pub fn read(path: &Path) -> Result<Costs> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let kept: MachineFile = serde_json::from_str(&text).with_context(|| format!("{shown} has no costs of a machine"))?;
+    ensure!(kept.schema == SCHEMA, "{shown} has the schema {:?}, not {SCHEMA:?}: measure again", kept.schema);
+    Ok(kept.costs())
+}
+
 fn parse(text: &str) -> Option<Costs> {
     let kept: MachineFile = serde_json::from_str(text).ok()?;
     let machine = facts::machine();
-    (kept.schema == SCHEMA && kept.cpu == machine.cpu && kept.kernel == machine.kernel).then_some(Costs {
-        local_switch: Nanos(kept.local_switch_ns),
-        remote_wake: Nanos(kept.remote_wake_ns),
-        waker: Nanos(kept.waker_ns),
-        yield_switch: Nanos(kept.yield_switch_ns),
-        line_round_trip: Nanos(kept.line_round_trip_ns),
-        tick: Nanos(kept.tick_ns),
-    })
+    (kept.schema == SCHEMA && kept.cpu == machine.cpu && kept.kernel == machine.kernel).then(|| kept.costs())
+}
+
+impl MachineFile {
+    fn costs(&self) -> Costs {
+        Costs {
+            local_switch: Nanos(self.local_switch_ns),
+            remote_wake: Nanos(self.remote_wake_ns),
+            waker: Nanos(self.waker_ns),
+            yield_switch: Nanos(self.yield_switch_ns),
+            line_round_trip: Nanos(self.line_round_trip_ns),
+            tick: Nanos(self.tick_ns),
+        }
+    }
 }
 
 /// The kept costs, or those measured now (a fifth of a second) and kept if that is possible.

@@ -16,6 +16,15 @@ impl SplitMix {
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
 
+    /// A permutation of `0..n` (Fisher & Yates).
+    pub(crate) fn shuffled(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        for i in (1..n).rev() {
+            order.swap(i, self.below(i as u64 + 1) as usize);
+        }
+        order
+    }
+
     /// Above 0 and at most 1.
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
@@ -24,5 +33,22 @@ impl SplitMix {
     /// Box & Muller 1958.
     pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_differ_but_not_between_runs() {
+        let (mut a, mut b) = (SplitMix(7), SplitMix(7));
+        let first = a.shuffled(20);
+        assert_eq!(first, b.shuffled(20));
+        let second = a.shuffled(20);
+        assert_ne!(first, second);
+        let mut sorted = second;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..20).collect::<Vec<_>>());
     }
 }

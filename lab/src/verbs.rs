@@ -1,13 +1,20 @@
 //! What answers each verb: gather, print, write.
-use crate::cli::{Barriers, Cli, Format, Measure, Reproduce, Verb, Waits};
+use crate::cli::{Barriers, Cli, Format, Measure, Reproduce, Simulate, Verb, Waits};
 use crate::failure::Failure;
+use crate::results::table::Table;
 use crate::results::{Results, Run, file};
+use crate::simulate::{self, shipped};
 use crate::{compare, demo, doctor, measure, report, reproduce};
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
-use foregather_host::{interrupt, sched};
+use foregather_host::{affinity, interrupt, sched};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
+
+/// A simulation that may take longer is not begun without being told to.
+const LONG_S: f64 = 600.0;
+/// So many spans are a trace that Perfetto opens at once.
+const TRACE_SPANS: usize = 200_000;
 
 /// Does what was asked for.
 ///
@@ -33,6 +40,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Demo { output } => demo::run(output, cli.quiet),
                 Verb::Measure(Measure::Waits(options)) => waits(cli, options),
                 Verb::Measure(Measure::Barriers(options)) => barriers(cli, options),
+                Verb::Simulate(options) => simulate_plan(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
             }
@@ -63,12 +71,17 @@ fn print(text: &str) -> Result<()> {
 
 /// Prints results, keeps them if there is a place, and says so if they are partial.
 fn finish(cli: &Cli, results: &Results, output: Option<&Path>) -> Result<()> {
+    finish_as(cli, results, output, || results.to_table())
+}
+
+/// The same with a table of one's own for people.
+fn finish_as(cli: &Cli, results: &Results, output: Option<&Path>, table: impl FnOnce() -> String) -> Result<()> {
     if let Some(path) = output {
         results.write(path)?;
     }
     warn(results);
     print(&match cli.format {
-        Format::Table => results.to_table(),
+        Format::Table => table(),
         Format::Json => results.to_json(),
         Format::Csv => results.to_csv(),
     })?;
@@ -100,14 +113,71 @@ fn waits(cli: &Cli, options: &Waits) -> Result<()> {
 }
 
 fn barriers(cli: &Cli, options: &Barriers) -> Result<()> {
+    if options.validate {
+        return validate(cli, options);
+    }
     let run = Run::begin("measure barriers", Some(options.seed));
     let matrix = measure::barriers::run(options, cli.quiet)?;
     finish(cli, &run.end(matrix.interrupted, matrix.measurements, vec![], matrix.notes), options.output.as_deref())
 }
 
+fn validate(cli: &Cli, options: &Barriers) -> Result<()> {
+    let run = Run::begin("measure barriers --validate", Some(options.seed));
+    let mut found = measure::validate::run(options, cli.quiet)?;
+    let (holds, table) = (found.holds(), std::mem::take(&mut found.table));
+    let results = run.end(found.interrupted, found.measurements, vec![], found.notes);
+    finish_as(cli, &results, options.output.as_deref(), || table)?;
+    if options.check && !holds {
+        let (within, rows) = found.within;
+        return Err(Failure::Check(format!("the simulator is off by too much: {within} of {rows} rows are within")).into());
+    }
+    Ok(())
+}
+
+fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
+    if options.list {
+        return print_table(cli, &simulate::shipped::list()?);
+    }
+    let spans = if options.trace.is_some() { TRACE_SPANS } else { 0 };
+    let (full, seed_offset, set) = (options.full, options.seed, options.set.clone());
+    let ask = simulate::Ask { full, seed_offset, spans, set, ..simulate::Ask::default() };
+    let plan = shipped::open(options.plan.as_deref().unwrap_or_default(), &ask)?;
+    let estimate = simulate::estimate::of_plan(&plan, affinity::allowed().len())?;
+    if options.dry_run {
+        eprintln!("{estimate}");
+        return print_table(cli, &simulate::estimate::table(&plan)?);
+    }
+    if estimate.seconds > LONG_S && !options.yes {
+        bail!("{}: {estimate}; say --yes to run it, or choose fewer points, seeds or barriers", plan.name());
+    }
+    let run = Run::begin(&format!("simulate {}", plan.name()), Some(options.seed));
+    let points = simulate::run(&plan, simulate::Running { workers: 0, quiet: cli.quiet })?;
+    match (&options.trace, points[0].runs.first()) {
+        (Some(path), Some(ran)) => file::write(path, &simulate::perfetto::trace(&ran.study, &ran.outcome))?,
+        (Some(path), None) => eprintln!("foregather: {} is not written: the first run did not end", path.display()),
+        (None, _) => {}
+    }
+    let measurements = simulate::points::measurements(&plan, &points);
+    let table = simulate::points::table(&plan, &measurements);
+    let results = run.end(interrupt::requested(), measurements, vec![], plan.notes());
+    finish_as(cli, &results, options.output.as_deref(), || format!("{}: {}\n{}", plan.title(), plan.shows(), table.to_text()))
+}
+
+fn print_table(cli: &Cli, table: &Table) -> Result<()> {
+    print(&match cli.format {
+        Format::Table => table.to_text(),
+        Format::Json => table.to_json(),
+        Format::Csv => table.to_csv(),
+    })
+}
+
 fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
     let run = Run::begin("reproduce", None);
-    let found = reproduce::run(options.paper.as_deref(), options.figure.as_deref(), cli.quiet)?;
+    let found = reproduce::run(
+        options.paper.as_deref(),
+        options.figure.as_deref(),
+        &reproduce::Trial { quiet: cli.quiet, full: options.full },
+    )?;
     let results = run.end(interrupt::requested(), found.measurements, found.verdicts, found.notes);
     if let Some(path) = &options.output {
         results.write(path)?;
@@ -134,9 +204,12 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
 fn make_report(paths: &[PathBuf], output: &Path, figures: Option<&Path>) -> Result<()> {
     let results = paths.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>>>()?;
     file::write(output, &report::page(&results))?;
-    for (figure, folder) in report::Figure::ALL.into_iter().zip(std::iter::repeat(figures)) {
-        if let (Some(svg), Some(folder)) = (report::figure_svg(figure, &results), folder) {
-            file::write(&folder.join(figure.name()).with_extension("svg"), &svg)?;
+    if let Some(folder) = figures {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        for figure in report::figures(&results) {
+            if let Some(svg) = report::figure_svg(&figure, &results) {
+                file::write(&folder.join(figure.name()).with_extension("svg"), &svg)?;
+            }
         }
     }
     print(&output.display().to_string())

@@ -1,6 +1,7 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
 use foregather_bench::{Cell, CellResult, hog, ours, ping_pong, rust_std};
 use foregather_host::dl::Library;
+use foregather_host::sched;
 use foregather_machine::Costs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -18,6 +19,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
             Ok(())
         }
         "__held" => held(&rest),
+        "__under" => under(&rest),
         "__library" => library(&rest),
         "__ping-pong-slave" => ping_pong::slave_main(&rest).map_err(|error| error.to_string()),
         _ => return None,
@@ -52,7 +54,23 @@ fn library(names: &[String]) -> Result<(), String> {
 
 /// Waits until standard input ends, then becomes another program: so its parent can put it into a control group first.
 fn held(args: &[String]) -> Result<(), String> {
-    let (program, rest) = args.split_first().ok_or("a program is missing")?;
     std::io::stdin().read_to_end(&mut Vec::new()).map_err(|error| error.to_string())?;
-    Err(format!("{program}: {}", Command::new(program).args(rest).exec()))
+    Err(become_another(args))
+}
+
+/// Changes how it is scheduled, then becomes another program, which keeps that.
+fn under(args: &[String]) -> Result<(), String> {
+    let (scheduling, program) = args.split_first().ok_or("a nice value or a class is missing")?;
+    match scheduling.as_str() {
+        "round-robin" => sched::set_class(sched::Class::RoundRobin, 1),
+        nice => sched::set_nice(nice.parse().map_err(|_| format!("`{nice}` is no nice value"))?),
+    }
+    .map_err(|error| error.to_string())?;
+    Err(become_another(program))
+}
+
+/// Returns only if there is no such program.
+fn become_another(args: &[String]) -> String {
+    let Some((program, rest)) = args.split_first() else { return "a program is missing".into() };
+    format!("{program}: {}", Command::new(program).args(rest).exec())
 }

@@ -20,14 +20,14 @@ pub struct Hogs {
 }
 
 impl Hogs {
-    /// Starts so many, and gives the kernel a moment to place them.
+    /// Starts so many of that nice value, and gives the kernel a moment to place them.
     ///
     /// # Errors
     /// If a process cannot be started.
-    pub fn start(count: u32) -> Result<Self> {
+    pub fn start(count: u32, nice: i8) -> Result<Self> {
         let start = |_| {
             let mut command = Command::new(myself());
-            command.arg("__hog").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            command.args(under(&nice.to_string())).arg("__hog").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             Child::spawn(command, &[])
         };
         let hogs = Self { _running: (0..count).map(start).collect::<Result<_, _>>().context("cannot start a hog")? };
@@ -36,6 +36,12 @@ impl Hogs {
         }
         Ok(hogs)
     }
+}
+
+/// What this program's arguments begin with if the rest shall run under a nice value, or `round-robin`: the lowest priority
+/// of that real-time class.
+pub fn under(scheduling: &str) -> [String; 3] {
+    ["__under".to_owned(), scheduling.to_owned(), myself().to_string_lossy().into_owned()]
 }
 
 /// Where the first of these libraries is that can be loaded: tried in a child, which then has whatever it does.

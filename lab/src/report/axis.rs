@@ -1,10 +1,14 @@
 //! Axes: where a value lies, and which values get a label.
+use super::svg::fitted;
 use crate::results::number::short;
 
 /// How values are spread over an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
+    /// From 0.
     Linear,
+    /// Only as far as there are values.
+    Span,
     Log10,
     Log2,
 }
@@ -12,7 +16,7 @@ pub(super) enum Scale {
 impl Scale {
     fn apply(self, v: f64) -> f64 {
         match self {
-            Self::Linear => v,
+            Self::Linear | Self::Span => v,
             Self::Log10 => v.log10(),
             Self::Log2 => v.log2(),
         }
@@ -20,16 +24,21 @@ impl Scale {
 
     fn undo(self, v: f64) -> f64 {
         match self {
-            Self::Linear => v,
+            Self::Linear | Self::Span => v,
             Self::Log10 => 10_f64.powf(v),
             Self::Log2 => v.exp2(),
         }
     }
 
+    /// Has it a place for zero and what is below?
+    fn has_zero(self) -> bool {
+        matches!(self, Self::Linear | Self::Span)
+    }
+
     /// The name by which the script knows it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Linear => "linear",
+            Self::Linear | Self::Span => "linear",
             Self::Log10 => "log10",
             Self::Log2 => "log2",
         }
@@ -46,6 +55,17 @@ pub(super) struct Axis {
     pub(super) to: f64,
 }
 
+/// Which values of an axis get a line and a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// Round ones.
+    Round,
+    /// Multiples, as of a number of processors; those that are labelled are twice, four times ... as far apart.
+    Multiples(u32),
+    /// The whole numbers from 0 on, under these names.
+    Names(Vec<String>),
+}
+
 /// A value worth a line of the grid, and its label if it has one.
 pub(super) struct Tick {
     pub(super) value: f64,
@@ -55,13 +75,14 @@ pub(super) struct Tick {
 impl Axis {
     /// An axis that holds all of `values`: a linear one from 0, a logarithmic one with a little air on both sides.
     pub(super) fn fit(values: impl Iterator<Item = f64>, scale: Scale, (from, to): (f64, f64)) -> Self {
-        let usable = values.filter(|&v| v.is_finite() && (scale == Scale::Linear || v > 0.0)).map(|v| scale.apply(v));
+        let usable = values.filter(|&v| v.abs() < 1e300 && (scale.has_zero() || v > 0.0)).map(|v| scale.apply(v));
         let (mut low, mut high) = usable.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
         if low > high {
             (low, high) = (0.0, 1.0);
         }
         match scale {
             Scale::Linear => (low, high) = (low.min(0.0), high + 0.04 * (high - low.min(0.0))),
+            Scale::Span => (low, high) = (low - 0.02 * (high - low), high + 0.02 * (high - low)),
             Scale::Log10 => (low, high) = (low - 0.1, high + 0.05),
             Scale::Log2 => {}
         }
@@ -86,10 +107,35 @@ impl Axis {
     /// The lines of the grid; labels keep `room` pixels from each other.
     pub(super) fn ticks(&self, room: f64) -> Vec<Tick> {
         match self.scale {
-            Scale::Linear => self.linear(room),
+            Scale::Linear | Scale::Span => self.linear(room),
             Scale::Log10 => self.decades(room),
             Scale::Log2 => self.doublings(room),
         }
+    }
+
+    /// The same where the axis says which lines it wants; names are cut to the room they have.
+    pub(super) fn marked(&self, marks: &Marks, room: f64) -> Vec<Tick> {
+        match marks {
+            Marks::Round => self.ticks(room),
+            Marks::Multiples(of) => self.multiples(f64::from(*of), room),
+            Marks::Names(names) => {
+                let wide = self.pixels_per_unit();
+                let every = (room / wide).ceil().max(1.0) as usize;
+                let label = |i: usize, name: &str| i.is_multiple_of(every).then(|| fitted(name, 12.0, wide * every as f64 - 6.0));
+                names.iter().enumerate().map(|(i, name)| Tick { value: i as f64, label: label(i, name) }).collect()
+            }
+        }
+    }
+
+    fn multiples(&self, of: f64, room: f64) -> Vec<Tick> {
+        let wide_enough = |least: f64| {
+            let doublings = (least / (of * self.pixels_per_unit())).log2().ceil().max(0.0);
+            of * doublings.exp2()
+        };
+        let (line, label) = (wide_enough(9.0), wide_enough(room));
+        let (first, last) = ((self.low / line - 1e-9).ceil() as i64, (self.high / line + 1e-9).floor() as i64);
+        let tick = |value: f64| Tick { value, label: (value % label == 0.0).then(|| short(value)) };
+        (first..=last).map(|i| tick(i as f64 * line)).collect()
     }
 
     fn pixels_per_unit(&self) -> f64 {
@@ -151,6 +197,19 @@ mod tests {
         assert_eq!(labels(&linear), ["0", "100", "200", "300", "400", "500"]);
         let doublings = Axis::fit([2.0, 1_048_576.0].into_iter(), Scale::Log2, (0.0, 400.0));
         assert_eq!(labels(&doublings), ["4", "16", "64", "256", "1024", "4096", "2¹⁴", "2¹⁶", "2¹⁸", "2²⁰"]);
+    }
+
+    #[test]
+    fn an_axis_may_begin_where_its_values_do_and_mark_multiples() {
+        let load = Axis::fit([40.0, 208.0].into_iter(), Scale::Span, (0.0, 400.0));
+        let ticks = load.marked(&Marks::Multiples(16), 60.0);
+        let labels: Vec<_> = ticks.iter().filter_map(|t| t.label.clone()).collect();
+        assert_eq!(labels, ["64", "96", "128", "160", "192"], "every second line has room for its label");
+        assert_eq!(ticks.iter().map(|t| t.value).collect::<Vec<_>>(), (3..=13).map(|i| f64::from(i) * 16.0).collect::<Vec<_>>());
+        let named = Axis::fit([-0.5, 1.5].into_iter(), Scale::Span, (0.0, 100.0));
+        let ticks = named.marked(&Marks::Names(vec!["AB".to_owned(), "a policy with a long name".to_owned()]), 20.0);
+        assert_eq!(ticks[0].label.as_deref(), Some("AB"));
+        assert!(ticks[1].label.as_deref().is_some_and(|name| name.ends_with('\u{2026}')));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! row's best peer) and `cpu_us_per_episode`.
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
-use super::heat::{Column, Heat, Row, share};
+use super::heat::{Column, Heat, Row};
+use super::shades::{Shades, share};
 use super::svg::colour;
 use super::{Drawn, distinct};
 use crate::results::Measurement;
@@ -64,19 +65,21 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
             let cell = all.iter().find(|c| c.row == name && c.waiter == w.name)?;
             Some((*cell.of.figures.get("share")?, Some(cell.number)))
         };
-        rows.push(Row { name: name.to_owned(), cells: waiters.iter().map(cell).collect() });
+        rows.push(Row { names: vec![name.to_owned()], cells: waiters.iter().map(cell).collect() });
     }
     let n = rows.len();
     let summary = |name: &str, of: fn(&Waiter<'_>) -> (f64, Option<usize>)| Row {
-        name: name.to_owned(),
+        names: vec![name.to_owned()],
         cells: waiters.iter().map(|w| Some(of(w))).collect(),
     };
     rows.push(summary("geometric mean", |w| (w.geomean, None)));
     rows.push(summary("worst row", |w| (w.worst, Some(w.worst_number))));
-    let column = |w: &Waiter<'_>| Column { name: w.name.to_owned(), first_group: w.ours };
+    let column = |w: &Waiter<'_>| Column { name: w.name.to_owned(), of: String::new(), first_group: w.ours };
     let heat = Heat {
         title: "Barriers: episodes per second as a share of the row's best peer",
         scale: "1 = as fast as the best peer of the row; ours in bold",
+        shades: Shades::shares(),
+        heads: vec![],
         columns: waiters.iter().map(column).collect(),
         rows,
         summaries: 2,

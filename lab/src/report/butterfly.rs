@@ -3,7 +3,8 @@
 //! Draws measurements with ids under `simulated/butterfly/` and the labels `nodes` and `series`; a series with
 //! `formula` in its name is drawn as a band below the others.
 use super::axis::Scale;
-use super::lines::{Curve, Lines, Look};
+use super::curve::{Curve, Look, Point};
+use super::lines::{Lines, Plot, Side};
 use super::{Drawn, distinct};
 use crate::results::Measurement;
 use crate::results::number::{digits, quantity};
@@ -19,8 +20,8 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<&Measurement> = all.iter().filter(|m| m.id.starts_with("simulated/butterfly/")).collect();
     let points: Vec<(&str, f64, f64)> = all.iter().filter_map(|m| point(m)).collect();
     let curve = |name: &str| {
-        let mut points: Vec<(f64, f64)> = points.iter().filter(|p| p.0 == name).map(|p| (p.1, p.2)).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut points: Vec<Point> = points.iter().filter(|p| p.0 == name).map(|p| Point::sharp((p.1, p.2))).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let look = if name.contains("formula") { Look::Band } else { Look::Points };
         Curve { name: name.to_owned(), points, look }
     };
@@ -31,10 +32,11 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     let caption = caption(&curves, unit)?;
     let lines = Lines {
         title: "Simulated butterfly barrier",
-        x: ("nodes (log scale)".to_owned(), Scale::Log2),
-        y: (format!("{unit} per barrier"), Scale::Linear),
+        x: Side::new("nodes (log scale)", Scale::Log2),
+        y: Side::new(format!("{unit} per barrier"), Scale::Linear),
         steps: false,
-        curves,
+        level: None,
+        plots: vec![Plot { curves, ..Plot::default() }],
     };
     Some(Drawn { svg: lines.render(), caption })
 }
@@ -42,11 +44,11 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
 /// The value at the largest number of nodes that was simulated, and what the formula says there.
 fn caption(curves: &[Curve], unit: &str) -> Option<String> {
     let simulated = curves.iter().find(|c| c.look == Look::Points)?;
-    let &(nodes, value) = simulated.points.last()?;
+    let &Point { x: nodes, y: value, .. } = simulated.points.last()?;
     let took = quantity(value, unit);
     let mut text = format!("At {} nodes the simulated barrier takes {took} ({})", digits(nodes, 9), simulated.name);
     let bands = curves.iter().filter(|c| c.look == Look::Band);
-    let formula = bands.filter_map(|c| Some((&c.name, c.points.iter().find(|p| p.0 == nodes)?.1))).find(|f| f.1 > 0.0);
+    let formula = bands.filter_map(|c| Some((&c.name, c.points.iter().find(|p| p.x == nodes)?.y))).find(|f| f.1 > 0.0);
     if let Some((name, predicted)) = formula {
         let percent = ((value / predicted - 1.0) * 10_000.0).round() / 100.0;
         let predicted = quantity(predicted, unit);

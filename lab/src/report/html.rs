@@ -1,16 +1,19 @@
 //! The page: what disturbed the runs, the figures, the claims, every number on demand, and where it all comes from.
 use super::pack::pack;
 use super::svg::escape;
-use super::{Drawn, Figure, distinct};
+use super::{Drawn, distinct, figures};
 use crate::results::number::quantity;
-use crate::results::{Outcome, Results, Value, Verdict};
+use crate::results::{Level, Measurement, Outcome, Results, Value, Verdict};
 use std::fmt::Write;
+
+/// What is said of simulations instead of what else the machine was doing.
+const UNDISTURBED: &str = "simulated in virtual time, which nothing disturbs";
 
 /// One self-contained HTML page from these results, in their order.
 pub fn page(results: &[Results]) -> String {
     let mut body = heading(results);
     body += &noise(results);
-    for figure in Figure::ALL {
+    for figure in figures(results) {
         let draw = |(i, r): (usize, &Results)| Some((i, named(r), figure.draw(&r.measurements)?));
         let drawn: Vec<(usize, String, Drawn)> = results.iter().enumerate().filter_map(draw).collect();
         let several = drawn.len() > 1;
@@ -57,13 +60,20 @@ fn named(of: &Results) -> String {
     format!("{}, {}", of.experiment, date(of.started_unix_s))
 }
 
+/// Does virtual time run in all of these?
+fn is_simulated(of: &Results) -> bool {
+    let simulated = |m: &Measurement| m.id.starts_with("simulate/") || m.id.starts_with("simulated/");
+    !of.measurements.is_empty() && of.measurements.iter().all(simulated)
+}
+
 /// Per run: how quiet it was, and what was seen.
 fn noise(results: &[Results]) -> String {
-    let worst = results.iter().map(|r| r.noise.verdict).max().unwrap_or_default();
+    let level = |of: &Results| if is_simulated(of) { Level::Quiet } else { of.noise.verdict };
+    let worst = results.iter().map(level).max().unwrap_or_default();
     let run = |of: &Results| {
         let cut = if of.interrupted { "; interrupted: what is here is what had been measured" } else { "" };
-        let (name, took, facts) = (escape(&of.experiment), quantity(of.seconds, "s"), escape(&of.noise.facts.join("; ")));
-        let level = of.noise.verdict;
+        let (name, took, level) = (escape(&of.experiment), quantity(of.seconds, "s"), level(of));
+        let facts = if is_simulated(of) { UNDISTURBED.to_owned() } else { escape(&of.noise.facts.join("; ")) };
         format!(
             "<p class=\"{level}\"><span class=\"word\">{level}</span> <b>{name}</b>, {took}{cut}<br><span class=\"why\">{facts}.</span></p>"
         )

@@ -1,124 +1,178 @@
-//! Curves: lines or steps over two axes, with every point kept in an attribute for the pointer to read.
-use super::axis::{Axis, Scale};
-use super::svg::{At, Canvas, Entry, Swatch, colour, dash, escape, ink};
-use crate::results::number::digits;
+//! Curves: lines or steps over two axes, in one panel or several on the same scales, with every point kept in an
+//! attribute for the pointer to read.
+use super::axis::{Axis, Marks, Scale};
+use super::curve::Curve;
+use super::distinct;
+use super::svg::{At, Canvas, Entry, escape, fitted, ink, width_of};
 
 const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 300.0;
+/// Room for the numbers at the left of a panel, and for the name of what they are.
 const LEFT: f64 = 70.0;
+const LEVEL_DASH: &str = "5 4";
+/// Room below a panel's lines for numbers and the axis' name.
+const BELOW: f64 = 48.0;
 
 /// A chart of curves.
 pub(super) struct Lines<'a> {
     pub(super) title: &'a str,
-    pub(super) x: (String, Scale),
-    pub(super) y: (String, Scale),
+    pub(super) x: Side,
+    pub(super) y: Side,
     /// Does a curve keep its height until the next point?
     pub(super) steps: bool,
-    pub(super) curves: Vec<Curve>,
+    /// A height that curves are to be held against, and what it means.
+    pub(super) level: Option<(f64, String)>,
+    pub(super) plots: Vec<Plot>,
 }
 
-/// One curve; its points in ascending order.
-pub(super) struct Curve {
+/// An axis in words.
+pub(super) struct Side {
     pub(super) name: String,
-    pub(super) points: Vec<(f64, f64)>,
-    pub(super) look: Look,
+    pub(super) scale: Scale,
+    pub(super) marks: Marks,
+    /// Values that it holds besides those of the curves.
+    pub(super) holds: Vec<f64>,
 }
 
-/// How a curve is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    /// A line, as for distribution functions.
-    Line,
-    /// A line with its points, as for measured values.
-    Points,
-    /// A broad pale band below the others, as for a formula.
-    Band,
+impl Side {
+    /// An axis with round values.
+    pub(super) fn new(name: impl Into<String>, scale: Scale) -> Self {
+        Self { name: name.into(), scale, marks: Marks::Round, holds: vec![] }
+    }
+
+    fn axis(&self, values: impl Iterator<Item = f64>) -> Axis {
+        Axis::fit(values.chain(self.holds.iter().copied()), self.scale, (0.0, 1.0))
+    }
+}
+
+/// Curves that share a pair of axes.
+#[derive(Default)]
+pub(super) struct Plot {
+    /// Nothing if there is only one.
+    pub(super) title: String,
+    pub(super) curves: Vec<Curve>,
+    /// The names of its curves with a few words about each, or nothing.
+    pub(super) remarks: Vec<String>,
+}
+
+/// Where a panel's lines lie.
+#[derive(Clone, Copy)]
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
 }
 
 impl Lines<'_> {
     /// The chart as SVG.
     pub(super) fn render(&self) -> String {
         let mut canvas = Canvas::new(WIDTH);
-        canvas.heading(16.0, 26.0, 15.0, self.title);
-        let entry = |(series, curve): (usize, &'_ Curve)| {
-            let (ink, dash) = curve.ink(series);
-            (series, curve.name.clone(), ink, dash)
+        let room = self.level_meaning(&mut canvas);
+        canvas.heading(16.0, 26.0, 15.0, &fitted(self.title, 15.6, room));
+        let series = distinct(self.plots.iter().flat_map(|p| &p.curves).map(|c| c.name.as_str()));
+        let points = || self.plots.iter().flat_map(|p| &p.curves).flat_map(|c| &c.points);
+        let heights = points().flat_map(|p| [p.y, p.low, p.high]).chain(self.level.iter().map(|level| level.0));
+        let (x, y) = (self.x.axis(points().map(|p| p.x)), self.y.axis(heights));
+        let across = match self.plots.len() {
+            n @ 0..=2 => n.max(1),
+            4 => 2,
+            _ => 3,
         };
-        let named: Vec<_> = self.curves.iter().enumerate().map(entry).collect();
-        let entries: Vec<_> = named
-            .iter()
-            .map(|(series, name, ink, dash)| Entry { series: *series, name, ink, swatch: Swatch::Line(dash) })
-            .collect();
-        let top = 38.0 + canvas.legend(16.0, 38.0, &entries) + 12.0;
-        let bottom = top + HEIGHT;
-        let points = || self.curves.iter().flat_map(|c| &c.points);
-        let x = Axis::fit(points().map(|p| p.0), self.x.1, (LEFT, WIDTH - 24.0));
-        let y = Axis::fit(points().map(|p| p.1), self.y.1, (bottom, top));
-        self.grid(&mut canvas, &x, &y);
-        for (series, curve) in self.curves.iter().enumerate() {
-            self.curve(&mut canvas, series, curve, &x, &y);
+        let (pitch, height) = ((WIDTH - 16.0) / across as f64, [300.0, 240.0, 190.0][across - 1]);
+        let mut bottom = 38.0;
+        // One legend is enough, unless plots have remarks of their own.
+        if self.plots.iter().all(|plot| plot.remarks.is_empty()) {
+            let curve = |name: &str| self.plots.iter().flat_map(|p| &p.curves).find(|c| c.name == name);
+            let curves: Vec<(&Curve, &str)> = series.iter().filter_map(|name| Some((curve(name)?, *name))).collect();
+            bottom += legend(&mut canvas, &curves, &series, (16.0, WIDTH), bottom);
         }
-        canvas.put(format_args!(r#"<path class="at" stroke="{}" stroke-dasharray="3 3" visibility="hidden"/>"#, ink::SOFT));
-        let data = format!(
-            r#" data-x="{}" data-steps="{}" data-axis="{} {:.5} {:.5} {LEFT} {} {top:.1} {bottom:.1}""#,
-            escape(&self.x.0),
+        for row in self.plots.chunks(across) {
+            let mut top = bottom;
+            for (i, plot) in row.iter().enumerate() {
+                let left = LEFT + i as f64 * pitch;
+                let title = if plot.title.is_empty() { 0.0 } else { 22.0 };
+                canvas.heading(left, bottom + title - 6.0, 12.5, &fitted(&plot.title, 12.5, pitch - LEFT));
+                let curves: Vec<(&Curve, &str)> = plot.curves.iter().zip(plot.remarks.iter().map(String::as_str)).collect();
+                let remarks = legend(&mut canvas, &curves, &series, (left - 8.0, left + pitch - LEFT), bottom + title);
+                top = top.max(bottom + title + remarks + 6.0);
+            }
+            for (i, plot) in row.iter().enumerate() {
+                let left = LEFT + i as f64 * pitch;
+                let frame = Frame { left, right: left + pitch - LEFT - 8.0, top, bottom: top + height };
+                self.plot(&mut canvas, plot, &series, frame, (&x, &y));
+            }
+            bottom = top + height + BELOW;
+        }
+        canvas.finish(bottom + 4.0, self.title, "")
+    }
+
+    /// What the level means, at the right of the title; the room that is left for that.
+    fn level_meaning(&self, canvas: &mut Canvas) -> f64 {
+        let Some((_, meaning)) = &self.level else { return WIDTH - 32.0 };
+        let meaning = fitted(meaning, 12.0, WIDTH / 3.0);
+        let left = WIDTH - 24.0 - width_of(&meaning, 12.0);
+        canvas.sample((left - 30.0, 22.0), ink::SOFT, LEVEL_DASH);
+        canvas.text(left, 26.0, At::Start, ink::SOFT, &meaning);
+        left - 60.0
+    }
+
+    fn plot(&self, canvas: &mut Canvas, plot: &Plot, series: &[&str], frame: Frame, (x, y): (&Axis, &Axis)) {
+        let (x, y) = (x.moved((frame.left, frame.right)), y.moved((frame.bottom, frame.top)));
+        self.grid(canvas, &x, &y, frame.left < 2.0 * LEFT);
+        let names = if let Marks::Names(names) = &self.x.marks { names.join("\n") } else { String::new() };
+        canvas.put(format_args!(
+            r#"<g data-x="{}" data-names="{}" data-steps="{}" data-axis="{} {:.5} {:.5} {:.1} {:.1} {:.1} {:.1}">"#,
+            escape(&self.x.name),
+            escape(&names),
             u8::from(self.steps),
             x.scale.name(),
             x.low,
             x.high,
-            x.to
-        );
-        canvas.finish(bottom + 52.0, self.title, &data)
+            x.from,
+            x.to,
+            frame.top,
+            frame.bottom
+        ));
+        if let Some((level, _)) = &self.level {
+            let (ink, at) = (ink::SOFT, y.at(*level));
+            canvas.put(format_args!(
+                r#"<path d="M{:.1} {at:.1}H{:.1}" stroke="{ink}" stroke-dasharray="{LEVEL_DASH}"/>"#,
+                x.from, x.to
+            ));
+        }
+        for curve in &plot.curves {
+            let number = series.iter().position(|name| *name == curve.name).unwrap_or(0);
+            curve.draw(canvas, number, self.steps, (&x, &y));
+        }
+        canvas.put(format_args!(r#"<path class="at" stroke="{}" stroke-dasharray="3 3" visibility="hidden"/></g>"#, ink::SOFT));
     }
 
-    fn grid(&self, canvas: &mut Canvas, x: &Axis, y: &Axis) {
+    fn grid(&self, canvas: &mut Canvas, x: &Axis, y: &Axis, outermost: bool) {
         let (left, right, top, bottom) = (x.from, x.to, y.to, y.from);
         let upright = |v: f64| format!("M{:.1} {top:.1}V{bottom:.1}", x.at(v));
-        canvas.grid(&x.ticks(44.0), At::Middle, upright, |v| (x.at(v), bottom + 17.0));
+        canvas.grid(&x.marked(&self.x.marks, 60.0), At::Middle, upright, |v| (x.at(v), bottom + 17.0));
         let level = |v: f64| format!("M{left:.1} {:.1}H{right:.1}", y.at(v));
-        canvas.grid(&y.ticks(34.0), At::End, level, |v| (left - 8.0, y.at(v) + 4.0));
-        canvas.text((left + right) / 2.0, bottom + 38.0, At::Middle, ink::SOFT, &self.x.0);
+        canvas.grid(&y.marked(&self.y.marks, 34.0), At::End, level, |v| (left - 8.0, y.at(v) + 4.0));
+        canvas.text((left + right) / 2.0, bottom + 38.0, At::Middle, ink::SOFT, &fitted(&self.x.name, 12.0, right - left));
+        // Plots beside each other are on the same scales.
+        let name = if outermost { self.y.name.as_str() } else { "" };
         canvas.put(format_args!(
-            r#"<text transform="translate(22 {:.1}) rotate(-90)" text-anchor="middle" fill="{}">{}</text>"#,
+            r#"<text transform="translate({:.1} {:.1}) rotate(-90)" text-anchor="middle" fill="{}">{}</text>"#,
+            left - 48.0,
             (top + bottom) / 2.0,
             ink::SOFT,
-            escape(&self.y.0)
+            escape(&fitted(name, 12.0, bottom - top + 20.0))
         ));
-    }
-
-    fn curve(&self, canvas: &mut Canvas, series: usize, curve: &Curve, x: &Axis, y: &Axis) {
-        let (mut path, mut data) = (String::new(), String::new());
-        for (i, &(px, py)) in curve.points.iter().enumerate() {
-            let (ax, ay) = (x.at(px), y.at(py));
-            path += &match (i, self.steps) {
-                (0, true) => format!("M{ax:.1} {:.1}V{ay:.1}", y.from),
-                (0, false) => format!("M{ax:.1} {ay:.1}"),
-                (_, true) => format!("H{ax:.1}V{ay:.1}"),
-                (_, false) => format!("L{ax:.1} {ay:.1}"),
-            };
-            data += &format!("{}{},{}", if i == 0 { "" } else { " " }, digits(px, 5), digits(py, 4));
-        }
-        if self.steps && !curve.points.is_empty() {
-            path += &format!("H{:.1}", x.to);
-        }
-        let (name, (ink, dash)) = (escape(&curve.name), curve.ink(series));
-        let width = if curve.look == Look::Band { 7 } else { 2 };
-        canvas.put(format_args!(r#"<g class="s" data-s="{series}" data-name="{name}" data-p="{data}">"#));
-        canvas.put(format_args!(
-            r#"<path d="{path}" fill="none" stroke="{ink}" stroke-width="{width}" stroke-linejoin="round" stroke-dasharray="{dash}"/>"#
-        ));
-        if curve.look == Look::Points {
-            for &(px, py) in &curve.points {
-                canvas.put(format_args!(r#"<circle cx="{:.1}" cy="{:.1}" r="3" fill="{ink}"/>"#, x.at(px), y.at(py)));
-            }
-        }
-        canvas.put(format_args!("</g>"));
     }
 }
 
-impl Curve {
-    /// Its colour and its dashes.
-    fn ink(&self, series: usize) -> (&'static str, &'static str) {
-        if self.look == Look::Band { (ink::PALE, "") } else { (colour(series), dash(series)) }
+/// Curves and what is told of them. Returns the height used.
+fn legend(canvas: &mut Canvas, curves: &[(&Curve, &str)], series: &[&str], ends: (f64, f64), top: f64) -> f64 {
+    let mut entries = Vec::new();
+    for &(curve, name) in curves.iter().filter(|(_, name)| !name.is_empty()) {
+        let number = series.iter().position(|known| *known == curve.name);
+        let (ink, swatch) = curve.swatch(number.unwrap_or(0));
+        entries.push(Entry { series: number, name, ink, swatch });
     }
+    canvas.legend(ends, top, &entries)
 }

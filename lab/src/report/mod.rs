@@ -1,27 +1,36 @@
 //! Results as one self-contained HTML page, or one figure as stand-alone SVG.
 //!
 //! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no request.
-//! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper.
+//! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there may be.
 //! - A figure is chosen by the ids and labels of the measurements: each file below says which it draws.
-//! - `svg`, `axis`: the pen. `bars`, `lines`, `heat`: the kinds of chart. `pack`: the raw data within the page.
+//! - `svg`, `axis`, `symbol`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `strip`: the kinds of chart. `pack`: the raw
+//!   data within the page.
 
 mod axis;
 mod barriers;
 mod bars;
 mod butterfly;
+mod curve;
 mod heat;
 mod html;
 mod lines;
 mod pack;
 mod ping_pong;
+mod plans;
+mod shades;
+mod strip;
 mod svg;
+mod symbol;
 
 pub use html::page;
 
 use crate::results::{Measurement, Results};
 
+/// A file's name that is longer than this is a nuisance.
+const NAME_MAX: usize = 100;
+
 /// The figures this program can draw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// Ping-pong per method: minimum, average, maximum, between two processors and on one (Guignon 2000).
     PingPong,
@@ -35,26 +44,38 @@ pub enum Figure {
     BarrierCpu,
     /// The simulated butterfly barrier over the number of nodes, with its formula.
     Butterfly,
+    /// The simulated plan of this name: curves or a matrix.
+    Plan(String),
+    /// The same plan's run over time.
+    OverTime(String),
 }
 
 impl Figure {
-    /// All of them, in the order of the page.
+    /// All but those of plans, in the order of the page.
     pub const ALL: [Self; 6] =
         [Self::PingPong, Self::Gaps, Self::Distribution, Self::Barriers, Self::BarrierCpu, Self::Butterfly];
 
-    /// Its name as a file.
-    pub const fn name(self) -> &'static str {
+    /// Its name as a file, without an ending: that of the plan, made harmless, with `-over-time` if it is that.
+    pub fn name(&self) -> String {
+        let harmless = |plan: &str| -> String {
+            let harmless = |c: char| if c.is_ascii_alphanumeric() || "-_+".contains(c) { c } else { '-' };
+            let name: String = plan.chars().map(harmless).take(NAME_MAX).collect();
+            let taken = name.is_empty() || Self::ALL.iter().any(|figure| figure.name() == name);
+            if taken { format!("plan-{name}") } else { name }
+        };
         match self {
-            Self::PingPong => "ping-pong",
-            Self::Distribution => "distribution",
-            Self::Gaps => "gaps",
-            Self::Barriers => "barriers",
-            Self::BarrierCpu => "barrier-cpu",
-            Self::Butterfly => "butterfly",
+            Self::PingPong => "ping-pong".to_owned(),
+            Self::Distribution => "distribution".to_owned(),
+            Self::Gaps => "gaps".to_owned(),
+            Self::Barriers => "barriers".to_owned(),
+            Self::BarrierCpu => "barrier-cpu".to_owned(),
+            Self::Butterfly => "butterfly".to_owned(),
+            Self::Plan(plan) => harmless(plan),
+            Self::OverTime(plan) => harmless(plan) + "-over-time",
         }
     }
 
-    fn draw(self, all: &[Measurement]) -> Option<Drawn> {
+    fn draw(&self, all: &[Measurement]) -> Option<Drawn> {
         match self {
             Self::PingPong => ping_pong::methods(all),
             Self::Gaps => ping_pong::gaps(all),
@@ -62,8 +83,17 @@ impl Figure {
             Self::Barriers => barriers::matrix(all),
             Self::BarrierCpu => barriers::cpu(all),
             Self::Butterfly => butterfly::draw(all),
+            Self::Plan(plan) => plans::draw(all, plan),
+            Self::OverTime(plan) => plans::over_time(all, plan),
         }
     }
+}
+
+/// The figures that these results may have, in the order of the page: [`Figure::ALL`], then those of their plans.
+pub fn figures(results: &[Results]) -> Vec<Figure> {
+    let plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements)));
+    let of = |plan: &str| [Figure::Plan(plan.to_owned()), Figure::OverTime(plan.to_owned())];
+    Figure::ALL.into_iter().chain(plans.into_iter().flat_map(of)).collect()
 }
 
 /// A figure, and the sentence that says what to see in it.
@@ -73,7 +103,7 @@ struct Drawn {
 }
 
 /// The figure as stand-alone SVG, from the first results that have the measurements for it; `None` if none has.
-pub fn figure_svg(figure: Figure, results: &[Results]) -> Option<String> {
+pub fn figure_svg(figure: &Figure, results: &[Results]) -> Option<String> {
     results.iter().find_map(|r| figure.draw(&r.measurements)).map(|drawn| svg::stand_alone(&drawn.svg))
 }
 

@@ -23,40 +23,48 @@ function told(m) {
   return [m.id.split('/').slice(1).join(' \u00b7 '), `${m.what}, ${m.unit} (${s.n} values)`, values, ...figures].join('\n');
 }
 for (const chart of all('.chart')) {
-  const line = chart.querySelector('.at'), axis = (chart.dataset.axis || '').split(' ');
-  const curves = all('[data-p]', chart).map(g => ({ g, points: g.dataset.p.split(' ').map(p => p.split(',').map(Number)) }));
+  const plots = all('[data-axis]', chart).map(g => {
+    const [scale, ...ends] = g.dataset.axis.split(' '), [low, high, left, right, top, bottom] = ends.map(Number);
+    const curves = all('[data-p]', g).map(c => ({ c, points: c.dataset.p.split(' ').map(p => p.split(',').map(Number)) }));
+    return { ...g.dataset, scale, low, high, left, right, top, bottom, curves, line: g.querySelector('.at') };
+  });
   let over;
-  const hide = () => { over = null; tip.style.display = 'none'; if (line) line.setAttribute('visibility', 'hidden'); };
+  const unmark = () => plots.forEach(p => p.line.setAttribute('visibility', 'hidden'));
+  const hide = () => { over = null; tip.style.display = 'none'; unmark(); };
   chart.onmousemove = async event => {
     over = event.target.dataset.m;
     if (over) {
       const wanted = over, results = await parsed(chart.closest('figure').dataset.of);
       return over == wanted && show(told(results.measurements[wanted]), event);
     }
-    if (!line) return hide();
-    const [low, high, left, right, top, bottom] = axis.slice(1).map(Number), box = chart.getBoundingClientRect();
-    const x = (event.clientX - box.left) * chart.viewBox.baseVal.width / box.width;
-    if (x < left || x > right) return hide();
-    const into = v => axis[0] == 'log2' ? Math.log2(v) : axis[0] == 'log10' ? Math.log10(v) : v;
+    const box = chart.getBoundingClientRect(), unit = chart.viewBox.baseVal.width / box.width;
+    const x = (event.clientX - box.left) * unit, y = (event.clientY - box.top) * unit;
+    const plot = plots.find(p => x >= p.left && x <= p.right && y >= p.top && y <= p.bottom);
+    const shown = plot ? plot.curves.filter(c => !c.c.classList.contains('off')) : [];
+    if (!shown.length) return hide();
+    const { scale, low, high, left, right, top, bottom } = plot;
+    const into = v => scale == 'log2' ? Math.log2(v) : scale == 'log10' ? Math.log10(v) : v;
     const pixel = v => left + (into(v) - low) / (high - low) * (right - left);
-    const shown = curves.filter(c => !c.g.classList.contains('off'));
     // Between points a step keeps its height; of other curves the nearest point counts.
-    const steps = chart.dataset.steps == '1', near = p => Math.abs(pixel(p[0]) - x);
+    const steps = plot.steps == '1', near = p => Math.abs(pixel(p[0]) - x);
     const nearest = points => points.reduce((best, p) => near(p) < near(best) ? p : best);
     const height = points => steps ? points.findLast(p => pixel(p[0]) <= x)?.[1] ?? 0 : nearest(points)[1];
-    const at = steps || !shown.length ? x : pixel(nearest(shown.flatMap(c => c.points))[0]);
+    const at = steps ? x : pixel(nearest(shown.flatMap(c => c.points))[0]);
     const scaled = low + (at - left) / (right - left) * (high - low);
-    const value = axis[0] == 'log2' ? 2 ** scaled : axis[0] == 'log10' ? 10 ** scaled : scaled;
-    const heights = shown.map(c => c.g.dataset.name + ': ' + short(height(c.points)));
-    show([short(value) + ' ' + chart.dataset.x.replace(' (log scale)', ''), ...heights].join('\n'), event);
-    line.setAttribute('d', `M${at} ${top}V${bottom}`); line.setAttribute('visibility', 'visible');
+    const value = scale == 'log2' ? 2 ** scaled : scale == 'log10' ? 10 ** scaled : scaled;
+    const where = plot.names ? plot.names.split('\n')[Math.round(value)] : short(value);
+    const heights = shown.map(c => (c.c.dataset.name ? c.c.dataset.name + ': ' : '') + short(height(c.points)));
+    show([plot.x.replace(' (log scale)', '') + ': ' + where, ...heights].join('\n'), event);
+    unmark();
+    plot.line.setAttribute('d', `M${at} ${top}V${bottom}`); plot.line.setAttribute('visibility', 'visible');
   };
   chart.onmouseleave = hide;
   for (const key of all('.k', chart)) key.onclick = key.onkeydown = event => {
     if (event.key && event.key != 'Enter' && event.key != ' ') return;
     event.preventDefault();
-    key.setAttribute('aria-pressed', key.classList.toggle('off'));
-    all('.s', chart).filter(s => s.dataset.s == key.dataset.s).forEach(s => s.classList.toggle('off'));
+    const same = selector => all(selector, chart).filter(s => s.dataset.s == key.dataset.s);
+    same('.s').forEach(s => s.classList.toggle('off'));
+    same('.k').forEach(k => k.setAttribute('aria-pressed', k.classList.toggle('off')));
   };
 }
 for (const button of all('button[data-for]')) button.onclick = async () => {

@@ -4,7 +4,8 @@
 //! `ping-pong/process/two-cpus/spin/0us`; a gap that begins with `0` is none.
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
-use super::lines::{Curve, Lines, Look};
+use super::curve::{Curve, Look, Point};
+use super::lines::{Lines, Plot, Side};
 use super::svg::colour;
 use super::{Drawn, distinct};
 use crate::results::Measurement;
@@ -212,6 +213,7 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
                 points.push(step);
             }
         }
+        let points = points.into_iter().map(Point::sharp).collect();
         Some(Curve { name: (*method).to_owned(), points, look: Look::Line })
     };
     let curves: Vec<Curve> = ordered(&shown).iter().filter_map(curve).collect();
@@ -228,7 +230,13 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
         other.name
     );
     let title = format!("Ping-pong round trips of {}, {}", partners(first.partners), placement(first.placement));
-    let x = (format!("{} per round trip (log scale)", first.of.unit), Scale::Log10);
-    let lines = Lines { title: &title, x, y: ("share of round trips done".to_owned(), Scale::Linear), steps: true, curves };
+    let lines = Lines {
+        title: &title,
+        x: Side::new(format!("{} per round trip (log scale)", first.of.unit), Scale::Log10),
+        y: Side::new("share of round trips done", Scale::Linear),
+        steps: true,
+        level: None,
+        plots: vec![Plot { curves, ..Plot::default() }],
+    };
     Some(Drawn { svg: lines.render(), caption })
 }

@@ -1,5 +1,5 @@
 //! The experiments of Guignon 2000 §2.1: hand-overs by every method, placement, counters, and his caveat.
-use super::{Answer, Experiment, Findings, experiment};
+use super::{Answer, Experiment, Findings, Trial, experiment};
 use crate::machine_file;
 use crate::measure::waits::{Circumstance, Placement, mean_cycles, measurement, ping_pongs};
 use crate::progress::Progress;
@@ -34,7 +34,7 @@ fn one_processor() -> Answer {
     Answer::CannotTry("this process may use only one processor".into())
 }
 
-fn hand_overs(quiet: bool) -> Result<Findings> {
+fn hand_overs(trial: &Trial) -> Result<Findings> {
     let mut findings = Findings::default();
     if affinity::allowed().len() < 2 {
         for id in ["spin-fastest-processes", "spin-fastest-threads", "min-average-max", "cost-is-the-wake", "semaphores-need-two"]
@@ -43,7 +43,7 @@ fn hand_overs(quiet: bool) -> Result<Findings> {
         }
         return Ok(findings);
     }
-    let mut progress = Progress::new("guignon2000", Method::ALL.len() * 8, quiet);
+    let mut progress = Progress::new("guignon2000", Method::ALL.len() * 8, trial.quiet);
     for (side, id) in [(Side::Processes, "spin-fastest-processes"), (Side::Threads, "spin-fastest-threads")] {
         let circumstance = Circumstance { side, placement: Placement::TwoCpus, gap: Nanos::ZERO, runs: RUNS };
         let methods = ping_pongs(circumstance, &Method::ALL, &mut progress, &mut findings.notes);
@@ -87,7 +87,7 @@ fn answer_for_processes(methods: &[(Method, Vec<PingPong>)], findings: &mut Find
 
 /// Two spinning processes, left where the scheduler puts them. Where both run at once a hand-over takes less than a
 /// microsecond; on one processor it takes a tick. So the time in quick round trips is the time they were apart.
-fn placement(_: bool) -> Result<Findings> {
+fn placement(_: &Trial) -> Result<Findings> {
     const QUICK: Nanos = Nanos::from_us(100);
     let mut findings = Findings::default();
     if affinity::allowed().len() < 2 {
@@ -116,7 +116,7 @@ fn placement(_: bool) -> Result<Findings> {
     Ok(findings)
 }
 
-fn counters(_: bool) -> Result<Findings> {
+fn counters(_: &Trial) -> Result<Findings> {
     let cpus = affinity::allowed();
     let answer = if let [first, .., last] = cpus[..] {
         let bound = clock::cross_cpu_offset_bound(first, last)?;
@@ -133,7 +133,7 @@ fn counters(_: bool) -> Result<Findings> {
 }
 
 /// A parallel loop of another library beside our slave.
-fn bystander(_: bool) -> Result<Findings> {
+fn bystander(_: &Trial) -> Result<Findings> {
     let mut findings = Findings::default();
     let variants = victim(REGIONS)?;
     let mean_us = |beside| variants.iter().find(|v| v.beside == beside).map(|v| v.mean.as_us());

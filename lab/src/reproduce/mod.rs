@@ -1,9 +1,10 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
-//! - [`claims`](mod@claims): what `papers/` says. [`guignon`]: the experiments of Guignon 2000.
+//! - [`claims`](mod@claims): what `papers/` says. [`guignon`], [`tsafrir`]: the experiments, paper by paper.
 
 pub mod claims;
 pub mod guignon;
+pub mod tsafrir;
 
 use crate::results::{Measurement, Outcome, Value, Verdict};
 use anyhow::{Result, bail};
@@ -33,15 +34,40 @@ pub struct Findings {
     pub answers: BTreeMap<&'static str, Answer>,
 }
 
+impl Findings {
+    /// What was found out about one claim.
+    pub fn answer(&mut self, claim: &'static str, answer: Answer) {
+        self.answers.insert(claim, answer);
+    }
+}
+
+/// How experiments are run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trial {
+    /// No progress on standard error.
+    pub quiet: bool,
+    /// With the finer grids and more seeds of the plans.
+    pub full: bool,
+}
+
 /// An experiment by its name in `papers/`.
 pub struct Experiment {
     name: &'static str,
-    run: fn(quiet: bool) -> Result<Findings>,
+    run: fn(&Trial) -> Result<Findings>,
 }
 
 /// Registers an experiment.
-pub const fn experiment(name: &'static str, run: fn(bool) -> Result<Findings>) -> Experiment {
+pub const fn experiment(name: &'static str, run: fn(&Trial) -> Result<Findings>) -> Experiment {
     Experiment { name, run }
+}
+
+/// The experiments of a paper.
+fn experiments_of(paper: &str) -> &'static [Experiment] {
+    match paper {
+        "guignon2000" => &guignon::EXPERIMENTS,
+        "tsafrir-feitelson2002" => &tsafrir::EXPERIMENTS,
+        _ => &[],
+    }
 }
 
 /// What a reproduction gave.
@@ -63,7 +89,7 @@ pub struct Reproduction {
 ///
 /// # Errors
 /// If there is no such paper or experiment, or one cannot be run.
-pub fn run(paper: Option<&str>, figure: Option<&str>, quiet: bool) -> Result<Reproduction> {
+pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<Reproduction> {
     let papers = claims::papers()?;
     let known: Vec<_> = papers.iter().map(|p| p.paper.clone()).collect();
     let chosen: Vec<Paper> = papers.into_iter().filter(|p| paper.is_none_or(|name| name == p.paper)).collect();
@@ -78,16 +104,21 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, quiet: bool) -> Result<Rep
             names.dedup();
             bail!("no claim of {} is checked by `{}`; there are {}", paper.paper, figure.unwrap_or_default(), names.join(", "));
         }
-        for experiment in guignon::EXPERIMENTS.iter().filter(|e| claims.iter().any(|c| c.check == e.name)) {
+        for experiment in experiments_of(&paper.paper).iter().filter(|e| claims.iter().any(|c| c.check == e.name)) {
             if interrupt::requested() {
                 break;
             }
-            let mut findings = (experiment.run)(quiet)?;
+            let mut findings = (experiment.run)(trial)?;
             all.measurements.append(&mut findings.measurements);
             all.notes.append(&mut findings.notes);
             for claim in claims.iter().filter(|c| c.check == experiment.name) {
                 let answer = findings.answers.get(claim.id.as_str()).cloned();
-                let answer = answer.unwrap_or_else(|| Answer::CannotTry("the experiment gave no answer".into()));
+                let answer = match answer {
+                    // What an interrupted simulation gave is a part of what was asked for.
+                    _ if interrupt::requested() => Answer::CannotTry("interrupted".into()),
+                    Some(answer) => answer,
+                    None => Answer::CannotTry("the experiment gave no answer".into()),
+                };
                 let verdict = judge(paper, claim, answer);
                 let expected_to_differ = claim.differs_because.is_some();
                 match verdict.verdict {
@@ -159,9 +190,9 @@ mod tests {
 
     #[test]
     fn unknown_papers_and_experiments_are_errors_that_name_the_known_ones() {
-        let error = run(Some("nobody1999"), None, true).err().unwrap().to_string();
+        let error = run(Some("nobody1999"), None, &Trial::default()).err().unwrap().to_string();
         assert!(error.contains("guignon2000"), "{error}");
-        let error = run(Some("guignon2000"), Some("fig99"), true).err().unwrap().to_string();
+        let error = run(Some("guignon2000"), Some("fig99"), &Trial::default()).err().unwrap().to_string();
         assert!(error.contains("ping-pong"), "{error}");
     }
 
@@ -169,7 +200,7 @@ mod tests {
     fn every_check_of_every_paper_is_an_experiment() {
         for paper in claims::papers().unwrap() {
             for claim in paper.claim {
-                assert!(guignon::EXPERIMENTS.iter().any(|e| e.name == claim.check), "{}: {}", claim.id, claim.check);
+                assert!(experiments_of(&paper.paper).iter().any(|e| e.name == claim.check), "{}: {}", claim.id, claim.check);
             }
         }
     }

@@ -52,6 +52,15 @@ impl Table {
         }
         text
     }
+
+    /// The table as a list of JSON objects, one a row.
+    pub fn to_json(&self) -> String {
+        let object = |row: &Vec<String>| {
+            let cells = self.headings.iter().cloned().zip(row.iter().map(|cell| cell.as_str().into()));
+            serde_json::Value::Object(cells.collect())
+        };
+        super::json(&self.rows.iter().map(object).collect::<Vec<_>>())
+    }
 }
 
 fn is_numeric(cell: &str) -> bool {

@@ -1,6 +1,7 @@
 //! The command from outside: what it prints, how it ends, and that nothing is left behind.
 mod bad_input;
 mod interrupted;
+mod simulate;
 mod verbs;
 
 use std::process::{Command, Output, Stdio};

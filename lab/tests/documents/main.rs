@@ -1,4 +1,5 @@
 //! What becomes of results, tried from outside: documents and their schemas, tables, and the page.
+mod plans;
 mod report;
 mod results;
 mod sample;

@@ -1,5 +1,6 @@
 //! How the kernel schedules this thread, and how busy the machine is.
 use foregather_machine::{Cause, Error, Nanos};
+use rustix::process::setpriority_process;
 use std::fs;
 
 /// A scheduling class.
@@ -77,6 +78,20 @@ pub fn set_class(class: Class, priority: i32) -> Result<(), Error> {
             "priorities are 1 to 99 for the real-time classes and 0 for the others"
         },
     ))
+}
+
+/// Gives the calling thread, and the threads it starts from now on, a nice value: -20 (much) to 19 (little).
+///
+/// # Errors
+/// If the value is out of range, or lower than before and this process lacks the right.
+pub fn set_nice(nice: i8) -> Result<(), Error> {
+    let refused = |errno| {
+        Error::from(Cause::Os { what: "changing the nice value", errno, remedy: "it is -20 to 19; run as root to lower it" })
+    };
+    if !(-20..=19).contains(&nice) {
+        return Err(refused(libc::EINVAL));
+    }
+    setpriority_process(None, i32::from(nice)).map_err(|errno| refused(errno.raw_os_error()))
 }
 
 /// How busy the machine is, and has been since it started. Times add up over its processors.
@@ -181,6 +196,18 @@ mod tests {
                 assert!(!is_realtime());
             }
             Err(error) => assert!(error.to_string().contains("root"), "{error}"),
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_becomes_nicer() {
+        thread::spawn(|| {
+            set_nice(7).unwrap();
+            assert_eq!(rustix::process::getpriority_process(None), Ok(7));
+            let beyond = set_nice(20);
+            assert!(matches!(Error::of(&beyond), Some(Cause::Os { errno: libc::EINVAL, .. })));
         })
         .join()
         .unwrap();

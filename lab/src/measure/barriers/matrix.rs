@@ -44,11 +44,11 @@ impl Plan<'_> {
         let mut matrix = Matrix { notes: self.left_out(), ..Matrix::default() };
         let mut random = SplitMix(self.seed);
         for row in self.rows {
-            let _hogs = Hogs::start(row.hogs)?;
+            let _hogs = Hogs::start(row.hogs, 0)?;
             let group = row.quota.map(QuotaGroup::new).transpose()?;
             let mut runs: Vec<Runs> = self.waiters.iter().map(|_| Runs::default()).collect();
             for _ in 0..self.repetitions {
-                for i in shuffled(self.waiters.len(), &mut random) {
+                for i in random.shuffled(self.waiters.len()) {
                     let waiter = &self.waiters[i];
                     progress.step(&format!("{}: {}", row.name(), waiter.name));
                     if interrupt::requested() || !takes(waiter, row) {
@@ -171,30 +171,4 @@ fn measurement(row: &Row, waiter: &Waiter, runs: &Runs, rates: Vec<f64>, best_pe
 /// The median; `None` of nothing.
 fn median(values: &[f64]) -> Option<f64> {
     Distribution::of_values(values).map(|all| all.quantile(0.5))
-}
-
-/// A permutation of `0..n` (Fisher & Yates).
-fn shuffled(n: usize, random: &mut SplitMix) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..n).collect();
-    for i in (1..n).rev() {
-        order.swap(i, random.below(i as u64 + 1) as usize);
-    }
-    order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn orders_differ_but_not_between_runs() {
-        let (mut a, mut b) = (SplitMix(7), SplitMix(7));
-        let first = shuffled(20, &mut a);
-        assert_eq!(first, shuffled(20, &mut b));
-        let second = shuffled(20, &mut a);
-        assert_ne!(first, second);
-        let mut sorted = second;
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..20).collect::<Vec<_>>());
-    }
 }

@@ -24,6 +24,8 @@ pub struct Job {
     pub nice: i8,
     /// The control group they run in, if there are any; its number in the scheduler's list.
     pub group: Option<u32>,
+    /// Have its threads one address space? Those that meet always do; load is many programs, unless this says otherwise.
+    pub one_process: bool,
     /// Thread `i` may run on processor `pins[i % pins.len()]` only; anywhere, if there are none.
     pub pins: Vec<CpuId>,
 }
@@ -31,7 +33,8 @@ pub struct Job {
 impl Job {
     /// A job that meets `barriers` times at the central barrier.
     pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
-        Self { name: name.into(), threads, barriers, compute, policy, kind: Kind::Central, nice: 0, group: None, pins: vec![] }
+        let (name, kind, one_process) = (name.into(), Kind::Central, barriers > 0);
+        Self { name, threads, barriers, compute, policy, kind, nice: 0, group: None, one_process, pins: vec![] }
     }
 
     /// Threads that never wait: the backdrop of Tsafrir & Feitelson 2002 §2.1.

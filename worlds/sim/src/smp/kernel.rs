@@ -188,8 +188,9 @@ impl Kernel {
     pub(super) fn schedule<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
         self.settle(cpu);
         let machine = &mut self.machine;
-        machine.processors[cpu as usize].marked = false;
-        let present = machine.cpu(cpu).current;
+        let processor = &mut machine.processors[cpu as usize];
+        processor.marked = false;
+        let (present, interrupted) = (processor.current, std::mem::take(&mut processor.interrupted));
         let goes_on = present != NOBODY && machine.thread(present).life == Life::Running;
         let next = self.scheduler.choose(machine, cpu, goes_on.then_some(present)).unwrap_or(NOBODY);
         if std::mem::take(&mut machine.rearm) {
@@ -203,10 +204,10 @@ impl Kernel {
             }
             return;
         }
-        self.switch(engine, cpu, present, next);
+        self.switch(engine, cpu, (present, next), interrupted);
     }
 
-    fn switch<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId, present: u32, next: u32) {
+    fn switch<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId, (present, next): (u32, u32), interrupted: bool) {
         let machine = &mut self.machine;
         let now = machine.now;
         machine.counts.switches += 1;
@@ -216,6 +217,7 @@ impl Kernel {
         let mut price = match (present, next) {
             (_, NOBODY) => machine.prices.switch_to_idle,
             (NOBODY, _) => machine.prices.wake_idle,
+            _ if interrupted => machine.prices.switch + machine.prices.waker,
             _ => machine.prices.switch,
         };
         if next != NOBODY {

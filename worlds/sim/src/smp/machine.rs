@@ -1,9 +1,8 @@
 //! The state of a simulated machine: processors, threads, and what schedulers may do to them.
-use super::options::MachineSpec;
+use super::counts::{Counts, Split};
 use super::prices::Prices;
 use super::random::Random;
 use super::record::{Record, Recorded, Sample, Span, State};
-use super::study::{Counts, Split};
 use crate::word::NONE;
 use foregather_machine::{CpuId, Nanos};
 
@@ -26,6 +25,14 @@ pub(super) enum Want {
     Spin,
     Yield,
     Park,
+}
+
+/// What a machine is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hardware {
+    pub(super) cpus: u32,
+    pub(super) prices: Prices,
+    pub(super) resolution: Nanos,
 }
 
 /// What a machine has to know about a thread before it runs.
@@ -73,6 +80,8 @@ pub(super) struct Processor {
     pub(super) switching: bool,
     /// To be rescheduled (`need_resched`).
     pub(super) marked: bool,
+    /// By another processor: its next switch pays for the interrupt.
+    pub(super) interrupted: bool,
     /// Up to when its time is accounted for.
     pub(super) since: Nanos,
     pub(super) last_schedule: Nanos,
@@ -110,27 +119,28 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(spec: &MachineSpec, threads: &[ThreadSpec], seed: u64, record: Record) -> Self {
+    pub(super) fn new(hardware: Hardware, threads: &[ThreadSpec], seed: u64, record: Record) -> Self {
         let mut random = Random::new(seed, u64::MAX);
         let processor = |_| Processor {
             current: NOBODY,
             from: NOBODY,
             switching: false,
             marked: false,
+            interrupted: false,
             since: Nanos::ZERO,
             last_schedule: Nanos::ZERO,
             until: Nanos::ZERO,
             tick: Nanos::MAX,
             split: Split::default(),
         };
-        let threads: Vec<_> = threads.iter().map(|thread| Thread::new(thread, spec.cpus, &mut random)).collect();
+        let threads: Vec<_> = threads.iter().map(|thread| Thread::new(thread, hardware.cpus, &mut random)).collect();
         Self {
             now: Nanos::ZERO,
-            processors: (0..spec.cpus).map(processor).collect(),
+            processors: (0..hardware.cpus).map(processor).collect(),
             runnable: threads.len() as u32,
             threads,
-            prices: spec.prices,
-            resolution: spec.resolution,
+            prices: hardware.prices,
+            resolution: hardware.resolution,
             counts: Counts::default(),
             random,
             marked: Vec::new(),
@@ -185,10 +195,10 @@ impl Machine {
         }
         processor.marked = true;
         self.marked.push(cpu);
-        if processor.current == NOBODY && self.actor != NOBODY {
-            let actor = &mut self.threads[self.actor as usize];
-            actor.debt += self.prices.waker;
-        }
+        let Some(actor) = self.threads.get_mut(self.actor as usize).filter(|actor| actor.cpu != cpu) else { return };
+        // What an idle processor pays is part of its waking up.
+        processor.interrupted = processor.current != NOBODY;
+        actor.debt += self.prices.waker;
     }
 
     /// Time goes on to `now`.

@@ -6,6 +6,7 @@
 //!
 //! After Tsafrir & Feitelson 2002 §2, and beyond: today's scheduler, quotas, two prices of a switch.
 
+mod counts;
 mod cpu;
 mod dispatch;
 mod eevdf;
@@ -26,6 +27,7 @@ mod round_robin;
 mod study;
 mod world;
 
+pub use counts::{Counts, Split};
 pub use cpu::SmpCpu;
 pub use eevdf::{Eevdf, Group, Placement};
 pub use job::{Distribution, Granularity, Job};
@@ -35,5 +37,5 @@ pub use play::{run, run_on};
 pub use prices::Prices;
 pub use record::{Record, Recorded, Sample, Span, State, Window, transition};
 pub use round_robin::RoundRobin;
-pub use study::{Alternation, Counts, JobOutcome, Outcome, Split, Stop, Study};
+pub use study::{Alternation, JobOutcome, Outcome, Stop, Study};
 pub use world::Smp;

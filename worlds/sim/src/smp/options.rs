@@ -1,6 +1,7 @@
 //! A simulated machine: how many processors, what they cost, who shares them out, and what happens at the same moment.
 use super::eevdf::Eevdf;
 use super::linux24::Linux24;
+use super::machine::Hardware;
 use super::prices::Prices;
 use super::round_robin::RoundRobin;
 use foregather_machine::Nanos;
@@ -31,6 +32,13 @@ impl MachineSpec {
             ties: Ties::ArriveFirst,
             resolution: Nanos::from_us(1),
         }
+    }
+}
+
+impl MachineSpec {
+    /// The machine without its scheduler.
+    pub(super) fn hardware(&self) -> Hardware {
+        Hardware { cpus: self.cpus, prices: self.prices, resolution: self.resolution }
     }
 }
 

@@ -6,6 +6,7 @@ use super::options::{MachineSpec, Scheduler, Ties};
 use super::prices::Prices;
 use super::record::Record;
 use super::round_robin::RoundRobin;
+use super::world::build;
 use crate::engine::Engine;
 use crate::event::Heap;
 use foregather_machine::Nanos;
@@ -21,12 +22,8 @@ fn begun(cpus: u32, scheduler: Scheduler, nice: &[i8]) -> (Kernel, Events) {
     let prices = Prices { switch_to_idle: us(6), ..Prices::TSAFRIR_2002 };
     let spec = MachineSpec { cpus, scheduler, prices, ..MachineSpec::tsafrir2002() };
     let threads: Vec<_> = (0..).zip(nice).map(|(space, &nice)| ThreadSpec { space, nice, ..ThreadSpec::default() }).collect();
-    let machine = Machine::new(&spec, &threads, 1, Record::NOTHING);
-    let scheduler = match &spec.scheduler {
-        Scheduler::Linux24(rules) => rules.build(&machine),
-        Scheduler::RoundRobin(rules) => rules.build(threads.len()),
-        Scheduler::Eevdf(rules) => rules.build(&machine),
-    };
+    let machine = Machine::new(spec.hardware(), &threads, 1, Record::NOTHING);
+    let scheduler = build(&spec.scheduler, &machine);
     let (mut kernel, engine) = (Kernel::new(machine, scheduler, Ties::ArriveFirst), Events::default());
     let order: Vec<u32> = (0..threads.len() as u32).collect();
     kernel.begin(&engine, &order);

@@ -1,10 +1,11 @@
 //! Runs a study: each thread's program, and what is counted while it runs.
+use super::counts::{Counts, Split};
 use super::cpu::SmpCpu;
 use super::job::Job;
 use super::machine::{Machine, ThreadSpec};
 use super::random::Random;
 use super::record::Window;
-use super::study::{Alternation, Counts, JobOutcome, Outcome, Split, Stop, Study};
+use super::study::{Alternation, JobOutcome, Outcome, Stop, Study};
 use super::world::{End, Smp};
 use crate::event::{Calendar, Queue};
 use foregather_barrier::{BarrierMember, Group};
@@ -28,8 +29,7 @@ pub fn run_on<Q: Queue>(study: &Study, go_on: impl Fn() -> bool) -> Result<Outco
     study.check()?;
     let mut specs: Vec<ThreadSpec> = study.jobs.iter().enumerate().flat_map(|(number, job)| threads_of(number, job)).collect();
     for (thread, spec) in (study.jobs.len() as u32..).zip(&mut specs) {
-        // Every thread of mere load is a program of its own.
-        spec.space = if study.jobs[spec.job as usize].meets() { spec.job } else { thread };
+        spec.space = if study.jobs[spec.job as usize].one_process { spec.job } else { thread };
     }
     let smp = Smp::<Q>::of(&study.machine, &specs, study.seed, study.shuffled, study.limit, study.record);
     let groups = study.jobs.iter().map(|job| Group::new(job.kind, job.threads).map_err(|error| error.to_string()));

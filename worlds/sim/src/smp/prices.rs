@@ -11,7 +11,8 @@ pub struct Prices {
     pub switch_to_idle: Nanos,
     /// From the wake-up until a thread runs on a processor that was idle.
     pub wake_idle: Nanos,
-    /// What waking an idle processor costs the waker: the interprocessor interrupt.
+    /// What an interprocessor interrupt costs who sends it, to wake somebody on another processor; and who receives it, if
+    /// that one is busy and switches.
     pub waker: Nanos,
     /// What a yield costs that finds nobody else.
     pub yield_call: Nanos,

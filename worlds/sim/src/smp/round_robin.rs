@@ -17,10 +17,12 @@ pub struct RoundRobin {
 impl RoundRobin {
     /// The quantum of Tsafrir & Feitelson 2002 §2.1: 100 steps.
     pub const TSAFRIR_2002: Self = Self { quantum: Nanos::from_us(100) };
+}
 
-    pub(super) fn build(self, threads: usize) -> Box<dyn Dispatch> {
-        Box::new(Turns { quantum: self.quantum, queue: VecDeque::new(), left: vec![self.quantum; threads] })
-    }
+/// A scheduler by these rules.
+pub(super) fn build(rules: RoundRobin, machine: &Machine) -> Box<dyn Dispatch> {
+    let left = vec![rules.quantum; machine.threads.len()];
+    Box::new(Turns { quantum: rules.quantum, queue: VecDeque::new(), left })
 }
 
 struct Turns {

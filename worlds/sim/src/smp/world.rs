@@ -1,9 +1,11 @@
 //! The simulation itself: events, the programs they let go on, and what these want next.
 use super::cpu::{Shared, SmpCpu};
+use super::dispatch::Dispatch;
 use super::kernel::Kernel;
 use super::machine::{Machine, ThreadSpec};
 use super::options::{MachineSpec, Scheduler};
 use super::record::Record;
+use super::{linux24, round_robin};
 use crate::engine::Engine;
 use crate::event::Queue;
 use crate::tasks::Tasks;
@@ -21,6 +23,15 @@ pub struct Smp<Q> {
     limit: Nanos,
     /// A program has asked to stop.
     stopped: Cell<bool>,
+}
+
+/// A scheduler at work.
+pub(super) fn build(scheduler: &Scheduler, machine: &Machine) -> Box<dyn Dispatch> {
+    match scheduler {
+        Scheduler::RoundRobin(rules) => round_robin::build(*rules, machine),
+        Scheduler::Linux24(rules) => linux24::build(*rules, machine),
+        Scheduler::Eevdf(rules) => rules.build(machine),
+    }
 }
 
 /// Why a simulation ended.
@@ -50,15 +61,11 @@ impl<Q: Queue> Smp<Q> {
         record: Record,
     ) -> Self {
         let mut order: Vec<u32> = (0..threads.len() as u32).collect();
-        let mut machine = Machine::new(spec, threads, seed, record);
+        let mut machine = Machine::new(spec.hardware(), threads, seed, record);
         if shuffled {
             machine.random.shuffle(&mut order);
         }
-        let scheduler = match &spec.scheduler {
-            Scheduler::RoundRobin(rules) => rules.build(threads.len()),
-            Scheduler::Linux24(rules) => rules.build(&machine),
-            Scheduler::Eevdf(rules) => rules.build(&machine),
-        };
+        let scheduler = build(&spec.scheduler, &machine);
         let kernel = RefCell::new(Kernel::new(machine, scheduler, spec.ties));
         Self { shared: Shared { engine: Engine::default(), kernel }, order, limit, stopped: Cell::new(false) }
     }

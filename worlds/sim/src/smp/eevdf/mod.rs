@@ -90,6 +90,19 @@ impl Eevdf {
         groups: Vec::new(),
     };
 
+    /// What a thread asks for at a time on an unconfigured kernel of so many processors: 0.7 ms times `1 + log2` of them, of
+    /// eight at most (`sysctl_sched_base_slice`).
+    pub const fn base_slice(cpus: u32) -> Nanos {
+        let cpus = if cpus == 0 {
+            1
+        } else if cpus > 8 {
+            8
+        } else {
+            cpus
+        };
+        Nanos::from_us(700 * (1 + cpus.ilog2() as u64))
+    }
+
     pub(super) fn build(&self, machine: &Machine) -> Box<dyn Dispatch> {
         Box::new(fair::Fair::new(self, machine))
     }
@@ -166,6 +179,12 @@ mod tests {
         }
         let fits = Group { burst: MS * 200, ..limited(200) };
         assert_eq!(Eevdf { groups: vec![fits, Group { parent: Some(0), ..limited(10) }], ..Eevdf::LINUX }.check(2), Ok(()));
+    }
+
+    #[test]
+    fn slices_grow_with_the_machine_up_to_eight_processors() {
+        assert_eq!([0, 1, 2, 4, 6, 8, 64].map(Eevdf::base_slice).map(|slice| slice.0 / 100_000), [7, 7, 14, 21, 21, 28, 28]);
+        assert_eq!(Eevdf::base_slice(8), Eevdf::LINUX.slice);
     }
 
     #[test]

@@ -81,7 +81,7 @@ mod tests {
     fn woken(placement: Placement, sleepers: u32) -> Vec<CpuId> {
         let rules = Eevdf { placement, ..Eevdf::LINUX };
         let spec = MachineSpec { cpus: 4, scheduler: Scheduler::Eevdf(rules.clone()), ..MachineSpec::tsafrir2002() };
-        let mut machine = Machine::new(&spec, &vec![ThreadSpec::default(); sleepers as usize], 1, Record::NOTHING);
+        let mut machine = Machine::new(spec.hardware(), &vec![ThreadSpec::default(); sleepers as usize], 1, Record::NOTHING);
         let mut fair = Fair::new(&rules, &machine);
         let threads: Vec<u32> = (0..sleepers).collect();
         for &thread in &threads {

@@ -1,128 +1,21 @@
 //! Linux 2.2 to 2.4: epochs, counters, goodness. Every rule is an option; presets name the versions.
 //!
-//! - `goodness.rs`: counters, and who is better. `schedule.rs`: `schedule()`. `wakeup.rs`: `reschedule_idle()` and its alternatives.
+//! - `rules.rs`: the options. `epochs.rs`: the list of runnable threads and their allotments. `goodness.rs`: who is better.
+//! - `schedule.rs`: `schedule()`. `wakeup.rs`: `reschedule_idle()` and its alternatives.
+mod epochs;
 mod goodness;
+mod rules;
 mod schedule;
 #[cfg(test)]
 mod tests;
 mod wakeup;
 
+pub use rules::{Accounting, Insertion, Linux24, Wakeup};
+
 use super::dispatch::Dispatch;
 use super::machine::Machine;
-use foregather_machine::Nanos;
-use schedule::Epochs;
 
-/// The scheduler of Linux 2.4, rule by rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Linux24 {
-    /// The tick.
-    pub tick: Nanos,
-    /// How many ticks a new epoch gives a thread of nice 0: 20 in 2.2, 6 in 2.4 at 100 Hz (the paper says 5).
-    pub allocation_ticks: u32,
-    /// `PROC_CHANGE_PENALTY`: a thread's advantage on the processor it ran on last.
-    pub penalty_ticks: u32,
-    /// The advantage of the address space that is loaded.
-    pub bonus_ticks: u32,
-    /// A woken thread preempts if it is better by more than this.
-    pub threshold_ticks: u32,
-    /// How processor time is taken off the counter.
-    pub accounting: Accounting,
-    /// Is goodness computed with counters rounded up to ticks?
-    pub whole_ticks: bool,
-    /// Where a woken thread enters the list.
-    pub insertion: Insertion,
-    /// Does the switch count as the incoming thread's processor time? The kernel's ticks do charge it.
-    pub charge_switch: bool,
-    /// Is a thread kept from being chosen until the switch away from it has ended (`has_cpu`)?
-    pub hold: bool,
-    /// Does the present thread win ties (2.4.0), or its place in the list (2.4.16)?
-    pub previous_wins: bool,
-    /// Does an idle processor keep the address space of its last thread?
-    pub lazy_space: bool,
-    /// Are all threads of one wake-up marked for before any processor reacts (the flaw), or one after the other?
-    pub atomic_wakes: bool,
-    /// Does an idle processor look into the queue by itself, instead of waiting to be marked?
-    pub idle_polls: bool,
-    /// Which processors a wake-up interrupts.
-    pub wakeup: Wakeup,
-    /// `linux22`: threads that run for less than this at a time may preempt on other processors.
-    pub cache_flush: Nanos,
-}
-
-/// How processor time is taken off the counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Accounting {
-    /// To the nanosecond; exhaustion is an event.
-    Exact,
-    /// One tick from whoever runs at the tick, on all processors at the same moment.
-    Tick,
-    /// The same, the processors' ticks spread over the tick's length.
-    Staggered,
-}
-
-/// Where a woken thread enters the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Insertion {
-    /// At the front (2.4.0 to 2.4.16).
-    Front,
-    /// At the end (later).
-    Tail,
-}
-
-/// Which processors a wake-up interrupts (Tsafrir & Feitelson 2002 §4.3, appendix A).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wakeup {
-    /// `reschedule_idle` of 2.4: each woken thread looks for itself and ignores what earlier ones have marked.
-    Linux,
-    /// The same, passing over processors already marked: the paper's AP.
-    ApMark,
-    /// A marked processor is reserved for the thread that marked it, and compared by it (H. Franke, July 2001).
-    ApReserve,
-    /// All pairs of woken threads and processors, best first: the paper's GV.
-    GlobalView,
-    /// `reschedule_idle` of 2.2.
-    Linux22,
-}
-
-impl Linux24 {
-    /// The paper's: a quantum of 100 steps of a microsecond, in 20 ticks.
-    pub const TSAFRIR_2002: Self = Self {
-        tick: Nanos::from_us(5),
-        allocation_ticks: 20,
-        penalty_ticks: 15,
-        bonus_ticks: 1,
-        threshold_ticks: 1,
-        accounting: Accounting::Exact,
-        whole_ticks: false,
-        insertion: Insertion::Front,
-        charge_switch: true,
-        hold: true,
-        previous_wins: true,
-        lazy_space: true,
-        atomic_wakes: true,
-        idle_polls: false,
-        wakeup: Wakeup::Linux,
-        cache_flush: Nanos::ZERO,
-    };
-
-    /// Linux 2.2: 20 ticks, accounted at the tick, no threshold.
-    pub const LINUX_2_2: Self = Self {
-        threshold_ticks: 0,
-        accounting: Accounting::Tick,
-        whole_ticks: true,
-        charge_switch: false,
-        wakeup: Wakeup::Linux22,
-        cache_flush: Nanos::from_us(50),
-        ..Self::TSAFRIR_2002
-    };
-
-    /// Linux 2.4.0: 6 ticks.
-    pub const LINUX_2_4_0: Self = Self { allocation_ticks: 6, threshold_ticks: 1, wakeup: Wakeup::Linux, ..Self::LINUX_2_2 };
-
-    /// Linux 2.4.16: no threshold, and the present thread no longer wins ties.
-    pub const LINUX_2_4_16: Self = Self { threshold_ticks: 0, previous_wins: false, ..Self::LINUX_2_4_0 };
-
-    pub(super) fn build(self, machine: &Machine) -> Box<dyn Dispatch> {
-        Box::new(Epochs::new(self, machine))
-    }
+/// A scheduler by these rules.
+pub(super) fn build(rules: Linux24, machine: &Machine) -> Box<dyn Dispatch> {
+    Box::new(epochs::Epochs::new(rules, machine))
 }

@@ -1,70 +1,11 @@
 //! `schedule()`: the best of the runnable threads, and a new epoch if the best has nothing left.
-use super::goodness::Entry;
-use super::{Accounting, Insertion, Linux24, Wakeup};
+use super::epochs::Epochs;
+use super::rules::{Accounting, Wakeup};
 use crate::smp::dispatch::Dispatch;
 use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 
-/// The scheduler at work.
-pub(super) struct Epochs {
-    pub(super) rules: Linux24,
-    pub(super) tick: i64,
-    pub(super) penalty: i64,
-    pub(super) bonus: i64,
-    pub(super) threshold: i64,
-    pub(super) entries: Vec<Entry>,
-    /// Ready threads that can be chosen, in no order: their places tell who is first.
-    pub(super) candidates: Vec<u32>,
-    /// By processor: the address space that is loaded.
-    pub(super) spaces: Vec<u32>,
-    /// By processor: for whom it was marked (`ap-reserve`).
-    pub(super) reserved: Vec<u32>,
-    first_place: i64,
-    last_place: i64,
-}
-
 impl Epochs {
-    pub(super) fn new(rules: Linux24, machine: &Machine) -> Self {
-        let tick = rules.tick.0 as i64;
-        let entry = |thread: u32| {
-            let it = machine.thread(thread);
-            let (cpu, space, nice) = (it.cpu, it.spec.space, i64::from(it.spec.nice));
-            Entry { counter: 0, place: 0, cpu, space, nice, yielded: false, average_run: 0, ran: 0 }
-        };
-        let cpus = machine.processors.len();
-        let mut epochs = Self {
-            rules,
-            tick,
-            penalty: i64::from(rules.penalty_ticks) * tick,
-            bonus: i64::from(rules.bonus_ticks) * tick,
-            threshold: i64::from(rules.threshold_ticks) * tick,
-            entries: (0..machine.threads.len() as u32).map(entry).collect(),
-            candidates: Vec::new(),
-            spaces: vec![NOBODY; cpus],
-            reserved: vec![NOBODY; cpus],
-            first_place: 0,
-            last_place: 0,
-        };
-        for thread in 0..epochs.entries.len() {
-            epochs.entries[thread].counter = epochs.allocation(epochs.entries[thread].nice);
-        }
-        epochs
-    }
-
-    /// `add_to_runqueue()`: a thread enters the list.
-    pub(super) fn enter_list(&mut self, thread: u32) {
-        self.entries[thread as usize].place = match self.rules.insertion {
-            Insertion::Front => {
-                self.first_place -= 1;
-                self.first_place
-            }
-            Insertion::Tail => {
-                self.last_place += 1;
-                self.last_place
-            }
-        };
-    }
-
     /// The best thread for a processor, and how good it is.
     fn best(&self, machine: &Machine, cpu: CpuId, present: Option<u32>) -> Option<(i64, u32)> {
         let space = self.space(machine, cpu);

@@ -1,6 +1,6 @@
 //! Rules of 2.4 one by one, on machines in hand-made states.
-use super::schedule::Epochs;
-use super::{Linux24, Wakeup};
+use super::epochs::Epochs;
+use super::rules::{Accounting, Linux24, Wakeup};
 use crate::smp::dispatch::Dispatch;
 use crate::smp::machine::{Life, Machine, NOBODY, ThreadSpec};
 use crate::smp::options::{MachineSpec, Scheduler};
@@ -14,7 +14,7 @@ fn asleep(sleepers: u32, busy: u32, cpus: u32, wakeup: Wakeup) -> (Epochs, Machi
     let threads: Vec<_> = (0..sleepers + busy)
         .map(|thread| ThreadSpec { space: thread.max(sleepers - 1), pin: None, ..ThreadSpec::default() })
         .collect();
-    let mut machine = Machine::new(&spec, &threads, 1, Record::NOTHING);
+    let mut machine = Machine::new(spec.hardware(), &threads, 1, Record::NOTHING);
     for thread in 0..sleepers {
         machine.threads[thread as usize].cpu = 0;
         machine.enter(thread, Life::Blocked);
@@ -114,7 +114,7 @@ fn the_first_in_the_list_wins_ties_unless_the_present_thread_does() {
 #[test]
 fn ticks_take_whole_ticks_and_stagger() {
     let (mut epochs, mut machine) = asleep(1, 2, 2, Wakeup::Linux);
-    epochs.rules.accounting = super::Accounting::Staggered;
+    epochs.rules.accounting = Accounting::Staggered;
     machine.now = Nanos(7_000);
     assert_eq!([0, 1].map(|cpu| epochs.next_tick(&machine, cpu)), [Nanos(10_000), Nanos(7_500)]);
     epochs.entries[1].counter = 6_000;

@@ -1,7 +1,7 @@
 //! `reschedule_idle()`: which processor is interrupted for a thread that has become ready, and the alternatives that
 //! Tsafrir & Feitelson 2002 §4.3 compare it with.
-use super::Wakeup;
-use super::schedule::Epochs;
+use super::epochs::Epochs;
+use super::rules::Wakeup;
 use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 

@@ -1,4 +1,4 @@
-//! Machines one does not have: for now the butterfly barrier of Seidel & Davis 1992 on up to 2^14 nodes.
+//! The butterfly barrier of Seidel & Davis 1992 on up to 2^14 nodes of a cluster one does not have.
 use crate::results::Measurement;
 use foregather_barrier::{butterfly, dissemination};
 use foregather_machine::{Cause, Error, Nanos};

@@ -1,0 +1,90 @@
+//! The simulator's side of a case: the same team and policies on a machine that has this one's prices, tick and rules.
+use super::rows::{Budget, Case, GRAIN};
+use super::{Seen, Side};
+use anyhow::{Result, anyhow};
+use foregather_host::interrupt;
+use foregather_machine::{CpuId, Nanos};
+use foregather_sim::smp::{
+    Distribution, Eevdf, Group, Job, MachineSpec, Outcome, Prices, Record, RoundRobin, Scheduler, Stop, Study, Ties, run,
+};
+
+/// With so many seeds; the median counts.
+pub(super) const SEEDS: u64 = 5;
+/// For how long: hundreds of ticks, and tens of thousands of barriers where nothing is slow.
+const SPAN: Nanos = Nanos::from_ms(1_000);
+
+/// This machine, as far as the simulator knows machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Likeness {
+    /// What switching costs.
+    pub(super) prices: Prices,
+    /// The scheduler's tick.
+    pub(super) tick: Nanos,
+    /// What a thread of the fair class asks for at a time.
+    pub(super) slice: Nanos,
+    /// The turn of a thread under `SCHED_RR`.
+    pub(super) turn: Nanos,
+}
+
+impl Likeness {
+    /// A machine of so many processors for one team.
+    pub(super) fn machine(&self, cpus: u32, realtime: bool, quota_ms: Option<u32>) -> MachineSpec {
+        let group = |ms: u32| Group { quota: Some(Nanos::from_ms(u64::from(ms))), ..Group::named("team") };
+        let fair =
+            Eevdf { tick: self.tick, slice: self.slice, groups: quota_ms.map(group).into_iter().collect(), ..Eevdf::LINUX };
+        let scheduler = if realtime { Scheduler::RoundRobin(RoundRobin { quantum: self.turn }) } else { Scheduler::Eevdf(fair) };
+        MachineSpec { cpus, prices: self.prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) }
+    }
+
+    fn study(&self, case: &Case, budget: &Budget, seed: u64) -> Study {
+        let cpus = case.place.cpus();
+        // As in the cells: from three quarters to five quarters of the grain.
+        let compute = Distribution::Uniform { from: GRAIN.percent(75), to: GRAIN.percent(125) };
+        let team = Job {
+            group: case.quota_ms.map(|_| 0),
+            pins: (0..cpus as CpuId).collect(),
+            ..Job::meeting("team", case.threads, u64::MAX, compute, budget.policy)
+        };
+        let hogs = Job { nice: case.nice, ..Job::load("hogs", case.hogs) };
+        Study {
+            machine: self.machine(cpus, case.realtime, case.quota_ms),
+            // The hogs are there first, as on the machine.
+            jobs: if case.hogs > 0 { vec![hogs, team] } else { vec![team] },
+            stop: Stop::Limit,
+            limit: SPAN,
+            seed,
+            shuffled: false,
+            record: Record::NOTHING,
+        }
+    }
+
+    /// One budget of a case with all seeds; fewer if somebody interrupts.
+    ///
+    /// # Errors
+    /// If the simulator refuses the study.
+    pub(super) fn run(&self, case: &Case, budget: &Budget) -> Result<Seen> {
+        let mut seen = Seen::default();
+        for seed in 1..=SEEDS {
+            let outcome = run(&self.study(case, budget, seed), || !interrupt::requested());
+            let outcome = outcome.map_err(|error| anyhow!("{} with {}: {error}", case.name, budget.name))?;
+            if outcome.interrupted {
+                break;
+            }
+            seen.sides.push(side(&outcome, case.quota_ms.is_some()));
+        }
+        Ok(seen)
+    }
+}
+
+fn side(outcome: &Outcome, limited: bool) -> Side {
+    // The team is the last job.
+    let team = &outcome.jobs[outcome.jobs.len() - 1];
+    let barriers = team.met.max(1) as f64;
+    Side {
+        us: outcome.time.as_us() / barriers,
+        ssr: team.waits.successful_spin_rate(),
+        cpus: Some((team.split.compute + team.split.spin).0 as f64 / outcome.time.0.max(1) as f64),
+        switches: Some(outcome.counts.switches as f64 / barriers),
+        throttled_per_s: limited.then(|| outcome.counts.throttles as f64 / outcome.time.as_secs()),
+    }
+}

@@ -1,0 +1,182 @@
+//! The numbers that a simulation comes to: what a figure can show, each by its name.
+use foregather_machine::Nanos;
+use foregather_sim::smp::{Alternation, Job, JobOutcome, Outcome, Study, transition};
+use foregather_wait::{Policy, Snapshot};
+
+/// A window counts as in step from this rate of successful spins on.
+const IN_STEP_PERCENT: f64 = 95.0;
+
+/// One run, seen for some of its jobs.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    /// What was simulated.
+    pub study: &'a Study,
+    /// What came of it.
+    pub outcome: &'a Outcome,
+    /// The name of the jobs that are looked at; all that meet if there is none.
+    pub of: Option<&'a str>,
+    /// The same jobs in the run that speedups are over.
+    pub over: Option<(&'a Study, &'a Outcome)>,
+}
+
+/// One number. Not a number if it does not exist.
+pub struct Metric {
+    /// Its name in plans.
+    pub name: &'static str,
+    /// Its name among the figures of a measurement, unit last.
+    pub figure: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// In words.
+    pub what: &'static str,
+    /// The number.
+    pub of: fn(&Seen<'_>) -> f64,
+}
+
+const fn metric(
+    name: &'static str,
+    figure: &'static str,
+    unit: &'static str,
+    what: &'static str,
+    of: fn(&Seen<'_>) -> f64,
+) -> Metric {
+    Metric { name, figure, unit, what, of }
+}
+
+/// All of them.
+pub static METRICS: [Metric; 25] = [
+    metric("ssr", "ssr_percent", "%", "spins that succeeded", |s| {
+        s.waits().successful_spin_rate().map_or(f64::NAN, |r| r * 100.0)
+    }),
+    metric("elapsed", "elapsed_us", "us", "mean time until a job had met as often as it should", |s| s.elapsed_ns() / 1e3),
+    metric("speedup", "speedup", "times", "how many times sooner jobs ended than with another choice", |s| s.speedup()),
+    metric("barrier-time", "us_per_barrier", "us", "mean time from barrier to barrier", |s| s.barrier_us()),
+    metric("compute-share", "compute_share", "share", "processor time that was computed", |s| s.share(s.outcome.split.compute)),
+    metric("spin-share", "spin_share", "share", "processor time that was spun away", |s| s.share(s.outcome.split.spin)),
+    metric("switch-share", "switch_share", "share", "processor time that went into switches", |s| {
+        s.share(s.outcome.split.switch)
+    }),
+    metric("idle-share", "idle_share", "share", "processor time that nobody used", |s| s.share(s.outcome.split.idle)),
+    metric("job-cpu-share", "job_cpu_share", "share", "processor time that these jobs had", |s| s.job_cpu_share()),
+    metric("idle-while-ready", "idle_while_ready_share", "share", "time with a processor idle and a thread ready", |s| {
+        s.outcome.idle_while_ready.0 as f64 / s.outcome.time.0 as f64
+    }),
+    metric("threads", "threads", "threads", "threads in all", |s| s.study.jobs.iter().map(|job| f64::from(job.threads)).sum()),
+    metric("effective-load", "effective_load", "threads", "threads that ran or could have", |s| s.outcome.effective_load),
+    metric("alternation", "alternation", "index", "how strictly success and failure of spins alternate, 0 to 1", |s| {
+        s.alternation()
+    }),
+    metric("transition", "transition_ms", "ms", "when the first job had fallen into step for good", |s| s.transition_ms()),
+    metric("barriers", "barriers", "barriers", "how often jobs met, on average", |s| s.met()),
+    metric("spin-of-budget", "spin_of_budget", "share", "time spun, of what the policy would have allowed", |s| {
+        s.spin_of_budget()
+    }),
+    metric("switches-per-barrier", "switches_per_barrier", "switches", "switches of all processors per barrier", |s| {
+        s.outcome.counts.switches as f64 / s.meeting().map(|(_, o)| o.met as f64).sum::<f64>()
+    }),
+    metric("switches", "switches", "switches", "switches of all processors", |s| s.outcome.counts.switches as f64),
+    metric("migrations", "migrations", "migrations", "threads that ran on another processor than before", |s| {
+        s.outcome.counts.migrations as f64
+    }),
+    metric("wakes", "wakes", "wakes", "threads woken", |s| s.outcome.counts.wakes as f64),
+    metric("duplicate-marks", "duplicate_mark_share", "share", "marks of processors that were marked already", |s| {
+        s.outcome.counts.duplicate_marks as f64 / s.outcome.counts.marks as f64
+    }),
+    metric(
+        "foreign-marks",
+        "foreign_marks",
+        "marks",
+        "wake-ups that take a processor, not the thread's own, from one that has something left",
+        |s| s.outcome.counts.foreign_marks as f64,
+    ),
+    metric("epochs", "epochs", "epochs", "epochs of Linux 2.4", |s| s.outcome.counts.epochs as f64),
+    metric("throttles", "throttles", "times", "quotas used up", |s| s.outcome.counts.throttles as f64),
+    metric("events", "events", "events", "events of the simulation", |s| s.outcome.events as f64),
+];
+
+/// The metric of that name.
+pub fn named(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+impl<'a> Seen<'a> {
+    /// The jobs that are looked at.
+    fn jobs(&self) -> impl Iterator<Item = (&'a Job, &'a JobOutcome)> + use<'a> {
+        jobs_of(self.study, self.outcome, self.of)
+    }
+
+    /// All that meet.
+    fn meeting(&self) -> impl Iterator<Item = (&'a Job, &'a JobOutcome)> + use<'a> {
+        jobs_of(self.study, self.outcome, None)
+    }
+
+    fn waits(&self) -> Snapshot {
+        self.jobs().fold(Snapshot::default(), |sum, (_, outcome)| sum.plus(outcome.waits))
+    }
+
+    fn elapsed_ns(&self) -> f64 {
+        mean(self.jobs().map(|(_, outcome)| outcome.elapsed_ns))
+    }
+
+    fn speedup(&self) -> f64 {
+        let Some((study, outcome)) = self.over else { return f64::NAN };
+        Seen { study, outcome, ..*self }.elapsed_ns() / self.elapsed_ns()
+    }
+
+    fn barrier_us(&self) -> f64 {
+        mean(self.jobs().map(|(job, outcome)| outcome.elapsed_ns / job.barriers as f64)) / 1e3
+    }
+
+    fn met(&self) -> f64 {
+        mean(self.jobs().map(|(_, outcome)| outcome.met as f64))
+    }
+
+    /// Of what all processors had.
+    fn share(&self, part: Nanos) -> f64 {
+        part.0 as f64 / self.outcome.split.total().0 as f64
+    }
+
+    fn job_cpu_share(&self) -> f64 {
+        self.jobs().map(|(_, outcome)| self.share(outcome.split.compute + outcome.split.spin)).sum()
+    }
+
+    fn alternation(&self) -> f64 {
+        let mut sum = Alternation::default();
+        for (_, outcome) in self.jobs() {
+            for i in 0..2 {
+                sum.after_success[i] += outcome.alternation.after_success[i];
+                sum.after_failure[i] += outcome.alternation.after_failure[i];
+            }
+        }
+        if sum == Alternation::default() { f64::NAN } else { sum.index() }
+    }
+
+    fn transition_ms(&self) -> f64 {
+        let at = transition(&self.outcome.recorded.windows, IN_STEP_PERCENT);
+        at.map_or(f64::NAN, |window| window as f64 * self.study.record.window.as_us() / 1e3)
+    }
+
+    /// Only of policies that have a bound.
+    fn spin_of_budget(&self) -> f64 {
+        let budget_ns = |(job, outcome): (&Job, &JobOutcome)| match job.policy {
+            Policy::TwoPhase { spin } | Policy::SpinThenYield { spin } => spin.0 as f64 * outcome.waits.spins_began as f64,
+            _ => f64::NAN,
+        };
+        self.waits().spun_time.0 as f64 / self.jobs().map(budget_ns).sum::<f64>()
+    }
+}
+
+fn jobs_of<'a>(
+    study: &'a Study,
+    outcome: &'a Outcome,
+    of: Option<&'a str>,
+) -> impl Iterator<Item = (&'a Job, &'a JobOutcome)> + use<'a> {
+    let all = study.jobs.iter().zip(&outcome.jobs);
+    all.filter(move |(job, _)| job.meets() && of.is_none_or(|name| name == job.name))
+}
+
+/// Not a number if there is nothing.
+fn mean(all: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = all.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    sum / count
+}

@@ -1,0 +1,21 @@
+//! Machines one does not have: processors that threads share, by a plan, and a cluster of up to 2^14 nodes.
+//!
+//! - [`Plan`]: what to simulate, read from a file; [`shipped`]: those that come with the program.
+//! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
+//! - [`metric`]: the numbers of one run. [`points`]: what all runs come to. [`perfetto`]: one run as a trace.
+//! - [`barriers_over_nodes`]: the butterfly barrier of Seidel & Davis 1992.
+
+mod butterfly;
+pub mod estimate;
+pub mod metric;
+pub mod perfetto;
+mod plan;
+pub mod points;
+mod runner;
+pub mod shipped;
+#[cfg(test)]
+mod tests;
+
+pub use butterfly::barriers_over_nodes;
+pub use plan::{Ask, Labels, Plan};
+pub use runner::{Point, Ran, Running, run};

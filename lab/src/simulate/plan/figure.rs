@@ -1,0 +1,88 @@
+//! `[figure]`: what of a plan's runs is shown, over what.
+use super::section::{Section, choice, meant, text};
+use super::sweep::Axis;
+use super::tree::{Node, Read, Value, mistake};
+use crate::simulate::metric::{METRICS, Metric};
+
+pub(super) const KEYS: [&str; 8] = ["kind", "x", "series", "rows", "columns", "y", "of", "over"];
+
+/// The series of a figure that shows several jobs.
+const JOB: &str = "job";
+
+/// What a plan's figure shows.
+pub(in crate::simulate) struct Figure {
+    /// Is it a heat map (rows by columns), or curves (series over x)?
+    pub(in crate::simulate) heat: bool,
+    /// What varies along it: x or columns.
+    pub(in crate::simulate) along: Vec<String>,
+    /// What varies across it: series or rows.
+    pub(in crate::simulate) across: Vec<String>,
+    pub(in crate::simulate) y: &'static Metric,
+    /// The jobs that are looked at, each for itself; nothing: all that meet, together.
+    pub(in crate::simulate) of: Vec<String>,
+    /// The axis and the choice that speedups are over.
+    pub(in crate::simulate) over: Option<(usize, usize)>,
+    /// The line of the section.
+    pub(super) line: usize,
+    /// Of `of`.
+    pub(super) of_line: usize,
+}
+
+pub(super) fn read(node: &Node, axes: &[Axis]) -> Read<Figure> {
+    let section = Section::new("[figure]", node, &KEYS)?;
+    let heat = section.choice("kind", &[("lines", false), ("heat", true)], false)?;
+    let (along, across, others) = if heat { ("columns", "rows", ["x", "series"]) } else { ("x", "series", ["columns", "rows"]) };
+    if let Some((other, node)) = others.iter().find_map(|other| Some((other, section.get(other)?))) {
+        let kind = if heat { "heat map has rows and columns" } else { "figure of lines has x and series" };
+        return mistake(node.line, format!("a {kind}, no `{other}`"));
+    }
+    let metrics: Vec<(&str, &'static Metric)> = METRICS.iter().map(|metric| (metric.name, metric)).collect();
+    let y = section.get("y").map_or(Ok(&METRICS[0]), |node| choice("y", node, &metrics))?;
+    let of_line = section.get("of").map_or(section.line(), |node| node.line);
+    let of = section.get("of").map_or(Ok(vec![]), |node| names("of", node))?;
+    let mut varying: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+    if of.len() > 1 {
+        varying.push(JOB);
+    }
+    let first = varying.first().map(|&name| name.to_owned());
+    let along = section.get(along).map_or(Ok(first.into_iter().collect()), |node| swept(along, node, &varying))?;
+    let rest = varying.iter().map(|&name| name.to_owned()).filter(|name| !along.contains(name)).take(1).collect();
+    let across = section.get(across).map_or(Ok(rest), |node| swept(across, node, &varying))?;
+    let over = section.get("over").map(|node| baseline(node, axes)).transpose()?;
+    Ok(Figure { heat, along, across, y, of, over, line: section.line(), of_line })
+}
+
+/// One name or several.
+fn names(key: &str, node: &Node) -> Read<Vec<String>> {
+    match &node.value {
+        Value::List(items) => items.iter().map(|item| text(key, item).map(str::to_owned)).collect(),
+        _ => Ok(vec![text(key, node)?.to_owned()]),
+    }
+}
+
+/// The names of what varies along one side.
+fn swept(key: &str, node: &Node, varying: &[&str]) -> Read<Vec<String>> {
+    let names = names(key, node)?;
+    match names.iter().find(|name| !varying.contains(&name.as_str())) {
+        None => Ok(names),
+        Some(name) if varying.is_empty() => mistake(node.line, format!("`{name}` does not vary: there is no [sweep]")),
+        Some(name) => mistake(node.line, format!("`{name}` does not vary in [sweep]{}", meant(name, varying))),
+    }
+}
+
+/// `over = { policy = "AB" }`.
+fn baseline(node: &Node, axes: &[Axis]) -> Read<(usize, usize)> {
+    let Some([(name, choice)]) = node.entries() else {
+        return mistake(node.line, "`over` names one choice: over = { policy = \"AB\" }");
+    };
+    let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+    let Some(axis) = names.iter().position(|known| known == name) else {
+        return mistake(choice.line, format!("`{name}` does not vary in [sweep]{}", meant(name, &names)));
+    };
+    let label = text("over", choice)?;
+    let labels: Vec<&str> = axes[axis].choices.iter().map(|choice| choice.label.as_str()).collect();
+    match labels.iter().position(|known| *known == label) {
+        Some(choice) => Ok((axis, choice)),
+        None => mistake(choice.line, format!("`{label}` is no choice of `{name}`{}", meant(label, &labels))),
+    }
+}

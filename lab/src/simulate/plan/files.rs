@@ -1,0 +1,65 @@
+//! What plans read besides themselves: traces and the costs of machines, each once.
+use super::section::nanos;
+use crate::machine_file;
+use foregather_machine::{Costs, Nanos};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// A measured distribution.
+type Trace = Arc<[Nanos]>;
+
+/// A folder, and what was read of it.
+pub(super) struct Files {
+    folder: PathBuf,
+    traces: Mutex<BTreeMap<String, Result<Trace, String>>>,
+    machine: OnceLock<Option<Costs>>,
+}
+
+impl Files {
+    /// Paths are relative to `folder`.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), traces: Mutex::default(), machine: OnceLock::new() }
+    }
+
+    /// The costs kept for this machine.
+    pub(super) fn machine(&self) -> Option<Costs> {
+        *self.machine.get_or_init(machine_file::load)
+    }
+
+    /// Did a study need them?
+    pub(super) fn asked_for_costs(&self) -> bool {
+        self.machine.get().is_some()
+    }
+
+    /// The same, or typical ones.
+    pub(super) fn machine_or_typical(&self) -> Costs {
+        self.machine().unwrap_or(Costs::TYPICAL)
+    }
+
+    /// The costs in a file of another machine.
+    pub(super) fn costs(&self, path: &str) -> Result<Costs, String> {
+        machine_file::read(&self.folder.join(path)).map_err(|error| format!("{error:#}"))
+    }
+
+    /// The times in a file, one a line.
+    pub(super) fn trace(&self, path: &str) -> Result<Trace, String> {
+        let mut traces = self.traces.lock().expect("nobody panics while reading a trace");
+        traces.entry(path.to_owned()).or_insert_with(|| read_trace(&self.folder.join(path))).clone()
+    }
+}
+
+fn read_trace(path: &Path) -> Result<Trace, String> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read the trace {shown}: {error}"))?;
+    let mut times = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            let time =
+                line.parse().map(Nanos).or_else(|_| nanos(line)).map_err(|error| format!("{shown}:{}: {error}", at + 1))?;
+            times.push(time);
+        }
+    }
+    if times.is_empty() { Err(format!("there are no times in the trace {shown}: write one a line")) } else { Ok(times.into()) }
+}

@@ -1,0 +1,65 @@
+//! All combinations of choices, by number: the last axis varies fastest.
+use super::sweep::{Axis, Choice};
+use super::tree::{Mistake, Node, Read};
+
+/// The swept names of a point with its choices, in the order of the plan.
+pub type Labels = Vec<(String, String)>;
+
+/// The axes of a sweep; without any there is one point.
+pub(super) struct Grid(pub(super) Vec<Axis>);
+
+impl Grid {
+    /// How many combinations there are.
+    pub(super) fn points(&self) -> usize {
+        self.0.iter().fold(1_usize, |product, axis| product.saturating_mul(axis.choices.len()))
+    }
+
+    /// The number of the choice on each axis.
+    fn numbers(&self, mut point: usize) -> Vec<usize> {
+        let mut numbers: Vec<usize> = Vec::new();
+        for axis in self.0.iter().rev() {
+            numbers.push(point % axis.choices.len());
+            point /= axis.choices.len();
+        }
+        numbers.reverse();
+        numbers
+    }
+
+    fn choices(&self, point: usize) -> impl Iterator<Item = (&Axis, &Choice)> {
+        self.0.iter().zip(self.numbers(point)).map(|(axis, number)| (axis, &axis.choices[number]))
+    }
+
+    /// The point beside this one that has that choice.
+    pub(super) fn beside(&self, point: usize, axis: usize, choice: usize) -> usize {
+        let mut numbers = self.numbers(point);
+        numbers[axis] = choice;
+        numbers.iter().zip(&self.0).fold(0, |point, (number, axis)| point * axis.choices.len() + number)
+    }
+
+    /// The choices at a point.
+    pub(super) fn labels(&self, point: usize) -> Labels {
+        self.choices(point).map(|(axis, choice)| (axis.name.clone(), choice.label.clone())).collect()
+    }
+
+    /// The same, each choice called by its group if it has one.
+    pub(super) fn group(&self, point: usize) -> Labels {
+        let name = |choice: &Choice| choice.group.clone().unwrap_or_else(|| choice.label.clone());
+        self.choices(point).map(|(axis, choice)| (axis.name.clone(), name(choice))).collect()
+    }
+
+    /// The plan with the choices of a point made.
+    pub(super) fn at(&self, root: &Node, point: usize) -> Read<Node> {
+        let mut root = root.clone();
+        self.choices(point).try_for_each(|(_, choice)| choice.put_into(&mut root))?;
+        Ok(root)
+    }
+
+    /// Says where a mistake was met, if it was not met from the first point on.
+    pub(super) fn met_at(&self, point: usize, mistake: Mistake) -> Mistake {
+        if point == 0 {
+            return mistake;
+        }
+        let choices: Vec<_> = self.labels(point).into_iter().map(|(name, label)| format!("{name} = {label}")).collect();
+        Mistake { what: format!("{} (at {})", mistake.what, choices.join(", ")), ..mistake }
+    }
+}

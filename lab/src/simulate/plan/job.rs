@@ -1,0 +1,226 @@
+//! `[[job]]`: threads that meet, or mere load; and how many of them make up the load.
+use super::compute;
+use super::eevdf;
+use super::files::Files;
+use super::section::{Section, choice, count, span, text};
+use super::tree::{Node, Read, Value, mistake};
+use foregather_barrier::Kind;
+use foregather_machine::{Costs, CpuId};
+use foregather_sim::smp::{Job, MachineSpec, Scheduler};
+use foregather_wait::Policy;
+
+pub(super) const KEYS: [&str; 15] = [
+    "name",
+    "threads",
+    "count",
+    "barriers",
+    "grain",
+    "cv",
+    "compute",
+    "policy",
+    "spin",
+    "kind",
+    "nice",
+    "group",
+    "pins",
+    "load",
+    "one-process",
+];
+pub(super) const LOAD_KEYS: [&str; 8] = ["name", "threads", "count", "nice", "group", "pins", "load", "one-process"];
+
+/// More threads in all would be an oversight.
+pub(super) const THREADS_MAX: u32 = 100_000;
+
+/// How many there are of something.
+#[derive(Clone, Copy, PartialEq)]
+enum Number {
+    Of(u32),
+    /// As many as make up the load.
+    Fill,
+}
+
+/// One table: a job, and how many such jobs there are.
+struct Wanted {
+    line: usize,
+    job: Job,
+    /// Only load may be filled up thread by thread.
+    threads: Number,
+    count: Number,
+}
+
+/// The jobs of a plan, `load` threads in all if it says so (with the line on which it does).
+pub(super) fn read(list: &Node, machine: &MachineSpec, files: &Files, load: Option<(u32, usize)>) -> Read<Vec<Job>> {
+    let Some(items) = list.items().filter(|items| !items.is_empty()) else {
+        return mistake(list.line, "jobs are tables of a list: [[job]]");
+    };
+    let wanted: Vec<Wanted> = items.iter().map(|item| one(item, machine, files)).collect::<Read<_>>()?;
+    let fixed = wanted.iter().map(Wanted::fixed).fold(0, u64::saturating_add);
+    let filled: Vec<&Wanted> = wanted.iter().filter(|wanted| wanted.fills()).collect();
+    let mut rest = match (load, filled.first()) {
+        (None, None) => 0,
+        (None, Some(one)) => return mistake(one.line, "\"fill\" needs `load`, the number of threads in all, at the top"),
+        (Some((_, line)), None) => return mistake(line, "`load` changes nothing: no job has \"fill\""),
+        (Some((load, line)), Some(_)) if u64::from(load) < fixed => {
+            return mistake(line, format!("a load of {load} threads is less than the {fixed} that there are in any case"));
+        }
+        (Some((load, _)), Some(_)) => load - fixed as u32,
+    };
+    for (what, fill) in [("jobs", Wanted::fills_jobs as fn(&Wanted) -> bool), ("threads", Wanted::fills_threads)] {
+        if let Some(second) = filled.iter().filter(|wanted| fill(wanted)).nth(1) {
+            return mistake(second.line, format!("only one [[job]] may be filled up with {what}"));
+        }
+    }
+    let mut counts = Vec::new();
+    for wanted in &wanted {
+        counts.push(match wanted.count {
+            Number::Of(count) => count,
+            Number::Fill => {
+                let count = rest / wanted.job.threads;
+                rest -= count * wanted.job.threads;
+                count
+            }
+        });
+    }
+    let mut jobs = Vec::new();
+    for (wanted, count) in wanted.into_iter().zip(counts) {
+        let threads = if wanted.fills_threads() { rest } else { wanted.job.threads };
+        let repeated = std::iter::repeat_with(|| Job { threads, ..wanted.job.clone() });
+        jobs.extend(repeated.take(if threads == 0 { 0 } else { count as usize }));
+    }
+    enough(&jobs, list.line)?;
+    Ok(jobs)
+}
+
+/// Something must run, and not too much.
+pub(super) fn enough(jobs: &[Job], line: usize) -> Read<()> {
+    let threads = jobs.iter().map(|job| u64::from(job.threads)).sum::<u64>();
+    if threads > u64::from(THREADS_MAX) {
+        return mistake(line, format!("{threads} threads are more than a simulation should have, {THREADS_MAX}"));
+    }
+    if jobs.iter().any(Job::meets) {
+        return Ok(());
+    }
+    mistake(line, "no job is left that meets: raise `load`, or lower `threads`")
+}
+
+impl Wanted {
+    fn fills_jobs(&self) -> bool {
+        self.count == Number::Fill
+    }
+
+    fn fills_threads(&self) -> bool {
+        self.threads == Number::Fill
+    }
+
+    fn fills(&self) -> bool {
+        self.fills_jobs() || self.fills_threads()
+    }
+
+    /// Its threads that are there in any case.
+    fn fixed(&self) -> u64 {
+        match (self.threads, self.count) {
+            (Number::Of(threads), Number::Of(count)) => u64::from(threads) * u64::from(count),
+            _ => 0,
+        }
+    }
+}
+
+fn number(section: &Section<'_>, key: &str, default: Option<u32>) -> Read<Number> {
+    match (section.get(key), default) {
+        (Some(Node { value: Value::Text(word), .. }), _) if word == "fill" => Ok(Number::Fill),
+        (Some(node @ Node { value: Value::Text(_), .. }), _) => mistake(node.line, format!("`{key}` is a number or \"fill\"")),
+        (Some(node), _) => Ok(Number::Of(count(key, node, 1..=u64::from(THREADS_MAX))? as u32)),
+        (None, Some(default)) => Ok(Number::Of(default)),
+        (None, None) => section.need(key).map(|_| Number::Fill),
+    }
+}
+
+/// `count`: none at all is a choice, too.
+fn how_many(section: &Section<'_>) -> Read<Number> {
+    match section.get("count") {
+        Some(Node { value: Value::Whole(0), .. }) => Ok(Number::Of(0)),
+        _ => number(section, "count", Some(1)),
+    }
+}
+
+fn one(node: &Node, machine: &MachineSpec, files: &Files) -> Read<Wanted> {
+    let section = Section::new("[[job]]", node, &KEYS)?;
+    let load = section.flag("load", false)?;
+    if load {
+        Section::new("a [[job]] with load = true", node, &LOAD_KEYS)?;
+    }
+    let (threads, count) = (number(&section, "threads", None)?, how_many(&section)?);
+    if threads == Number::Fill && (!load || count != Number::Of(1)) {
+        return mistake(
+            section.line(),
+            "threads = \"fill\" is for one [[job]] with load = true; jobs that meet have count = \"fill\"",
+        );
+    }
+    let size = if let Number::Of(threads) = threads { threads } else { 1 };
+    let mut job = if load { Job::load("load", size) } else { meeting(&section, size, machine, files)? };
+    if let Some(name) = section.text("name")? {
+        name.clone_into(&mut job.name);
+    }
+    job.one_process |= section.flag("one-process", false)?;
+    job.nice = nice(&section)?;
+    job.group = group(&section, machine)?;
+    job.pins = pins(&section, machine.cpus)?;
+    Ok(Wanted { line: section.line(), job, threads, count })
+}
+
+fn meeting(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &Files) -> Read<Job> {
+    let barriers = count("barriers", section.need("barriers")?, 1..=u64::MAX / 4)?;
+    let compute = compute::read(section, machine, files)?;
+    let mut job = Job::meeting("job", threads, barriers, compute, policy(section, machine)?);
+    job.kind = kind(section, threads)?;
+    Ok(job)
+}
+
+/// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated machine.
+pub(super) fn policy(section: &Section<'_>, machine: &MachineSpec) -> Read<Policy> {
+    let prices = &machine.prices;
+    let costs = Costs {
+        local_switch: prices.switch,
+        remote_wake: prices.wake_idle,
+        waker: prices.waker,
+        yield_switch: prices.yield_call * 2,
+        line_round_trip: prices.line * 2,
+        ..Costs::TYPICAL
+    };
+    match (section.get("policy"), section.get("spin")) {
+        (Some(_), Some(spin)) => mistake(spin.line, "`spin` is short for a `policy` of two-phase waiting: give one of them"),
+        (None, None) => section.need("policy").map(|_| Policy::Block),
+        (Some(node), None) => Policy::parse(text("policy", node)?, &costs).or_else(|e| mistake(node.line, e.to_string())),
+        (None, Some(node)) => Ok(Policy::TwoPhase { spin: span("spin", node)? }),
+    }
+}
+
+pub(super) fn kind(section: &Section<'_>, most_threads: u32) -> Read<Kind> {
+    let Some(node) = section.get("kind") else { return Ok(Kind::Central) };
+    let kinds = Kind::ALL.map(|kind| (kind.name(), kind));
+    let kind = choice("kind", node, &kinds)?;
+    kind.takes(most_threads).map_or_else(|error| mistake(node.line, error.to_string()), |()| Ok(kind))
+}
+
+fn nice(section: &Section<'_>) -> Read<i8> {
+    match section.get("nice") {
+        None => Ok(0),
+        Some(Node { value: Value::Whole(nice @ -20..=19), .. }) => Ok(*nice as i8),
+        Some(node) => mistake(node.line, "`nice` is a whole number from -20 to 19"),
+    }
+}
+
+fn group(section: &Section<'_>, machine: &MachineSpec) -> Read<Option<u32>> {
+    let Some(node) = section.get("group") else { return Ok(None) };
+    let name = text("group", node)?;
+    match &machine.scheduler {
+        Scheduler::Eevdf(eevdf) => eevdf::find(name, node.line, &eevdf.groups).map(Some),
+        _ => mistake(node.line, "only preset = \"eevdf\" has groups"),
+    }
+}
+
+fn pins(section: &Section<'_>, cpus: u32) -> Read<Vec<CpuId>> {
+    let Some(node) = section.get("pins") else { return Ok(vec![]) };
+    let Some(items) = node.items() else { return mistake(node.line, "`pins` is a list of processors, counted from 0") };
+    items.iter().map(|item| Ok(count("pins", item, 0..=u64::from(cpus - 1))? as CpuId)).collect()
+}

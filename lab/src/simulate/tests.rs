@@ -1,0 +1,191 @@
+//! Small plans from their text to their numbers.
+use super::plan::{Ask, Plan};
+use super::points::{measurements, table};
+use super::runner::{Point, Running, run_while};
+use super::{estimate, metric, perfetto};
+use crate::results::Measurement;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const SMALL: &str = r#"
+title = "A small machine"
+load = 6
+[machine]
+cpus = 4
+[[job]]
+name = "app"
+threads = 3
+barriers = 40
+grain = "fine"
+policy = "block"
+[[job]]
+load = true
+threads = "fill"
+[run]
+seeds = 2
+[record]
+window = "100 us"
+sample = "20 us"
+spans = 500
+[sweep]
+load = [4, 8]
+policy = { AB = "block", "2CS+" = "two-phase:14us" }
+[figure]
+x = "load"
+series = "policy"
+y = "speedup"
+"#;
+
+fn plan(text: &str) -> Plan {
+    Plan::parse("plans/small.toml", text, &Ask::default()).unwrap()
+}
+
+fn run(plan: &Plan, workers: u32) -> Vec<Point> {
+    run_while(plan, Running { workers, quiet: true }, &|| true).unwrap()
+}
+
+fn find<'a>(all: &'a [Measurement], id: &str) -> &'a Measurement {
+    all.iter()
+        .find(|m| m.id == id)
+        .unwrap_or_else(|| panic!("{id} is not among {:?}", all.iter().map(|m| &m.id).collect::<Vec<_>>()))
+}
+
+#[test]
+fn the_number_of_workers_changes_nothing() {
+    let plan = plan(SMALL);
+    let (alone, together) = (run(&plan, 1), run(&plan, 3));
+    let traces =
+        |points: &[Point]| -> Vec<u64> { points.iter().flat_map(|p| p.runs.iter().map(|ran| ran.outcome.trace)).collect() };
+    assert_eq!(traces(&alone), traces(&together));
+    assert_eq!(measurements(&plan, &alone), measurements(&plan, &together));
+    let mut distinct = traces(&alone);
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!((alone.len(), distinct.len()), (4, 8), "every run is another one");
+}
+
+#[test]
+fn a_point_becomes_a_measurement_with_its_circumstances() {
+    let plan = plan(SMALL);
+    let points = run(&plan, 2);
+    let all = measurements(&plan, &points);
+    let m = find(&all, "simulate/small/load=8/policy=2CS+");
+    assert_eq!((m.unit.as_str(), m.summary.n), ("times", 2));
+    for (label, value) in [("load", "8"), ("policy", "2CS+"), ("plan", "small"), ("x-axis", "load"), ("series-axis", "policy")] {
+        assert_eq!(m.labels.get(label).map(String::as_str), Some(value), "{label}");
+    }
+    let shares: f64 = ["compute_share", "spin_share", "switch_share", "idle_share"].iter().map(|name| m.figures[*name]).sum();
+    assert!((shares - 1.0).abs() < 1e-5, "{shares}");
+    assert_eq!((m.figures["threads"], m.figures["barriers"]), (8.0, 40.0));
+    // Over itself, always-block is as fast as it is; and it never spins.
+    let block = find(&all, "simulate/small/load=8/policy=AB");
+    assert_eq!(block.values.as_deref(), Some(&[1.0, 1.0][..]));
+    assert!(!block.figures.contains_key("ssr_percent") && m.figures.contains_key("ssr_percent"));
+    let elapsed = |point: usize| points[point].runs[0].outcome.jobs[0].elapsed_ns;
+    assert!((m.values.as_ref().unwrap()[0] - elapsed(2) / elapsed(3)).abs() < 1e-6);
+}
+
+#[test]
+fn what_was_recorded_is_kept_over_time() {
+    let plan = plan(SMALL);
+    let points = run(&plan, 2);
+    let all = measurements(&plan, &points);
+    let states: Vec<_> = ["computing", "spinning", "ready", "blocked"]
+        .map(|s| find(&all, &format!("simulate/small/load=4/policy=AB/state={s}")))
+        .into();
+    let samples = points[0].runs[0].outcome.recorded.samples.len();
+    for at in 0..samples {
+        assert_eq!(states.iter().map(|m| m.values.as_ref().unwrap()[at]).sum::<f64>(), 3.0, "three threads at sample {at}");
+    }
+    assert!(samples > 10 && states[0].figures["sample_us"] == 20.0);
+    assert_eq!(find(&all, "simulate/small/load=4/policy=2CS+/state=ssr").figures["window_us"], 100.0);
+    let spans: Vec<usize> = points.iter().map(|point| point.runs[0].outcome.recorded.spans.len()).collect();
+    assert!(spans[0] > 0 && spans[1..] == [0, 0, 0], "{spans:?}");
+}
+
+#[test]
+fn an_interruption_keeps_what_had_ended() {
+    let plan = plan(SMALL);
+    let ended = AtomicU32::new(0);
+    // The worker asks once before each run, and the simulator now and then.
+    let points = run_while(&plan, Running { workers: 1, quiet: true }, &|| ended.fetch_add(1, Ordering::Relaxed) < 3).unwrap();
+    let runs: usize = points.iter().map(|point| point.runs.len()).sum();
+    assert!((1..=3).contains(&runs), "{runs}");
+    let all = measurements(&plan, &points);
+    assert!(find(&all, "simulate/small/load=4/policy=AB").summary.n >= 1);
+    assert!(!table(&plan, &all).rows.is_empty());
+    assert!(measurements(&plan, &run_while(&plan, Running { workers: 2, quiet: true }, &|| false).unwrap()).is_empty());
+}
+
+#[test]
+fn jobs_and_groups_are_shown_as_the_figure_says() {
+    let text = r#"
+load = 6
+[machine]
+cpus = 4
+[mix]
+sizes = { from = 2, to = 3 }
+grains = ["fine", "coarse"]
+work = "60 us"
+policy = "two-phase:14us"
+[run]
+seeds = 3
+[sweep]
+load = { few = [4, 5], many = { from = 9, to = 11 } }
+ties = ["arrive-first", "random"]
+[figure]
+kind = "heat"
+rows = "load"
+columns = ["job", "ties"]
+of = ["fine", "coarse"]
+y = "barriers"
+"#;
+    let plan = plan(text);
+    let points = run(&plan, 2);
+    let all = measurements(&plan, &points);
+    assert_eq!((points.len(), all.len()), (10, 8));
+    let m = find(&all, "simulate/small/load=many/ties=random/job=fine");
+    assert_eq!((m.summary.n, m.labels["column-axis"].as_str(), m.labels["row-axis"].as_str()), (9, "job ties", "load"));
+    let table = table(&plan, &all);
+    assert_eq!(table.headings, ["load", "fine arrive-first", "coarse arrive-first", "fine random", "coarse random"]);
+    assert_eq!(table.rows.iter().map(|row| row[0].as_str()).collect::<Vec<_>>(), ["few", "many"]);
+    assert!(table.rows.iter().flatten().skip(1).all(|cell| cell != "-"), "{table:?}");
+}
+
+#[test]
+fn a_trace_names_threads_and_processors() {
+    let plan = plan(SMALL);
+    let study = plan.study(0, 1).unwrap();
+    let outcome = foregather_sim::smp::run(&study, || true).unwrap();
+    let trace: serde_json::Value = serde_json::from_str(&perfetto::trace(&study, &outcome)).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let complete: Vec<_> = events.iter().filter(|e| e["ph"] == "X").collect();
+    let in_jobs = complete.iter().filter(|e| e["pid"] != 0).count();
+    assert_eq!(in_jobs, outcome.recorded.spans.len());
+    assert!(complete.len() > in_jobs, "some of them ran on a processor");
+    let named: Vec<_> = events.iter().filter(|e| e["ph"] == "M").map(|e| (&e["pid"], &e["tid"])).collect();
+    for event in complete {
+        assert!(named.contains(&(&event["pid"], &event["tid"])) && event["dur"].as_f64().unwrap() >= 0.0, "{event}");
+    }
+}
+
+#[test]
+fn longer_plans_are_estimated_to_take_longer() {
+    let seconds = |barriers: &str| {
+        let set = vec![("job.app.barriers".to_owned(), barriers.to_owned()), ("run.limit".to_owned(), "\"40000 s\"".to_owned())];
+        let set = set
+            .into_iter()
+            .chain([("record.sample".to_owned(), "\"1 s\"".to_owned()), ("record.window".to_owned(), "\"1 s\"".to_owned())]);
+        let plan = Plan::parse("small.toml", SMALL, &Ask { set: set.collect(), ..Ask::default() }).unwrap();
+        estimate::of_plan(&plan, 2).unwrap()
+    };
+    let (short, long) = (seconds("1000"), seconds("1000000000"));
+    assert!(long.seconds > 1e5 * short.seconds && long.seconds > 3_600.0);
+    assert!(long.to_string().starts_with("8 runs") && long.to_string().ends_with("h here"), "{long}");
+}
+
+#[test]
+fn metrics_have_names_of_their_own() {
+    for (at, metric) in metric::METRICS.iter().enumerate() {
+        assert!(metric::METRICS[..at].iter().all(|other| other.name != metric.name && other.figure != metric.figure));
+    }
+}

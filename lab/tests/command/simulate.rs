@@ -1,0 +1,113 @@
+//! `simulate`: plans from the command line, and how it ends.
+use crate::{foregather, json, run, scratch, stderr, validate};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+
+const SMALL: &str = "title = \"Small\"\n[machine]\ncpus = 2\n[[job]]\nname = \"app\"\nthreads = 3\nbarriers = 30\ngrain = \"fine\"\n\
+                     policy = \"two-phase:14us\"\n[sweep]\nseed = [1, 2]\n";
+
+fn plan(name: &str, text: &str) -> String {
+    let path: PathBuf = scratch(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_plan_becomes_a_valid_document_and_a_trace() {
+    let (plan, trace, kept) = (plan("small.toml", SMALL), scratch("trace.json"), scratch("small.json"));
+    let mut command = foregather(&["simulate", &plan, "--format", "json", "--seed", "10", "--trace"]);
+    let document = json(&command.arg(&trace).arg("--output").arg(&kept).output().unwrap());
+    validate(&document, "results.schema.json");
+    assert_eq!(
+        (document["experiment"].as_str(), document["measurements"].as_array().unwrap().len()),
+        (Some("simulate small"), 2)
+    );
+    assert_eq!(document["measurements"][1]["id"], "simulate/small/seed=2");
+    let kept: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(kept).unwrap()).unwrap();
+    assert_eq!(kept["measurements"], document["measurements"]);
+    let trace: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
+    assert!(trace["traceEvents"].as_array().unwrap().iter().any(|event| event["ph"] == "X"));
+}
+
+#[test]
+fn people_get_the_figure_in_numbers() {
+    let output = run(&["simulate", &plan("table.toml", SMALL), "--set", "job.app.policy=spin"]);
+    let said = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(
+        said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>(),
+        ["Small: spins that succeeded (%)", "seed ssr", "1 100", "2 100"]
+    );
+}
+
+#[test]
+fn bad_plans_are_named_with_their_line() {
+    let wrong = plan("wrong.toml", &SMALL.replace("threads", "thredas"));
+    for (args, says) in [
+        (&["simulate", &wrong][..], "wrong.toml:6: unknown key `thredas` in [[job]]; did you mean `threads`?"),
+        (&["simulate", "fig33"], "no plan `fig33` is shipped"),
+        (&["simulate", "no/such.toml"], "cannot read the plan no/such.toml"),
+        (&["simulate", "fig3", "--set", "load"], "write KEY=VALUE"),
+        (&["simulate", "fig3", "--set", "job.0.size=3"], "plans/fig3.toml with --set: unknown key `size`"),
+        (&["simulate"], "required"),
+    ] {
+        let output = run(args);
+        let said = stderr(&output);
+        assert!(output.status.code() == Some(2) && said.contains(says), "{args:?} should say `{says}`: {said}");
+    }
+}
+
+#[test]
+fn what_would_take_hours_is_not_begun_unasked() {
+    let plan =
+        plan("long.toml", &SMALL.replace("30", "100000000000").replace("[sweep]", "[run]\nlimit = \"10000000 s\"\n[sweep]"));
+    let output = run(&["simulate", &plan]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("h here; say --yes to run it"), "{}", stderr(&output));
+    let output = run(&["simulate", &plan, "--dry-run", "--format", "csv"]);
+    assert!(output.status.success() && stderr(&output).starts_with("2 runs"), "{}", stderr(&output));
+    let table = stdout(&output);
+    assert!(table.starts_with("seed,processors,jobs,threads,million-events\n1,2,1,3,"), "{table}");
+    assert_eq!(table.lines().count(), 3, "{table}");
+
+    // With --yes it begins; and what had ended when it is interrupted is kept.
+    let kept = scratch("interrupted.json");
+    let _ = std::fs::remove_file(&kept);
+    let lengths = "sweep={ length = { short = { \"job.app.barriers\" = 20 }, endless = {} } }";
+    let mut command = foregather(&["simulate", &plan, "--yes", "--set", lengths]);
+    let mut child = command.arg("--output").arg(&kept).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    while ticks_used(child.id()).is_some_and(|ticks| ticks < 50) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!(document["interrupted"], true);
+    assert_eq!(document["measurements"].as_array().unwrap().len(), 1);
+    assert_eq!(document["measurements"][0]["labels"]["length"], "short");
+}
+
+/// The processor time of a process, in hundredths of a second; nothing once it has ended.
+fn ticks_used(process: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    if fields.first() == Some(&"Z") {
+        return None;
+    }
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+#[test]
+fn shipped_plans_are_listed() {
+    let list = json(&run(&["simulate", "--list", "--format", "json"]));
+    let names: Vec<_> = list.as_array().unwrap().iter().map(|plan| plan["plan"].as_str().unwrap()).collect();
+    assert!(names.len() >= 11 && names.contains(&"fig3") && names.contains(&"sensitivity"), "{names:?}");
+}
