@@ -9,7 +9,7 @@ use foregather_sim::smp::State;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More samples of one run are a picture that nobody can see.
-const SAMPLES_MAX: usize = 4_000;
+const SAMPLES_MAX: usize = 2_000;
 
 /// The measurements of all points, in the order of the plan.
 pub fn measurements(plan: &Plan, points: &[Point]) -> Vec<Measurement> {
