@@ -27,7 +27,9 @@ impl Hogs {
     pub fn start(count: u32, nice: i8) -> Result<Self> {
         let start = |_| {
             let mut command = Command::new(myself());
-            command.args(under(&nice.to_string())).arg("__hog").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            // Nice 0 is what they have, or what this process is not allowed to give them.
+            let nicer = (nice != 0).then(|| under(&nice.to_string()));
+            command.args(nicer.iter().flatten()).arg("__hog").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             Child::spawn(command, &[])
         };
         let hogs = Self { _running: (0..count).map(start).collect::<Result<_, _>>().context("cannot start a hog")? };

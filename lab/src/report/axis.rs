@@ -1,5 +1,5 @@
 //! Axes: where a value lies, and which values get a label.
-use super::svg::fitted;
+use super::svg::{Tick, fitted};
 use crate::results::number::short;
 
 /// How values are spread over an axis.
@@ -64,12 +64,6 @@ pub(super) enum Marks {
     Multiples(u32),
     /// The whole numbers from 0 on, under these names.
     Names(Vec<String>),
-}
-
-/// A value worth a line of the grid, and its label if it has one.
-pub(super) struct Tick {
-    pub(super) value: f64,
-    pub(super) label: Option<String>,
 }
 
 impl Axis {

@@ -1,6 +1,7 @@
 //! Horizontal bars: one line per label, several panels side by side on one scale, whiskers where values scatter.
 use super::axis::{Axis, Scale};
-use super::svg::{At, Canvas, Entry, Swatch, fitted, ink, width_of};
+use super::legend::{Entry, Swatch};
+use super::svg::{At, Canvas, fitted, ink, width_of};
 use crate::results::number::short;
 
 const WIDTH: f64 = 960.0;

@@ -1,6 +1,7 @@
 //! One curve of a chart: its line, its points, and how far their values scatter.
 use super::axis::Axis;
-use super::svg::{Canvas, Swatch, colour, dash, escape, ink};
+use super::legend::Swatch;
+use super::svg::{Canvas, colour, dash, escape, ink};
 use super::symbol::mark;
 use crate::results::number::digits;
 

@@ -3,7 +3,8 @@
 use super::axis::{Axis, Marks, Scale};
 use super::curve::Curve;
 use super::distinct;
-use super::svg::{At, Canvas, Entry, escape, fitted, ink, width_of};
+use super::legend::Entry;
+use super::svg::{At, Canvas, escape, fitted, ink, width_of};
 
 const WIDTH: f64 = 960.0;
 /// Room for the numbers at the left of a panel, and for the name of what they are.

@@ -3,7 +3,7 @@
 //! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no request.
 //! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there may be.
 //! - A figure is chosen by the ids and labels of the measurements: each file below says which it draws.
-//! - `svg`, `axis`, `symbol`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `strip`: the kinds of chart. `pack`: the raw
+//! - `svg`, `axis`, `symbol`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `strip`: the kinds of chart. `pack`: the raw
 //!   data within the page.
 
 mod axis;
@@ -13,6 +13,7 @@ mod butterfly;
 mod curve;
 mod heat;
 mod html;
+mod legend;
 mod lines;
 mod pack;
 mod ping_pong;

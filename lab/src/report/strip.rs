@@ -1,6 +1,7 @@
 //! Strips over time: how many threads are in which state, stacked, under a rate on the same axis.
 use super::axis::{Axis, Marks, Scale};
-use super::svg::{At, Canvas, Entry, Swatch, colour, escape, fitted, ink};
+use super::legend::{Entry, Swatch};
+use super::svg::{At, Canvas, colour, escape, fitted, ink};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 70.0;

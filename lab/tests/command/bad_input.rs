@@ -18,6 +18,9 @@ fn usage_is_explained() {
     refused(&["measure", "barriers", "--quick", "--full"], 2, "cannot be used with");
     refused(&["measure", "barriers", "--rows", "17t"], 2, "no row is named like");
     refused(&["measure", "barriers", "--waiters", "central/spinn"], 2, "no waiting policy");
+    refused(&["measure", "barriers", "--validate", "--rows", "V9"], 2, "there are V1 to V8");
+    refused(&["measure", "barriers", "--check"], 2, "--validate");
+    refused(&["measure", "barriers", "--validate", "--quick"], 2, "cannot be used with");
     refused(&["reproduce", "nobody1999"], 2, "guignon2000");
     refused(&["reproduce", "guignon2000", "fig7"], 2, "ping-pong");
 }

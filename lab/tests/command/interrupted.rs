@@ -35,6 +35,29 @@ fn partial_results_are_kept_and_nobody_is_left() {
     wait_until(|| processes_with(&marker) == 0);
 }
 
+/// The row that was under way is no result; the one before it is.
+#[test]
+fn a_validation_that_is_interrupted_keeps_its_finished_rows() {
+    let kept = scratch("partial-validation.json");
+    let _ = std::fs::remove_file(&kept);
+    let marker = format!("FOREGATHER_TEST_MARKER=validate-{}", std::process::id());
+    let (name, value) = marker.split_once('=').unwrap();
+    let args = ["measure", "barriers", "--validate", "--rows", "V2;V5", "--ms", "2", "--repetitions", "30"];
+    let mut command = foregather(&args);
+    command.arg("--output").arg(&kept).env(name, value).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    // The second row has hogs.
+    wait_until(|| children_of(child.id()).any(|arguments| arguments.ends_with(b"__hog\0")));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!(document["interrupted"], true);
+    let rows: Vec<_> = document["measurements"].as_array().unwrap().iter().map(|m| m["labels"]["row"].as_str()).collect();
+    assert!(rows.len() == 11 && rows.iter().all(|row| *row == Some("V2")), "{rows:?}");
+    wait_until(|| processes_with(&marker) == 0);
+}
+
 /// Ctrl-C, for that process alone.
 fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).unwrap();
@@ -74,10 +97,12 @@ fn a_tour_that_is_interrupted_keeps_its_page() {
 }
 
 fn slaves_of(parent: u32) -> usize {
+    children_of(parent).filter(|arguments| arguments.windows(9).any(|part| part == b"ping-pong")).count()
+}
+
+/// The command lines of a process's children.
+fn children_of(parent: u32) -> impl Iterator<Item = Vec<u8>> {
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
-    let is_slave = |pid: &&str| {
-        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        arguments.windows(9).any(|part| part == b"ping-pong")
-    };
-    children.split_whitespace().filter(is_slave).count()
+    let pids: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
+    pids.into_iter().map(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
 }

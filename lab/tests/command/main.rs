@@ -2,6 +2,7 @@
 mod bad_input;
 mod interrupted;
 mod simulate;
+mod validate;
 mod verbs;
 
 use std::process::{Command, Output, Stdio};

@@ -171,6 +171,24 @@ fn a_sleeper_preempts_a_hog() {
     assert!(per_barrier(&patient) > 1.0, "{} ms", per_barrier(&patient));
 }
 
+/// An interrupt costs who sends it and who receives it: whoever was woken begins that much later, and later than its waker.
+#[test]
+fn waking_somebody_on_a_busy_processor_costs_an_interrupt() {
+    let barrier_us = |waker: Nanos| {
+        let job = Job {
+            pins: vec![0, 1],
+            ..Job::meeting("pair", 2, u64::MAX, Distribution::Uniform { from: US * 15, to: US * 25 }, Policy::Block)
+        };
+        let hogs = Job { nice: 19, pins: vec![0, 1], ..Job::load("hogs", 2) };
+        let mut study = study(2, Eevdf::LINUX, vec![job, hogs], MS * 1_000);
+        study.machine.prices.waker = waker;
+        let outcome = outcome(&study);
+        1e6 / outcome.jobs[0].met as f64
+    };
+    let (free, dear) = (barrier_us(Nanos::ZERO), barrier_us(US * 6));
+    assert!(dear > free + 4.0, "{free} us without, {dear} us with interrupts of 6 us");
+}
+
 /// A processor that a thread was just put on is no longer idle: nobody waits for more than the end of its switch.
 #[test]
 fn threads_woken_at_once_go_to_different_idle_processors() {

@@ -1,6 +1,6 @@
 //! The machine's side of a case: its cells, interleaved, in processes of their own.
+use super::compared::{Seen, Side};
 use super::rows::{Budget, Case, GRAIN, Place};
-use super::{Seen, Side};
 use crate::measure::children::{CellCommand, Hogs, myself, run_cell, under};
 use crate::progress::Progress;
 use crate::random::SplitMix;

@@ -1,6 +1,8 @@
 //! What was found, as measurements and as a table.
-use super::verdict::{RowVerdict, TOLERANCE};
-use super::{Outcome, Pair, Seen, Validation};
+use super::compared::{Pair, Seen, Side, TIME};
+use super::rows::Compares;
+use super::verdict::{Comparison, RowVerdict, TOLERANCE};
+use super::{Outcome, Validation};
 use crate::results::Measurement;
 use crate::results::number::digits;
 use crate::results::table::Table;
@@ -24,32 +26,28 @@ pub(super) fn of(outcomes: &[Outcome], mut notes: Vec<String>, interrupted: bool
 /// Both sides of a cell.
 fn sides(outcome: &Outcome, pair: &Pair) -> [Measurement; 2] {
     let row = outcome.row.name;
-    let side = |kind: &str, seen: &Seen, factor: &dyn Fn(&super::Comparison) -> f64| {
+    let side = |kind: &str, seen: &Seen, ratio: &dyn Fn(&Comparison) -> f64| {
         let id = format!("validate/{row}/{}/{}/{kind}", pair.case, pair.budget.name);
-        let what = if outcome.row.compares == super::Compares::RoundTrips { "one round trip" } else { "one barrier" };
+        let what = if outcome.row.compares == Compares::RoundTrips { "one round trip" } else { "one barrier" };
         let all = Measurement::from_values(id, what, "us", seen.sides.iter().map(|side| side.us).collect());
         let all = all.label("row", row).label("case", pair.case).label("budget", &pair.budget.name).label("kind", kind);
-        let median = |of: &dyn Fn(&super::Side) -> Option<f64>| seen.median(of).unwrap_or(f64::NAN);
+        let median = |of: &dyn Fn(&Side) -> Option<f64>| seen.median(of).unwrap_or(f64::NAN);
         let all = all
             .figure("spin_us", if let Policy::TwoPhase { spin } = pair.budget.policy { spin.as_us() } else { f64::NAN })
             .figure("ssr", median(&|side| side.ssr))
             .figure("cpus", median(&|side| side.cpus))
             .figure("switches_per_episode", median(&|side| side.switches))
             .figure("throttled_per_s", median(&|side| side.throttled_per_s));
-        let times = outcome.comparisons.iter().find(|c| c.case == pair.case && c.budget == pair.budget.name && is_time(c.what));
-        times.into_iter().fold(all, |all, comparison| all.figure("time_over_ab", factor(comparison)))
+        let times = outcome.comparisons.iter().find(|c| c.case == pair.case && c.budget == pair.budget.name && c.what == TIME);
+        times.into_iter().fold(all, |all, comparison| all.figure("time_over_ab", ratio(comparison)))
     };
     [side("measured", &pair.measured, &|c| c.measured), side("simulated", &pair.simulated, &|c| c.simulated)]
-}
-
-fn is_time(what: &str) -> bool {
-    what == "time over AB's"
 }
 
 /// The factors of a row, if it was compared.
 fn row(outcome: &Outcome) -> Option<Measurement> {
     let verdict = outcome.verdict()?;
-    let factors = outcome.comparisons.iter().map(super::Comparison::factor).collect();
+    let factors = outcome.comparisons.iter().filter(|c| c.counts).map(Comparison::factor).collect();
     let what = "measured and simulated differ by this factor";
     let all = Measurement::from_values(format!("validate-row/{}", outcome.row.name), what, "factor", factors);
     let all = all.label("row", outcome.row.name).label("kind", "row");
@@ -91,7 +89,10 @@ fn cells_table(outcomes: &[Outcome]) -> Table {
             ];
             let mine = outcome.comparisons.iter().filter(|c| c.case == pair.case && c.budget == pair.budget.name);
             let mut compared: Vec<[String; 4]> = mine
-                .map(|c| [c.what.to_owned(), shown(Some(c.measured)), shown(Some(c.simulated)), shown(Some(c.factor()))])
+                .map(|c| {
+                    let factor = c.counts.then(|| c.factor());
+                    [c.what.to_owned(), shown(Some(c.measured)), shown(Some(c.simulated)), shown(factor)]
+                })
                 .collect();
             compared.resize(compared.len().max(1), ["-", "-", "-", "-"].map(str::to_owned));
             table.rows.extend(compared.into_iter().map(|compared| [&cell[..], &compared].concat()));

@@ -1,8 +1,8 @@
 //! V1: two threads that block hand a word to and fro. The prices of single switches go into the simulator, so whole round
 //! trips are compared: what a wake costs the waker, and what goes on at the same time, is in them.
+use super::compared::{Seen, Side};
 use super::rows::{Case, Place};
 use super::simulated::{Likeness, SEEDS};
-use super::{Seen, Side};
 use crate::measure::waits::{self, Circumstance, Placement};
 use crate::progress::Progress;
 use anyhow::Result;
@@ -68,7 +68,7 @@ async fn play(cpu: SmpCpu<'_, Heap>, words: &[SimWord; 2]) -> Result<Nanos, Erro
 #[cfg(test)]
 mod tests {
     use super::super::rows::Row;
-    use super::super::tests::LIKENESS;
+    use super::super::simulated::tests::LIKENESS;
     use super::*;
 
     /// Two switches a round trip on one processor; two wakes of an idle one on two.

@@ -1,6 +1,6 @@
 //! The simulator's side of a case: the same team and policies on a machine that has this one's prices, tick and rules.
+use super::compared::{Seen, Side};
 use super::rows::{Budget, Case, GRAIN};
-use super::{Seen, Side};
 use anyhow::{Result, anyhow};
 use foregather_host::interrupt;
 use foregather_machine::{CpuId, Nanos};
@@ -86,5 +86,39 @@ fn side(outcome: &Outcome, limited: bool) -> Side {
         cpus: Some((team.split.compute + team.split.spin).0 as f64 / outcome.time.0.max(1) as f64),
         switches: Some(outcome.counts.switches as f64 / barriers),
         throttled_per_s: limited.then(|| outcome.counts.throttles as f64 / outcome.time.as_secs()),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::rows::{Compares, Row};
+    use super::*;
+    use foregather_machine::Costs;
+
+    /// A machine with round prices.
+    pub(in super::super) const LIKENESS: Likeness = Likeness {
+        prices: Prices {
+            switch: Nanos(2_000),
+            switch_to_idle: Nanos(1_000),
+            wake_idle: Nanos(12_000),
+            waker: Nanos(6_000),
+            yield_call: Nanos(500),
+            line: Nanos(50),
+            migration: Nanos::ZERO,
+        },
+        tick: Nanos::from_ms(4),
+        slice: Nanos::from_us(1_400),
+        turn: Nanos::from_ms(100),
+    };
+
+    #[test]
+    fn the_simulated_side_is_the_same_every_time() {
+        for row in Row::all().iter().filter(|row| row.compares != Compares::RoundTrips) {
+            let case = &row.cases[0];
+            let budget = &row.budgets(case, &Costs::TYPICAL)[1];
+            let once = LIKENESS.run(case, budget).unwrap();
+            assert_eq!(once, LIKENESS.run(case, budget).unwrap(), "{}", row.name);
+            assert!(once.us().is_some_and(|us| us > 15.0) && once.sides.len() == SEEDS as usize, "{}", row.name);
+        }
     }
 }

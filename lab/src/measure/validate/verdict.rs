@@ -18,6 +18,8 @@ pub(super) struct Comparison {
     pub(super) measured: f64,
     /// In the simulator.
     pub(super) simulated: f64,
+    /// Is it part of the verdict? Otherwise it is only shown.
+    pub(super) counts: bool,
 }
 
 impl Comparison {
@@ -38,9 +40,9 @@ pub(super) struct RowVerdict {
 }
 
 impl RowVerdict {
-    /// Of all comparisons of a row; `None` if there are none, or one of them has no factor.
+    /// Of all comparisons of a row that count; `None` if there are none, or one of them has no factor.
     pub(super) fn of(comparisons: &[Comparison]) -> Option<Self> {
-        let factors: Vec<f64> = comparisons.iter().map(Comparison::factor).collect();
+        let factors: Vec<f64> = comparisons.iter().filter(|c| c.counts).map(Comparison::factor).collect();
         let sum = factors.iter().map(|factor| factor.ln()).sum::<f64>();
         let factor = (sum / factors.len() as f64).exp();
         factor.is_finite().then(|| Self { factor, worst: factors.iter().copied().fold(1.0, f64::max) })
@@ -62,7 +64,7 @@ mod tests {
     use super::*;
 
     fn comparison(measured: f64, simulated: f64) -> Comparison {
-        Comparison { case: "alone".into(), budget: "CS".into(), what: "time over AB's", measured, simulated }
+        Comparison { case: "alone".into(), budget: "CS".into(), what: "time over AB's", measured, simulated, counts: true }
     }
 
     #[test]
@@ -85,6 +87,8 @@ mod tests {
     fn what_could_not_be_compared_is_not_within() {
         assert_eq!(RowVerdict::of(&[]), None);
         assert_eq!(RowVerdict::of(&[comparison(1.0, 1.0), comparison(1.0, f64::NAN)]), None);
+        let shown = Comparison { counts: false, ..comparison(3.0, 0.0) };
+        assert_eq!(RowVerdict::of(&[comparison(1.0, 1.0), shown]).map(|row| row.worst), Some(1.0));
     }
 
     #[test]

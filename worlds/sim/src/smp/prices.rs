@@ -34,7 +34,9 @@ impl Prices {
         migration: Nanos::ZERO,
     };
 
-    /// Those of a machine that was measured. What a thread pays to leave its processor idle is part of the local switch.
+    /// Those of a machine that was measured. What a thread pays to leave its processor idle is part of the local switch. The wake
+    /// of an idle processor lasts from the waker's call on, and what that costs the waker goes on beside it: neither is part of
+    /// the other.
     pub const fn measured(costs: &Costs) -> Self {
         Self {
             switch: costs.local_switch,

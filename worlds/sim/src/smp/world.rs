@@ -5,7 +5,7 @@ use super::kernel::Kernel;
 use super::machine::{Machine, ThreadSpec};
 use super::options::{MachineSpec, Scheduler};
 use super::record::Record;
-use super::{linux24, round_robin};
+use super::{eevdf, linux24, round_robin};
 use crate::engine::Engine;
 use crate::event::Queue;
 use crate::tasks::Tasks;
@@ -30,7 +30,7 @@ pub(super) fn build(scheduler: &Scheduler, machine: &Machine) -> Box<dyn Dispatc
     match scheduler {
         Scheduler::RoundRobin(rules) => round_robin::build(*rules, machine),
         Scheduler::Linux24(rules) => linux24::build(*rules, machine),
-        Scheduler::Eevdf(rules) => rules.build(machine),
+        Scheduler::Eevdf(rules) => eevdf::build(rules, machine),
     }
 }
 

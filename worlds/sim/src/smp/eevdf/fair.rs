@@ -2,9 +2,9 @@
 //!
 //! A thread's time is accounted for when its processor is looked at, as by `update_curr` of Linux. That its slice is over
 //! is noticed at ticks, and when somebody joins its queue; there is no finer timer.
-use super::Eevdf;
 use super::limits::Limits;
 use super::queue::{Entity, Place, Queue};
+use super::rules::Eevdf;
 use super::shares::Shares;
 use super::weights::{of_nice, virtual_span};
 use crate::smp::dispatch::Dispatch;

@@ -1,6 +1,6 @@
 //! Which quotas hold for whom: a thread runs while all limited groups that it is in have time left on its processor.
-use super::Group;
 use super::bandwidth::Bandwidth;
+use super::rules::Group;
 use crate::smp::machine::Machine;
 use foregather_machine::{CpuId, Nanos};
 

@@ -4,7 +4,7 @@
 //! any. Linux gives it one entity a processor, and each the part of the weight that its load there is of the group's: a
 //! thread's share is then the product of the shares on its way up, wherever it runs. That product is a thread's weight
 //! here. Linux averages loads over some 30 ms; here those of the moment count, at the tick and when a thread is queued.
-use super::Group;
+use super::rules::Group;
 use super::weights::of_group;
 
 /// The tree of groups.

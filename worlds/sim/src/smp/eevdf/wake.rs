@@ -1,7 +1,7 @@
 //! Woken threads: where they are put, and whether they run at once.
-use super::Placement;
 use super::fair::Fair;
 use super::queue::Place;
+use super::rules::Placement;
 use super::weights::virtual_span;
 use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::CpuId;
