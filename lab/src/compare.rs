@@ -3,11 +3,11 @@
 //! The interval is a bootstrap over the values of each run. It knows nothing of what differs between two runs of the
 //! same thing, so an allowance is added: the drift between the two halves of each run (an A/A comparison that every
 //! file carries in itself), and at least what the noise verdict of the noisier run suggests.
-use crate::random::SplitMix;
 use crate::results::number::digits;
 use crate::results::table::Table;
 use crate::results::{Distribution, Level, Measurement, Provenance, Results};
 use bootstrap::medians;
+use foregather_machine::SplitMix;
 use serde::Serialize;
 
 mod bootstrap;

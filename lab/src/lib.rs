@@ -16,7 +16,6 @@ pub mod failure;
 pub mod machine_file;
 pub mod measure;
 pub mod progress;
-mod random;
 pub mod report;
 pub mod reproduce;
 pub mod results;

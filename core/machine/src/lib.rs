@@ -7,7 +7,7 @@
 //! - [`Cpu`]: the processor's verbs about a word in memory (spin, yield, arm, park, ...), from which policies choose.
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
 //! - [`Why`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed.
-//! - [`Costs`]: what switching costs on this machine, passed down as a value.
+//! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random numbers.
 //!
 //! **Verbs act at once; only waiting is async.** On hardware a leaf future has done its waiting when it is returned,
 //! so it is ready at the first poll ([`run_ready`]) and no state machine is left after optimisation. In a simulator it
@@ -21,6 +21,7 @@ mod cpu;
 mod endpoint;
 mod error;
 mod ready;
+mod split_mix;
 mod time;
 mod why;
 
@@ -29,5 +30,6 @@ pub use cpu::{Cpu, CpuId, VALUE_MASK};
 pub use endpoint::{Endpoint, Member, Rank};
 pub use error::{Cause, Error};
 pub use ready::{Done, done, run_ready};
+pub use split_mix::SplitMix;
 pub use time::{Clock, Nanos};
 pub use why::Why;

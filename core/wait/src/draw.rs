@@ -1,6 +1,6 @@
 //! Random spin bounds of the density that nobody can exploit, from integers alone: the same on every machine.
 use core::cell::Cell;
-use foregather_machine::{Nanos, Rank};
+use foregather_machine::{Nanos, Rank, SplitMix};
 
 /// A member's own stream of bounds.
 pub(crate) struct Draw(Cell<u64>);
@@ -9,13 +9,14 @@ impl Draw {
     /// The stream of that rank, the same in every run.
     pub(crate) fn new(rank: Rank) -> Self {
         // Mixed once: the streams of neighbours must not be one stream, shifted.
-        Self(Cell::new(mix(u64::from(rank) ^ 0x5851_f42d_4c95_7f2d)))
+        Self(Cell::new(SplitMix::mix(u64::from(rank) ^ 0x5851_f42d_4c95_7f2d)))
     }
 
-    /// Steele, Lea & Flood 2014 (SplitMix).
     fn next(&self) -> u64 {
-        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-        mix(self.0.get())
+        let mut numbers = SplitMix(self.0.get());
+        let next = numbers.next();
+        self.0.set(numbers.0);
+        next
     }
 
     /// A bound of density `e^(x/C) / (C (e - 1))` on `[0, C]`, to the nearest nanosecond.
@@ -39,12 +40,6 @@ impl Draw {
             }
         }
     }
-}
-
-fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! How much a median would vary if the run were repeated, from the values of one run.
-use crate::random::SplitMix;
 use crate::results::Distribution;
+use foregather_machine::SplitMix;
 
 /// Bootstrap replicates of each median.
 const REPLICATES: usize = 2000;
@@ -14,6 +14,6 @@ pub(super) fn medians(of: &Distribution, random: &mut SplitMix) -> Vec<f64> {
         let values: Vec<f64> = (0..n).map(|_| of.quantile((random.below(n) as f64) / (n - 1).max(1) as f64)).collect();
         Distribution::of_values(&values).map_or(f64::NAN, |d| d.quantile(0.5))
     };
-    let ranked = |random: &mut SplitMix| of.quantile(0.5 + 0.5 * random.normal() / (n as f64).sqrt());
+    let ranked = |random: &mut SplitMix| of.quantile(0.5 + 0.5 * random.normal_pair().0 / (n as f64).sqrt());
     (0..REPLICATES).map(|_| if n <= DRAWN_EACH { drawn(random) } else { ranked(random) }).collect()
 }

@@ -2,13 +2,13 @@
 use super::{Matrix, rows::Row, waiters::Waiter};
 use crate::measure::children::{CellCommand, Hogs, run_cell};
 use crate::progress::Progress;
-use crate::random::SplitMix;
 use crate::results::{Distribution, Measurement};
 use anyhow::Result;
 use foregather_bench::{Cell, CellResult, Work};
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::{affinity, interrupt};
 use foregather_machine::Nanos;
+use foregather_machine::SplitMix;
 
 /// A cell that has not ended by this much over its time has collapsed: its waiter passed next to no barrier.
 const COLLAPSED: Nanos = Nanos::from_ms(700);

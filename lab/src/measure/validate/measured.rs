@@ -3,11 +3,11 @@ use super::compared::{Seen, Side};
 use super::rows::{Budget, Case, GRAIN, Place};
 use crate::measure::children::{CellCommand, Hogs, myself, run_cell, under};
 use crate::progress::Progress;
-use crate::random::SplitMix;
 use anyhow::Result;
 use foregather_bench::{Cell, CellResult, Shape};
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::{affinity, interrupt};
+use foregather_machine::SplitMix;
 use foregather_machine::{CpuId, Nanos};
 
 /// A cell that has not ended by this much over twice its time has collapsed.

@@ -22,12 +22,12 @@ mod verdict;
 
 use crate::cli::Barriers;
 use crate::progress::Progress;
-use crate::random::SplitMix;
 use crate::results::Measurement;
 use anyhow::{Result, bail};
 use compared::{Pair, comparisons};
 use foregather_bench::{Work, prices};
 use foregather_host::{affinity, facts, interrupt};
+use foregather_machine::SplitMix;
 use foregather_machine::{Costs, Nanos};
 use foregather_sim::smp::{Eevdf, Prices};
 use rows::{Compares, Row};
