@@ -114,7 +114,7 @@ pub struct Simulate {
     /// Prints the plans that come with the program.
     #[arg(long)]
     pub list: bool,
-    /// With what the plan's [full] section changes: finer grids, more seeds.
+    /// With what the plan's `full` section changes: finer grids, more seeds.
     #[arg(long)]
     pub full: bool,
     /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`.

@@ -1,9 +1,9 @@
 //! The simulator of processors held against this machine: the same small experiments, measured and simulated.
 //!
-//! - [`rows`](mod@rows): V1 to V8. [`measured`](mod@measured): cells of this machine. [`simulated`](mod@simulated): the same
-//!   teams in the simulator. [`round_trip`](mod@round_trip): both sides of V1.
-//! - [`compared`](mod@compared): the numbers that are held against each other. [`verdict`](mod@verdict): by which factor they
-//!   differ. [`output`](mod@output): as measurements and as a table.
+//! - `rows`: V1 to V8. `measured`: cells of this machine. `simulated`: the same
+//!   teams in the simulator. `round_trip`: both sides of V1.
+//! - `compared`: the numbers that are held against each other. `verdict`: by which factor they
+//!   differ. `output`: as measurements and as a table.
 //!
 //! Only prices that `measure waits` measures go into the simulator, taken in the same run. What is compared are ratios to
 //! always-block: how much the right spin budget is worth, and the wrong one costs, is what a simulator is asked for.
