@@ -49,6 +49,18 @@ fn waits_are_a_valid_document_and_the_costs_are_kept() {
     }
 }
 
+/// Simulations give the same verdicts on every machine, so a claim that comes out otherwise is an error.
+#[test]
+fn simulated_claims_come_out_as_they_are_known_to() {
+    for (experiment, claims) in [("competitive", 4), ("gang", 1), ("fig2", 1)] {
+        let output = run(&["reproduce", "tsafrir-feitelson2002", experiment, "--check", "--format", "json"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        validate(&list, "reproduction.schema.json");
+        assert_eq!(list.as_array().unwrap().len(), claims, "{experiment}");
+    }
+}
+
 #[test]
 fn claims_are_a_valid_list() {
     let output = run(&["reproduce", "guignon2000", "counters", "--format", "json"]);
