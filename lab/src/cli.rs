@@ -97,7 +97,7 @@ pub struct Reproduce {
     /// The results too, to this file.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// With the finer grids and more seeds of the plans: minutes instead of seconds.
+    /// With the finer grids and more seeds of the plans: five minutes on two processors for all of Tsafrir & Feitelson 2002.
     #[arg(long)]
     pub full: bool,
     /// End with 1 if a claim does not hold here.

@@ -12,7 +12,7 @@ const MEDIUM: [&str; 3] = ["4 medium", "10 medium", "16 medium"];
 
 pub(super) fn fig1(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("fig1", trial, &[], &mut found)?;
+    let all = curves("fig1", trial, &mut found)?;
     let series = |name: &str, figure: &str| all.with(&[("jobs", name)]).over_load(figure);
     let from = |names: &[&str], least: f64, figure: &str| -> Vec<f64> {
         let points = names.iter().flat_map(|name| series(name, figure));
@@ -48,7 +48,7 @@ fn spread(values: &[f64]) -> f64 {
 
 pub(super) fn fig2(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("fig2", trial, &[], &mut found)?;
+    let all = curves("fig2", trial, &mut found)?;
     let state = |name| all.with(&[("state", name)]).values();
     let running: Vec<f64> = state("computing").iter().zip(state("spinning")).map(|(a, b)| a + b).collect();
     let late = &running[running.len() / 2..];
@@ -89,7 +89,7 @@ pub(super) fn initial_placement(_: &Trial) -> Result<Findings> {
 
 pub(super) fn six(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("homogeneous", trial, &[], &mut found)?;
+    let all = curves("homogeneous", trial, &mut found)?;
     let at = |scheduler: &str, policy: &str, threads: &str, load: f64| {
         let series = all.with(&[("scheduler", scheduler), ("policy", policy), ("threads", threads)]).over_load("ssr_percent");
         series.into_iter().find(|p| p.0 == load).map_or(f64::NAN, |p| p.1)
@@ -98,7 +98,7 @@ pub(super) fn six(trial: &Trial) -> Result<Findings> {
     found.answer("six-homogeneous-like-rr", number(ratio, "jobs of 4 and 10 threads, spinning CS"));
     found.answer("six-homogeneous-up-to-twice", between(&[at("Linux 2.4", "2CS+", "4", 48.0)], 50.0, 100.0, " %"));
 
-    let all = curves("six", trial, &[], &mut found)?;
+    let all = curves("six", trial, &mut found)?;
     let rate = |workload| all.with(&[("scheduler", "Linux 2.4"), ("workload", workload), ("load", "96")]).mean("ssr_percent");
     let [single, heterogeneous, homogeneous] = ["single", "heterogeneous", "homogeneous"].map(rate);
     let got = format!("{single:.0}, {heterogeneous:.0}, {homogeneous:.0} %");

@@ -22,7 +22,7 @@ pub(super) fn competitive(_: &Trial) -> Result<Findings> {
 
 pub(super) fn gang(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("gang", trial, &[], &mut found)?;
+    let all = curves("gang", trial, &mut found)?;
     let [blocking, spinning] = ["AB", "2CS+"].map(|policy| all.with(&[("policy", policy)]).mean("switches_per_barrier"));
     let got = format!("{blocking:.2} against {spinning:.2}");
     found.answer(
@@ -34,7 +34,7 @@ pub(super) fn gang(trial: &Trial) -> Result<Findings> {
 
 pub(super) fn baselines(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("baselines", trial, &[], &mut found)?;
+    let all = curves("baselines", trial, &mut found)?;
     let speedup = |grain, policy| all.with(&[("grains", grain), ("policy", policy)]).mean("speedup");
     let fine = |policy| speedup("fine", policy);
     found.answer("holder-running-means-block", number(1.0 / fine("holder running"), "fine grain, loads from 40 to 136"));

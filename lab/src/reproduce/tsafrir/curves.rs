@@ -10,10 +10,9 @@ pub(super) struct Curves(Vec<Measurement>);
 /// Some of them.
 pub(super) struct Series<'c>(Vec<&'c Measurement>);
 
-/// A plan as it is shipped, with changes.
-pub(super) fn plan(name: &str, trial: &Trial, changes: &[(&str, &str)]) -> Result<Plan> {
-    let set = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    shipped::open(name, &Ask { full: trial.full && changes.is_empty(), set, ..Ask::default() })
+/// A shipped plan, as the trial wants it.
+pub(super) fn plan(name: &str, trial: &Trial) -> Result<Plan> {
+    shipped::open(name, &Ask { full: trial.full, ..Ask::default() })
 }
 
 /// Every run of it.
@@ -21,20 +20,22 @@ pub(super) fn runs(plan: &Plan, trial: &Trial) -> Result<Vec<Point>> {
     simulate::run(plan, Running { workers: 0, quiet: trial.quiet })
 }
 
-/// Runs a shipped plan; its measurements are kept, unless it is run with changes.
-pub(super) fn curves(name: &str, trial: &Trial, changes: &[(&str, &str)], findings: &mut Findings) -> Result<Curves> {
-    let plan = plan(name, trial, changes)?;
+/// Runs a shipped plan; its measurements are kept.
+pub(super) fn curves(name: &str, trial: &Trial, findings: &mut Findings) -> Result<Curves> {
+    let plan = plan(name, trial)?;
     let all = points::measurements(&plan, &runs(&plan, trial)?);
-    if changes.is_empty() {
-        findings.measurements.extend(all.iter().cloned());
-        let barriers: f64 = all.iter().filter_map(|m| m.figures.get("barriers")).sum();
-        findings.notes.push(format!(
-            "{name}: {} points, {:.0} barriers of each job on average",
-            all.len(),
-            barriers / all.len() as f64
-        ));
-    }
+    findings.measurements.extend(all.iter().cloned());
+    let barriers: f64 = all.iter().filter_map(|m| m.figures.get("barriers")).sum();
+    let mean = barriers / all.len() as f64;
+    findings.notes.push(format!("{name}: {} points, {mean:.0} barriers of each job on average", all.len()));
     Ok(Curves(all))
+}
+
+/// Runs a shipped plan with changes, to hold it against the plan itself.
+pub(super) fn varied(name: &str, trial: &Trial, changes: &[(&str, &str)]) -> Result<Curves> {
+    let set = changes.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let plan = shipped::open(name, &Ask { set, ..Ask::default() })?;
+    Ok(Curves(points::measurements(&plan, &runs(&plan, trial)?)))
 }
 
 impl Curves {

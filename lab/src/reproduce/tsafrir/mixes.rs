@@ -8,7 +8,7 @@ const CPUS: f64 = 32.0;
 
 pub(super) fn fig6(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("fig6", trial, &[], &mut found)?;
+    let all = curves("fig6", trial, &mut found)?;
     let sizes = all.labels("sizes");
     let series = |size: &str, grain: &str| all.with(&[("sizes", size), ("job", grain)]).over_load("ssr_percent");
     let loads = series(sizes[0], "fine");
@@ -45,7 +45,7 @@ fn speedup(all: &Curves, labels: &[(&str, &str)]) -> Vec<(f64, f64)> {
 
 pub(super) fn fig8(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("fig8", trial, &[], &mut found)?;
+    let all = curves("fig8", trial, &mut found)?;
     let [cs, two] = ["CS", "2CS+"].map(|policy| speedup(&all, &[("policy", policy)]));
     let crossing = falls_below(&two, 1.0).unwrap_or(f64::NAN);
     found.answer("fig8-up-to-twice", number(crossing, "where the speedup of 2CS+ falls below 1"));
@@ -64,7 +64,7 @@ pub(super) fn fig8(trial: &Trial) -> Result<Findings> {
 
 pub(super) fn fig9(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("fig9", trial, &[], &mut found)?;
+    let all = curves("fig9", trial, &mut found)?;
     let of = |cpus| speedup(&all, &[("policy", "2CS+"), ("cpus", cpus)]);
     let crossings = ["128", "256"].map(|cpus| falls_below(&of(cpus), 1.0).unwrap_or(f64::NAN));
     found.answer("fig9-larger-machines", number(mean(&crossings), format!("{:.2} and {:.2}", crossings[0], crossings[1])));

@@ -11,7 +11,7 @@ const IN_STEP_PERCENT: f64 = 95.0;
 
 pub(super) fn fig3(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("fig3", trial, &[], &mut found)?;
+    let all = curves("fig3", trial, &mut found)?;
     let points = all.with(&[]).over_load("ssr_percent");
     let beyond: Vec<_> = points.into_iter().filter(|p| p.0 > 32.0).collect();
     let (peaks, others) = parted(&beyond, |load| load % 16.0 == 0.0);
@@ -28,7 +28,7 @@ const CASES: [(&str, f64); 4] = [("7 of 32", 8.0), ("11 of 32", 16.0), ("15 of 3
 
 pub(super) fn divisors(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("divisors", trial, &[], &mut found)?;
+    let all = curves("divisors", trial, &mut found)?;
     let rise = |(case, divisor): (&str, f64), all: &Curves| {
         let (peaks, others) = parted(&all.with(&[("case", case)]).over_load("ssr_percent"), |load| load % divisor == 0.0);
         mean(&peaks) - mean(&others)
@@ -46,7 +46,7 @@ pub(super) fn divisors(trial: &Trial) -> Result<Findings> {
 
 pub(super) fn fig4(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let plan = plan("fig4", trial, &[])?;
+    let plan = plan("fig4", trial)?;
     let points = runs(&plan, trial)?;
     found.measurements = points::measurements(&plan, &points);
     // Strips of one seed are enough to look at.

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 pub(super) fn wake(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let all = curves("wake", trial, &[], &mut found)?;
+    let all = curves("wake", trial, &mut found)?;
     let speedup =
         |workload, policy, scheme| all.with(&[("workload", workload), ("policy", policy), ("wakeup", scheme)]).mean("speedup");
     let big = speedup("2 x 24", "2CS+", "ap-mark");
