@@ -32,9 +32,7 @@ pub(super) trait Dispatch {
     fn timer(&mut self, _machine: &mut Machine) {}
     /// The threads that can be chosen, for the invariants.
     #[cfg(debug_assertions)]
-    fn queued(&self) -> Option<Vec<u32>> {
-        None
-    }
+    fn queued(&self, machine: &Machine) -> Vec<u32>;
     /// Are all threads of one wake-up told to the scheduler at once, or one by one, processors reacting in between?
     fn wakes_at_once(&self) -> bool {
         true

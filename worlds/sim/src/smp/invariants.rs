@@ -7,7 +7,7 @@ impl Kernel {
     /// The machine is consistent, and the scheduler has queued each thread that is ready and can be chosen, once.
     pub(super) fn assert_consistent(&self) {
         self.machine.assert_consistent();
-        let Some(mut queued) = self.scheduler.queued() else { return };
+        let mut queued = self.scheduler.queued(&self.machine);
         queued.sort_unstable();
         let ready = |&thread: &u32| self.machine.thread(thread).life == Life::Ready && !self.machine.thread(thread).held;
         let expected: Vec<u32> = (0..self.machine.threads.len() as u32).filter(ready).collect();

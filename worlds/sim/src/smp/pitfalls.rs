@@ -70,7 +70,7 @@ fn a_switch_that_ends_at_this_moment_is_still_a_switch() {
     kernel.drain(&engine);
     assert_eq!(kernel.machine.cpu(1).current, incoming);
     assert!(kernel.machine.cpu(1).switching, "a marked processor finishes its switch first");
-    assert!(!kernel.scheduler.queued().unwrap().contains(&away));
+    assert!(!kernel.scheduler.queued(&kernel.machine).contains(&away));
     next(&mut kernel, &engine);
     assert!(!kernel.machine.thread(away).held || kernel.machine.thread(away).life == Life::Running, "it can be chosen again");
 }
@@ -103,10 +103,10 @@ fn nobody_is_queued_twice() {
         kernel.went_on(&engine, first, false);
         assert!(kernel.machine.cpu(0).switching && kernel.machine.cpu(0).from == first);
         kernel.wake(&[first], None);
-        assert!(!kernel.scheduler.queued().unwrap().contains(&first));
+        assert!(!kernel.scheduler.queued(&kernel.machine).contains(&first));
         kernel.drain(&engine);
         next(&mut kernel, &engine);
-        let times = kernel.scheduler.queued().unwrap().iter().filter(|&&thread| thread == first).count();
+        let times = kernel.scheduler.queued(&kernel.machine).iter().filter(|&&thread| thread == first).count();
         assert_eq!(times + usize::from(kernel.machine.cpu(0).current == first), 1);
     }
 }

@@ -105,7 +105,7 @@ impl Dispatch for Turns {
     }
 
     #[cfg(debug_assertions)]
-    fn queued(&self) -> Option<Vec<u32>> {
-        Some(self.queue.iter().copied().collect())
+    fn queued(&self, _: &Machine) -> Vec<u32> {
+        self.queue.iter().copied().collect()
     }
 }

@@ -295,4 +295,12 @@ impl Dispatch for Fair {
         }
         self.limits.arm(machine);
     }
+
+    /// The members of all queues, also of groups without quota left, but for those that some processor holds.
+    #[cfg(debug_assertions)]
+    fn queued(&self, machine: &Machine) -> Vec<u32> {
+        let awake = |place| matches!(place, Place::Queued | Place::Stopped);
+        let free = |&thread: &u32| awake(self.entities[thread as usize].place) && !machine.thread(thread).held;
+        self.queues.iter().flat_map(|queue| queue.members.iter().chain(&queue.stopped).copied()).filter(free).collect()
+    }
 }

@@ -147,7 +147,7 @@ impl Dispatch for Epochs {
     }
 
     #[cfg(debug_assertions)]
-    fn queued(&self) -> Option<Vec<u32>> {
-        Some(self.candidates.clone())
+    fn queued(&self, _: &Machine) -> Vec<u32> {
+        self.candidates.clone()
     }
 }
