@@ -26,31 +26,6 @@ impl Phases {
         self.spin.0 > 0
     }
 
-    /// A glance, and the rest if need be: [`Policy::wait`](crate::Policy::wait).
-    ///
-    /// # Errors
-    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
-    #[inline]
-    pub fn wait<C: Cpu, T>(
-        self,
-        cpu: &C,
-        on: &C::Word,
-        why: Why,
-        timed: bool,
-        mut probe: impl FnMut() -> Option<T>,
-    ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        let rest = match self.glance(cpu, timed, &mut probe) {
-            Some(found) => Ok(found),
-            None => Err(self.persist(cpu, on, why, probe)),
-        };
-        async move {
-            match rest {
-                Ok(found) => Ok(found),
-                Err(rest) => rest.await,
-            }
-        }
-    }
-
     /// The part of a wait that costs no future: one look, and a blink if it spins and nobody wants it timed.
     /// Most waits of a team that is well placed end here; the others [`persist`](Phases::persist).
     #[inline]
@@ -67,7 +42,7 @@ impl Phases {
     /// The rest of a wait, after a glance that found nothing.
     ///
     /// # Errors
-    /// As [`Phases::wait`].
+    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
     #[cold]
     #[inline(never)]
     pub fn persist<C: Cpu, T>(

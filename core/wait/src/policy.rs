@@ -87,8 +87,17 @@ impl Policy {
         on: &C::Word,
         why: Why,
         timed: bool,
-        probe: impl FnMut() -> Option<T>,
+        mut probe: impl FnMut() -> Option<T>,
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        self.phases().wait(cpu, on, why, timed, probe)
+        let rest = match self.phases().glance(cpu, timed, &mut probe) {
+            Some(found) => Ok(found),
+            None => Err(self.phases().persist(cpu, on, why, probe)),
+        };
+        async move {
+            match rest {
+                Ok(found) => Ok(found),
+                Err(rest) => rest.await,
+            }
+        }
     }
 }

@@ -80,6 +80,12 @@ pub fn set_class(class: Class, priority: i32) -> Result<(), Error> {
     ))
 }
 
+/// The turn of a thread under `SCHED_RR`; nothing if the kernel does not tell.
+pub fn round_robin_slice() -> Option<Nanos> {
+    let text = fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").ok()?;
+    text.trim().parse().ok().filter(|&ms| ms > 0).map(Nanos::from_ms)
+}
+
 /// Gives the calling thread, and the threads it starts from now on, a nice value: -20 (much) to 19 (little).
 ///
 /// # Errors

@@ -7,8 +7,7 @@ use anyhow::Result;
 use foregather_bench::{Cell, CellResult, Work};
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::{affinity, interrupt};
-use foregather_machine::Nanos;
-use foregather_machine::SplitMix;
+use foregather_machine::{Nanos, SplitMix};
 
 /// A cell that has not ended by this much over its time has collapsed: its waiter passed next to no barrier.
 const COLLAPSED: Nanos = Nanos::from_ms(700);

@@ -7,8 +7,7 @@ use anyhow::Result;
 use foregather_bench::{Cell, CellResult, Shape};
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::{affinity, interrupt};
-use foregather_machine::SplitMix;
-use foregather_machine::{CpuId, Nanos};
+use foregather_machine::{CpuId, Nanos, SplitMix};
 
 /// A cell that has not ended by this much over twice its time has collapsed.
 const COLLAPSED: Nanos = Nanos::from_ms(700);

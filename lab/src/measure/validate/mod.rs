@@ -26,9 +26,8 @@ use crate::results::Measurement;
 use anyhow::{Result, bail};
 use compared::{Pair, comparisons};
 use foregather_bench::{Work, prices};
-use foregather_host::{affinity, facts, interrupt};
-use foregather_machine::SplitMix;
-use foregather_machine::{Costs, Nanos};
+use foregather_host::{affinity, facts, interrupt, sched};
+use foregather_machine::{Costs, Nanos, SplitMix};
 use foregather_sim::smp::{Eevdf, Prices};
 use rows::{Compares, Row};
 use simulated::Likeness;
@@ -117,9 +116,8 @@ pub fn run(options: &Barriers, quiet: bool) -> Result<Validation> {
 fn likeness(costs: &Costs) -> Likeness {
     let facts = facts::machine();
     let tick = facts.tick_hz.map_or(costs.tick, |hz| Nanos(1_000_000_000 / u64::from(hz.max(1))));
-    let turn = std::fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").ok();
-    let turn = turn.and_then(|text| text.trim().parse().ok()).filter(|&ms| ms > 0).unwrap_or(100);
-    Likeness { prices: Prices::measured(costs), tick, slice: Eevdf::base_slice(facts.cpus_online), turn: Nanos::from_ms(turn) }
+    let turn = sched::round_robin_slice().unwrap_or(Nanos::from_ms(100));
+    Likeness { prices: Prices::measured(costs), tick, slice: Eevdf::base_slice(facts.cpus_online), turn }
 }
 
 /// What rows are run with.

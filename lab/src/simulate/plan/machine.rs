@@ -18,9 +18,6 @@ const TIES: [(&str, Ties); 4] = [
     ("random", Ties::Random),
 ];
 
-/// More processors would be an oversight.
-const CPUS_MAX: u32 = 65_536;
-
 /// The machine; the preset's if nothing is said.
 pub(super) fn read(node: &Node, files: &Files) -> Read<MachineSpec> {
     let section = Section::new("[machine]", node, &KEYS)?;
@@ -34,7 +31,7 @@ pub(super) fn read(node: &Node, files: &Files) -> Read<MachineSpec> {
         ("eevdf", Scheduler::Eevdf(Eevdf::LINUX)),
     ];
     let preset = section.choice("preset", &presets, base.scheduler)?;
-    let cpus = section.count32("cpus", 1..=CPUS_MAX, base.cpus)?;
+    let cpus = section.count32("cpus", 1..=MachineSpec::MOST_CPUS, base.cpus)?;
     Ok(MachineSpec {
         cpus,
         prices: prices(section.get("prices"), matches!(preset, Scheduler::Eevdf(_)), files)?,

@@ -3,8 +3,7 @@ use super::compute::{cv, grains};
 use super::job;
 use super::section::{Section, choice, count};
 use super::tree::{Node, Read, mistake};
-use foregather_machine::Nanos;
-use foregather_machine::SplitMix;
+use foregather_machine::{Nanos, SplitMix};
 use foregather_sim::smp::{Granularity, Job, MachineSpec};
 
 pub(super) const KEYS: [&str; 7] = ["sizes", "grains", "cv", "work", "policy", "spin", "kind"];

@@ -167,7 +167,7 @@ fn mistakes_are_found_where_they_are() {
     refused("[[job]\n", "x.toml:1: ");
     refused("schema = \"foregather.plan/9\"", "no schema");
     for (more, says) in [
-        ("[machine]\ncpus = 0", "x.toml:7: `cpus` is 1 to 65536, not 0"),
+        ("[machine]\ncpus = 0", "x.toml:7: `cpus` is 1 to 16384, not 0"),
         ("[machine]\ncpus = \"many\"", "x.toml:7: `cpus` is a whole number"),
         ("[machine]\npreset = \"linux24\"", "x.toml:7: `linux24` is no preset; did you mean `linux-2.2`"),
         ("[machine.prices]\nswitch = \"-6 us\"", "x.toml:7: `switch`: `-6 us`: a time cannot be negative"),
@@ -184,7 +184,7 @@ fn mistakes_are_found_where_they_are() {
             "[sweep]\n\"machine.linux24.thresold-ticks\" = [0, 1]",
             "x.toml:7: unknown key `thresold-ticks` in [machine.linux24]; did",
         ),
-        ("[sweep]\ncpus = [32, 0]", "x.toml:7: `cpus` is 1 to 65536, not 0 (at cpus = 0)"),
+        ("[sweep]\ncpus = [32, 0]", "x.toml:7: `cpus` is 1 to 16384, not 0 (at cpus = 0)"),
         ("[figure]\ny = \"srr\"", "x.toml:7: `srr` is no y; did you mean `ssr`?"),
         ("[figure]\nx = \"load\"", "x.toml:7: `load` does not vary: there is no [sweep]"),
         ("[figure]\nrows = \"load\"", "x.toml:7: a figure of lines has x and series, no `rows`"),

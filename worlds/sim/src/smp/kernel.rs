@@ -31,7 +31,7 @@ struct Pending {
 }
 
 /// What an event is about.
-pub(super) enum About {
+enum About {
     Processor(CpuId),
     Bound(u32),
     Timer,
@@ -59,7 +59,7 @@ impl Kernel {
     }
 
     /// What an event's task number means: processors first, then the scheduler, then the threads' bounds.
-    pub(super) fn about(&self, task: u32) -> About {
+    fn about(&self, task: u32) -> About {
         let cpus = self.machine.processors.len() as u32;
         match task {
             cpu if cpu < cpus => About::Processor(cpu),

@@ -22,6 +22,9 @@ pub struct MachineSpec {
 }
 
 impl MachineSpec {
+    /// More processors than this are not simulated: turns within a moment have 16 bits.
+    pub const MOST_CPUS: u32 = 1 << 14;
+
     /// The machine of Tsafrir & Feitelson 2002: 32 processors under Linux 2.4 with the allocation of 2.2. One of its
     /// steps is a microsecond here.
     pub fn tsafrir2002() -> Self {

@@ -113,8 +113,8 @@ impl Study {
     /// What does not, and what would.
     pub fn check(&self) -> Result<(), String> {
         let machine = &self.machine;
-        if machine.cpus == 0 || machine.cpus > 1 << 14 {
-            return Err(format!("a machine of {} processors: it must have 1 to 16384", machine.cpus));
+        if machine.cpus == 0 || machine.cpus > MachineSpec::MOST_CPUS {
+            return Err(format!("a machine of {} processors: it must have 1 to {}", machine.cpus, MachineSpec::MOST_CPUS));
         }
         if machine.resolution == Nanos::ZERO {
             return Err("a resolution of zero: durations are multiples of it".into());
