@@ -6,6 +6,7 @@
 //! - [`Clock`]: what time is it, and let some pass.
 //! - [`Cpu`]: the processor's verbs about a word in memory (spin, yield, arm, park, ...), from which policies choose.
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
+//! - [`Port`]: packets that carry bytes. [`LogGp`]: what they cost.
 //! - [`Why`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed.
 //! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random numbers.
 //!
@@ -20,6 +21,8 @@ mod costs;
 mod cpu;
 mod endpoint;
 mod error;
+mod loggp;
+mod port;
 mod ready;
 mod split_mix;
 mod time;
@@ -29,6 +32,8 @@ pub use costs::{Costs, Switch};
 pub use cpu::{Cpu, CpuId, VALUE_MASK};
 pub use endpoint::{Endpoint, Member, Rank};
 pub use error::{Cause, Error};
+pub use loggp::LogGp;
+pub use port::{Packet, Port};
 pub use ready::{Done, done, run_ready};
 pub use split_mix::SplitMix;
 pub use time::{Clock, Nanos};

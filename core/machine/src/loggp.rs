@@ -1,0 +1,32 @@
+//! What a message costs on a network, by the LogGP model.
+use crate::Nanos;
+
+/// The parameters of Alexandrov, Ionescu, Schauser & Scheiman 1995, with the overheads of the two sides apart.
+///
+/// A message of `m` bytes keeps its sender for `send_overhead`, arrives `latency` and `m` times `G` after that, and keeps
+/// its receiver for `receive_overhead`. Two sends of one node begin `gap` and the first one's bytes apart at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogGp {
+    /// `L`: from the end of the sender's overhead to the beginning of the receiver's.
+    pub latency: Nanos,
+    /// `o` of the sender.
+    pub send_overhead: Nanos,
+    /// `o` of the receiver.
+    pub receive_overhead: Nanos,
+    /// `g`.
+    pub gap: Nanos,
+    /// `G`: one byte's share, in picoseconds.
+    pub byte_ps: u64,
+}
+
+impl LogGp {
+    /// What `m` bytes add: `m G`.
+    pub const fn bytes(&self, m: u64) -> Nanos {
+        Nanos((m as u128 * self.byte_ps as u128 / 1_000) as u64)
+    }
+
+    /// From the beginning of the send until the receiver has a null message.
+    pub fn null(&self) -> Nanos {
+        self.send_overhead + self.latency + self.receive_overhead
+    }
+}

@@ -1,0 +1,50 @@
+//! Sized messages: packets that carry bytes from one node to another.
+use crate::{Endpoint, Error, Rank};
+
+/// What one packet is for (Seidel & Davis 1992 §2.1). A world prices each kind; protocols are made of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Packet {
+    /// Few bytes, at most [`Port::short_limit`], kept by the receiver's system until somebody asks for them.
+    Short,
+    /// Any number of bytes, for a receive that was posted before: without one they are lost, and the receiver is told.
+    Forced,
+    /// The long protocol's question: may a message come? Answered by the receiver's system.
+    Probe,
+    /// Its answer: there is room.
+    Request,
+    /// The long protocol's bytes.
+    Data,
+}
+
+impl Packet {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Short, Self::Forced, Self::Probe, Self::Request, Self::Data];
+
+    /// Its name in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Forced => "forced",
+            Self::Probe => "PROBE",
+            Self::Request => "REQUEST",
+            Self::Data => "data",
+        }
+    }
+}
+
+/// Sized messages beside null messages. Those between two nodes arrive once and in the order in which they were sent.
+///
+/// The node's *system* answers a PROBE with a REQUEST, whatever its program is doing: an operating system where there is
+/// one, and otherwise whichever wait the program is in.
+pub trait Port: Endpoint {
+    /// The longest [`Packet::Short`], in bytes.
+    fn short_limit(&self) -> usize;
+    /// Sends one packet: done when the sender may go on and its bytes have left. Acts when called: await it.
+    async fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error>;
+    /// Says that a message from `from` with that tag may come, and will be taken by [`Port::accept`].
+    fn post(&self, from: Rank, tag: u32) -> Result<(), Error>;
+    /// Waits for the next bytes from `from` with that tag, and says how many they were.
+    async fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> Result<usize, Error>;
+    /// Waits for the REQUEST of `from` that answers our PROBE with that tag.
+    async fn requested(&self, from: Rank, tag: u32) -> Result<(), Error>;
+}
