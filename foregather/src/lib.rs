@@ -60,12 +60,14 @@
 //! # The same in virtual time
 //!
 //! ```
-//! use foregather::{Nanos, butterfly, sim};
+//! use foregather::sim::{event::Heap, net::{Network, profile}};
+//! use foregather::{Error, Nanos, butterfly};
 //!
-//! let network = sim::Network::<sim::event::Heap>::new(128, 7, sim::Link::IPSC860);
+//! let network = Network::<Heap, _>::new(128, 7, profile::IPSC860)?;
 //! let nodes = network.nodes();
 //! let run = network.run(&nodes, |_| Nanos::ZERO, butterfly);
 //! assert_eq!(run.finished, [Nanos::from_us(525); 128]); // Seidel & Davis 1992: seven exchanges of 75 us
+//! # Ok::<(), Error>(())
 //! ```
 //!
 //! Or on processors that threads share, under the scheduler of one's choice: what would eight threads on four processors

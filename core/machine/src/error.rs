@@ -56,6 +56,29 @@ pub enum Cause {
         /// How many there are.
         slots: u32,
     },
+    /// A message that is too long for where it is to go.
+    Length {
+        /// What is too long.
+        what: &'static str,
+        /// How many bytes it has.
+        bytes: usize,
+        /// For how many there is room.
+        room: usize,
+    },
+    /// A setting that contradicts itself or another one.
+    Setting {
+        /// What is wrong.
+        what: &'static str,
+        /// What it needs.
+        needs: &'static str,
+    },
+    /// A forced message came before its receive was posted, and is lost.
+    Unposted {
+        /// Who sent it.
+        from: Rank,
+        /// Its tag.
+        tag: u32,
+    },
     /// The operating system refused.
     Os {
         /// What was attempted.
@@ -132,6 +155,12 @@ impl fmt::Display for Cause {
             Self::Size { what, size, needs } => write!(f, "{what} cannot synchronise {size} members: it needs {needs}"),
             Self::Rank { rank, size } => write!(f, "rank {rank} is taken already, or is not one of the group's {size}"),
             Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),
+            Self::Length { what, bytes, room } => write!(f, "{what} of {bytes} bytes does not fit: there is room for {room}"),
+            Self::Setting { what, needs } => write!(f, "{what} cannot be like that: needed is {needs}"),
+            Self::Unposted { from, tag } => write!(
+                f,
+                "the forced message {tag} of rank {from} came before its receive was posted and is lost: synchronise the two, or send it by the long protocol"
+            ),
             Self::Os { what, errno, remedy } => {
                 write!(f, "{what} failed: error {errno}")?;
                 if remedy.is_empty() { Ok(()) } else { write!(f, "; {remedy}") }

@@ -2,8 +2,9 @@
 use crate::results::Measurement;
 use foregather_barrier::{butterfly, dissemination};
 use foregather_machine::{Cause, Error, Nanos};
+use foregather_sim::Run;
 use foregather_sim::event::Calendar;
-use foregather_sim::{Link, Network, Run};
+use foregather_sim::net::{Network, profile};
 
 /// The cost of one barrier, in microseconds, over the number of nodes: simulated, and by the closed formula.
 ///
@@ -21,7 +22,7 @@ pub fn barriers_over_nodes(largest_dimension: u32) -> Result<Vec<Measurement>, E
                 network.run(&nodes, |_| Nanos::ZERO, butterfly)
             })?,
         ));
-        all.push(point("formula: d exchanges of 75 us", size, Link::IPSC860.latency * u64::from(dimension)));
+        all.push(point("formula: d exchanges of 75 us", size, profile::IPSC860_FREE.null() * u64::from(dimension)));
         let odd = size / 2 + 1;
         if odd % 2 == 1 && odd > 1 {
             all.push(point(
@@ -39,7 +40,7 @@ pub fn barriers_over_nodes(largest_dimension: u32) -> Result<Vec<Measurement>, E
 
 fn cost(size: u32, run: impl Fn(&Network<Calendar>) -> Run<Result<(), Error>>) -> Result<Nanos, Error> {
     let slots = size.next_power_of_two().trailing_zeros();
-    let run = run(&Network::new(size, slots, Link::IPSC860));
+    let run = run(&Network::new(size, slots, profile::IPSC860_FREE)?);
     for output in run.outputs {
         output.unwrap_or_else(|| Err(Error::from(Cause::Poisoned { by: None })))?;
     }

@@ -15,6 +15,18 @@ pub struct Engine<Q> {
     queue: RefCell<Q>,
 }
 
+/// What a world does about events.
+pub(crate) trait Happening {
+    /// An event happens; is its task to be polled?
+    fn happens(&self, event: &Event) -> bool;
+    /// Is there something to decide when all of this moment has happened?
+    fn unsettled(&self) -> bool {
+        false
+    }
+    /// Decides it; what follows may still happen at this moment.
+    fn settle(&self) {}
+}
+
 /// How a simulation ended.
 #[derive(Debug)]
 pub struct Run<T> {
@@ -75,21 +87,30 @@ impl<Q: Queue> Engine<Q> {
         Some(event)
     }
 
-    /// Runs the tasks, the `i`-th from `start(i)` on, until nothing is left to happen. `deliver` tells the world of an
-    /// event and says whether its task is to be polled.
-    pub fn run<F: Future>(
+    /// Is this all that happens at this moment?
+    fn moment_is_over(&self) -> bool {
+        self.queue.borrow_mut().next_time() != Some(self.now.get())
+    }
+
+    /// Runs the tasks, the `i`-th from `start(i)` on, until nothing is left to happen.
+    pub(crate) fn run<F: Future>(
         &self,
         tasks: impl Iterator<Item = F>,
         start: impl Fn(u32) -> Nanos,
-        deliver: impl Fn(&Event) -> bool,
+        world: &impl Happening,
     ) -> Run<F::Output> {
         let mut tasks = Tasks::new(tasks);
         for task in 0..tasks.len() {
             self.at(start(task), Class::Resume, task, START);
         }
         let mut finished = vec![Nanos::MAX; tasks.len() as usize];
-        while let Some(event) = self.next() {
-            if (event.what == START || deliver(&event)) && tasks.poll(event.task) == Poll::Ready(()) {
+        loop {
+            if world.unsettled() && self.moment_is_over() {
+                world.settle();
+                continue;
+            }
+            let Some(event) = self.next() else { break };
+            if (event.what == START || world.happens(&event)) && tasks.poll(event.task) == Poll::Ready(()) {
                 finished[event.task as usize] = self.now();
             }
         }

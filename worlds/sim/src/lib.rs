@@ -2,18 +2,17 @@
 //!
 //! - [`event`]: stable event queues. Key (time, class, sequence), integers only: same seed, same trace.
 //! - [`Engine`]: the clock, the queue, and the tasks it polls by number; no wakers, no boxes.
-//! - [`Network`]: nodes that exchange null messages over links with a send time and a latency.
+//! - [`net`]: nodes that exchange messages, over circuits with ports or by LogGP.
 //! - [`smp`]: threads on processors that they share, under RR, Linux 2.4 and today's scheduler; words to wait on ([`SimWord`]).
 //!
 //! The only `unsafe` here is one pin projection, in `tasks.rs`.
 
 mod engine;
 pub mod event;
-mod network;
+pub mod net;
 pub mod smp;
 mod tasks;
 mod word;
 
 pub use engine::{Engine, Run};
-pub use network::{Link, Network, Node};
 pub use word::SimWord;

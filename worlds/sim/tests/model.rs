@@ -1,16 +1,17 @@
 //! What the simulator predicts, against closed formulas; and that it always predicts the same.
 use foregather_barrier::{Group, Kind, butterfly, dissemination};
 use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Member, Nanos};
+use foregather_sim::Run;
 use foregather_sim::event::{Calendar, Class, Event, Heap, Queue};
+use foregather_sim::net::{Network, profile};
 use foregather_sim::smp::{MachineSpec, Prices, RoundRobin, Scheduler, Smp, SmpCpu};
-use foregather_sim::{Link, Network, Run};
 use foregather_wait::Policy;
 use proptest::prelude::*;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
 fn butterfly_run<Q: Queue>(size: u32, start: impl Fn(u32) -> Nanos) -> Run<Result<(), Error>> {
-    let network = Network::<Q>::new(size, 20, Link::IPSC860);
+    let network = Network::<Q, _>::new(size, 20, profile::IPSC860_FREE).unwrap();
     let nodes = network.nodes();
     network.run(&nodes, start, butterfly)
 }
@@ -39,7 +40,7 @@ fn one_late_node_spoils_the_precision_of_a_butterfly() {
 #[test]
 fn dissemination_costs_the_same_rounds_for_any_size() {
     for (size, rounds) in [(1, 0), (2, 1), (3, 2), (5, 3), (100, 7), (128, 7)] {
-        let network = Network::<Heap>::new(size, 7, Link::IPSC860);
+        let network = Network::<Heap, _>::new(size, 7, profile::IPSC860_FREE).unwrap();
         let nodes = network.nodes();
         let run = network.run(&nodes, |_| Nanos::ZERO, dissemination);
         assert!(run.finished.iter().all(|&end| end == Nanos::from_us(75) * rounds));
@@ -49,14 +50,14 @@ fn dissemination_costs_the_same_rounds_for_any_size() {
 /// A million nodes must fit: one future is 48 bytes at most.
 #[test]
 fn a_butterfly_future_is_small() {
-    let network = Network::<Heap>::new(2, 1, Link::IPSC860);
+    let network = Network::<Heap, _>::new(2, 1, profile::IPSC860_FREE).unwrap();
     let nodes = network.nodes();
     assert!(size_of_val(&butterfly(&nodes[0])) <= 48, "{} bytes", size_of_val(&butterfly(&nodes[0])));
 }
 
 #[test]
 fn a_dropped_wait_poisons_the_network() {
-    let network = Network::<Heap>::new(4, 2, Link::IPSC860);
+    let network = Network::<Heap, _>::new(4, 2, profile::IPSC860_FREE).unwrap();
     let nodes = network.nodes();
     let run = network.run(
         &nodes,
@@ -111,7 +112,7 @@ fn a_dropped_wait_poisons_a_group_of_threads() {
 /// Two waiters for a word that nobody changes: the run ends and names them.
 #[test]
 fn who_waits_for_ever_is_named() {
-    let network = Network::<Heap>::new(3, 1, Link::IPSC860);
+    let network = Network::<Heap, _>::new(3, 1, profile::IPSC860_FREE).unwrap();
     let nodes = network.nodes();
     let run = network.run(&nodes, |_| Nanos::ZERO, async |node| if node.rank() > 0 { node.wait(0).await } else { Ok(()) });
     assert_eq!(run.stuck(), [1, 2]);

@@ -1,5 +1,5 @@
 //! Threads that share processors: the suite of all worlds, closed forms, determinism, and random studies.
-use foregather_conformance::{World, barrier, cpu};
+use foregather_conformance::{World, barrier, cpu, harmonize};
 use foregather_machine::{Nanos, Rank};
 use foregather_sim::event::{Calendar, Heap};
 use foregather_sim::smp::{
@@ -79,6 +79,7 @@ fn every_scheduler_conforms() {
         let world = Shared(MachineSpec { prices, ..machine(cpus, scheduler) });
         cpu::all(&world);
         barrier::all(&world);
+        harmonize::all(&world);
     }
 }
 
@@ -282,7 +283,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     ];
     let job = (1..6_u32, 1..12_u64, compute, policies(), kinds, -5..5_i8, any::<bool>()).prop_map(
         |(threads, barriers, compute, policy, kind, nice, pinned)| {
-            let threads = if kind == foregather_barrier::Kind::Butterfly { threads.next_power_of_two() } else { threads };
+            let threads = if kind.takes(threads).is_ok() { threads } else { threads.next_power_of_two() };
             let pins = if pinned { vec![0] } else { vec![] };
             Job { kind, nice, pins, ..Job::meeting("job", threads, barriers, compute, policy) }
         },

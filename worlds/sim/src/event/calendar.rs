@@ -82,4 +82,12 @@ impl Queue for Calendar {
         self.next += 1;
         Some(self.today[self.next - 1])
     }
+
+    #[inline]
+    fn next_time(&mut self) -> Option<u64> {
+        if self.next == self.today.len() && !self.begin_day() {
+            return None;
+        }
+        Some(self.today[self.next].time)
+    }
 }

@@ -16,4 +16,8 @@ impl Queue for Heap {
     fn pop(&mut self) -> Option<Event> {
         self.0.pop().map(|Reverse(event)| event)
     }
+    #[inline]
+    fn next_time(&mut self) -> Option<u64> {
+        self.0.peek().map(|Reverse(event)| event.time)
+    }
 }

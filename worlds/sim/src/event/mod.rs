@@ -16,6 +16,8 @@ pub enum Class {
     Arrival,
     /// A task goes on.
     Resume,
+    /// A node's system acts on what has arrived, after the programs of that moment.
+    System,
     /// A bound has passed.
     Timeout,
 }
@@ -41,4 +43,6 @@ pub trait Queue: Default {
     fn push(&mut self, event: Event);
     /// Takes the first event.
     fn pop(&mut self) -> Option<Event>;
+    /// When the first event is.
+    fn next_time(&mut self) -> Option<u64>;
 }

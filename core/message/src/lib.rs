@@ -1,0 +1,17 @@
+//! Messages, each protocol written once over [`Port`](foregather_machine::Port)s.
+//!
+//! - [`Protocol`]: short, long (PROBE, REQUEST, data) and forced; [`send`] and [`receive`] go by it.
+//! - [`exchange`], [`synchronised_exchange`]: two nodes swap messages (Seidel & Davis 1992 §2.2).
+//! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around it (§2.3).
+//! - [`long::answer`]: what a node's system does about a PROBE, whatever its program is doing.
+#![forbid(unsafe_code)]
+#![allow(async_fn_in_trait)]
+
+mod exchange;
+pub mod long;
+mod protocol;
+mod ring;
+
+pub use exchange::{exchange, synchronised_exchange};
+pub use protocol::{Protocol, receive, send};
+pub use ring::Ring;

@@ -1,0 +1,28 @@
+//! The long protocol: PROBE, REQUEST, data.
+//!
+//! ```text
+//! sender's program            receiver's system            receiver's program
+//!   PROBE  ------------------->  is there room?
+//!   waits  <-------------------  REQUEST
+//!   data   --------------------------------------------->   accept
+//! ```
+//! The receiver's program takes no part in the first two steps: its system answers, by [`answer`].
+use foregather_machine::{Error, Packet, Port, Rank};
+
+/// Sends a message by the long protocol.
+///
+/// # Errors
+/// What the port reports.
+pub async fn send<P: Port>(port: &P, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), Error> {
+    port.transmit(to, Packet::Probe, tag, &[]).await?;
+    port.requested(to, tag).await?;
+    port.transmit(to, Packet::Data, tag, bytes).await
+}
+
+/// What a node's system sends back at once when a packet arrives, to the same node and with the same tag.
+pub const fn answer(arrived: Packet) -> Option<Packet> {
+    match arrived {
+        Packet::Probe => Some(Packet::Request),
+        Packet::Short | Packet::Forced | Packet::Request | Packet::Data => None,
+    }
+}

@@ -1,0 +1,38 @@
+//! Nodes that exchange messages: from the 128 of an iPSC/860 to a million.
+//!
+//! - [`Network`] and [`Node`]: the world itself; a node is an `Endpoint` and a `Port`.
+//! - What its packets meet on their way is a [`Model`]: [`LogGp`](foregather_machine::LogGp) (`free.rs`), where nobody is in anybody's way,
+//!   or [`Circuits`] (`ports/`), where each node has one send port and one receive port (Seidel & Davis 1992 §2).
+//! - What disturbs them: [`Interrupts`] steal processor time, [`Faults`] lose, double, delay, pause and drift.
+//! - [`profile`]: machines by name. [`Skew`]: laws of how late the nodes come.
+//! - [`Record`]: who held which port from when to when, and [`Record::explain`]: why somebody was late.
+//!
+//! The model, its rules and what was left out: `README.md`.
+
+mod circuits;
+mod explain;
+mod fault;
+mod free;
+mod inbox;
+mod leaf;
+mod network;
+mod node;
+mod nodes;
+mod noise;
+mod parcel;
+mod ports;
+pub mod profile;
+mod record;
+mod skew;
+mod wire;
+
+pub use circuits::{Arbitration, Circuits, Pool};
+pub use explain::Held;
+pub use fault::{Drift, Faults, Pause};
+pub use network::Network;
+pub use node::Node;
+pub use noise::Interrupts;
+pub use parcel::Kind;
+pub use record::{Circuit, Record};
+pub use skew::Skew;
+pub use wire::Model;

@@ -1,0 +1,134 @@
+//! Processor time that programs do not get: interrupts that come again and again, and pauses.
+use super::fault::Pause;
+use foregather_machine::{Cause, Error, Nanos, Rank, SplitMix};
+
+/// Interrupts of every node, each node with a phase of its own (Seidel & Davis 1992 figure 3-9: 50 us about every 10 ms).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupts {
+    /// How long each takes.
+    pub length: Nanos,
+    /// From one to the next.
+    pub period: Nanos,
+}
+
+/// When each node's processor is away.
+#[derive(Default)]
+pub(super) struct Noise {
+    interrupts: Option<Interrupts>,
+    /// Where in the period each node's interrupts begin.
+    phases: Box<[u64]>,
+    pauses: Box<[Pause]>,
+}
+
+impl Noise {
+    pub(super) fn new(size: u32, interrupts: Option<Interrupts>, pauses: &[Pause], seed: u64) -> Result<Self, Error> {
+        let pauses = pauses.into();
+        let Some(each) = interrupts.filter(|each| each.length > Nanos::ZERO) else {
+            return Ok(Self { pauses, ..Self::default() });
+        };
+        if each.length >= each.period {
+            return Err(Cause::Setting { what: "interrupts", needs: "a period that is longer than one of them takes" }.into());
+        }
+        let mut random = SplitMix(seed);
+        let phases = (0..size).map(|_| random.below(each.period.0)).collect();
+        Ok(Self { interrupts, phases, pauses })
+    }
+
+    /// Lets every node's interrupts begin there within the period, as directed tests need it.
+    pub(super) fn set_phase(&mut self, node: Rank, phase: Nanos) {
+        if let Some(own) = self.phases.get_mut(node as usize) {
+            *own = phase.0;
+        }
+    }
+
+    /// When a program that begins `work` at `from` has done it. Only programs are stretched, never the wires.
+    #[inline]
+    pub(super) fn done(&self, node: Rank, from: Nanos, work: Nanos) -> Nanos {
+        let end = self.interrupted(node, from, work);
+        if self.pauses.is_empty() { end } else { self.paused(node, from, end) }
+    }
+
+    #[inline]
+    fn interrupted(&self, node: Rank, from: Nanos, work: Nanos) -> Nanos {
+        let Some(each) = self.interrupts else { return from + work };
+        let (period, length) = (each.period.0, each.length.0);
+        let within = (from.0 + period - self.phases[node as usize]) % period;
+        let waits = length.saturating_sub(within);
+        let left = period - within.max(length);
+        if work.0 <= left {
+            return from + Nanos(waits) + work;
+        }
+        // The rest begins behind the next interrupt, and each full period gives what no interrupt takes.
+        let rest = work.0 - left;
+        let (useful, next) = (period - length, from.0 + waits + left + length);
+        let periods = (rest - 1) / useful;
+        Nanos(next + periods * period + (rest - periods * useful))
+    }
+
+    #[cold]
+    fn paused(&self, node: Rank, from: Nanos, end: Nanos) -> Nanos {
+        let mut end = end;
+        for pause in self.pauses.iter().filter(|pause| pause.node == node) {
+            let over = pause.from + pause.length;
+            if from < over && end >= pause.from {
+                end = if from >= pause.from { over + (end - from) } else { end + pause.length };
+                end = self.interrupted(node, end, Nanos::ZERO);
+            }
+        }
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EACH: Interrupts = Interrupts { length: Nanos(5), period: Nanos(100) };
+
+    fn noise(phase: u64) -> Noise {
+        let mut noise = Noise::new(1, Some(EACH), &[], 1).unwrap();
+        noise.set_phase(0, Nanos(phase));
+        noise
+    }
+
+    /// One nanosecond after the other.
+    fn slowly(phase: u64, from: u64, mut work: u64) -> u64 {
+        let away = |t: u64| (t + EACH.period.0 - phase) % EACH.period.0 < EACH.length.0;
+        let mut t = from;
+        while away(t) {
+            t += 1;
+        }
+        while work > 0 {
+            work -= u64::from(!away(t));
+            t += 1;
+        }
+        t
+    }
+
+    #[test]
+    fn the_closed_form_is_what_counting_gives() {
+        for phase in [0, 3, 50, 99] {
+            for from in 0..220 {
+                for work in [0, 1, 4, 90, 94, 95, 96, 189, 190, 191, 1_000] {
+                    let noise = noise(phase);
+                    assert_eq!(noise.done(0, Nanos(from), Nanos(work)).0, slowly(phase, from, work), "{phase} {from} {work}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_holds_up_what_it_meets() {
+        let pause = Pause { node: 1, from: Nanos(100), length: Nanos(50) };
+        let noise = Noise::new(2, None, &[pause], 1).unwrap();
+        let done = |node, from, work| noise.done(node, Nanos(from), Nanos(work)).0;
+        assert_eq!([done(1, 0, 20), done(1, 90, 20), done(1, 120, 20), done(1, 150, 20)], [20, 160, 170, 170]);
+        assert_eq!(done(0, 90, 20), 110);
+    }
+
+    #[test]
+    fn interrupts_that_leave_no_time_are_refused() {
+        let always = Interrupts { length: Nanos(10), period: Nanos(10) };
+        assert!(matches!(Error::of(&Noise::new(1, Some(always), &[], 1)), Some(Cause::Setting { .. })));
+    }
+}

@@ -1,0 +1,149 @@
+//! One node's two ports, and the line of those who wait for its receive port.
+//!
+//! A node waits in one line at most, for it holds its send port meanwhile; so the lines are lists through the nodes.
+use crate::net::parcel::Parcel;
+use foregather_machine::{Rank, SplitMix};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+const NOBODY: Rank = Rank::MAX;
+
+pub(super) struct Pair {
+    /// What holds the send port.
+    pub(super) sending: Cell<Option<Parcel>>,
+    /// What waits for it.
+    queue: RefCell<VecDeque<Parcel>>,
+    /// What the program is preparing.
+    preparing: Cell<Option<Parcel>>,
+    /// Is the receive port held?
+    pub(super) receiving: Cell<bool>,
+    /// Is it to be given away at the end of this moment?
+    pub(super) open: Cell<bool>,
+    /// The line of nodes that wait for it.
+    first: Cell<Rank>,
+    last: Cell<Rank>,
+    /// Who stands behind this node in another one's line.
+    next: Cell<Rank>,
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Self {
+            sending: Cell::new(None),
+            queue: RefCell::default(),
+            preparing: Cell::new(None),
+            receiving: Cell::new(false),
+            open: Cell::new(false),
+            first: Cell::new(NOBODY),
+            last: Cell::new(NOBODY),
+            next: Cell::new(NOBODY),
+        }
+    }
+}
+
+impl Pair {
+    /// Takes the send port, or waits for it; was it free?
+    #[inline]
+    pub(super) fn enqueue(&self, parcel: Parcel) -> bool {
+        let free = self.sending.get().is_none();
+        if free {
+            self.sending.set(Some(parcel));
+        } else {
+            self.queue.borrow_mut().push_back(parcel);
+        }
+        free
+    }
+
+    /// Leaves the send port to the next packet, if there is one.
+    #[inline]
+    pub(super) fn leave(&self) -> Option<Parcel> {
+        let next = self.queue.borrow_mut().pop_front();
+        self.sending.set(next);
+        next
+    }
+
+    pub(super) fn prepare(&self, parcel: Parcel) {
+        self.preparing.set(Some(parcel));
+    }
+
+    pub(super) fn prepared(&self) -> Option<Parcel> {
+        self.preparing.take()
+    }
+
+    /// Is the receive port to be given away from now on?
+    #[inline]
+    pub(super) fn opens(&self) -> bool {
+        let opens = !self.open.get() && !self.receiving.get() && self.first.get() != NOBODY;
+        if opens {
+            self.open.set(true);
+        }
+        opens
+    }
+}
+
+/// `from` lines up for the receive port of `to`.
+#[inline]
+pub(super) fn line_up(pairs: &[Pair], from: Rank, to: Rank) {
+    let line = &pairs[to as usize];
+    pairs[from as usize].next.set(NOBODY);
+    match line.last.replace(from) {
+        NOBODY => line.first.set(from),
+        last => pairs[last as usize].next.set(from),
+    }
+}
+
+fn behind(pairs: &[Pair], node: Rank) -> Option<Rank> {
+    Some(pairs[node as usize].next.get()).filter(|&next| next != NOBODY)
+}
+
+/// Everybody in the line for `to`, with whoever stands before.
+fn line(pairs: &[Pair], to: Rank) -> impl Iterator<Item = (Rank, Rank)> {
+    let first = Some(pairs[to as usize].first.get()).filter(|&first| first != NOBODY);
+    let step = |&(_, node): &(Rank, Rank)| behind(pairs, node).map(|next| (node, next));
+    std::iter::successors(first.map(|first| (NOBODY, first)), step)
+}
+
+/// Takes the one behind `before` out of the line for `to`.
+#[inline]
+fn take(pairs: &[Pair], to: Rank, (before, node): (Rank, Rank)) -> Rank {
+    let (line, next) = (&pairs[to as usize], pairs[node as usize].next.get());
+    match before {
+        NOBODY => line.first.set(next),
+        before => pairs[before as usize].next.set(next),
+    }
+    if next == NOBODY {
+        line.last.set(before);
+    }
+    node
+}
+
+/// Whoever has waited longest.
+#[inline]
+pub(super) fn first(pairs: &[Pair], to: Rank) -> Rank {
+    take(pairs, to, (NOBODY, pairs[to as usize].first.get()))
+}
+
+/// Whoever comes over the lowest dimension.
+#[inline]
+pub(super) fn lowest(pairs: &[Pair], to: Rank) -> Rank {
+    let first = (NOBODY, pairs[to as usize].first.get());
+    if behind(pairs, first.1).is_none() {
+        return take(pairs, to, first);
+    }
+    // A route ends with its highest dimension.
+    let dimension = |node: Rank| (node ^ to).checked_ilog2();
+    let chosen = line(pairs, to).min_by_key(|&(_, node)| dimension(node)).unwrap_or(first);
+    take(pairs, to, chosen)
+}
+
+/// Anybody.
+#[inline]
+pub(super) fn any(pairs: &[Pair], to: Rank, random: &mut SplitMix) -> Rank {
+    let first = (NOBODY, pairs[to as usize].first.get());
+    if behind(pairs, first.1).is_none() {
+        return take(pairs, to, first);
+    }
+    let chosen = random.below(line(pairs, to).count() as u64) as usize;
+    let chosen = line(pairs, to).nth(chosen).unwrap_or(first);
+    take(pairs, to, chosen)
+}
