@@ -155,6 +155,15 @@ pub enum Measure {
                             Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15\n\
                             Example: foregather measure barriers --validate --check")]
     Barriers(Barriers),
+    /// What every barrier costs and how unevenly its members leave it, plain and harmonized; beside it what a simulated network
+    /// with this machine's LogGP parameters, which are measured too, predicts.
+    #[command(after_help = "Example: foregather measure skew --quick\n\
+                            Example: foregather measure skew --threads 4 --format json --output skew.json")]
+    Skew(Skew),
+    /// What disturbs busy processors: a loop that ought to take the same time again and again (Seidel & Davis 1992, figures 3-9
+    /// and 3-10).
+    #[command(after_help = "Example: foregather measure noise --seconds 5")]
+    Noise(Noise),
 }
 
 /// Options of `measure waits`.
@@ -169,6 +178,42 @@ pub struct Waits {
     /// The results too, to this file.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
+}
+
+/// Options of `measure skew`.
+#[derive(Args, Clone, Debug)]
+pub struct Skew {
+    /// Two policies and fewer episodes, in ten seconds at most.
+    #[arg(long)]
+    pub quick: bool,
+    /// Members of the team, each pinned.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    pub threads: u32,
+    /// How often each series is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// Decides the orders, and when members come.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `measure noise`.
+#[derive(Args, Clone, Debug)]
+pub struct Noise {
+    /// For how long every processor is watched, all at once.
+    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "write a number of seconds".to_owned())?;
+    if (0.01..=60.0).contains(&seconds) { Ok(seconds) } else { Err("from 0.01 to 60 can be watched".to_owned()) }
 }
 
 /// Options of `measure barriers`.

@@ -1,5 +1,5 @@
 //! What answers each verb: gather, print, write.
-use crate::cli::{Barriers, Cli, Format, Measure, Reproduce, Simulate, Verb, Waits};
+use crate::cli::{Barriers, Cli, Format, Measure, Noise, Reproduce, Simulate, Skew, Verb, Waits};
 use crate::failure::Failure;
 use crate::results::table::Table;
 use crate::results::{Results, Run, file};
@@ -40,6 +40,8 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Demo { output } => demo::run(output, cli.quiet),
                 Verb::Measure(Measure::Waits(options)) => waits(cli, options),
                 Verb::Measure(Measure::Barriers(options)) => barriers(cli, options),
+                Verb::Measure(Measure::Skew(options)) => skew(cli, options),
+                Verb::Measure(Measure::Noise(options)) => noise(cli, options),
                 Verb::Simulate(options) => simulate_plan(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
@@ -119,6 +121,22 @@ fn barriers(cli: &Cli, options: &Barriers) -> Result<()> {
     let run = Run::begin("measure barriers", Some(options.seed));
     let matrix = measure::barriers::run(options, cli.quiet)?;
     finish(cli, &run.end(matrix.interrupted, matrix.measurements, vec![], matrix.notes), options.output.as_deref())
+}
+
+fn skew(cli: &Cli, options: &Skew) -> Result<()> {
+    let run = Run::begin("measure skew", Some(options.seed));
+    let found = measure::skew::run(options, cli.quiet)?;
+    let table = measure::skew::output::table(&found.measurements);
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish_as(cli, &results, options.output.as_deref(), || table)
+}
+
+fn noise(cli: &Cli, options: &Noise) -> Result<()> {
+    let run = Run::begin("measure noise", None);
+    let found = measure::noise::run(options)?;
+    let table = measure::noise::table(&found).to_text();
+    let results = run.end(interrupt::requested(), found, vec![], vec![]);
+    finish_as(cli, &results, options.output.as_deref(), || table)
 }
 
 fn validate(cli: &Cli, options: &Barriers) -> Result<()> {

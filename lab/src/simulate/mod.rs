@@ -3,11 +3,12 @@
 //! - [`Plan`]: what to simulate, read from a file; [`shipped`]: those that come with the program.
 //! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
 //! - [`metric`]: the numbers of one run. [`points`]: what all runs come to. [`perfetto`]: one run as a trace.
-//! - [`barriers_over_nodes`]: the butterfly barrier of Seidel & Davis 1992.
+//! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly barrier of Seidel & Davis 1992.
 
 mod butterfly;
 pub mod estimate;
 pub mod metric;
+pub mod network;
 pub mod perfetto;
 mod plan;
 pub mod points;

@@ -30,6 +30,11 @@ pub fn children_cpu() -> Nanos {
     nanos(usage.ru_utime) + nanos(usage.ru_stime)
 }
 
+/// The most memory that this process has had at once, in KiB.
+pub fn peak_memory_kib() -> u64 {
+    usage(libc::RUSAGE_SELF).ru_maxrss as u64
+}
+
 /// Context switches of this process: all its threads, dead ones too.
 pub fn process_switches() -> Switches {
     switches(libc::RUSAGE_SELF)

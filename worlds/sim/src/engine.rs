@@ -25,6 +25,10 @@ pub(crate) trait Happening {
     }
     /// Decides it; what follows may still happen at this moment.
     fn settle(&self) {}
+    /// An event of that task will happen soon.
+    fn touch(&self, task: u32) {
+        let _ = task;
+    }
 }
 
 /// How a simulation ended.
@@ -110,6 +114,10 @@ impl<Q: Queue> Engine<Q> {
                 continue;
             }
             let Some(event) = self.next() else { break };
+            if let Some(soon) = self.queue.borrow().ahead(AHEAD) {
+                world.touch(soon);
+                tasks.touch(soon);
+            }
             if (event.what == START || world.happens(&event)) && tasks.poll(event.task) == Poll::Ready(()) {
                 finished[event.task as usize] = self.now();
             }
@@ -117,6 +125,9 @@ impl<Q: Queue> Engine<Q> {
         Run { outputs: tasks.into_outputs(), finished, trace: self.trace.get(), events: self.events.get() }
     }
 }
+
+/// So many events before its own, what a task needs is fetched: longer than memory takes.
+const AHEAD: usize = 12;
 
 /// The event with which every task begins; worlds use other numbers.
 pub(crate) const START: u32 = u32::MAX;

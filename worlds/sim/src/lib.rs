@@ -5,13 +5,14 @@
 //! - [`net`]: nodes that exchange messages, over circuits with ports or by LogGP.
 //! - [`smp`]: threads on processors that they share, under RR, Linux 2.4 and today's scheduler; words to wait on ([`SimWord`]).
 //!
-//! The only `unsafe` here is one pin projection, in `tasks.rs`.
+//! The only `unsafe` here is one pin projection, in `tasks.rs`, and one prefetch, in `touch.rs`.
 
 mod engine;
 pub mod event;
 pub mod net;
 pub mod smp;
 mod tasks;
+mod touch;
 mod word;
 
 pub use engine::{Engine, Run};

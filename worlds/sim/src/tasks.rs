@@ -1,4 +1,5 @@
 //! The tasks of a simulation, side by side in one slice: a million of them fit.
+use crate::touch::touch;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -17,6 +18,12 @@ impl<F: Future> Tasks<F> {
 
     pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.0.len()).expect("tasks are numbered by 32 bits")
+    }
+
+    /// It will be polled soon.
+    #[inline]
+    pub(crate) fn touch(&self, task: u32) {
+        touch(&self.0[task as usize]);
     }
 
     /// Polls one task; ready when it ends just now. A task that ended is left alone.

@@ -90,4 +90,9 @@ impl Queue for Calendar {
         }
         Some(self.today[self.next].time)
     }
+
+    #[inline]
+    fn ahead(&self, events: usize) -> Option<u32> {
+        self.today.get(self.next + events).map(|event| event.task)
+    }
 }

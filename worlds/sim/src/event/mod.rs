@@ -45,4 +45,9 @@ pub trait Queue: Default {
     fn pop(&mut self) -> Option<Event>;
     /// When the first event is.
     fn next_time(&mut self) -> Option<u64>;
+    /// Whose event will come after so many others, if that is known without searching.
+    fn ahead(&self, events: usize) -> Option<u32> {
+        let _ = events;
+        None
+    }
 }

@@ -70,7 +70,7 @@ pub(super) trait Wanted<Q, M: Model> {
     /// What it gives.
     type Got;
     /// What the node's program is said to wait for meanwhile.
-    fn doing(&self) -> u32;
+    fn doing(&self) -> u16;
     /// Takes it if it is there.
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<Self::Got, Error>>;
     /// Does its program have to do with it? Else the system goes on by itself.
@@ -158,8 +158,8 @@ pub(super) struct Slot(pub(super) u32);
 impl<Q: Queue, M: Model> Wanted<Q, M> for Slot {
     type Got = ();
     #[inline]
-    fn doing(&self) -> u32 {
-        self.0
+    fn doing(&self) -> u16 {
+        self.0 as u16 + 1
     }
     #[inline]
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<(), Error>> {
@@ -183,7 +183,7 @@ pub(super) struct Message<'b> {
 
 impl<Q: Queue, M: Model> Wanted<Q, M> for Message<'_> {
     type Got = usize;
-    fn doing(&self) -> u32 {
+    fn doing(&self) -> u16 {
         INBOX
     }
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<usize, Error>> {
@@ -210,7 +210,7 @@ pub(super) struct Request {
 
 impl<Q: Queue, M: Model> Wanted<Q, M> for Request {
     type Got = ();
-    fn doing(&self) -> u32 {
+    fn doing(&self) -> u16 {
         INBOX
     }
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<(), Error>> {

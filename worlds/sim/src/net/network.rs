@@ -119,7 +119,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
         match self.nodes.doing(node).get() {
             RUNNING => None,
             SENDING => Some("its packet to leave".into()),
-            slot if slot < self.nodes.slots => Some(format!("a null message in slot {slot}")),
+            slot if u32::from(slot) <= self.nodes.slots => Some(format!("a null message in slot {}", slot - 1)),
             _ => Some("a sized message or a REQUEST".into()),
         }
     }
@@ -144,5 +144,9 @@ impl<Q: Queue, M: Model> Happening for Network<Q, M> {
     #[inline]
     fn settle(&self) {
         self.wire.settle(&self.nodes);
+    }
+    #[inline]
+    fn touch(&self, task: u32) {
+        self.nodes.touch(task);
     }
 }

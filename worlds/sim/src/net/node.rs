@@ -28,7 +28,7 @@ impl<Q: Queue, M: Model> Node<'_, Q, M> {
         self.rank
     }
     #[inline]
-    pub(super) fn doing(&self) -> &Cell<u32> {
+    pub(super) fn doing(&self) -> &Cell<u16> {
         self.nodes().doing(self.rank)
     }
 

@@ -6,6 +6,7 @@ use super::parcel::{Kind, NONE, Parcel};
 use super::record::Recorder;
 use crate::engine::Engine;
 use crate::event::{Class, Queue};
+use crate::touch::touch;
 use foregather_machine::{Nanos, Packet, Rank};
 use foregather_message::long;
 use slab::Slab;
@@ -20,23 +21,24 @@ pub(super) const WIRE: u32 = u32::MAX - 16;
 /// A packet arrives; its number is in the lower bits.
 pub(super) const PARCEL: u32 = 1 << 31;
 /// Slots end here.
-pub(super) const SLOTS_MAX: u32 = 1 << 16;
+pub(super) const SLOTS_MAX: u32 = 1 << 15;
 
-/// What a program waits for, if not for a slot: nothing,
-pub(super) const RUNNING: u32 = u32::MAX;
+/// What a program waits for, if not for the message of a slot, which is counted from 1: nothing,
+pub(super) const RUNNING: u16 = 0;
 /// the end of a computation,
-pub(super) const BUSY: u32 = u32::MAX - 1;
+pub(super) const BUSY: u16 = u16::MAX - 1;
 /// its packet to leave,
-pub(super) const SENDING: u32 = u32::MAX - 2;
+pub(super) const SENDING: u16 = u16::MAX - 2;
 /// or something in its inbox.
-pub(super) const INBOX: u32 = u32::MAX - 3;
+pub(super) const INBOX: u16 = u16::MAX - 3;
 
 pub(super) struct Nodes<Q> {
     pub(super) engine: Engine<Q>,
     pub(super) size: u32,
     pub(super) slots: u32,
-    arrived: Box<[Cell<u32>]>,
-    doing: Box<[Cell<u32>]>,
+    /// Of each node, what its program waits for, and behind that the messages in each slot: side by side, since a
+    /// million nodes live in memory and not in a cache.
+    states: Box<[Cell<u16>]>,
     inboxes: OnceCell<Box<[RefCell<Inbox>]>>,
     parcels: RefCell<Slab<Parcel>>,
     loads: RefCell<Slab<Box<[u8]>>>,
@@ -55,8 +57,7 @@ impl<Q: Queue> Nodes<Q> {
             engine: Engine::default(),
             size,
             slots,
-            arrived: vec![Cell::new(0); size as usize * slots as usize].into(),
-            doing: vec![Cell::new(RUNNING); size as usize].into(),
+            states: vec![Cell::new(0); size as usize * (slots as usize + 1)].into(),
             inboxes: OnceCell::new(),
             parcels: RefCell::default(),
             loads: RefCell::default(),
@@ -70,13 +71,22 @@ impl<Q: Queue> Nodes<Q> {
     }
 
     #[inline]
-    pub(super) fn doing(&self, node: Rank) -> &Cell<u32> {
-        &self.doing[node as usize]
+    pub(super) fn doing(&self, node: Rank) -> &Cell<u16> {
+        &self.states[node as usize * (self.slots as usize + 1)]
     }
 
     #[inline]
-    pub(super) fn slot(&self, node: Rank, slot: u32) -> &Cell<u32> {
-        &self.arrived[node as usize * self.slots as usize + slot as usize]
+    pub(super) fn slot(&self, node: Rank, slot: u32) -> &Cell<u16> {
+        &self.states[node as usize * (self.slots as usize + 1) + 1 + slot as usize]
+    }
+
+    /// An event of that node will happen soon.
+    #[inline]
+    pub(super) fn touch(&self, node: Rank) {
+        let width = self.slots as usize + 1;
+        let state = &self.states[node as usize * width..][..width];
+        touch(&state[0]);
+        touch(&state[width - 1]);
     }
 
     pub(super) fn inbox(&self, node: Rank) -> &RefCell<Inbox> {
@@ -119,8 +129,8 @@ impl<Q: Queue> Nodes<Q> {
     #[inline]
     pub(super) fn arrives(&self, node: Rank, slot: u32) -> bool {
         let count = self.slot(node, slot);
-        count.set(count.get() + 1);
-        self.doing(node).get() == slot
+        count.set(count.get().checked_add(1).expect("no slot holds more than 65535 messages"));
+        u32::from(self.doing(node).get()) == slot + 1
     }
 
     /// What becomes of the packet that arrives just now; those that come later get an event of their own.
