@@ -4,14 +4,20 @@
 //! - [`exchange`], [`synchronised_exchange`]: two nodes swap messages (Seidel & Davis 1992 §2.2).
 //! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around it (§2.3).
 //! - [`long::answer`]: what a node's system does about a PROBE, whatever its program is doing.
+//! - [`compare_clocks`]: a [`CommonClock`] for nodes that have none. [`harmonize`]: leave at one moment of it.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
+mod clock;
 mod exchange;
+mod harmonize;
 pub mod long;
 mod protocol;
 mod ring;
+mod tree;
 
+pub use clock::{CommonClock, Comparing, compare_clocks};
 pub use exchange::{exchange, synchronised_exchange};
+pub use harmonize::harmonize;
 pub use protocol::{Protocol, receive, send};
 pub use ring::Ring;

@@ -96,7 +96,7 @@ impl<Q: Queue> Engine<Q> {
         self.queue.borrow_mut().next_time() != Some(self.now.get())
     }
 
-    /// Runs the tasks, the `i`-th from `start(i)` on, until nothing is left to happen.
+    /// Runs the tasks, the `i`-th from `start(i)` on, or from now on if that is later, until nothing is left to happen.
     pub(crate) fn run<F: Future>(
         &self,
         tasks: impl Iterator<Item = F>,
@@ -105,7 +105,7 @@ impl<Q: Queue> Engine<Q> {
     ) -> Run<F::Output> {
         let mut tasks = Tasks::new(tasks);
         for task in 0..tasks.len() {
-            self.at(start(task), Class::Resume, task, START);
+            self.at(start(task).max(self.now()), Class::Resume, task, START);
         }
         let mut finished = vec![Nanos::MAX; tasks.len() as usize];
         loop {
