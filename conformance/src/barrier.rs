@@ -1,6 +1,6 @@
 //! What a barrier promises, whatever its kind, its policy and its world.
 use crate::{World, permutations};
-use foregather_barrier::{Flags, Group, Kind};
+use foregather_barrier::{Flags, Group, Hop, Kind};
 use foregather_machine::{Cause, Endpoint, Error, Nanos, Rank};
 use foregather_wait::{Policy, Snapshot};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -56,7 +56,17 @@ fn nobody_leaves_before_the_last_arrives<W: World>(world: &W, kind: Kind, policy
 }
 
 fn bigger_groups_meet_too<W: World>(world: &W) {
-    for (kind, size) in [(Kind::Central, 9), (Kind::Dissemination, 13), (Kind::Tree, 22), (Kind::Butterfly, 16)] {
+    for (kind, size) in [
+        (Kind::Central, 9),
+        (Kind::Dissemination, 13),
+        (Kind::Tree, 22),
+        (Kind::Butterfly, 16),
+        (Kind::Sync0, 16),
+        (Kind::Rds { hop: Hop { send: Nanos(400), latency: Nanos(700) } }, 13),
+        (Kind::Tournament, 11),
+        (Kind::Gather(3), 14),
+        (Kind::DisseminationBy(2), 13),
+    ] {
         let arrived: Vec<AtomicU32> = (0..20).map(|_| AtomicU32::new(0)).collect();
         let group = Group::new(kind, size).unwrap();
         world.run(size, async |cpu: W::Cpu<'_>, rank| {

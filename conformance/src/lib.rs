@@ -1,14 +1,17 @@
 //! One suite, every world: what [`Cpu`] and [`Endpoint`] promise,
 //! tested through the barriers built on them.
 //!
-//! - [`World`] is what a world under test provides; [`cpu::all`] and [`barrier::all`] run everything.
-//! - [`Network`] is the same for worlds with native null messages; [`endpoint::all`] runs everything.
+//! - [`World`] is what a world under test provides; [`cpu::all`], [`barrier::all`] and
+//!   [`harmonize::all`] run everything.
+//! - [`Network`] is the same for worlds with native null messages; [`endpoint::all`] runs everything;
+//!   [`endpoint::all_over_flags`] does so in a world with words.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
 pub mod barrier;
 pub mod cpu;
 pub mod endpoint;
+pub mod harmonize;
 mod orders;
 
 use foregather_machine::{Cpu, Endpoint, Nanos, Rank};
@@ -35,7 +38,7 @@ pub trait World: Sync {
 /// A world with native null messages.
 pub trait Network {
     /// Runs `program` on `size` nodes with `slots` slots each; node `i` begins at `start[i]`.
-    fn run<T>(&self, slots: u32, start: &[Nanos], program: impl AsyncProgram<T>) -> Vec<T>;
+    fn run<T: Send>(&self, slots: u32, start: &[Nanos], program: impl AsyncProgram<T> + Sync) -> Vec<T>;
 }
 
 /// A program that runs on any endpoint.

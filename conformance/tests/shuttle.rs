@@ -3,8 +3,8 @@
 //! The processor here is made of shuttle's primitives, so a schedule that fails is printed and can be replayed
 //! (`shuttle::replay`). Word protocol and memory orders are loom's business (`worlds/thread/tests/loom.rs`); this is about
 //! the barriers on top: reuse, early arrivals, members that leave.
-use foregather_barrier::{Group, Kind};
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Why, run_ready};
+use foregather_barrier::{Flags, Group, Kind, Subcube, butterfly};
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Endpoint, Error, Member, Nanos, Rank, Why, run_ready};
 use foregather_wait::Policy;
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use shuttle::sync::{Arc, Condvar, Mutex};
@@ -166,6 +166,86 @@ fn resetting_the_counter_too_late_is_found() {
                         let released = || (Scheduled.load(&epoch) != episode).then_some(());
                         run_ready(Policy::Block.wait(&Scheduled, &epoch, Why::new("late", 0), false, released)).unwrap();
                     }
+                }
+            });
+        },
+        SCHEDULES,
+    );
+}
+
+/// The same flags serve two groupings in turn, each in slots of its own: pairs by the lower bit, then by the upper.
+#[test]
+fn groupings_of_one_set_of_flags_keep_apart_whatever_the_schedule() {
+    for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Central) {
+        let schedule = move || {
+            let flags = Flags::<Scheduled>::new(4, 2 * kind.slots(2));
+            let arrived: [AtomicU32; 3] = Default::default();
+            team(4, move |rank| {
+                let end = flags.endpoint(Scheduled, rank, Policy::Block);
+                let (row, column) = (Subcube::row(&end, 0).unwrap(), Subcube::column(&end, kind.slots(2)).unwrap());
+                for arrived in &arrived {
+                    arrived.fetch_add(1, SeqCst);
+                    run_ready(kind.over(&row)).unwrap();
+                    run_ready(kind.over(&column)).unwrap();
+                    assert_eq!(arrived.load(SeqCst), 4, "{kind:?}: rank {rank} left too early");
+                }
+            });
+        };
+        check_random(schedule, SCHEDULES / 4);
+        check_pct(schedule, SCHEDULES / 4, DEPTH);
+    }
+}
+
+/// Null messages made of flags that are set and cleared, where [`Flags`] counts.
+struct Cleared {
+    slots: Arc<Vec<Word>>,
+    rank: Rank,
+}
+
+impl Clock for Cleared {
+    fn now(&self) -> Nanos {
+        Scheduled.now()
+    }
+    async fn delay(&self, span: Nanos) {
+        Scheduled.delay(span).await;
+    }
+}
+
+impl Member for Cleared {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+    fn size(&self) -> u32 {
+        self.slots.len() as u32
+    }
+}
+
+impl Endpoint for Cleared {
+    async fn signal(&self, peer: Rank, _: u32) -> Result<(), Error> {
+        Scheduled.store(&self.slots[peer as usize], 1);
+        Ok(())
+    }
+    async fn wait(&self, _: u32) -> Result<(), Error> {
+        let slot = &self.slots[self.rank as usize];
+        let set = || (Scheduled.load(slot) == 1).then_some(());
+        Policy::Block.wait(&Scheduled, slot, Why::new("flag", self.rank), false, set).await?;
+        Scheduled.note(slot, 0);
+        Ok(())
+    }
+}
+
+/// The negative control of race 4: whoever is back in the next episode sets a flag that is still set, and when it is
+/// cleared, two signals are gone.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_flag_instead_of_a_count_loses_a_signal() {
+    check_random(
+        || {
+            let slots: Arc<Vec<Word>> = Arc::new((0..2).map(|_| Word::default()).collect());
+            team(2, move |rank| {
+                let end = Cleared { slots: slots.clone(), rank };
+                for _ in 0..3 {
+                    run_ready(butterfly(&end)).unwrap();
                 }
             });
         },

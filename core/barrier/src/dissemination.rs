@@ -1,17 +1,57 @@
-//! The dissemination barrier (Hensgen, Finkel & Manber 1988): the butterfly's cost for any size.
-use foregather_machine::{Endpoint, Error};
+//! The dissemination barrier (Hensgen, Finkel & Manber 1988): the butterfly's rounds for any size; and its k-way form, which
+//! pays for fewer rounds with more signals in each and wins where latency is dearer than sending.
+use foregather_machine::{Cause, Endpoint, Error};
 
-/// In round `k` signals the member `2^k` places on and waits for the one `2^k` places back; `ceil(log2 n)` rounds.
+/// Slots per member: `k` for each of `ceil(log_{k+1} n)` rounds.
+pub(crate) fn slots(size: u32, k: u32) -> u32 {
+    let (mut slots, mut stride) = (0, 1);
+    while stride < u64::from(size) {
+        (slots, stride) = (slots + k, stride * (u64::from(k) + 1));
+    }
+    slots
+}
+
+/// In round `r` signals the member `2^r` places on and waits for the one `2^r` places back; `ceil(log2 n)` rounds.
 ///
 /// # Errors
 /// What the endpoint reports.
 #[inline]
-pub async fn dissemination<E: Endpoint>(endpoint: &E) -> Result<(), Error> {
-    let mut round = 0;
-    while 1 << round < endpoint.size() {
-        endpoint.signal((endpoint.rank() + (1 << round)) % endpoint.size(), round).await?;
-        endpoint.wait(round).await?;
-        round += 1;
+pub fn dissemination<E: Endpoint>(endpoint: &E) -> impl Future<Output = Result<(), Error>> {
+    dissemination_by(endpoint, 1)
+}
+
+/// In round `r` signals the members `(k+1)^r`, `2 (k+1)^r`, ..., `k (k+1)^r` places on and waits for those as far back:
+/// `ceil(log_{k+1} n)` rounds. The last round leaves out whoever was heard of before.
+///
+/// # Errors
+/// [`Cause::Size`] if `k` is 0; otherwise what the endpoint reports.
+#[inline]
+pub async fn dissemination_by<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), Error> {
+    if k == 0 {
+        let needs = "k of at least 1, the number of signals in a round";
+        return Err(Error::from(Cause::Size { what: "dissemination", size: endpoint.size(), needs }));
+    }
+    let (mut slot, mut stride) = (0, 1);
+    while stride < u64::from(endpoint.size()) {
+        let mut way = 0;
+        while way < k && signals(endpoint, way, stride) {
+            let peer = (u64::from(endpoint.rank()) + u64::from(way + 1) * stride) % u64::from(endpoint.size());
+            endpoint.signal(peer as u32, slot + way).await?;
+            way += 1;
+        }
+        way = 0;
+        while way < k && signals(endpoint, way, stride) {
+            endpoint.wait(slot + way).await?;
+            way += 1;
+        }
+        slot += k;
+        stride *= u64::from(k) + 1;
     }
     Ok(())
+}
+
+/// Would the signal go less than once around?
+#[inline]
+fn signals(endpoint: &impl Endpoint, way: u32, stride: u64) -> bool {
+    u64::from(way + 1) * stride < u64::from(endpoint.size())
 }

@@ -1,4 +1,5 @@
 //! The front door: a group of members that meet again and again, whatever the barrier beneath.
+use crate::harmonize::{Notes, Slack};
 use crate::{FlagEndpoint, Flags, Kind, Line, central::Central};
 use core::cell::Cell;
 use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, VALUE_MASK, Why};
@@ -16,18 +17,21 @@ pub struct Group<C: Cpu> {
     claimed: Box<[C::Word]>,
     /// Who broke the group: its rank plus one.
     culprit: C::Word,
+    /// Who arrived when, for those who leave together.
+    pub(crate) notes: Notes<C>,
 }
 
 /// One member's handle. Dropping it while others still need it poisons the group.
 pub struct BarrierMember<'g, C: Cpu> {
-    group: &'g Group<C>,
-    end: FlagEndpoint<'g, C>,
-    rank: Rank,
-    episode: Cell<u32>,
+    pub(crate) group: &'g Group<C>,
+    pub(crate) end: FlagEndpoint<'g, C>,
+    pub(crate) rank: Rank,
+    pub(crate) episode: Cell<u32>,
     /// An episode did not end well: this member has arrived in it and can never arrive again.
-    broken: Cell<bool>,
+    pub(crate) broken: Cell<bool>,
     arrived: &'g C::Word,
     account: Account,
+    pub(crate) slack: Slack,
 }
 
 impl<C: Cpu> Group<C> {
@@ -45,6 +49,7 @@ impl<C: Cpu> Group<C> {
             arrived: (0..size).map(|_| Line::default()).collect(),
             claimed: (0..size).map(|_| C::Word::default()).collect(),
             culprit: C::Word::default(),
+            notes: Notes::new(size),
         })
     }
 
@@ -70,6 +75,7 @@ impl<C: Cpu> Group<C> {
             broken: Cell::new(false),
             arrived: &self.arrived[rank as usize],
             account: Account::default(),
+            slack: Slack::new(),
         })
     }
 
@@ -235,6 +241,11 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
     /// Computes for `span` on the member's own processor.
     pub async fn delay(&self, span: Nanos) {
         self.end.delay(span).await;
+    }
+
+    /// The time on the member's clock.
+    pub fn now(&self) -> Nanos {
+        self.end.now()
     }
 
     /// What this member's waits have come to.

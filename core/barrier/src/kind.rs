@@ -1,11 +1,11 @@
 //! Which barrier: the one place where their names and needs are listed.
-use crate::{butterfly, dissemination, tree, tree::SLOTS};
+use crate::{Hop, butterfly, dissemination, dissemination_by, gather, gather_release, rds, sync0, tournament, tree};
 use foregather_machine::{Cause, Endpoint, Error};
 
 /// The barriers there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// One counter and one epoch; any size. The cheapest for few members.
+    /// One counter and one epoch; any size. The cheapest for few members. Over words only.
     Central,
     /// `ceil(log2 n)` rounds of one signal each; any size.
     Dissemination,
@@ -13,11 +13,50 @@ pub enum Kind {
     Tree,
     /// Pairwise exchanges; powers of two.
     Butterfly,
+    /// A butterfly of the lower half, on behalf of the upper; powers of two.
+    Sync0,
+    /// Gather, release, and a wait after which all leave together; any size.
+    Rds {
+        /// What a hop costs: the waits follow from it.
+        hop: Hop,
+    },
+    /// Pairs, of whom one waits for the other and releases it; any size.
+    Tournament,
+    /// Gather and release along a tree whose members are written in this base, 2 to 8; any size.
+    Gather(u32),
+    /// `ceil(log_{k+1} n)` rounds of `k` signals each, `k` from 2 to 8; any size.
+    DisseminationBy(u32),
 }
 
+/// The largest `k` that has a name.
+const MOST: u32 = 8;
+const GATHER: [&str; 9] =
+    ["gather-k", "gather-k", "gather", "gather-3", "gather-4", "gather-5", "gather-6", "gather-7", "gather-8"];
+const DISSEMINATION: [&str; 9] = [
+    "dissemination-k",
+    "dissemination-k",
+    "dissemination-2",
+    "dissemination-3",
+    "dissemination-4",
+    "dissemination-5",
+    "dissemination-6",
+    "dissemination-7",
+    "dissemination-8",
+];
+
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Central, Self::Dissemination, Self::Tree, Self::Butterfly];
+    /// All of them, each once: `rds` without waits, and for the families one `k` that makes a protocol of its own.
+    pub const ALL: [Self; 9] = [
+        Self::Central,
+        Self::Dissemination,
+        Self::Tree,
+        Self::Butterfly,
+        Self::Sync0,
+        Self::Rds { hop: Hop::ZERO },
+        Self::Tournament,
+        Self::Gather(4),
+        Self::DisseminationBy(3),
+    ];
 
     /// Its name on the command line and in results.
     pub const fn name(self) -> &'static str {
@@ -26,12 +65,18 @@ impl Kind {
             Self::Dissemination => "dissemination",
             Self::Tree => "tree",
             Self::Butterfly => "butterfly",
+            Self::Sync0 => "sync0",
+            Self::Rds { .. } => "rds",
+            Self::Tournament => "tournament",
+            Self::Gather(k) => family(&GATHER, k),
+            Self::DisseminationBy(k) => family(&DISSEMINATION, k),
         }
     }
 
-    /// The barrier of that name.
+    /// The barrier of that name; `rds` without waits.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        let families = (2..=MOST).flat_map(|k| [Self::Gather(k), Self::DisseminationBy(k)]);
+        Self::ALL.into_iter().chain(families).find(|kind| kind.name() == name)
     }
 
     /// Can it synchronise `size` members?
@@ -41,28 +86,54 @@ impl Kind {
     pub fn takes(self, size: u32) -> Result<(), Error> {
         let needs = match self {
             _ if size == 0 || size > 1 << 24 => "at least 1 and at most 2^24",
-            Self::Butterfly if !size.is_power_of_two() => "a power of two; the others take any size",
+            Self::Butterfly | Self::Sync0 if !size.is_power_of_two() => {
+                "a power of two; rds, dissemination and all the others take any size"
+            }
+            Self::Gather(k) | Self::DisseminationBy(k) if !(2..=MOST).contains(&k) => "k from 2 to 8",
             _ => return Ok(()),
         };
         Err(Error::from(Cause::Size { what: self.name(), size, needs }))
     }
 
-    /// Slots that each member needs; none over plain words.
-    pub(crate) fn slots(self, size: u32) -> u32 {
+    /// Slots that each member of a group of `size` needs; none over plain words.
+    pub fn slots(self, size: u32) -> u32 {
         match self {
             Self::Central => 0,
-            Self::Tree => SLOTS,
-            Self::Dissemination | Self::Butterfly => size.next_power_of_two().trailing_zeros(),
+            Self::Tree => tree::SLOTS,
+            Self::Dissemination | Self::Butterfly | Self::Sync0 => size.next_power_of_two().trailing_zeros(),
+            Self::Rds { .. } | Self::Tournament => gather::slots(size, 2),
+            Self::Gather(k) => gather::slots(size, k),
+            Self::DisseminationBy(k) => dissemination::slots(size, k),
         }
     }
 
-    /// One episode over null messages; the central barrier, which needs words, acts as dissemination.
+    /// One episode over null messages, in [`Kind::slots`] slots of the endpoint.
+    ///
+    /// # Errors
+    /// [`Cause::Missing`] for the central barrier, which is made of words; [`Cause::Size`]; what the endpoint reports.
     #[inline]
-    pub(crate) async fn over<E: Endpoint>(self, endpoint: &E) -> Result<(), Error> {
+    pub async fn over<E: Endpoint>(self, endpoint: &E) -> Result<(), Error> {
         match self {
-            Self::Central | Self::Dissemination => dissemination(endpoint).await,
+            Self::Central => Err(no_words()),
+            Self::Dissemination => dissemination(endpoint).await,
             Self::Tree => tree(endpoint).await,
             Self::Butterfly => butterfly(endpoint).await,
+            Self::Sync0 => sync0(endpoint).await,
+            Self::Rds { hop } => rds(endpoint, hop).await,
+            Self::Tournament => tournament(endpoint).await,
+            Self::Gather(k) => gather_release(endpoint, k).await,
+            Self::DisseminationBy(k) => dissemination_by(endpoint, k).await,
         }
     }
+}
+
+/// The name of one of a family; that of none for a `k` which [`Kind::takes`] refuses.
+const fn family(names: &[&'static str; 9], k: u32) -> &'static str {
+    names[if k <= MOST { k } else { 0 } as usize]
+}
+
+#[cold]
+fn no_words() -> Error {
+    let remedy = "use another kind over null messages, such as dissemination, or a Group in a world with shared memory";
+    Cause::Missing { what: "a word shared by all members of the central barrier".into(), remedy: remedy.into() }.into()
 }

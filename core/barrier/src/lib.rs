@@ -3,8 +3,10 @@
 //!
 //! - [`Group`] and [`BarrierMember`] are the front door: any [`Kind`], any size it takes, any policy, any world with words.
 //! - [`Kind::Central`] (`central.rs`): one counter, one epoch word; sense reversal by the epoch's parity.
-//! - [`dissemination`], [`tree`], [`butterfly`]: over null messages, in any world that has them.
+//! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`], [`gather_release`], [`tree`]: over
+//!   null messages, in any world that has them; and by [`Subcube`] among some of the members only.
 //! - [`Flags`]: null messages made of words.
+//! - [`BarrierMember::harmonize`]: leave a barrier at one moment of the common clock.
 //!
 //! States, sequence and named races: `README.md`.
 //!
@@ -17,15 +19,25 @@ mod butterfly;
 mod central;
 mod dissemination;
 mod flags;
+mod gather;
 mod group;
+mod harmonize;
 mod kind;
 mod line;
+mod rds;
+mod subcube;
+mod sync0;
 mod tree;
 
 pub use butterfly::butterfly;
-pub use dissemination::dissemination;
+pub use dissemination::{dissemination, dissemination_by};
 pub use flags::{FlagEndpoint, Flags};
+pub use gather::{gather_release, tournament};
 pub use group::{BarrierMember, Group};
+pub use harmonize::Punctual;
 pub use kind::Kind;
 pub use line::Line;
+pub use rds::{Hop, rds};
+pub use subcube::Subcube;
+pub use sync0::sync0;
 pub use tree::tree;

@@ -1,5 +1,5 @@
 //! The suite of all worlds, on the processor of a process, whose words other processes may map.
-use foregather_conformance::{World, barrier, cpu};
+use foregather_conformance::{World, barrier, cpu, harmonize};
 use foregather_host::affinity;
 use foregather_machine::{Nanos, Rank, run_ready};
 use foregather_shm::Process;
@@ -26,4 +26,5 @@ impl World for Processes {
 fn processes_conform() {
     cpu::all(&Processes);
     barrier::all(&Processes);
+    harmonize::all(&Processes);
 }

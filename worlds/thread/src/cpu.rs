@@ -10,6 +10,8 @@ const BLINK_LOOKS: u32 = 24;
 const LOOKS: u32 = 8;
 /// A longer gap between two readings means that somebody else had the processor: it is not this spinner's time.
 const PREEMPTED: Nanos = Nanos::from_us(100);
+/// The last stretch of a delay, waited out without pauses, each of which may take a hundred nanoseconds.
+const LAST_STRETCH: Nanos = Nanos(500);
 /// The longest spin under a real-time class, where nobody else gets the processor meanwhile.
 const REALTIME_PATIENCE: Nanos = Nanos::from_us(50);
 
@@ -78,10 +80,14 @@ impl Clock for Thread {
         clock::now()
     }
 
+    #[inline]
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        let end = clock::now() + span;
-        while clock::now() < end {
-            pause();
+        if span > Nanos::ZERO {
+            let end = clock::now() + span;
+            while clock::now() + LAST_STRETCH < end {
+                pause();
+            }
+            while clock::now() < end {}
         }
         done(())
     }

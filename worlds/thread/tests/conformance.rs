@@ -1,7 +1,7 @@
 //! The suite of all worlds, on real threads.
 #![cfg(not(loom))]
 use foregather_barrier::{Group, Kind};
-use foregather_conformance::{World, barrier, cpu};
+use foregather_conformance::{World, barrier, cpu, endpoint, harmonize};
 use foregather_host::{affinity, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank, run_ready};
 use foregather_thread::Thread;
@@ -29,13 +29,15 @@ impl World for Threads {
 fn threads_conform() {
     cpu::all(&Threads);
     barrier::all(&Threads);
+    endpoint::all_over_flags(&Threads);
+    harmonize::all(&Threads);
 }
 
 /// A member that panics takes nobody with it but by name.
 #[test]
 fn a_panic_is_an_error_of_the_others() {
     for kind in Kind::ALL {
-        let group = Group::new(kind, 3 + u32::from(kind == Kind::Butterfly)).unwrap();
+        let group = Group::new(kind, if kind.takes(3).is_ok() { 3 } else { 4 }).unwrap();
         let ends = std::sync::Mutex::new(vec![]);
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             foregather_thread::run(

@@ -1,0 +1,85 @@
+//! Gather and release along one tree: the binomial tree of the tournament and of RDS, and its k-nomial relatives.
+//!
+//! Written in base `k`, a member's parent has the lowest digit that is not 0 replaced by 0. So member 0 is the root, any
+//! number of members makes a tree, and its depth is the number of digits.
+use foregather_machine::{Cause, Endpoint, Error, Rank};
+
+/// Slots per member: one for each digit that is not 0, at each of the places of `size - 1`.
+pub(crate) fn slots(size: u32, k: u32) -> u32 {
+    children(0, size, k)
+}
+
+/// Waits for the children, the smallest subtree first, tells the parent, waits for its release, and releases the children,
+/// the largest subtree first. `2n - 2` signals in all; any size. The link to the child with digit `v` at place `p` has slot
+/// `p (k-1) + v - 1` at both its ends.
+///
+/// # Errors
+/// [`Cause::Size`] if `k` is below 2; otherwise what the endpoint reports.
+#[inline]
+pub async fn gather_release<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), Error> {
+    if k < 2 {
+        let needs = "k of at least 2, the base of its tree";
+        return Err(Error::from(Cause::Size { what: "gather", size: endpoint.size(), needs }));
+    }
+    let (mut slot, end) = (0, children(endpoint.rank(), endpoint.size(), k));
+    while slot < end {
+        if child(endpoint, slot, k).is_some() {
+            endpoint.wait(slot).await?;
+        }
+        slot += 1;
+    }
+    if endpoint.rank() > 0 {
+        let (parent, own) = parent(endpoint.rank(), end, k);
+        endpoint.signal(parent, own).await?;
+        endpoint.wait(own).await?;
+    }
+    while slot > 0 {
+        slot -= 1;
+        if let Some(child) = child(endpoint, slot, k) {
+            endpoint.signal(child, slot).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The tournament barrier (Hensgen, Finkel & Manber 1988): in round `r` two members `2^r` apart meet, of whom the lower
+/// always wins, and whoever wins releases whom it has beaten. The losers of a member are its children in the binomial tree.
+///
+/// # Errors
+/// What the endpoint reports.
+#[inline]
+pub fn tournament<E: Endpoint>(endpoint: &E) -> impl Future<Output = Result<(), Error>> {
+    gather_release(endpoint, 2)
+}
+
+/// Slots below this one lead to children: those of the places below the lowest digit that is not 0; of all places for the root.
+#[inline]
+fn children(rank: Rank, size: u32, k: u32) -> u32 {
+    let (mut slots, mut stride, mut rest) = (0, 1, rank);
+    while stride < u64::from(size) && rest.is_multiple_of(k) {
+        (slots, stride, rest) = (slots + k - 1, stride * u64::from(k), rest / k);
+    }
+    slots
+}
+
+/// `k` to the power of the place that the slot belongs to.
+#[inline]
+fn stride(slot: u32, k: u32) -> u64 {
+    u64::from(k).pow(slot / (k - 1))
+}
+
+/// The child at that slot, if there are so many members.
+#[inline]
+fn child(endpoint: &impl Endpoint, slot: u32, k: u32) -> Option<Rank> {
+    let digit = u64::from(slot % (k - 1) + 1);
+    let child = u64::from(endpoint.rank()) + digit * stride(slot, k);
+    (child < u64::from(endpoint.size())).then_some(child as Rank)
+}
+
+/// The parent of a member whose children's slots end at `end`, and the slot of the link to it.
+#[inline]
+fn parent(rank: Rank, end: u32, k: u32) -> (Rank, u32) {
+    let stride = stride(end, k) as u32;
+    let digit = rank / stride % k;
+    (rank - digit * stride, end + digit - 1)
+}

@@ -1,0 +1,220 @@
+//! A start line: members leave a barrier not as the news reaches them but at one moment of the common clock.
+//!
+//! It is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits: a barrier, then a
+//! deadline that all members work out alike, then waiting for it. The races are in `README.md`.
+use crate::{BarrierMember, Line};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, VALUE_MASK};
+
+/// Who looks at the clock later than this after the deadline has not left with the others.
+const PROMPT: Nanos = Nanos(100);
+/// More slack than this is a mistake: no release takes as long.
+const LONGEST: Nanos = Nanos::from_ms(500);
+/// Bits of a word's value.
+const VALUE_BITS: u32 = VALUE_MASK.count_ones();
+
+/// Did the caller itself leave on time? Of the others it says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Punctual {
+    /// It was there before the deadline and left at it, within 100 ns.
+    Met,
+    /// It was late: the release took longer than the slack, or its processor was taken away before it could leave.
+    Missed {
+        /// From the deadline until it could go on.
+        by: Nanos,
+    },
+}
+
+impl Punctual {
+    /// What it means to go on at `here` if one was to leave at `deadline`.
+    pub fn left(deadline: Nanos, here: Nanos) -> Self {
+        let by = here - deadline;
+        if by > PROMPT { Self::Missed { by } } else { Self::Met }
+    }
+}
+
+/// What a member tells the others before it arrives: the time, in two words, and the slack that it needs.
+#[derive(Default)]
+struct Note<W> {
+    low: W,
+    high: W,
+    slack: W,
+}
+
+/// A member's two notes, used in turn.
+type Pair<W> = Line<[Note<W>; 2]>;
+
+/// The notes of a group.
+pub(crate) struct Notes<C: Cpu>(Box<[Pair<C::Word>]>);
+
+impl<C: Cpu> Notes<C> {
+    pub(crate) fn new(size: u32) -> Self {
+        Self((0..size).map(|_| Line::default()).collect())
+    }
+
+    fn of(&self, rank: Rank, episode: u32) -> &Note<C::Word> {
+        &self.0[rank as usize][episode as usize % 2]
+    }
+
+    fn write(&self, cpu: &C, rank: Rank, episode: u32, slack: Nanos) {
+        let (note, now) = (self.of(rank, episode), cpu.now().0);
+        cpu.note(&note.slack, slack.0 as u32);
+        cpu.note(&note.high, (now >> VALUE_BITS) as u32 & VALUE_MASK);
+        cpu.note(&note.low, now as u32 & VALUE_MASK);
+    }
+
+    /// When the last member arrived, and the longest slack that anybody needs: the same for all who ask in this episode.
+    fn read(&self, cpu: &C, episode: u32) -> (Nanos, Nanos) {
+        let mut common = (Nanos::ZERO, Nanos::ZERO);
+        for rank in 0..self.0.len() as u32 {
+            let note = self.of(rank, episode);
+            let arrival = u64::from(cpu.load(&note.high)) << VALUE_BITS | u64::from(cpu.load(&note.low));
+            common = (common.0.max(Nanos(arrival)), common.1.max(Nanos(cpu.load(&note.slack).into())));
+        }
+        common
+    }
+}
+
+/// The slack that a member needs: about the 99.8th percentile of its own way from the last arrival to its release.
+///
+/// Each release within it takes a 4096th of it off, each later one adds an eighth; so one in 512 is later. If three of the
+/// last eight were, the way itself has become longer, and the slack doubles.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slack {
+    /// In 4096ths of a nanosecond, so that every step counts.
+    parts: u64,
+    /// Which of the last eight releases were later: a bit each.
+    later: u8,
+}
+
+impl Slack {
+    const PARTS: u64 = 4_096;
+    const FIRST: Nanos = Nanos(500);
+    const LEAST: Nanos = Nanos(50);
+    /// What takes longer was a preemption: to wait for its end invites the next.
+    const MOST: Nanos = Nanos::from_us(250);
+
+    pub(crate) const fn new() -> Self {
+        Self { parts: Self::FIRST.0 * Self::PARTS, later: 0 }
+    }
+
+    pub(crate) const fn get(self) -> Nanos {
+        Nanos(self.parts / Self::PARTS)
+    }
+
+    #[must_use]
+    fn after(self, way: Nanos) -> Self {
+        let (parts, late) = (self.parts, way > self.get());
+        let later = self.later << 1 | u8::from(late);
+        let next = match late {
+            false => parts - parts / Self::PARTS,
+            true if later.count_ones() >= 3 => 2 * parts,
+            true if way > Self::MOST => parts,
+            true => parts + parts / 8,
+        };
+        Self { parts: next.clamp(Self::LEAST.0 * Self::PARTS, Self::MOST.0 * Self::PARTS), later }
+    }
+}
+
+impl<C: Cpu> BarrierMember<'_, C> {
+    /// Waits for all members and leaves with them at one moment: `slack` after the last one's arrival, the longest if
+    /// members ask for different ones. All must call it in the same episode; who only waits there leaves at once.
+    ///
+    /// The slack must be longer than the way from the last arrival to the last release: a third of a microsecond for two
+    /// spinning threads, tens of them for sleepers. A slack of zero is missed by everybody for whom time passes.
+    /// The members' clocks must show one time, which threads' do; those of processes agree as well as each was calibrated.
+    ///
+    /// Dropping it unfinished, from the first poll on, poisons the group like a wait.
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] for a slack above half a second, without having arrived; otherwise as [`BarrierMember::wait`].
+    pub async fn harmonize(&mut self, slack: Nanos) -> Result<Punctual, Error> {
+        if slack > LONGEST {
+            let needs = "at most half a second; a release takes microseconds, and harmonize_adapted finds out how many";
+            return Err(Error::from(Cause::Setting { what: "the slack of a start line", needs }));
+        }
+        Ok(self.leave_together(slack).await?.0)
+    }
+
+    /// The same with a slack that this member learns from its own releases, so that about one in 512 is too late for it.
+    ///
+    /// # Errors
+    /// As [`BarrierMember::wait`].
+    pub async fn harmonize_adapted(&mut self) -> Result<Punctual, Error> {
+        let (punctual, way) = self.leave_together(self.slack.get()).await?;
+        self.slack = self.slack.after(way);
+        Ok(punctual)
+    }
+
+    /// The slack that [`BarrierMember::harmonize_adapted`] would ask for next.
+    pub fn slack(&self) -> Nanos {
+        self.slack.get()
+    }
+
+    /// Was it punctual, and how long was the way from the last arrival to here?
+    async fn leave_together(&mut self, slack: Nanos) -> Result<(Punctual, Nanos), Error> {
+        let (notes, episode) = (&self.group.notes, self.episode.get());
+        // Who cannot arrive again must not change what it has told the others.
+        if !self.broken.get() {
+            notes.write(self.end.cpu(), self.rank, episode, slack);
+        }
+        self.wait().await?;
+        let cpu = self.end.cpu();
+        let (last, slack) = notes.read(cpu, episode);
+        // In virtual time the costs of earlier verbs, such as waking the others, are paid by the next one that takes time.
+        cpu.delay(Nanos::ZERO).await;
+        let (deadline, here) = (last + slack, cpu.now());
+        let by = if here > deadline {
+            here - deadline
+        } else {
+            cpu.delay(deadline - here).await;
+            Some(cpu.now() - deadline).filter(|&by| by > PROMPT).unwrap_or(Nanos::ZERO)
+        };
+        Ok((if by > Nanos::ZERO { Punctual::Missed { by } } else { Punctual::Met }, here - last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ways of 1 us, of which one in `rare` takes 4 ms; what the slack is at the end, and how many were later.
+    fn adapted(rare: u32, episodes: u32) -> (Nanos, u32) {
+        let (mut slack, mut later) = (Slack::new(), 0);
+        for episode in 1..=episodes {
+            let way = if episode % rare == 0 { Nanos::from_ms(4) } else { Nanos(1_000 + u64::from(episode) * 7_919 % 64) };
+            later += u32::from(way > slack.get());
+            slack = slack.after(way);
+        }
+        (slack.get(), later)
+    }
+
+    #[test]
+    fn the_slack_finds_the_tail_of_the_way_and_stays_there() {
+        let (slack, later) = adapted(u32::MAX, 20_000);
+        assert!((1_030..=1_200).contains(&slack.0), "{slack}");
+        assert!((10..=80).contains(&later), "{later} of 20000 were later");
+    }
+
+    #[test]
+    fn rare_preemptions_do_not_lengthen_the_slack() {
+        let (slack, _) = adapted(50, 50_000);
+        assert!(slack < Nanos(1_500), "{slack}");
+    }
+
+    #[test]
+    fn the_slack_follows_a_longer_way_at_once_and_stays_within_bounds() {
+        let mut slack = Slack::new();
+        for _ in 0..8 {
+            slack = slack.after(Nanos::from_us(27));
+        }
+        assert!(slack.get() >= Nanos::from_us(27), "{}", slack.get());
+        for _ in 0..40 {
+            slack = slack.after(Nanos::from_ms(4));
+        }
+        assert_eq!(slack.get(), Slack::MOST);
+        for _ in 0..60_000 {
+            slack = slack.after(Nanos::ZERO);
+        }
+        assert_eq!(slack.get(), Slack::LEAST);
+    }
+}

@@ -1,0 +1,133 @@
+//! Some of the members as a group of their own: any subcube of a hypercube, or a row or column of a square grid.
+//!
+//! Whatever is written over [`Endpoint`] or [`Port`] runs among them unchanged. So only the bits in which they differ count
+//! (Seidel & Davis 1992 §3.3), without any algorithm having to know.
+use core::future::Future;
+use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Packet, Port, Rank};
+
+/// The members of an endpoint whose ranks agree with its own in all bits outside a mask. Their ranks among themselves are the
+/// bits inside it, packed. Errors of the endpoint beneath still speak of its own ranks and slots.
+#[derive(Debug)]
+pub struct Subcube<'e, E> {
+    endpoint: &'e E,
+    mask: Rank,
+    offset: u32,
+}
+
+impl<'e, E: Endpoint> Subcube<'e, E> {
+    /// Those that differ from `endpoint` in bits of `mask` at most. Slot 0 of the subcube is slot `offset` of the endpoint: two
+    /// groupings that are in use at the same time need slots apart. Tags of sized messages stay what they are.
+    ///
+    /// # Errors
+    /// [`Cause::Size`] unless the endpoint's size is a power of two, and the mask below it.
+    pub fn new(endpoint: &'e E, mask: Rank, offset: u32) -> Result<Self, Error> {
+        let size = endpoint.size();
+        let needs = match size.is_power_of_two() {
+            false => "a power of two to have subcubes; tournament, dissemination and rds synchronise any size as a whole",
+            true if mask >= size => "a mask of bits below its size",
+            true => return Ok(Self { endpoint, mask, offset }),
+        };
+        Err(Cause::Size { what: "subcube", size, needs }.into())
+    }
+
+    /// The row of the endpoint in a square grid, ranks counted row by row.
+    ///
+    /// # Errors
+    /// [`Cause::Size`] unless the endpoint's size is a power of four.
+    pub fn row(endpoint: &'e E, offset: u32) -> Result<Self, Error> {
+        Self::new(endpoint, side(endpoint.size())? - 1, offset)
+    }
+
+    /// The column of the endpoint in the same grid.
+    ///
+    /// # Errors
+    /// [`Cause::Size`] unless the endpoint's size is a power of four.
+    pub fn column(endpoint: &'e E, offset: u32) -> Result<Self, Error> {
+        let side = side(endpoint.size())?;
+        Self::new(endpoint, (side - 1) * side, offset)
+    }
+
+    /// The rank that `peer` of the subcube has in the whole.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if the subcube has no such member.
+    pub fn outside(&self, peer: Rank) -> Result<Rank, Error> {
+        if peer >= self.size() {
+            return Err(Cause::Rank { rank: peer, size: self.size() }.into());
+        }
+        Ok(self.endpoint.rank() & !self.mask | spread(peer, self.mask))
+    }
+}
+
+/// Rows of a square grid of `size` members.
+fn side(size: u32) -> Result<u32, Error> {
+    if size.is_power_of_two() && size.trailing_zeros().is_multiple_of(2) {
+        return Ok(1 << (size.trailing_zeros() / 2));
+    }
+    Err(Cause::Size { what: "square grid", size, needs: "a power of four: 1, 4, 16, 64, ..." }.into())
+}
+
+/// The bits of `value` inside `mask`, packed.
+fn pack(value: u32, mut mask: u32) -> u32 {
+    let (mut packed, mut bit) = (0, 0);
+    while mask != 0 {
+        packed |= (value >> mask.trailing_zeros() & 1) << bit;
+        (mask, bit) = (mask & (mask - 1), bit + 1);
+    }
+    packed
+}
+
+/// The reverse of [`pack`].
+fn spread(mut packed: u32, mut mask: u32) -> u32 {
+    let mut value = 0;
+    while mask != 0 {
+        value |= (packed & 1) << mask.trailing_zeros();
+        (mask, packed) = (mask & (mask - 1), packed >> 1);
+    }
+    value
+}
+
+impl<E: Endpoint> Clock for Subcube<'_, E> {
+    fn now(&self) -> Nanos {
+        self.endpoint.now()
+    }
+    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
+        self.endpoint.delay(span)
+    }
+}
+
+impl<E: Endpoint> Member for Subcube<'_, E> {
+    fn rank(&self) -> Rank {
+        pack(self.endpoint.rank(), self.mask)
+    }
+    fn size(&self) -> u32 {
+        1 << self.mask.count_ones()
+    }
+}
+
+impl<E: Endpoint> Endpoint for Subcube<'_, E> {
+    async fn signal(&self, peer: Rank, slot: u32) -> Result<(), Error> {
+        self.endpoint.signal(self.outside(peer)?, self.offset + slot).await
+    }
+    fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
+        self.endpoint.wait(self.offset + slot)
+    }
+}
+
+impl<E: Port> Port for Subcube<'_, E> {
+    fn short_limit(&self) -> usize {
+        self.endpoint.short_limit()
+    }
+    async fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error> {
+        self.endpoint.transmit(self.outside(to)?, packet, tag, bytes).await
+    }
+    fn post(&self, from: Rank, tag: u32) -> Result<(), Error> {
+        self.endpoint.post(self.outside(from)?, tag)
+    }
+    async fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> Result<usize, Error> {
+        self.endpoint.accept(self.outside(from)?, tag, into).await
+    }
+    async fn requested(&self, from: Rank, tag: u32) -> Result<(), Error> {
+        self.endpoint.requested(self.outside(from)?, tag).await
+    }
+}

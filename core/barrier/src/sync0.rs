@@ -1,0 +1,29 @@
+//! The barrier `sync0` of PICL, the Portable Instrumented Communication Library, as Seidel & Davis 1992 §3.2 describe it.
+use foregather_machine::{Cause, Endpoint, Error};
+
+/// The upper half tells the lower half, which meets by a butterfly, the lowest dimension first, and tells the upper half.
+/// Costs `d + 1` messages one after the other for `2^d` members; the upper half sends fewest.
+///
+/// # Errors
+/// [`Cause::Size`] unless the group's size is a power of two; otherwise what the endpoint reports.
+#[inline]
+pub async fn sync0<E: Endpoint>(endpoint: &E) -> Result<(), Error> {
+    if !endpoint.size().is_power_of_two() {
+        let needs = "a power of two; rds and dissemination take any size";
+        return Err(Error::from(Cause::Size { what: "sync0", size: endpoint.size(), needs }));
+    }
+    let Some(top) = endpoint.size().trailing_zeros().checked_sub(1) else { return Ok(()) };
+    let opposite = endpoint.rank() ^ (1 << top);
+    if endpoint.rank() > opposite {
+        endpoint.signal(opposite, top).await?;
+        return endpoint.wait(top).await;
+    }
+    endpoint.wait(top).await?;
+    let mut dimension = 0;
+    while dimension < top {
+        endpoint.signal(endpoint.rank() ^ (1 << dimension), dimension).await?;
+        endpoint.wait(dimension).await?;
+        dimension += 1;
+    }
+    endpoint.signal(opposite, top).await
+}
