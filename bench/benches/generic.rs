@@ -12,7 +12,7 @@
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use foregather_barrier::{BarrierMember, FlagEndpoint, Flags, Group, Kind, Line, butterfly};
+use foregather_barrier::{BarrierMember, FlagEndpoint, Flags, Group, Hop, Kind, Line, butterfly, rds};
 use foregather_host::{affinity, clock, futex, futex::Scope, pause::pause};
 use foregather_machine::{Error, Nanos, run_ready};
 use foregather_thread::Thread;
@@ -114,6 +114,25 @@ impl Butterfly {
     }
 }
 
+/// RDS of two without waits: gather at member 0, and release.
+#[derive(Default)]
+struct Rds([Line<AtomicU32>; 2]);
+
+impl Rds {
+    #[inline(always)]
+    fn wait<const SLEEP: bool>(&self, rank: u32, taken: &mut u32) {
+        let peer = &*self.0[(rank ^ 1) as usize];
+        if rank == 1 {
+            wake_by_hand(peer, peer.fetch_add(ONE, AcqRel));
+        }
+        wait_by_hand::<SLEEP>(&self.0[rank as usize], *taken, false);
+        if rank == 0 {
+            wake_by_hand(peer, peer.fetch_add(ONE, AcqRel));
+        }
+        *taken = taken.wrapping_add(ONE);
+    }
+}
+
 // Each batch is a function of its own, so that a profiler and a disassembler find it.
 
 #[inline(never)]
@@ -138,6 +157,16 @@ fn butterfly_generic(end: &FlagEndpoint<'_, Thread>, barriers: u32) -> Result<()
 
 #[inline(never)]
 fn butterfly_by_hand<const SLEEP: bool>(words: &Butterfly, rank: u32, taken: &mut u32, barriers: u32) {
+    (0..barriers).for_each(|_| words.wait::<SLEEP>(rank, taken));
+}
+
+#[inline(never)]
+fn rds_generic(end: &FlagEndpoint<'_, Thread>, barriers: u32) -> Result<(), Error> {
+    (0..barriers).try_for_each(|_| run_ready(rds(end, Hop::ZERO)))
+}
+
+#[inline(never)]
+fn rds_by_hand<const SLEEP: bool>(words: &Rds, rank: u32, taken: &mut u32, barriers: u32) {
     (0..barriers).for_each(|_| words.wait::<SLEEP>(rank, taken));
 }
 
@@ -204,6 +233,15 @@ fn butterflies<const SLEEP: bool>(cpus: [u32; 2], size: (usize, u32), policy: Po
     })
 }
 
+fn rds_of_two<const SLEEP: bool>(cpus: [u32; 2], size: (usize, u32), policy: Policy) -> Measured {
+    let (flags, by_hand) = (Flags::<Thread>::new(2, Kind::Rds { hop: Hop::ZERO }.slots(2)), Rds::default());
+    on_two(cpus, |cpu, rank| {
+        let (end, mut taken) = (flags.endpoint(cpu, rank, policy), 0);
+        let hand = |barriers| rds_by_hand::<SLEEP>(&by_hand, rank, &mut taken, barriers);
+        pairs(size, |barriers| rds_generic(&end, barriers), hand)
+    })
+}
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
@@ -224,8 +262,10 @@ fn all(cpus: [u32; 2]) -> Result<f64, Error> {
     let checked = [
         row("central, spinning", SPINNING.1, &central::<false>(cpus, SPINNING, Policy::Spin)?),
         row("butterfly, spinning", SPINNING.1, &butterflies::<false>(cpus, SPINNING, Policy::Spin)?),
+        row("RDS, spinning", SPINNING.1, &rds_of_two::<false>(cpus, SPINNING, Policy::Spin)?),
         row("central, sleeping", SLEEPING.1, &central::<true>(cpus, SLEEPING, Policy::Block)?),
         row("butterfly, sleeping", SLEEPING.1, &butterflies::<true>(cpus, SLEEPING, Policy::Block)?),
+        row("RDS, sleeping", SLEEPING.1, &rds_of_two::<true>(cpus, SLEEPING, Policy::Block)?),
     ];
     row("central, spinning, against bare", SPINNING.1, &central_against_bare(cpus)?);
     Ok(checked.into_iter().fold(0.0, f64::max))

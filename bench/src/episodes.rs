@@ -79,6 +79,34 @@ impl Meter {
     }
 }
 
+/// Where the members of a team meet. A closure that waits in a barrier is one.
+pub trait Meeting {
+    /// Why it can fail.
+    type Error;
+
+    /// One barrier of all members.
+    ///
+    /// # Errors
+    /// If they can no longer meet.
+    fn wait(&mut self) -> Result<(), Self::Error>;
+
+    /// The one behind which they begin to measure: as a start line better than a bare barrier, where there is one.
+    ///
+    /// # Errors
+    /// As [`Meeting::wait`].
+    fn start(&mut self) -> Result<(), Self::Error> {
+        self.wait()
+    }
+}
+
+impl<E, F: FnMut() -> Result<(), E>> Meeting for F {
+    type Error = E;
+    #[inline]
+    fn wait(&mut self) -> Result<(), E> {
+        self()
+    }
+}
+
 impl<'c> Episodes<'c> {
     /// For one run of a cell.
     pub fn new(cell: &'c Cell) -> Self {
@@ -86,17 +114,18 @@ impl<'c> Episodes<'c> {
         Self { cell, last_episode: AtomicU64::new(u64::MAX), exits, result: Mutex::new(None) }
     }
 
-    /// The part of `rank`, on the thread that calls it. `wait` is one barrier of all members.
+    /// The part of `rank`, on the thread that calls it.
     ///
     /// # Errors
-    /// The first error of `wait`, which ends this member's part.
-    pub fn member<E>(&self, rank: u32, mut wait: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+    /// The first error of the meeting, which ends this member's part.
+    pub fn member<M: Meeting>(&self, rank: u32, mut meeting: M) -> Result<(), M::Error> {
         let cell = self.cell;
         let mut work = Work::new(cell.grain_ns, cell.iterations_per_us, cell.shape, u64::from(rank));
         let mut exits = Vec::with_capacity(SAMPLES);
-        for _ in 0..WARM_UP {
-            wait()?;
+        for _ in 1..WARM_UP {
+            meeting.wait()?;
         }
+        meeting.start()?;
         let mut meter = (rank == 0).then(|| Meter::begin(cell));
         let mut episode = 0;
         loop {
@@ -105,7 +134,7 @@ impl<'c> Episodes<'c> {
             if meter.as_mut().is_some_and(Meter::tick) {
                 self.last_episode.store(episode, Relaxed);
             }
-            wait()?;
+            meeting.wait()?;
             if episode.is_multiple_of(SAMPLE) && exits.len() < SAMPLES {
                 exits.push(Exit { cycles: clock::cycles(), cpu: affinity::current() });
             }

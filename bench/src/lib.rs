@@ -5,18 +5,24 @@
 //! - [`rust_std`]: the one peer that needs no library and no unsafe code.
 //! - [`Work`]: computation of a known length that no compiler removes.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
+//! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message costs.
+//! - [`noise`]: what disturbs a busy processor. [`fit`]: a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
 #![forbid(unsafe_code)]
 
 mod cell;
 mod episodes;
+pub mod fit;
+pub mod loggp;
+pub mod noise;
 pub mod ours;
 pub mod ping_pong;
 pub mod prices;
 pub mod rust_std;
+pub mod skew;
 pub mod victim;
 mod work;
 
 pub use cell::{Cell, CellResult, Shape};
-pub use episodes::Episodes;
+pub use episodes::{Episodes, Meeting};
 pub use work::{Work, hog};

@@ -1,7 +1,8 @@
 //! Our own barriers in a cell: any kind, any policy.
-use crate::{Cell, CellResult, Episodes};
-use foregather_barrier::{Group, Kind};
-use foregather_machine::{Cause, Costs, Error, run_ready};
+use crate::{Cell, CellResult, Episodes, Meeting};
+use foregather_barrier::{BarrierMember, Group, Kind};
+use foregather_machine::{Cause, Costs, Error, Nanos, run_ready};
+use foregather_thread::Thread;
 use foregather_wait::{Policy, Snapshot};
 
 /// Reads a waiter's name, `KIND/POLICY`: `central/two-phase:2CS+:remote`.
@@ -15,6 +16,23 @@ pub fn parse(waiter: &str, costs: &Costs) -> Result<(Kind, Policy), String> {
     Ok((kind, Policy::parse(policy, costs).map_err(|error| error.to_string())?))
 }
 
+/// Slack of the start line: more than the release of a sleeper takes. Once a cell, so nobody need learn it.
+const START_SLACK: Nanos = Nanos::from_us(100);
+
+/// A member of one of our groups.
+struct Ours<'g>(BarrierMember<'g, Thread>);
+
+impl Meeting for &mut Ours<'_> {
+    type Error = Error;
+    #[inline]
+    fn wait(&mut self) -> Result<(), Error> {
+        run_ready(self.0.wait())
+    }
+    fn start(&mut self) -> Result<(), Error> {
+        run_ready(self.0.harmonize(START_SLACK)).map(drop)
+    }
+}
+
 /// Runs one cell.
 ///
 /// # Errors
@@ -26,9 +44,9 @@ pub fn run(cell: &Cell, kind: Kind, policy: Policy) -> Result<CellResult, Error>
         cell.threads,
         |rank| cell.pin(rank),
         |cpu, rank| {
-            let mut member = group.member(cpu, rank, policy)?;
-            episodes.member(rank, || run_ready(member.wait()))?;
-            Ok(member.account().snapshot())
+            let mut member = Ours(group.member(cpu, rank, policy)?);
+            episodes.member(rank, &mut member)?;
+            Ok(member.0.account().snapshot())
         },
     )?;
     let accounts: Vec<Snapshot> = accounts.into_iter().collect::<Result<_, Error>>()?;

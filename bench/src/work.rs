@@ -14,7 +14,7 @@ pub struct Work {
 }
 
 /// A chain of multiplications, each of which needs the one before.
-fn compute(iterations: u64) {
+pub(crate) fn compute(iterations: u64) {
     let mut x = black_box(3u64);
     for _ in 0..iterations {
         x = x.wrapping_mul(x) | 1;

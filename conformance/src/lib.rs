@@ -5,6 +5,7 @@
 //!   [`harmonize::all`] run everything.
 //! - [`Network`] is the same for worlds with native null messages; [`endpoint::all`] runs everything;
 //!   [`endpoint::all_over_flags`] does so in a world with words.
+//! - [`Ports`] is the same for worlds with native sized messages; [`port::all`] and [`port::all_over_channels`] run everything.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
@@ -13,15 +14,16 @@ pub mod cpu;
 pub mod endpoint;
 pub mod harmonize;
 mod orders;
+pub mod port;
 
-use foregather_machine::{Cpu, Endpoint, Nanos, Rank};
+use foregather_machine::{Cpu, Endpoint, Nanos, Port, Rank};
 
 pub use orders::permutations;
 
 /// A world with processors and words.
 pub trait World: Sync {
     /// Its processor.
-    type Cpu<'w>: Cpu<Word: Sync>
+    type Cpu<'w>: Cpu<Word: Send + Sync>
     where
         Self: 'w;
 
@@ -45,4 +47,16 @@ pub trait Network {
 pub trait AsyncProgram<T> {
     /// One node's part.
     async fn node<E: Endpoint>(&self, endpoint: &E) -> T;
+}
+
+/// A world with native sized messages.
+pub trait Ports {
+    /// Runs `program` on `start.len()` nodes with `slots` slots each; node `i` begins at `start[i]`.
+    fn run<T: Send>(&self, slots: u32, start: &[Nanos], program: &(impl PortProgram<T> + Sync)) -> Vec<T>;
+}
+
+/// A program that runs on any port.
+pub trait PortProgram<T> {
+    /// One node's part.
+    async fn node<P: Port>(&self, port: &P) -> T;
 }

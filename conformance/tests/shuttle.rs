@@ -3,100 +3,19 @@
 //! The processor here is made of shuttle's primitives, so a schedule that fails is printed and can be replayed
 //! (`shuttle::replay`). Word protocol and memory orders are loom's business (`worlds/thread/tests/loom.rs`); this is about
 //! the barriers on top: reuse, early arrivals, members that leave.
+mod scheduled;
+
 use foregather_barrier::{Flags, Group, Kind, Subcube, butterfly};
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Endpoint, Error, Member, Nanos, Rank, Why, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, Why, run_ready};
 use foregather_wait::Policy;
-use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use shuttle::sync::{Arc, Condvar, Mutex};
-use shuttle::{check_pct, check_random, thread};
+use scheduled::{Scheduled, Word, team};
+use shuttle::sync::Arc;
+use shuttle::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use shuttle::{check_pct, check_random};
 
 const SCHEDULES: usize = 400;
 /// Enough changes of priority to hit a bug that needs three threads in a certain order.
 const DEPTH: usize = 4;
-
-#[derive(Clone, Copy)]
-struct Scheduled;
-
-#[derive(Default)]
-struct Word {
-    value: AtomicU32,
-    poisoned: AtomicBool,
-    version: Mutex<u32>,
-    changed: Condvar,
-}
-
-impl Word {
-    fn change(&self) {
-        *self.version.lock().unwrap() += 1;
-        self.changed.notify_all();
-    }
-}
-
-impl Clock for Scheduled {
-    fn now(&self) -> Nanos {
-        Nanos(1)
-    }
-    async fn delay(&self, _: Nanos) {
-        thread::yield_now();
-    }
-}
-
-impl Cpu for Scheduled {
-    type Word = Word;
-
-    fn load(&self, word: &Word) -> u32 {
-        word.value.load(SeqCst)
-    }
-    fn note(&self, word: &Word, value: u32) {
-        word.value.store(value, SeqCst);
-    }
-    fn store(&self, word: &Word, value: u32) {
-        word.value.store(value, SeqCst);
-        word.change();
-    }
-    fn add(&self, word: &Word, n: u32) -> u32 {
-        let before = word.value.fetch_add(n, SeqCst);
-        word.change();
-        before
-    }
-    fn poison(&self, word: &Word) {
-        word.poisoned.store(true, SeqCst);
-        word.change();
-    }
-    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
-        thread::yield_now();
-        probe()
-    }
-    async fn spin<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
-        thread::yield_now();
-        (probe(), budget)
-    }
-    async fn yield_now(&self) {
-        thread::yield_now();
-    }
-    fn arm(&self, on: &Word) -> u32 {
-        *on.version.lock().unwrap()
-    }
-    async fn park(&self, on: &Word, armed: u32, _: Nanos) {
-        drop(on.changed.wait_while(on.version.lock().unwrap(), |version| *version == armed).unwrap());
-    }
-    fn place(&self) -> Option<CpuId> {
-        None
-    }
-    fn check(&self, on: &Word, _: &Why) -> Result<(), Error> {
-        if on.poisoned.load(SeqCst) { Err(Cause::Poisoned { by: None }.into()) } else { Ok(()) }
-    }
-}
-
-/// Runs `member` on so many threads and waits for all.
-fn team(size: u32, member: impl Fn(u32) + Send + Sync + 'static) {
-    let member = Arc::new(member);
-    let spawn = |rank| {
-        let member = member.clone();
-        thread::spawn(move || member(rank))
-    };
-    (0..size).map(spawn).collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
-}
 
 const POLICIES: [Policy; 3] = [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }, Policy::Spin];
 

@@ -96,10 +96,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub use foregather_barrier::{BarrierMember, FlagEndpoint, Flags, Group, Kind, Line, butterfly, dissemination, tree};
-pub use foregather_machine::{
-    Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, Member, Nanos, Rank, Switch, VALUE_MASK, Why, done, run_ready,
+pub use foregather_barrier::{
+    BarrierMember, FlagEndpoint, Flags, Group, Hop, Kind, Line, Punctual, Subcube, butterfly, dissemination, dissemination_by,
+    gather_release, rds, sync0, tournament, tree,
 };
+pub use foregather_machine::{
+    Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, LogGp, Member, Nanos, Packet, Port, Rank, SplitMix, Switch, VALUE_MASK,
+    Why, done, run_ready,
+};
+pub use foregather_message as message;
 pub use foregather_wait::{Account, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Snapshot, Waited};
 
 /// What Linux is asked: clock, affinity, quota, scheduling class.

@@ -160,6 +160,9 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
     let (full, seed_offset, set) = (options.full, options.seed, options.set.clone());
     let ask = simulate::Ask { full, seed_offset, spans, set, ..simulate::Ask::default() };
     let plan = shipped::open(options.plan.as_deref().unwrap_or_default(), &ask)?;
+    if options.trace.is_some() && plan.is_network() {
+        bail!("--trace shows what threads do on processors, and {} is about a network: leave it out", plan.name());
+    }
     let estimate = simulate::estimate::of_plan(&plan, affinity::allowed().len())?;
     if options.dry_run {
         eprintln!("{estimate}");
@@ -171,7 +174,11 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
     let run = Run::begin(&format!("simulate {}", plan.name()), Some(options.seed));
     let points = simulate::run(&plan, simulate::Running { workers: 0, quiet: cli.quiet })?;
     match (&options.trace, points[0].runs.first()) {
-        (Some(path), Some(ran)) => file::write(path, &simulate::perfetto::trace(&ran.study, &ran.outcome))?,
+        (Some(path), Some(ran)) => {
+            if let Some((study, outcome)) = ran.smp() {
+                file::write(path, &simulate::perfetto::trace(study, outcome))?;
+            }
+        }
         (Some(path), None) => eprintln!("foregather: {} is not written: the first run did not end", path.display()),
         (None, _) => {}
     }

@@ -1,10 +1,12 @@
-//! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers.
+//! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers, and
+//! `cargo xtask peers` runs other people's simulators beside ours.
 //!
-//! A chore is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
+//! One of the first two is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
 //! tested on a few lines in memory; only this file touches the disk and the exit code.
 #![forbid(unsafe_code)]
 
 mod claims;
+mod peers;
 mod source;
 mod tidy;
 mod tree;
@@ -18,9 +20,11 @@ The chores of this repository.
 
   cargo xtask tidy      style of the house: lengths, arrows, unsafe, worlds, wording, links
   cargo xtask claims    papers/*.toml are well formed and every claim has an experiment; prints the coverage
+  cargo xtask peers     another simulator beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask help      this text
 
-Exit codes: 0 all is well, 1 there are violations (one a line on stdout), 2 wrong usage or unreadable files.";
+Exit codes: 0 all is well, 1 there are violations (one a line on stdout), 2 wrong usage or unreadable files,
+3 (peers) something is not installed.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +32,11 @@ fn main() -> ExitCode {
     let chore: fn(&tree::Tree) -> (Vec<violation::Violation>, String) = match words[..] {
         ["tidy"] => tidy::run,
         ["claims"] => claims::run,
+        ["peers", "help" | "--help" | "-h"] => {
+            println!("{}", peers::HELP);
+            return ExitCode::SUCCESS;
+        }
+        ["peers", ref arguments @ ..] => return peers::run(arguments),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             return ExitCode::SUCCESS;

@@ -81,8 +81,18 @@ impl<C: Cpu> Flags<C> {
 }
 
 impl<C: Cpu> FlagEndpoint<'_, C> {
+    /// Has the next signal in `slot` come? Then the next [`Endpoint::wait`] for it takes it at once.
+    ///
+    /// # Errors
+    /// [`Cause::Slot`] if there is no such slot.
+    pub fn come(&self, slot: u32) -> Result<bool, Error> {
+        let word = self.flags.word(self.rank, slot)?;
+        Ok(self.taken.get(slot as usize).is_some_and(|taken| self.cpu.load(word) != taken.get()))
+    }
+
+    /// The processor it waits on.
     #[inline]
-    pub(crate) fn cpu(&self) -> &C {
+    pub fn cpu(&self) -> &C {
         &self.cpu
     }
 

@@ -4,10 +4,12 @@
 //! - [`exchange`], [`synchronised_exchange`]: two nodes swap messages (Seidel & Davis 1992 §2.2).
 //! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around it (§2.3).
 //! - [`long::answer`]: what a node's system does about a PROBE, whatever its program is doing.
+//! - [`Channels`]: ports made of words, for every world that has memory; a [`ChannelPort`] is one member's end.
 //! - [`compare_clocks`]: a [`CommonClock`] for nodes that have none. [`harmonize`]: leave at one moment of it.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
+mod channel;
 mod clock;
 mod exchange;
 mod harmonize;
@@ -16,6 +18,7 @@ mod protocol;
 mod ring;
 mod tree;
 
+pub use channel::{ChannelPort, Channels};
 pub use clock::{CommonClock, Comparing, compare_clocks};
 pub use exchange::{exchange, synchronised_exchange};
 pub use harmonize::harmonize;

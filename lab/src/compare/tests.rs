@@ -15,6 +15,7 @@ fn results(measurements: Vec<Measurement>) -> Results {
         provenance: Provenance::default(),
         noise: Noise::default(),
         measurements,
+        timelines: vec![],
         verdicts: vec![],
         notes: vec![],
     }

@@ -14,7 +14,7 @@ pub fn page(results: &[Results]) -> String {
     let mut body = heading(results);
     body += &noise(results);
     for figure in figures(results) {
-        let draw = |(i, r): (usize, &Results)| Some((i, named(r), figure.draw(&r.measurements)?));
+        let draw = |(i, r): (usize, &Results)| Some((i, named(r), figure.draw(r)?));
         let drawn: Vec<(usize, String, Drawn)> = results.iter().enumerate().filter_map(draw).collect();
         let several = drawn.len() > 1;
         for (i, name, Drawn { svg, caption }) in drawn {

@@ -22,6 +22,8 @@ pub(super) enum Swatch {
     Mark,
     /// A filled box.
     Box,
+    /// An upright line.
+    Upright,
 }
 
 impl Canvas {
@@ -40,6 +42,7 @@ impl Canvas {
             }
             match entry.swatch {
                 Swatch::Line(dash) => self.sample((x, y - 4.0), entry.ink, dash),
+                Swatch::Upright => self.line(&format!("M{:.1} {:.1}v13", x + 18.0, y - 11.0), entry.ink, 2.0),
                 Swatch::Marked | Swatch::Mark => {
                     if matches!(entry.swatch, Swatch::Marked) {
                         self.sample((x, y - 4.0), entry.ink, "");

@@ -2,7 +2,7 @@
 //!
 //! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no request.
 //! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there may be.
-//! - A figure is chosen by the ids and labels of the measurements: each file below says which it draws.
+//! - A figure is chosen by the ids and labels of the measurements, or is a timeline: each file below says which it draws.
 //! - `svg`, `axis`, `symbol`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `strip`: the kinds of chart. `pack`: the raw
 //!   data within the page.
 
@@ -22,10 +22,11 @@ mod shades;
 mod strip;
 mod svg;
 mod symbol;
+mod timeline;
 
 pub use html::page;
 
-use crate::results::{Measurement, Results};
+use crate::results::Results;
 
 /// A file's name that is longer than this is a nuisance.
 const NAME_MAX: usize = 100;
@@ -49,14 +50,16 @@ pub enum Figure {
     Plan(String),
     /// The same plan's run over time.
     OverTime(String),
+    /// The timeline of this name.
+    Timeline(String),
 }
 
 impl Figure {
-    /// All but those of plans, in the order of the page.
+    /// All but those of plans and timelines, in the order of the page.
     pub const ALL: [Self; 6] =
         [Self::PingPong, Self::Gaps, Self::Distribution, Self::Barriers, Self::BarrierCpu, Self::Butterfly];
 
-    /// Its name as a file, without an ending: that of the plan, made harmless, with `-over-time` if it is that.
+    /// Its name as a file, without an ending: that of the plan or timeline, made harmless, with `-over-time` if it is that.
     pub fn name(&self) -> String {
         let harmless = |plan: &str| -> String {
             let harmless = |c: char| if c.is_ascii_alphanumeric() || "-_+".contains(c) { c } else { '-' };
@@ -71,12 +74,13 @@ impl Figure {
             Self::Barriers => "barriers".to_owned(),
             Self::BarrierCpu => "barrier-cpu".to_owned(),
             Self::Butterfly => "butterfly".to_owned(),
-            Self::Plan(plan) => harmless(plan),
+            Self::Plan(plan) | Self::Timeline(plan) => harmless(plan),
             Self::OverTime(plan) => harmless(plan) + "-over-time",
         }
     }
 
-    fn draw(&self, all: &[Measurement]) -> Option<Drawn> {
+    fn draw(&self, results: &Results) -> Option<Drawn> {
+        let all = results.measurements.as_slice();
         match self {
             Self::PingPong => ping_pong::methods(all),
             Self::Gaps => ping_pong::gaps(all),
@@ -86,15 +90,19 @@ impl Figure {
             Self::Butterfly => butterfly::draw(all),
             Self::Plan(plan) => plans::draw(all, plan),
             Self::OverTime(plan) => plans::over_time(all, plan),
+            Self::Timeline(name) => timeline::draw(&results.timelines, name),
         }
     }
 }
 
-/// The figures that these results may have, in the order of the page: [`Figure::ALL`], then those of their plans.
+/// The figures that these results may have, in the order of the page: [`Figure::ALL`], then those of their plans, then
+/// their timelines.
 pub fn figures(results: &[Results]) -> Vec<Figure> {
     let plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements)));
     let of = |plan: &str| [Figure::Plan(plan.to_owned()), Figure::OverTime(plan.to_owned())];
-    Figure::ALL.into_iter().chain(plans.into_iter().flat_map(of)).collect()
+    let timelines = distinct(results.iter().flat_map(|r| r.timelines.iter().map(|timeline| timeline.name.as_str())));
+    let timelines = timelines.into_iter().map(|name| Figure::Timeline(name.to_owned()));
+    Figure::ALL.into_iter().chain(plans.into_iter().flat_map(of)).chain(timelines).collect()
 }
 
 /// A figure, and the sentence that says what to see in it.
@@ -105,7 +113,7 @@ struct Drawn {
 
 /// The figure as stand-alone SVG, from the first results that have the measurements for it; `None` if none has.
 pub fn figure_svg(figure: &Figure, results: &[Results]) -> Option<String> {
-    results.iter().find_map(|r| figure.draw(&r.measurements)).map(|drawn| svg::stand_alone(&drawn.svg))
+    results.iter().find_map(|r| figure.draw(r)).map(|drawn| svg::stand_alone(&drawn.svg))
 }
 
 /// The different values, in order of first appearance.

@@ -1,9 +1,10 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
-//! - [`claims`](mod@claims): what `papers/` says. [`guignon`], [`tsafrir`]: the experiments, paper by paper.
+//! - [`claims`](mod@claims): what `papers/` says. [`guignon`], [`seidel`], [`tsafrir`]: the experiments, paper by paper.
 
 pub mod claims;
 pub mod guignon;
+pub mod seidel;
 pub mod tsafrir;
 
 use crate::results::{Measurement, Outcome, Value, Verdict};
@@ -65,6 +66,7 @@ pub const fn experiment(name: &'static str, run: fn(&Trial) -> Result<Findings>)
 fn experiments_of(paper: &str) -> &'static [Experiment] {
     match paper {
         "guignon2000" => &guignon::EXPERIMENTS,
+        "seidel-davis1992" => &seidel::EXPERIMENTS,
         "tsafrir-feitelson2002" => &tsafrir::EXPERIMENTS,
         _ => &[],
     }
@@ -153,9 +155,14 @@ fn judge(paper: &Paper, claim: &Claim, answer: Answer) -> Verdict {
             (Some(Value::Number(got)), verdict, why)
         }
     };
+    let verdict = match claim.fitted_because {
+        Some(_) if verdict == Outcome::Holds => Outcome::Fitted,
+        _ => verdict,
+    };
+    let fitted = claim.fitted_because.as_deref().filter(|_| verdict == Outcome::Fitted);
     let known = claim.differs_because.as_deref().filter(|_| verdict == Outcome::Differs);
     let none = claim.expected_reason.as_deref().filter(|_| number.is_none());
-    let reason = [Some(found.as_str()), known, none].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let reason = [Some(found.as_str()), known, fitted, none].into_iter().flatten().collect::<Vec<_>>().join("; ");
     Verdict {
         paper: paper.paper.clone(),
         id: claim.id.clone(),

@@ -3,7 +3,7 @@
 //! - [`Results`]: the document, schema `foregather.results/1` (`lab/schema/results.schema.json`).
 //! - [`Run`]: an experiment that is going on; its end gives the document.
 //! - [`Measurement`]: one measured quantity, raw, with its [`Summary`]; [`Distribution`] answers quantiles.
-//! - [`Verdict`]: what became of one claim of a paper.
+//! - [`Verdict`]: what became of one claim of a paper. [`Timeline`]: what a few nodes of a network did.
 //! - [`Provenance`]: machine, kernel, build. [`Noise`]: what disturbed the run, in numbers.
 //! - [`file`](mod@file): reading, and writing in one piece. [`table`]: the same as text for a terminal, or CSV.
 
@@ -15,6 +15,7 @@ pub(crate) mod number;
 mod provenance;
 mod run;
 pub mod table;
+mod timeline;
 mod verdict;
 
 pub use distribution::Distribution;
@@ -22,6 +23,7 @@ pub use measurement::{Measurement, Summary};
 pub use noise::{Level, Noise, NoiseMeter};
 pub use provenance::Provenance;
 pub use run::Run;
+pub use timeline::{Passage, Spell, Timeline};
 pub use verdict::{Outcome, Value, Verdict};
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +55,9 @@ pub struct Results {
     pub noise: Noise,
     /// The numbers; their ids are unique.
     pub measurements: Vec<Measurement>,
+    /// What happened over time on a few nodes; their names are unique. Results that have none do not mention them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timelines: Vec<Timeline>,
     /// Claims of papers that it checked.
     pub verdicts: Vec<Verdict>,
     /// What a reader should know, in full sentences.

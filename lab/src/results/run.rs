@@ -36,6 +36,7 @@ impl Run {
             provenance,
             noise: self.meter.stop(&measurements),
             measurements,
+            timelines: Vec::new(),
             verdicts,
             notes,
         }

@@ -1,16 +1,20 @@
 //! How long a plan will take, guessed before it is run: a plan that would run for hours should be known at once.
-use super::plan::Plan;
+use super::network::{self, Machine};
+use super::plan::{Plan, Study};
 use crate::results::number::digits;
 use crate::results::table::Table;
 use anyhow::Result;
 use foregather_machine::Nanos;
-use foregather_sim::smp::{Accounting, Job, Scheduler, Stop, Study};
+use foregather_message::Protocol;
+use foregather_sim::smp::{self, Accounting, Job, Scheduler, Stop};
 use std::fmt;
 
 /// How many events one processor of this machine simulates in a second.
 const EVENTS_PER_S: f64 = 5e6;
 /// Events of one thread from barrier to barrier: it computes, it spins, and now and then its processor switches.
 const EVENTS_PER_ROUND: f64 = 3.0;
+/// Events of one message: it asks, leaves, arrives, and gives its ports back.
+const EVENTS_PER_MESSAGE: f64 = 4.0;
 
 /// A guess, good to a factor of three or so.
 pub struct Estimate {
@@ -42,14 +46,21 @@ pub fn table(plan: &Plan) -> Result<Table> {
     // A swept seed is a column already.
     let is_seed = |(name, _): &(String, String)| name == "seed";
     let names: Vec<String> = plan.labels(0).into_iter().filter(|label| !is_seed(label)).map(|(name, _)| name).collect();
-    let own = ["seed", "processors", "jobs", "threads", "million-events"].map(str::to_owned);
+    let own: &[&str] = if plan.is_network() { &["seed", "nodes", "trials"] } else { &["seed", "processors", "jobs", "threads"] };
+    let own = own.iter().chain(&["million-events"]).map(|&name| name.to_owned());
     let mut table = Table::new(names.into_iter().chain(own));
     for point in 0..plan.points() {
         for seed in plan.seeds(point)? {
             let study = plan.study(point, seed)?;
-            let threads: u64 = study.jobs.iter().map(|job| u64::from(job.threads)).sum();
-            let numbers = [seed, study.machine.cpus.into(), study.jobs.len() as u64, threads].map(|number| number.to_string());
+            let numbers = match &study {
+                Study::Smp(study) => {
+                    let threads = study.jobs.iter().map(|job| u64::from(job.threads)).sum();
+                    vec![seed, study.machine.cpus.into(), study.jobs.len() as u64, threads]
+                }
+                Study::Network(study) => vec![seed, study.nodes.into(), study.trials.into()],
+            };
             let labels = plan.labels(point).into_iter().filter(|label| !is_seed(label)).map(|(_, label)| label);
+            let numbers = numbers.iter().map(u64::to_string);
             table.rows.push(labels.chain(numbers).chain([digits(of_study(&study) / 1e6, 3)]).collect());
         }
     }
@@ -70,8 +81,23 @@ pub fn of_plan(plan: &Plan, processors: usize) -> Result<Estimate> {
     Ok(Estimate { runs, events, seconds: events / EVENTS_PER_S / processors.max(1) as f64 })
 }
 
-/// The number of events of one simulation: those of all rounds, and those of processors that share threads out.
+/// The number of events of one simulation.
 pub fn of_study(study: &Study) -> f64 {
+    match study {
+        Study::Smp(study) => of_processors(study),
+        Study::Network(study) => of_network(study),
+    }
+}
+
+/// Those of all messages: as many a node as its barrier has rounds, and those of its shift.
+fn of_network(study: &network::Study<Machine>) -> f64 {
+    let rounds = study.barrier.map_or(0.0, |_| f64::from(study.nodes).log2().ceil() + 1.0);
+    let packets = study.shift.map_or(0.0, |shift| if shift.protocol == Protocol::Long { 3.0 } else { 1.0 });
+    f64::from(study.nodes) * f64::from(study.trials) * (rounds + packets) * EVENTS_PER_MESSAGE
+}
+
+/// Those of all rounds, and those of processors that share threads out.
+fn of_processors(study: &smp::Study) -> f64 {
     let machine = &study.machine;
     let threads: f64 = study.jobs.iter().map(|job| f64::from(job.threads)).sum();
     let crowd = (threads / f64::from(machine.cpus)).max(1.0);

@@ -1,4 +1,5 @@
-//! The numbers that a simulation comes to: what a figure can show, each by its name.
+//! The numbers that a simulation comes to: what a figure can show, each by its name. Those of networks: `network::METRICS`.
+use super::network::Summary;
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Alternation, Job, JobOutcome, Outcome, Study, transition};
 use foregather_wait::{Policy, Snapshot};
@@ -30,7 +31,35 @@ pub struct Metric {
     /// In words.
     pub what: &'static str,
     /// The number.
-    pub of: fn(&Seen<'_>) -> f64,
+    pub of: Of,
+}
+
+/// How a number is found, by what was simulated.
+#[derive(Clone, Copy)]
+pub enum Of {
+    /// Processors that threads share.
+    Smp(fn(&Seen<'_>) -> f64),
+    /// Nodes that exchange messages.
+    Network(fn(&Summary) -> f64),
+}
+
+/// One run, of either kind.
+pub enum View<'a> {
+    /// Processors that threads share.
+    Smp(Seen<'a>),
+    /// Nodes that exchange messages.
+    Network(&'a Summary),
+}
+
+impl Metric {
+    /// The number of a run; not a number if it has none such.
+    pub fn value(&self, run: &View<'_>) -> f64 {
+        match (self.of, run) {
+            (Of::Smp(of), View::Smp(seen)) => of(seen),
+            (Of::Network(of), View::Network(summary)) => of(summary),
+            _ => f64::NAN,
+        }
+    }
 }
 
 const fn metric(
@@ -40,10 +69,10 @@ const fn metric(
     what: &'static str,
     of: fn(&Seen<'_>) -> f64,
 ) -> Metric {
-    Metric { name, figure, unit, what, of }
+    Metric { name, figure, unit, what, of: Of::Smp(of) }
 }
 
-/// All of them.
+/// All numbers of processors that threads share.
 pub static METRICS: [Metric; 25] = [
     metric("ssr", "ssr_percent", "%", "spins that succeeded", |s| {
         s.waits().successful_spin_rate().map_or(f64::NAN, |r| r * 100.0)

@@ -1,8 +1,8 @@
-//! Machines one does not have: processors that threads share, by a plan, and a cluster of up to 2^14 nodes.
+//! Machines one does not have: processors that threads share, and nodes that exchange messages, by a plan.
 //!
 //! - [`Plan`]: what to simulate, read from a file; [`shipped`]: those that come with the program.
 //! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
-//! - [`metric`]: the numbers of one run. [`points`]: what all runs come to. [`perfetto`]: one run as a trace.
+//! - [`metric`]: the numbers of one run. [`points`]: what all runs come to. [`perfetto`], [`timelines`]: what happened in one.
 //! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly barrier of Seidel & Davis 1992.
 
 mod butterfly;
@@ -16,7 +16,8 @@ mod runner;
 pub mod shipped;
 #[cfg(test)]
 mod tests;
+pub mod timelines;
 
 pub use butterfly::barriers_over_nodes;
-pub use plan::{Ask, Labels, Plan};
-pub use runner::{Point, Ran, Running, run};
+pub use plan::{Ask, Labels, Plan, Study};
+pub use runner::{Played, Point, Ran, Running, run};

@@ -1,7 +1,7 @@
 //! What a plan's runs come to: one measurement a point, and for people a table of the figure.
-use super::metric::{METRICS, Seen};
+use super::metric::{Metric, Seen, View};
 use super::plan::{Labels, Plan};
-use super::runner::{Point, Ran};
+use super::runner::{Played, Point, Ran};
 use crate::results::number::digits;
 use crate::results::table::Table;
 use crate::results::{Distribution, Measurement};
@@ -28,7 +28,7 @@ pub fn measurements(plan: &Plan, points: &[Point]) -> Vec<Measurement> {
     let mut all = Vec::new();
     for (labels, group) in &groups {
         for &of in &jobs {
-            let seen: Vec<Seen<'_>> = group.iter().flat_map(|point| see(plan, points, point, of)).collect();
+            let seen: Vec<View<'_>> = group.iter().flat_map(|point| see(plan, points, point, of)).collect();
             all.push(measurement(plan, labels, of.filter(|_| jobs.len() > 1), &seen));
         }
     }
@@ -47,9 +47,9 @@ fn blank(plan: &Plan, labels: &Labels, more: &[(&str, &str)], what: &str, unit: 
     labels.fold(measurement, |measurement, (name, label)| measurement.label(name, label))
 }
 
-fn measurement(plan: &Plan, labels: &Labels, job: Option<&str>, seen: &[Seen<'_>]) -> Measurement {
+fn measurement(plan: &Plan, labels: &Labels, job: Option<&str>, seen: &[View<'_>]) -> Measurement {
     let figure = plan.figure();
-    let values: Vec<f64> = seen.iter().map(|seen| (figure.y.of)(seen)).collect();
+    let values: Vec<f64> = seen.iter().map(|seen| figure.y.value(seen)).collect();
     let deviation = average_absolute_deviation(&values);
     let job = job.map(|job| ("job", job));
     let mut measurement = blank(plan, labels, job.as_slice(), figure.y.what, figure.y.unit, values);
@@ -58,7 +58,8 @@ fn measurement(plan: &Plan, labels: &Labels, job: Option<&str>, seen: &[Seen<'_>
         measurement = measurement.label(label, names.join(" "));
     }
     let mean = |values: Vec<f64>| Distribution::of_values(&values).map_or(f64::NAN, |all| all.mean());
-    let figures = METRICS.iter().map(|metric| (metric.figure, mean(seen.iter().map(|seen| (metric.of)(seen)).collect())));
+    let of = |metric: &Metric| mean(seen.iter().map(|seen| metric.value(seen)).collect());
+    let figures = plan.metrics().iter().map(|metric| (metric.figure, of(metric)));
     let measurement = figures.fold(measurement, |measurement, (name, value)| measurement.figure(name, value));
     measurement.figure("average_absolute_deviation", deviation)
 }
@@ -76,17 +77,21 @@ fn average_absolute_deviation(values: &[f64]) -> f64 {
 }
 
 /// A point's runs, each beside the one with the same seed that speedups are over.
-fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a str>) -> impl Iterator<Item = Seen<'a>> {
+fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a str>) -> impl Iterator<Item = View<'a>> {
     let baseline = plan.baseline(point.number).map(|number| &points[number]);
-    point.runs.iter().map(move |ran| {
-        let over = baseline.and_then(|point| point.runs.iter().find(|other| other.seed == ran.seed));
-        Seen { study: &ran.study, outcome: &ran.outcome, of, over: over.map(|ran| (&ran.study, &ran.outcome)) }
+    point.runs.iter().map(move |ran| match &ran.played {
+        Played::Smp(study, outcome) => {
+            let over = baseline.and_then(|point| point.runs.iter().find(|other| other.seed == ran.seed));
+            View::Smp(Seen { study, outcome, of, over: over.and_then(Ran::smp) })
+        }
+        Played::Network(_, summary) => View::Network(summary),
     })
 }
 
 /// What the first seed of a point recorded: states of the first job's threads, and spins window by window.
 fn over_time(plan: &Plan, point: &Point, ran: &Ran) -> Vec<Measurement> {
-    let (record, recorded) = (ran.study.record, &ran.outcome.recorded);
+    let Some((study, outcome)) = ran.smp() else { return vec![] };
+    let (record, recorded) = (study.record, &outcome.recorded);
     let mut all = Vec::new();
     let samples = &recorded.samples[..recorded.samples.len().min(SAMPLES_MAX)];
     if !samples.is_empty() {

@@ -1,10 +1,11 @@
 //! Runs a plan: every point with every seed, on all processors that this process may use. What comes out does not
 //! depend on how many those are.
-use super::plan::{Labels, Plan};
+use super::network::{self, Machine, Summary};
+use super::plan::{Labels, Plan, Study};
 use crate::progress::Progress;
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use foregather_host::{affinity, interrupt};
-use foregather_sim::smp::{self, Outcome, Study};
+use foregather_sim::smp::{self, Outcome};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -22,10 +23,28 @@ pub struct Point {
 pub struct Ran {
     /// With which seed.
     pub seed: u64,
-    /// What was simulated.
-    pub study: Study,
     /// What came of it.
-    pub outcome: Outcome,
+    pub played: Played,
+}
+
+/// What was simulated and what came of it.
+pub enum Played {
+    /// Processors that threads share.
+    Smp(Box<smp::Study>, Box<Outcome>),
+    /// Nodes that exchange messages; of their trials, what is kept.
+    Network(Box<network::Study<Machine>>, Summary),
+}
+
+impl Ran {
+    /// The processors that were simulated, if it were processors.
+    pub fn smp(&self) -> Option<(&smp::Study, &Outcome)> {
+        if let Played::Smp(study, outcome) = &self.played { Some((study, outcome)) } else { None }
+    }
+
+    /// The network that was simulated, if it was one.
+    pub fn network(&self) -> Option<(&network::Study<Machine>, &Summary)> {
+        if let Played::Network(study, summary) = &self.played { Some((study, summary)) } else { None }
+    }
 }
 
 /// How a plan is run.
@@ -66,7 +85,7 @@ pub(super) fn run_while(plan: &Plan, running: Running, go_on: &(impl Fn() -> boo
             let labels: Vec<String> = plan.labels(task.point).into_iter().map(|(_, label)| label).collect();
             progress.lock().expect("nobody panics while showing progress").step(&labels.join(" "));
             match simulate(plan, task, go_on) {
-                Ok(ran) if ran.outcome.interrupted => break,
+                Ok(ran) if ran.smp().is_some_and(|(_, outcome)| outcome.interrupted) => break,
                 ran => {
                     failed.fetch_or(ran.is_err(), Ordering::Relaxed);
                     done.push((number, ran));
@@ -94,7 +113,16 @@ fn take<'a>(tasks: &'a [Task], next: &AtomicUsize) -> Option<(usize, &'a Task)> 
 }
 
 fn simulate(plan: &Plan, task: &Task, go_on: &impl Fn() -> bool) -> Result<Ran> {
-    let study = plan.study(task.point, task.seed)?;
-    let outcome = smp::run(&study, go_on).map_err(|error| anyhow!("{}: {error}", plan.name()))?;
-    Ok(Ran { seed: task.seed, study, outcome })
+    let played = match plan.study(task.point, task.seed)? {
+        Study::Smp(study) => {
+            let outcome = smp::run(&study, go_on).map_err(|error| anyhow!("{}: {error}", plan.name()))?;
+            Played::Smp(study, Box::new(outcome))
+        }
+        Study::Network(study) => {
+            let outcome = study.run().with_context(|| plan.name())?;
+            let summary = Summary::of(&study, &outcome);
+            Played::Network(study, summary)
+        }
+    };
+    Ok(Ran { seed: task.seed, played })
 }

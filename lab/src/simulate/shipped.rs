@@ -11,7 +11,7 @@ macro_rules! shipped {
 }
 
 /// Their names and texts.
-pub const SHIPPED: [(&str, &str); 19] = shipped![
+pub const SHIPPED: [(&str, &str); 29] = shipped![
     "fig1",
     "fig2",
     "fig3",
@@ -30,7 +30,17 @@ pub const SHIPPED: [(&str, &str); 19] = shipped![
     "allocation",
     "baselines",
     "rules",
-    "sensitivity"
+    "sensitivity",
+    "seidel-late-node",
+    "seidel-success-as-stated",
+    "seidel-success-natural",
+    "seidel-success-calibrated",
+    "seidel-success-skewed",
+    "seidel-shift-cost",
+    "seidel-shift-32k",
+    "seidel-pool",
+    "arbitration",
+    "barriers-modern"
 ];
 
 /// A shipped plan by its name, or the plan in a file.

@@ -53,8 +53,9 @@ fn find<'a>(all: &'a [Measurement], id: &str) -> &'a Measurement {
 fn the_number_of_workers_changes_nothing() {
     let plan = plan(SMALL);
     let (alone, together) = (run(&plan, 1), run(&plan, 3));
-    let traces =
-        |points: &[Point]| -> Vec<u64> { points.iter().flat_map(|p| p.runs.iter().map(|ran| ran.outcome.trace)).collect() };
+    let traces = |points: &[Point]| -> Vec<u64> {
+        points.iter().flat_map(|p| p.runs.iter().map(|ran| ran.smp().unwrap().1.trace)).collect()
+    };
     assert_eq!(traces(&alone), traces(&together));
     assert_eq!(measurements(&plan, &alone), measurements(&plan, &together));
     let mut distinct = traces(&alone);
@@ -80,7 +81,7 @@ fn a_point_becomes_a_measurement_with_its_circumstances() {
     let block = find(&all, "simulate/small/load=8/policy=AB");
     assert_eq!(block.values.as_deref(), Some(&[1.0, 1.0][..]));
     assert!(!block.figures.contains_key("ssr_percent") && m.figures.contains_key("ssr_percent"));
-    let elapsed = |point: usize| points[point].runs[0].outcome.jobs[0].elapsed_ns;
+    let elapsed = |point: usize| points[point].runs[0].smp().unwrap().1.jobs[0].elapsed_ns;
     assert!((m.values.as_ref().unwrap()[0] - elapsed(2) / elapsed(3)).abs() < 1e-6);
 }
 
@@ -92,13 +93,13 @@ fn what_was_recorded_is_kept_over_time() {
     let states: Vec<_> = ["computing", "spinning", "ready", "blocked"]
         .map(|s| find(&all, &format!("simulate/small/load=4/policy=AB/state={s}")))
         .into();
-    let samples = points[0].runs[0].outcome.recorded.samples.len();
+    let samples = points[0].runs[0].smp().unwrap().1.recorded.samples.len();
     for at in 0..samples {
         assert_eq!(states.iter().map(|m| m.values.as_ref().unwrap()[at]).sum::<f64>(), 3.0, "three threads at sample {at}");
     }
     assert!(samples > 10 && states[0].figures["sample_us"] == 20.0);
     assert_eq!(find(&all, "simulate/small/load=4/policy=2CS+/state=ssr").figures["window_us"], 100.0);
-    let spans: Vec<usize> = points.iter().map(|point| point.runs[0].outcome.recorded.spans.len()).collect();
+    let spans: Vec<usize> = points.iter().map(|point| point.runs[0].smp().unwrap().1.recorded.spans.len()).collect();
     assert!(spans[0] > 0 && spans[1..] == [0, 0, 0], "{spans:?}");
 }
 
@@ -154,7 +155,7 @@ y = "barriers"
 #[test]
 fn a_trace_names_threads_and_processors() {
     let plan = plan(SMALL);
-    let study = plan.study(0, 1).unwrap();
+    let study = plan.study(0, 1).unwrap().smp().unwrap();
     let outcome = foregather_sim::smp::run(&study, || true).unwrap();
     let trace: serde_json::Value = serde_json::from_str(&perfetto::trace(&study, &outcome)).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();

@@ -49,6 +49,58 @@ fn waits_are_a_valid_document_and_the_costs_are_kept() {
     }
 }
 
+#[test]
+fn skew_is_a_valid_document_of_every_barrier_in_both_releases() {
+    let document = json(&run(&["measure", "skew", "--quick", "--repetitions", "1", "--format", "json"]));
+    validate(&document, "results.schema.json");
+    let all = document["measurements"].as_array().unwrap();
+    let two_cpus = affinity::allowed().len() > 1;
+    let find = |id: &str| all.iter().find(|m| m["id"] == *id).unwrap_or_else(|| panic!("{id} is missing"));
+    for kind in foregather_barrier::Kind::ALL {
+        let [plain, harmonized] = ["plain", "harmonized"].map(|release| find(&format!("skew/{}/block/{release}", kind.name())));
+        assert!(plain["summary"]["p50"].as_f64().unwrap() > 0.0 && plain["figures"]["layer"].as_f64().unwrap() >= 1.0, "{plain}");
+        let figure = |name: &str| harmonized["figures"][name].as_f64().unwrap();
+        assert!((0.0..=100.0).contains(&figure("met_percent")) && figure("slack_us") > 0.0, "{harmonized}");
+        if two_cpus {
+            let spinning = find(&format!("skew/{}/spin/plain", kind.name()));
+            let predicted = spinning["figures"]["measured_over_predicted"].is_f64();
+            assert_eq!(predicted, kind != foregather_barrier::Kind::Central, "{spinning}");
+        }
+    }
+    assert_eq!(all.iter().any(|m| m["id"] == "loggp/o-send"), two_cpus);
+    assert!(!document["notes"].as_array().unwrap().is_empty(), "how far the counters are apart is said");
+}
+
+#[test]
+fn people_get_the_ranking_and_are_told_what_cannot_be_run() {
+    let output = run(&["measure", "skew", "--quick", "--repetitions", "1", "--threads", "3"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("layer  barrier"), "{said} {}", stderr(&output));
+    assert!(!said.contains("butterfly") && stderr(&output).contains("butterfly cannot synchronise 3"), "{}", stderr(&output));
+}
+
+#[test]
+fn noise_is_a_valid_document_with_a_line_for_every_processor() {
+    let document = json(&run(&["measure", "noise", "--seconds", "0.05", "--format", "json"]));
+    validate(&document, "results.schema.json");
+    for cpu in affinity::allowed() {
+        let find = |what: &str| {
+            let id = format!("noise/{what}/cpu {cpu}");
+            document["measurements"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|m| m["id"] == *id)
+                .unwrap_or_else(|| panic!("{id} is missing"))
+        };
+        assert!(find("line")["figures"]["slope_ns"].as_f64().unwrap() > 0.0);
+        assert!(find("loops")["figures"]["floor_us"].as_f64().unwrap() > 0.0);
+        assert!(!find("trace")["values"].as_array().unwrap().is_empty());
+    }
+    let refused = run(&["measure", "noise", "--seconds", "0"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+}
+
 /// Simulations give the same verdicts on every machine, so a claim that comes out otherwise is an error.
 #[test]
 fn simulated_claims_come_out_as_they_are_known_to() {

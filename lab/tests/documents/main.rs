@@ -3,3 +3,4 @@ mod plans;
 mod report;
 mod results;
 mod sample;
+mod timelines;

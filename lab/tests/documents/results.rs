@@ -40,8 +40,14 @@ impl Drop for Scratch {
 
 #[test]
 fn what_is_produced_follows_the_schema() {
-    for results in [sample::waits(), sample::barriers(1), sample::butterfly(), sample::reproduction(), sample::simulated::plans()]
-    {
+    for results in [
+        sample::waits(),
+        sample::barriers(1),
+        sample::butterfly(),
+        sample::reproduction(),
+        sample::simulated::plans(),
+        crate::timelines::played(),
+    ] {
         check(RESULTS, &parsed(&results)).unwrap_or_else(|why| panic!("{}: {why}", results.experiment));
     }
     let verdicts = serde_json::to_value(sample::reproduction().verdicts).unwrap();

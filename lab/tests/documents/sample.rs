@@ -48,6 +48,7 @@ pub(crate) fn empty(experiment: &str) -> Results {
             facts: facts.map(str::to_owned).into(),
         },
         measurements: Vec::new(),
+        timelines: Vec::new(),
         verdicts: Vec::new(),
         notes: vec!["Cycles are those of the time-stamp counter, 2.3 a nanosecond.".to_owned()],
     }

@@ -70,8 +70,7 @@ impl<Q: Queue> Engine<Q> {
         if time < Nanos::MAX {
             let sequence = self.sequence.get();
             self.sequence.set(sequence + 1);
-            let sequence = u64::from(turn) << 48 | sequence;
-            self.queue.borrow_mut().push(Event { time: time.0, class, sequence, task, what });
+            self.queue.borrow_mut().push(Event::new(time.0, class, turn, sequence, task, what));
         }
     }
 
@@ -86,7 +85,7 @@ impl<Q: Queue> Engine<Q> {
         debug_assert!(event.time >= self.now.get(), "time runs forwards");
         self.now.set(event.time);
         self.events.set(self.events.get() + 1);
-        let words = [event.time, event.class as u64, u64::from(event.task), u64::from(event.what)];
+        let words = [event.time, event.class(), u64::from(event.task), u64::from(event.what)];
         self.trace.set(words.iter().fold(self.trace.get(), |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)));
         Some(event)
     }

@@ -163,7 +163,7 @@ proptest! {
         let mut now = 0;
         for (sequence, (ahead, class, pops)) in (0..).zip(steps) {
             let class = [Class::Arrival, Class::Resume, Class::Timeout][class as usize];
-            let event = Event { time: now + ahead, class, sequence, task: 0, what: 0 };
+            let event = Event::new(now + ahead, class, 0, sequence, 0, 0);
             heap.push(event);
             calendar.push(event);
             for _ in 0..pops {

@@ -1,7 +1,7 @@
 //! The suite of all worlds, on real threads.
 #![cfg(not(loom))]
 use foregather_barrier::{Group, Kind};
-use foregather_conformance::{World, barrier, cpu, endpoint, harmonize};
+use foregather_conformance::{World, barrier, cpu, endpoint, harmonize, port};
 use foregather_host::{affinity, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank, run_ready};
 use foregather_thread::Thread;
@@ -31,6 +31,11 @@ fn threads_conform() {
     barrier::all(&Threads);
     endpoint::all_over_flags(&Threads);
     harmonize::all(&Threads);
+}
+
+#[test]
+fn threads_conform_in_sized_messages() {
+    port::all_over_channels(&Threads);
 }
 
 /// A member that panics takes nobody with it but by name.

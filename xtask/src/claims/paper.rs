@@ -35,6 +35,8 @@ pub(super) struct Claim {
     /// Why today's machines give another answer, where that is known before the run; a claim that holds after all is a
     /// surprise.
     differs_because: Option<String>,
+    /// How the model was fitted to this very claim, so that agreement proves nothing.
+    fitted_because: Option<String>,
     /// The experiment's name, or `plan:` and a file.
     pub(super) check: String,
 }
@@ -125,6 +127,8 @@ impl Claim {
             (expects_none && !given(&self.expected_reason), "`expected = \"none\"` needs an `expected-reason`"),
             (!expects_none && self.expected_reason.is_some(), "`expected-reason` goes with `expected = \"none\"` only"),
             (self.differs_because.as_deref().is_some_and(blank), "`differs-because` is empty: say why or leave it out"),
+            (self.fitted_because.as_deref().is_some_and(blank), "`fitted-because` is empty: say how or leave it out"),
+            (self.fitted_because.is_some() && self.differs_because.is_some(), "what was fitted cannot be expected to differ"),
             (!finite, "`expected` must be finite"),
             (counted && !expects_none && self.tolerance.is_none(), "a value or ratio needs a `tolerance`"),
             (self.tolerance.is_some() && !given(&self.tolerance_reason), "`tolerance` needs a `tolerance-reason`"),

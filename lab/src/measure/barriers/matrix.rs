@@ -4,6 +4,7 @@ use crate::measure::children::{CellCommand, Hogs, run_cell};
 use crate::progress::Progress;
 use crate::results::{Distribution, Measurement};
 use anyhow::Result;
+use foregather_barrier::Kind;
 use foregather_bench::{Cell, CellResult, Work};
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::{affinity, interrupt};
@@ -135,7 +136,8 @@ impl Plan<'_> {
 
 /// Has the waiter a barrier for that many members?
 fn takes(waiter: &Waiter, row: &Row) -> bool {
-    !waiter.spec.starts_with("butterfly/") || row.threads.is_power_of_two()
+    let kind = waiter.spec.split_once('/').and_then(|(kind, _)| Kind::parse(kind));
+    kind.is_none_or(|kind| kind.takes(row.threads).is_ok())
 }
 
 fn kind(waiter: &Waiter) -> &'static str {

@@ -24,6 +24,9 @@ pub const ENTRY_SKEW: Nanos = Nanos(1_700);
 /// Whose costs are measured, and for `--quick`.
 const POLICIES: [&str; 3] = ["spin", "block", "two-phase:2CS+:remote"];
 const QUICK_POLICIES: [&str; 2] = ["spin", "block"];
+/// All series together take no longer, however busy the machine is; idle, they take a tenth.
+const TIME: Nanos = Nanos::from_ms(34_000);
+const QUICK_TIME: Nanos = Nanos::from_ms(8_000);
 
 /// What a run gave.
 #[derive(Default)]
@@ -55,36 +58,38 @@ impl Case {
 /// # Errors
 /// If a series cannot be run at all.
 pub fn run(options: &Skew, quiet: bool) -> Result<Measured> {
-    let (mut measured, parameters) = parameters();
-    measured.notes.extend(offset());
-    let policies = if options.quick { QUICK_POLICIES.as_slice() } else { &POLICIES };
-    let mut cases = cases(options.threads, policies, parameters.as_ref(), &mut measured.notes)?;
-    let repetitions = options.repetitions.unwrap_or(if options.quick { 2 } else { 3 });
+    let (policies, usual) = if options.quick { (QUICK_POLICIES.as_slice(), 3) } else { (POLICIES.as_slice(), 7) };
+    let mut notes: Vec<String> = vec![offset()];
+    let mut parameters = Parameters::default();
+    parameters.measure(&mut notes);
+    let mut cases = cases(options.threads, policies, parameters.all.first(), &mut notes)?;
+    let repetitions = options.repetitions.unwrap_or(usual);
+    let at_most = Nanos(if options.quick { QUICK_TIME } else { TIME }.0 / (cases.len() as u64 * u64::from(usual)));
     let mut progress = Progress::new("skew", cases.len() * repetitions as usize, quiet);
     let mut random = SplitMix(options.seed);
-    for _ in 0..repetitions {
+    for repetition in 0..repetitions {
+        // Where the host runs two virtual processors, and so what a line costs, changes from moment to moment.
+        if repetition > 0 && !parameters.all.is_empty() {
+            parameters.measure(&mut notes);
+        }
         for i in random.shuffled(cases.len()) {
             let case = &mut cases[i];
             progress.step(&format!("{} {} {}", case.kind.name(), case.policy_name, case.release.name()));
             if !interrupt::requested() {
-                case.series.push(skew::run(&setup(options, case, random.next()))?);
+                case.series.push(skew::run(&setup(options, case, at_most, random.next()))?);
             }
         }
     }
-    measured.measurements.extend(output::measurements(&cases, |case| {
-        let parameters = parameters.as_ref().filter(|_| case.release == Release::Plain)?;
-        predict::predict(case.kind, options.threads, parameters)
+    let (cpus, mut measurements) = (affinity::allowed().len(), parameters.measurements());
+    measurements.extend(output::measurements(&cases, |case, repetition| {
+        // Only a spinner's releases are messages and nothing else, and only if it has a processor of its own.
+        let spins = case.policy == Policy::Spin && case.release == Release::Plain && options.threads as usize <= cpus;
+        predict::predict(case.kind, options.threads, parameters.all.get(repetition).filter(|_| spins)?)
     }));
-    let empty = cases.iter().filter(|case| !interrupt::requested() && case.episodes().next().is_none());
-    measured.notes.extend(
-        empty.map(|case| {
-            format!("{} {} {} passed no barrier in its time", case.kind.name(), case.policy_name, case.release.name())
-        }),
-    );
-    Ok(measured)
+    Ok(Measured { measurements, notes })
 }
 
-fn setup(options: &Skew, case: &Case, seed: u64) -> Setup {
+fn setup(options: &Skew, case: &Case, at_most: Nanos, seed: u64) -> Setup {
     // Sleepers take twenty times as long.
     let episodes = if case.policy == Policy::Block { 1_000 } else { 4_000 } / if options.quick { 2 } else { 1 };
     Setup {
@@ -95,7 +100,7 @@ fn setup(options: &Skew, case: &Case, seed: u64) -> Setup {
         cpus: affinity::allowed(),
         entry_skew: ENTRY_SKEW,
         episodes,
-        at_most: Nanos::from_ms(if options.quick { 90 } else { 180 }),
+        at_most,
         seed,
     }
 }
@@ -122,46 +127,64 @@ fn cases(threads: u32, policies: &[&'static str], loggp: Option<&LogGp>, notes: 
     Ok(cases)
 }
 
-/// This machine's LogGP parameters, as measurements too; without a second processor only a note.
-fn parameters() -> (Measured, Option<LogGp>) {
-    let (parameters, prices) = match loggp::measure() {
-        Ok(found) => found,
-        Err(error) => {
-            let notes = vec![format!("no LogGP parameters, so nothing is predicted: {error}")];
-            return (Measured { notes, ..Measured::default() }, None);
+/// This machine's LogGP parameters, repetition by repetition, and what they came from.
+#[derive(Default)]
+struct Parameters {
+    all: Vec<LogGp>,
+    raw: Vec<Price>,
+}
+
+impl Parameters {
+    /// Once more; without a second processor only a note.
+    fn measure(&mut self, notes: &mut Vec<String>) {
+        match loggp::measure() {
+            Ok((parameters, prices)) => {
+                self.all.push(parameters);
+                for price in prices {
+                    match self.raw.iter_mut().find(|known| known.name == price.name) {
+                        Some(known) => known.samples_ns.extend(price.samples_ns),
+                        None => self.raw.push(price),
+                    }
+                }
+            }
+            Err(error) => notes.push(format!("no LogGP parameters, so nothing is predicted: {error}")),
         }
-    };
-    let named = |name: &str, what: &str, unit: &str, value: f64| {
-        Measurement::from_values(format!("loggp/{name}"), what, unit, vec![value]).label("parameter", name)
-    };
-    let ns = |nanos: Nanos| nanos.0 as f64;
-    let mut measurements = vec![
-        named("L", "from the end of the sender's overhead to the beginning of the receiver's", "ns", ns(parameters.latency)),
-        named("o-send", "overhead of the sender", "ns", ns(parameters.send_overhead)),
-        named("o-receive", "overhead of the receiver", "ns", ns(parameters.receive_overhead)),
-        named("g", "gap between two messages of one sender", "ns", ns(parameters.gap)),
-        named("G", "one byte's share", "ps", parameters.byte_ps as f64),
-    ];
-    let raw = |price: Price| {
-        let name = price.name.trim_end_matches("_ns");
-        Measurement::from_values(format!("loggp/raw/{name}"), price.what, "ns", price.samples_ns).label("parameter", name)
-    };
-    measurements.extend(prices.into_iter().map(raw));
-    (Measured { measurements, notes: vec![] }, Some(parameters))
+    }
+
+    fn measurements(&self) -> Vec<Measurement> {
+        if self.all.is_empty() {
+            return vec![];
+        }
+        let named = |name: &str, what: &str, unit: &str, of: fn(&LogGp) -> u64| {
+            let values = self.all.iter().map(|parameters| of(parameters) as f64).collect();
+            Measurement::from_values(format!("loggp/{name}"), what, unit, values).label("parameter", name)
+        };
+        let mut all = vec![
+            named("L", "from the end of the sender's overhead to the beginning of the receiver's", "ns", |p| p.latency.0),
+            named("o-send", "overhead of the sender", "ns", |p| p.send_overhead.0),
+            named("o-receive", "overhead of the receiver", "ns", |p| p.receive_overhead.0),
+            named("g", "gap between two messages of one sender", "ns", |p| p.gap.0),
+            named("G", "one byte's share", "ps", |p| p.byte_ps),
+        ];
+        all.extend(self.raw.iter().map(|price| {
+            let name = price.name.trim_end_matches("_ns");
+            Measurement::from_values(format!("loggp/raw/{name}"), price.what, "ns", price.samples_ns.clone())
+                .label("parameter", name)
+        }));
+        all
+    }
 }
 
 /// How far the counters by which the skew was measured may be apart.
-fn offset() -> Option<String> {
-    let [a, b, ..] = affinity::allowed()[..] else {
-        return Some("one processor only: members cannot leave at one moment".into());
-    };
-    Some(match clock::cross_cpu_offset_bound(a, b) {
+fn offset() -> String {
+    let [a, b, ..] = affinity::allowed()[..] else { return "one processor only: members cannot leave at one moment".into() };
+    match clock::cross_cpu_offset_bound(a, b) {
         Ok(found) => format!(
             "exit skew is the agreement of two processors' counters, which are {:.0} +- {:.0} ns apart (processors {a} and {b})",
             found.offset_ns, found.bound_ns
         ),
         Err(error) => format!("how far the processors' counters are apart is not known: {error}"),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use foregather_bench::skew::{Release, Series};
 use foregather_machine::Nanos;
 
 /// One measurement a case: its cost, repetition by repetition, and everything else beside it.
-pub(super) fn measurements(cases: &[Case], predicted: impl Fn(&Case) -> Option<Nanos>) -> Vec<Measurement> {
+pub(super) fn measurements(cases: &[Case], predicted: impl Fn(&Case, usize) -> Option<Nanos>) -> Vec<Measurement> {
     let ran: Vec<&Case> = cases.iter().filter(|case| case.episodes().next().is_some()).collect();
-    let all: Vec<Measurement> = ran.into_iter().map(|case| measurement(case, predicted(case))).collect();
+    let all: Vec<Measurement> = ran.into_iter().map(|case| measurement(case, |repetition| predicted(case, repetition))).collect();
     let figure = |m: &Measurement, name: &str| m.figures.get(name).copied().unwrap_or(f64::NAN);
     let points: Vec<_> = all.iter().map(|m| (m.summary.p50.unwrap_or(f64::NAN), figure(m, "exit_skew_p50_ns"))).collect();
     let layers = front::layers(&points);
@@ -22,9 +22,13 @@ pub(super) fn measurements(cases: &[Case], predicted: impl Fn(&Case) -> Option<N
     ranked
 }
 
-fn measurement(case: &Case, predicted: Option<Nanos>) -> Measurement {
+fn measurement(case: &Case, predicted: impl Fn(usize) -> Option<Nanos>) -> Measurement {
     let cost_us = |series: &Series| quantile(series.episodes.iter().map(|e| e.cost), 0.5).map(|ns| ns / 1e3);
     let costs: Vec<f64> = case.series.iter().filter_map(cost_us).collect();
+    // Each repetition beside the prediction from the parameters of its own moment.
+    let both = |(repetition, series): (usize, &Series)| Some((predicted(repetition)?.as_us(), cost_us(series)?));
+    let beside: Vec<(f64, f64)> = case.series.iter().enumerate().filter_map(both).collect();
+    let median = |values: Vec<f64>| Distribution::of_values(&values).map_or(f64::NAN, |all| all.quantile(0.5));
     let (kind, policy, release) = (case.kind.name(), case.policy_name, case.release.name());
     let what = "from the last member's arrival to the last one's exit";
     let all = Measurement::from_values(format!("skew/{kind}/{policy}/{release}"), what, "us", costs)
@@ -40,12 +44,9 @@ fn measurement(case: &Case, predicted: Option<Nanos>) -> Measurement {
         .figure("exit_skew_p90_ns", met(0.9))
         .figure("exit_skew_p99_ns", met(0.99))
         .figure("cpu_us_per_episode", cpu / episodes)
+        .figure("predicted_us", median(beside.iter().map(|(predicted, _)| *predicted).collect()))
+        .figure("measured_over_predicted", median(beside.iter().map(|(predicted, measured)| measured / predicted).collect()))
         .figure("episodes", episodes);
-    let measured = all.summary.p50.unwrap_or(f64::NAN);
-    let all = match predicted {
-        Some(cost) => all.figure("predicted_us", cost.as_us()).figure("measured_over_predicted", measured / cost.as_us()),
-        None => all,
-    };
     if case.release == Release::Plain {
         return all;
     }

@@ -2,7 +2,7 @@
 //! falls into step.
 use super::curves::{Curves, curves, mean, number, parted, plan, runs};
 use crate::reproduce::{Answer, Findings, Trial};
-use crate::simulate::points;
+use crate::simulate::{Ran, points};
 use anyhow::Result;
 use foregather_sim::smp::{Sample, transition};
 
@@ -53,16 +53,16 @@ pub(super) fn fig4(trial: &Trial) -> Result<Findings> {
     found.measurements.retain(|m| !m.labels.contains_key("state") || m.labels.get("seed").is_some_and(|seed| seed == "1"));
     let (mut seeds, mut in_step, mut grown) = (0_u32, 0_u32, 0_u32);
     let (mut together, mut together_before) = (Vec::new(), Vec::new());
-    for ran in points.iter().flat_map(|point| &point.runs) {
+    for (study, outcome) in points.iter().flat_map(|point| &point.runs).filter_map(Ran::smp) {
         seeds += 1;
-        let (record, recorded) = (ran.study.record, &ran.outcome.recorded);
+        let (record, recorded) = (study.record, &outcome.recorded);
         let Some(at) = transition(&recorded.windows, IN_STEP_PERCENT) else { continue };
         in_step += 1;
         let first = ((at as u64 + 1) * record.window.0 / record.sample.0) as usize;
         let (before, after) = recorded.samples.split_at(first.min(recorded.samples.len()));
-        grown += u32::from(before.iter().any(|sample| sample.native == ran.study.jobs[0].threads));
+        grown += u32::from(before.iter().any(|sample| sample.native == study.jobs[0].threads));
         // Computing and spinning are both running.
-        let as_one = |states: [u32; 4]| [states[0] + states[1], states[2], states[3]].contains(&ran.study.jobs[0].threads);
+        let as_one = |states: [u32; 4]| [states[0] + states[1], states[2], states[3]].contains(&study.jobs[0].threads);
         let share =
             |samples: &[Sample]| samples.iter().filter(|sample| as_one(sample.states)).count() as f64 / samples.len() as f64;
         together.push(share(after));

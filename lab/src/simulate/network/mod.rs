@@ -1,10 +1,16 @@
 //! Simulated networks: the experiment of Seidel & Davis 1992 §4, synchronise and shift, again and again.
 //!
 //! - [`study`]: what is asked, and the loop itself, one source for every barrier and protocol.
-//! - [`Trial`]: what one round of it came to.
+//! - [`Machine`]: the networks that a plan may ask for. [`Trial`]: what one round came to.
+//! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all of them, with the [`METRICS`] that figures show.
 
+pub mod explained;
+mod machine;
 pub mod study;
+mod summary;
 mod trial;
 
+pub use machine::Machine;
 pub use study::{Outcome, Shift, Study, run, run_recorded};
+pub use summary::{Brief, METRICS, Summary, TOLERANCE};
 pub use trial::Trial;

@@ -1,5 +1,5 @@
 //! The loop of Seidel & Davis 1992 §4: each node comes, synchronises, shifts, and comes again.
-use super::Trial;
+use super::{Trial, explained};
 use anyhow::{Result, bail};
 use foregather_barrier::Kind;
 use foregather_machine::{Clock, Error, Member, Nanos, SplitMix};
@@ -60,7 +60,7 @@ pub struct Outcome {
 /// Between two trials, when an ideal hand brings the nodes together.
 const REST: Nanos = Nanos::from_ms(2);
 /// The longest message: 256 MiB.
-const BYTES_MAX: u32 = 1 << 28;
+pub(in crate::simulate) const BYTES_MAX: u32 = 1 << 28;
 /// The tag of the shift.
 const TAG: u32 = 0;
 
@@ -111,8 +111,11 @@ pub fn run_on<Q: Queue, M: Model>(study: &Study<M>, recorded: bool) -> Result<Ou
     let mut play = |rounds: std::ops::Range<u32>, start: Nanos| -> Result<()> {
         let run = network.run(&nodes, |_| start, |node| rounds_of(study, node, rounds.clone(), &out, &trials));
         (trace, events) = (run.trace, run.events);
-        if let Some(&node) = run.stuck().first() {
-            bail!("node {node} waits for ever for {}", network.waits_for(node).unwrap_or_else(|| "nothing".into()));
+        match run.stuck().as_slice() {
+            [] => {}
+            stuck if recorded => bail!(explained::hang(&network.record(), stuck)),
+            // The same once more, to tell what for.
+            _ => run_on::<Q, M>(study, true).map(drop)?,
         }
         Ok(run.outputs.into_iter().flatten().collect::<Result<_, _>>()?)
     };

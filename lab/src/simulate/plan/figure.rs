@@ -2,7 +2,7 @@
 use super::section::{Section, choice, meant, text};
 use super::sweep::Axis;
 use super::tree::{Node, Read, Value, mistake};
-use crate::simulate::metric::{METRICS, Metric};
+use crate::simulate::metric::Metric;
 
 pub(super) const KEYS: [&str; 8] = ["kind", "x", "series", "rows", "columns", "y", "of", "over"];
 
@@ -28,16 +28,21 @@ pub(in crate::simulate) struct Figure {
     pub(super) of_line: usize,
 }
 
-pub(super) fn read(node: &Node, axes: &[Axis]) -> Read<Figure> {
-    let section = Section::new("[figure]", node, &KEYS)?;
+/// `metrics` are what the plan's runs come to; those of a network have neither jobs nor speedups.
+pub(super) fn read(node: &Node, axes: &[Axis], metrics: &'static [Metric], of_network: bool) -> Read<Figure> {
+    let section = if of_network {
+        Section::new("the [figure] of a network", node, &KEYS[..6])?
+    } else {
+        Section::new("[figure]", node, &KEYS)?
+    };
     let heat = section.choice("kind", &[("lines", false), ("heat", true)], false)?;
     let (along, across, others) = if heat { ("columns", "rows", ["x", "series"]) } else { ("x", "series", ["columns", "rows"]) };
     if let Some((other, node)) = others.iter().find_map(|other| Some((other, section.get(other)?))) {
         let kind = if heat { "heat map has rows and columns" } else { "figure of lines has x and series" };
         return mistake(node.line, format!("a {kind}, no `{other}`"));
     }
-    let metrics: Vec<(&str, &'static Metric)> = METRICS.iter().map(|metric| (metric.name, metric)).collect();
-    let y = section.get("y").map_or(Ok(&METRICS[0]), |node| choice("y", node, &metrics))?;
+    let known: Vec<(&str, &'static Metric)> = metrics.iter().map(|metric| (metric.name, metric)).collect();
+    let y = section.get("y").map_or(Ok(&metrics[0]), |node| choice("y", node, &known))?;
     let of_line = section.get("of").map_or(section.line(), |node| node.line);
     let of = section.get("of").map_or(Ok(vec![]), |node| names("of", node))?;
     let mut varying: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();

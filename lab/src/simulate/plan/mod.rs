@@ -1,10 +1,11 @@
 //! Plans: what to simulate, in a file. `plans/README.md` lists every key.
 //!
 //! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that tree, one
-//! choice an axis (`sweep`), so every key can be swept; and each tree is read strictly into a study (`machine`, `job`,
-//! `mix`, `run`). All of a plan's studies are read once when it is parsed: what is wrong is known before anything runs.
+//! choice an axis (`sweep`), so every key can be swept; and each tree is read strictly into a study: of processors
+//! (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a plan's studies are read once when it is parsed: what is wrong is known before anything runs.
 mod compute;
 mod eevdf;
+mod faults;
 mod figure;
 mod files;
 mod grid;
@@ -12,6 +13,7 @@ mod job;
 mod linux24;
 mod machine;
 mod mix;
+mod network;
 mod run;
 mod section;
 mod study;
@@ -19,14 +21,17 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod trial;
 
 pub(super) use figure::Figure;
 pub use grid::Labels;
 pub(super) use section::meant;
+pub use study::Study;
 
+use crate::simulate::metric::{self, Metric};
+use crate::simulate::network::METRICS;
 use anyhow::{Result, anyhow};
 use files::Files;
-use foregather_sim::smp::Study;
 use foregather_wait::Policy;
 use grid::Grid;
 use section::Section;
@@ -34,7 +39,8 @@ use std::path::{Path, PathBuf};
 use tree::{Mistake, Node, Read, mistake};
 
 const SCHEMA: &str = "foregather.plan/1";
-const KEYS: [&str; 11] = ["schema", "title", "load", "machine", "job", "mix", "run", "record", "sweep", "figure", "full"];
+const KEYS: [&str; 13] =
+    ["schema", "title", "load", "machine", "job", "mix", "network", "trial", "run", "record", "sweep", "figure", "full"];
 /// More runs would be an oversight.
 const RUNS_MAX: usize = 100_000;
 
@@ -90,7 +96,9 @@ impl Plan {
         }
         let (sweep, figure) = (root.take("sweep"), root.take("figure"));
         let grid = Grid(sweep.as_ref().map_or(Ok(vec![]), sweep::read)?);
-        let figure = figure::read(figure.as_ref().unwrap_or(&Node::nothing()), &grid.0)?;
+        let of_network = study::is_network(&root)?;
+        let metrics = metrics_of(of_network);
+        let figure = figure::read(figure.as_ref().unwrap_or(&Node::nothing()), &grid.0, metrics, of_network)?;
         let (files, seed_offset, spans) = (Files::new(&ask.folder), ask.seed_offset, ask.spans);
         let mut plan = Self { file: file.to_owned(), title, root, grid, figure, files, seed_offset, spans };
         plan.check()?;
@@ -126,7 +134,8 @@ impl Plan {
         // Only mixes depend on the seed.
         let differing = if root.get("mix").is_some() { seeds.len() } else { 1 };
         for &seed in &seeds[..differing] {
-            for job in study::read(&root, &self.files, seed)?.jobs.into_iter().filter(|job| job.meets()) {
+            let jobs = study::read(&root, &self.files, seed)?.smp().map_or(vec![], |study| study.jobs);
+            for job in jobs.into_iter().filter(|job| job.meets()) {
                 if !names.contains(&job.name) {
                     names.push(job.name);
                 }
@@ -141,6 +150,9 @@ impl Plan {
 
     /// Speedups are over always-block, unless the plan says over what.
     fn find_baseline(&mut self) -> Read<()> {
+        if self.is_network() {
+            return Ok(());
+        }
         for (number, axis) in self.grid.0.iter().enumerate().filter(|_| self.figure.over.is_none()) {
             let blocks = (0..axis.choices.len()).map(|choice| self.blocks(self.grid.beside(0, number, choice)));
             let blocks = blocks.collect::<Read<Vec<bool>>>()?;
@@ -157,13 +169,23 @@ impl Plan {
 
     fn blocks(&self, point: usize) -> Read<bool> {
         let root = self.grid.at(&self.root, point)?;
-        let study = study::read(&root, &self.files, self.seeds_of(&root)?[0])?;
-        Ok(study.jobs.iter().filter(|job| job.meets()).all(|job| job.policy == Policy::Block))
+        let study = study::read(&root, &self.files, self.seeds_of(&root)?[0])?.smp();
+        Ok(study.is_some_and(|study| study.jobs.iter().filter(|job| job.meets()).all(|job| job.policy == Policy::Block)))
     }
 
     /// Its short name: that of its file without the ending.
     pub fn name(&self) -> String {
         stem(&self.file)
+    }
+
+    /// Is it about nodes that exchange messages, not about processors?
+    pub fn is_network(&self) -> bool {
+        self.root.get("network").is_some()
+    }
+
+    /// The numbers that its runs come to.
+    pub(super) fn metrics(&self) -> &'static [Metric] {
+        metrics_of(self.is_network())
     }
 
     /// What it shows.
@@ -215,7 +237,9 @@ impl Plan {
     pub fn study(&self, point: usize, seed: u64) -> Result<Study> {
         let study = self.grid.at(&self.root, point).and_then(|root| study::read(&root, &self.files, seed));
         let mut study = study.map_err(|error| explain(&self.file, &error))?;
-        study.record.spans = if point == 0 { study.record.spans.max(self.spans) } else { 0 };
+        if let Study::Smp(study) = &mut study {
+            study.record.spans = if point == 0 { study.record.spans.max(self.spans) } else { 0 };
+        }
         Ok(study)
     }
 
@@ -235,6 +259,10 @@ impl Plan {
         };
         vec![note.to_owned()]
     }
+}
+
+fn metrics_of(network: bool) -> &'static [Metric] {
+    if network { &METRICS } else { &metric::METRICS }
 }
 
 /// `plans/fig3.toml` is `fig3`.

@@ -5,6 +5,7 @@ use foregather_machine::Nanos;
 use foregather_sim::smp::{Record, Stop};
 
 pub(super) const KEYS: [&str; 5] = ["stop", "limit", "shuffled", "seeds", "forbid-oversize"];
+const NETWORK_KEYS: [&str; 1] = ["seeds"];
 pub(super) const RECORD_KEYS: [&str; 3] = ["window", "sample", "spans"];
 
 const STOPS: [(&str, Stop); 3] = [("first-job", Stop::FirstJob), ("all-jobs", Stop::AllJobs), ("limit", Stop::Limit)];
@@ -37,6 +38,12 @@ pub(super) fn read(node: &Node) -> Read<Run> {
         seeds: section.get("seeds").map_or(Ok(vec![1]), seeds)?,
         forbid_oversize: section.flag("forbid-oversize", false)?,
     })
+}
+
+/// The seeds; nothing else is to be said of a network.
+pub(super) fn of_network(node: &Node) -> Read<Vec<u64>> {
+    let section = Section::new("the [run] of a network", node, &NETWORK_KEYS)?;
+    section.get("seeds").map_or(Ok(vec![1]), seeds)
 }
 
 /// So many from 1 on, a list, or a range.

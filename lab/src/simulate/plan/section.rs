@@ -128,10 +128,21 @@ pub(super) fn span(key: &str, node: &Node) -> Read<Nanos> {
 
 /// `6 us`, `1.5ms`.
 pub(super) fn nanos(text: &str) -> Result<Nanos, String> {
+    parts(text, 1.0, "nanoseconds").map(Nanos)
+}
+
+/// What one byte takes, in picoseconds: `0.36 us`, `40 ps`.
+pub(super) fn picos(text: &str) -> Result<u64, String> {
+    parts(text, 1e3, "picoseconds")
+}
+
+/// A time in whole parts, of which there are so many in a nanosecond.
+fn parts(text: &str, per_ns: f64, name: &str) -> Result<u64, String> {
     let text = text.trim();
     let unit_at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     let (number, unit) = (text[..unit_at].trim_end(), &text[unit_at..]);
     let ns = match unit {
+        "ps" => 1e-3,
         "ns" => 1.0,
         "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
         "ms" => 1e6,
@@ -142,12 +153,12 @@ pub(super) fn nanos(text: &str) -> Result<Nanos, String> {
     let Ok(number) = number.parse::<f64>() else {
         return Err(format!("`{text}` is no time; write it like \"6 us\", with ns, us, ms or s"));
     };
-    let exact = number * ns;
+    let exact = number * ns * per_ns;
     match exact {
         _ if exact < 0.0 => Err(format!("`{text}`: a time cannot be negative")),
         _ if exact > 1e18 || !exact.is_finite() => Err(format!("`{text}` is longer than thirty years")),
-        _ if (exact - exact.round()).abs() > 1e-6 * exact.max(1.0) => Err(format!("`{text}` is no whole number of nanoseconds")),
-        _ => Ok(Nanos(exact.round() as u64)),
+        _ if (exact - exact.round()).abs() > 1e-6 * exact.max(1.0) => Err(format!("`{text}` is no whole number of {name}")),
+        _ => Ok(exact.round() as u64),
     }
 }
 
@@ -211,6 +222,14 @@ mod tests {
         ] {
             assert!(nanos(text).unwrap_err().contains(says), "{text}: {:?}", nanos(text));
         }
+    }
+
+    #[test]
+    fn a_byte_may_take_less_than_a_nanosecond() {
+        for (text, ps) in [("0.36 us", 360_000), ("26.3 ps", 0), ("26 ps", 26), ("0.5 ns", 500)] {
+            assert_eq!(picos(text).unwrap_or(0), ps, "{text}");
+        }
+        assert!(nanos("500 ps").unwrap_err().contains("whole number of nanoseconds"));
     }
 
     #[test]

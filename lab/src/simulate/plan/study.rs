@@ -1,19 +1,80 @@
-//! One study, read from the tree of a plan in which all choices are made.
+//! One study, read from the tree of a plan in which all choices are made: of processors, or of a network.
 use super::files::Files;
 use super::section::{Section, count};
 use super::tree::{Node, Read, Value, mistake};
-use super::{KEYS, job, machine, mix, run};
-use foregather_sim::smp::{Job, Stop, Study};
+use super::{KEYS, job, machine, mix, network, run, trial};
+use crate::simulate::network::{self as net, Machine};
+use foregather_sim::smp::{self, Job, Stop};
+
+/// What is to be simulated.
+#[derive(Debug)]
+pub enum Study {
+    /// Processors that threads share.
+    Smp(Box<smp::Study>),
+    /// Nodes that exchange messages.
+    Network(Box<net::Study<Machine>>),
+}
+
+impl Study {
+    /// The processors, if it is about them.
+    pub fn smp(self) -> Option<smp::Study> {
+        if let Self::Smp(study) = self { Some(*study) } else { None }
+    }
+
+    /// The network, if it is about one.
+    pub fn network(self) -> Option<net::Study<Machine>> {
+        if let Self::Network(study) = self { Some(*study) } else { None }
+    }
+}
+
+/// Is it about a network? A plan with one says nothing about processors.
+pub(super) fn is_network(root: &Node) -> Read<bool> {
+    // A choice may have put something at the top.
+    Section::new("the plan", root, &KEYS)?;
+    let Some(network) = root.get("network") else {
+        return match root.get("trial") {
+            Some(trial) => mistake(trial.line, "[trial] is what the nodes of a [network] do: give one"),
+            None => Ok(false),
+        };
+    };
+    let both = ["load", "machine", "job", "mix", "record"].into_iter().find_map(|key| Some((key, root.get(key)?)));
+    match both {
+        Some((key, node)) => {
+            let what = format!("`{key}` is of processors, and [network] on line {} of nodes: give one of them", network.line);
+            mistake(node.line, what)
+        }
+        None => Ok(true),
+    }
+}
 
 /// The seeds it is run with.
 pub(super) fn seeds(root: &Node) -> Read<Vec<u64>> {
-    root.get("run").map_or(Ok(vec![1]), |node| Ok(run::read(node)?.seeds))
+    match root.get("run") {
+        None => Ok(vec![1]),
+        Some(node) if root.get("network").is_some() => run::of_network(node),
+        Some(node) => Ok(run::read(node)?.seeds),
+    }
 }
 
 /// What is simulated with one of them.
 pub(super) fn read(root: &Node, files: &Files, seed: u64) -> Read<Study> {
-    // A choice may have put something at the top.
-    Section::new("the plan", root, &KEYS)?;
+    match root.get("network") {
+        Some(_) if is_network(root)? => Ok(Study::Network(Box::new(nodes(root, seed)?))),
+        _ => Ok(Study::Smp(Box::new(processors(root, files, seed)?))),
+    }
+}
+
+fn nodes(root: &Node, seed: u64) -> Read<net::Study<Machine>> {
+    let section = Section::new("the plan", root, &KEYS)?;
+    let wanted = network::read(section.need("network")?, seed)?;
+    let trial = trial::read(section.need("trial")?, &wanted.machine, wanted.nodes)?;
+    let network::Wanted { machine, nodes, interrupts, faults } = wanted;
+    let trial::Wanted { barrier, shift, skew, resynchronised, trials, skipped } = trial;
+    Ok(net::Study { model: machine, nodes, interrupts, faults, barrier, shift, skew, resynchronised, trials, skipped, seed })
+}
+
+fn processors(root: &Node, files: &Files, seed: u64) -> Read<smp::Study> {
+    is_network(root)?;
     let nothing = Node::nothing();
     let table = |key| root.get(key).unwrap_or(&nothing);
     let machine = machine::read(table("machine"), files)?;
@@ -23,7 +84,7 @@ pub(super) fn read(root: &Node, files: &Files, seed: u64) -> Read<Study> {
     let (jobs, line) = match (root.get("job"), root.get("mix")) {
         (Some(list), None) => (job::read(list, &machine, files, load)?, list.line),
         (None, Some(mix)) => (mix::read(mix, &machine, load, seed)?, mix.line),
-        (None, None) => return mistake(1, "a plan needs a [[job]] or a [mix]"),
+        (None, None) => return mistake(1, "a plan needs a [[job]] or a [mix], or a [network] and its [trial]"),
         (Some(_), Some(mix)) => return mistake(mix.line, "[mix] takes the place of [[job]]: give one of them"),
     };
     if let Some(job) = jobs.iter().find(|job| run.forbid_oversize && job.meets() && job.threads > machine.cpus) {
@@ -34,7 +95,7 @@ pub(super) fn read(root: &Node, files: &Files, seed: u64) -> Read<Study> {
         return mistake(line, "nothing would end: no job meets");
     }
     let (stop, limit, shuffled) = (run.stop, run.limit, run.shuffled);
-    let study = Study { machine, jobs, stop, limit, seed, shuffled, record };
+    let study = smp::Study { machine, jobs, stop, limit, seed, shuffled, record };
     study.check().or_else(|error| mistake(line, error))?;
     Ok(study)
 }

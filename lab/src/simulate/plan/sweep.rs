@@ -7,7 +7,7 @@ use foregather_machine::Nanos;
 const CHOICES_MAX: usize = 10_000;
 
 /// Short names, and what they stand for. `*` is every job that meets.
-pub(super) const SHORT: [(&str, &str); 12] = [
+pub(super) const SHORT: [(&str, &str); 23] = [
     ("load", "load"),
     ("threads", "job.0.threads"),
     ("cpus", "machine.cpus"),
@@ -20,6 +20,17 @@ pub(super) const SHORT: [(&str, &str); 12] = [
     ("spin", "*.spin"),
     ("grain", "*.grain"),
     ("cv", "*.cv"),
+    ("nodes", "network.nodes"),
+    ("dimension", "network.dimension"),
+    ("profile", "network.profile"),
+    ("arbitration", "network.arbitration"),
+    ("interrupts", "network.interrupts"),
+    ("barrier", "trial.barrier"),
+    ("protocol", "trial.shift.protocol"),
+    ("bytes", "trial.shift.bytes"),
+    ("skew", "trial.skew"),
+    ("delta", "trial.skew.last"),
+    ("trials", "trial.trials"),
 ];
 
 /// Labels of every result, which a name of one's own must not hide.
@@ -188,7 +199,14 @@ fn put(root: &mut Node, path: &str, node: &Node) -> Read<()> {
         return root.set("run.seeds", &Node { line: node.line, value: Value::List(vec![node.clone()]) });
     }
     let path = SHORT.iter().find(|(short, _)| *short == path).map_or(path, |(_, long)| long);
-    let Some(key) = path.strip_prefix("*.") else { return root.set(path, node) };
+    let Some(key) = path.strip_prefix("*.") else {
+        // One way to say how many takes the place of the other.
+        let other = [("network.nodes", "network.dimension"), ("network.dimension", "network.nodes")];
+        if let Some((_, old)) = other.iter().find(|(new, _)| *new == path) {
+            root.remove(old);
+        }
+        return root.set(path, node);
+    };
     let mut meeting: Vec<String> = Vec::new();
     if root.get("mix").is_some() {
         meeting.push("mix".into());

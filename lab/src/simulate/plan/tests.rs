@@ -3,7 +3,7 @@ use super::*;
 use crate::simulate::shipped::SHIPPED;
 use foregather_machine::Nanos;
 use foregather_sim::smp::{
-    Accounting, Distribution, Granularity, Insertion, Linux24, Placement, Prices, Scheduler, Stop, Ties, Wakeup,
+    self, Accounting, Distribution, Granularity, Insertion, Linux24, Placement, Prices, Scheduler, Stop, Ties, Wakeup,
 };
 use proptest::prelude::*;
 
@@ -12,8 +12,8 @@ fn parse(text: &str) -> Result<Plan, String> {
     Plan::parse("x.toml", text, &Ask { folder, ..Ask::default() }).map_err(|error| format!("{error:#}"))
 }
 
-fn study(text: &str) -> Study {
-    parse(text).unwrap().study(0, 1).unwrap()
+fn study(text: &str) -> smp::Study {
+    parse(text).unwrap().study(0, 1).unwrap().smp().unwrap()
 }
 
 #[track_caller]
@@ -145,7 +145,7 @@ fn mixes_fill_the_load_and_depend_on_the_seed_alone() {
                 [run]\nseeds = 3\n[sweep]\npolicy = [\"block\", \"spin\"]\n";
     let plan = parse(text).unwrap();
     let mix = |point, seed| {
-        let study = plan.study(point, seed).unwrap();
+        let study = plan.study(point, seed).unwrap().smp().unwrap();
         study.jobs.iter().map(|job| (job.name.clone(), job.threads, job.barriers)).collect::<Vec<_>>()
     };
     assert_eq!(mix(0, 1), mix(1, 1));
@@ -238,7 +238,7 @@ fn every_key_can_be_swept_or_set() {
     let label = |name: &str, label: &str| (name.to_owned(), label.to_owned());
     let expected = [label("cv", "0.2"), label("machine.linux24.hold", "true"), label("job.app.barriers", "2")];
     assert_eq!(plan.labels(5), expected);
-    let study = plan.study(5, 1).unwrap();
+    let study = plan.study(5, 1).unwrap().smp().unwrap();
     assert_eq!(study.jobs[0].barriers, 2);
     assert!(matches!(study.machine.scheduler, Scheduler::Linux24(Linux24 { hold: true, .. })));
     assert!((study.jobs[0].compute.mean_ns() - 6e3 / (1.0 + 1.2816 * 0.2)).abs() < 1e-9);
@@ -246,7 +246,7 @@ fn every_key_can_be_swept_or_set() {
     let set = vec![("job.0.threads".to_owned(), "7".to_owned()), ("sweep.seed".to_owned(), "[5, 6]".to_owned())];
     let plan = Plan::parse("x.toml", JOB, &Ask { set, seed_offset: 100, ..Ask::default() }).unwrap();
     assert_eq!((plan.points(), plan.seeds(1).unwrap()), (2, vec![106]));
-    assert_eq!(plan.study(0, 105).unwrap().jobs[0].threads, 7);
+    assert_eq!(plan.study(0, 105).unwrap().smp().unwrap().jobs[0].threads, 7);
     let set = vec![("job.0.thread".to_owned(), "7".to_owned())];
     let error = Plan::parse("x.toml", JOB, &Ask { set, ..Ask::default() }).err().unwrap().to_string();
     assert!(error.starts_with("x.toml with --set: unknown key `thread` in [[job]]"), "{error}");

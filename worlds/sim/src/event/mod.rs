@@ -23,18 +23,39 @@ pub enum Class {
 }
 
 /// Something that happens to a task. Ordered by time, then class, then the order in which it was foreseen.
+///
+/// Three words: a million of them wait at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// When, in nanoseconds.
     pub time: u64,
-    /// Before or after what else at that moment.
-    pub class: Class,
-    /// How many events were foreseen before it, below the turn it was given, if any.
-    pub sequence: u64,
+    /// Its class, the turn it was given among those of its moment and class, and how many events were foreseen before it:
+    /// [`Event::CLASS`], 16, and the other bits.
+    order: u64,
     /// To whom.
     pub task: u32,
     /// What, in the world's own terms.
     pub what: u32,
+}
+
+impl Event {
+    /// Bits of a class.
+    const CLASS: u32 = 2;
+    /// Bits of the number of events foreseen before.
+    const SEQUENCE: u32 = u64::BITS - Self::CLASS - u16::BITS;
+
+    /// An event, foreseen after `sequence` others.
+    #[inline]
+    pub const fn new(time: u64, class: Class, turn: u16, sequence: u64, task: u32, what: u32) -> Self {
+        let order = (class as u64) << (u64::BITS - Self::CLASS) | (turn as u64) << Self::SEQUENCE | sequence;
+        Self { time, order, task, what }
+    }
+
+    /// Its class, as a number.
+    #[inline]
+    pub(crate) const fn class(&self) -> u64 {
+        self.order >> (u64::BITS - Self::CLASS)
+    }
 }
 
 /// A priority queue of events. Times never lie before the last one popped.

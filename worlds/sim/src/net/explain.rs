@@ -1,89 +1,136 @@
-//! Why somebody was late: the chain of who waited for a port, who held it, and what that one had waited for.
+//! Why somebody was late: what its program did last, what that packet had waited for, who had held it up, and so on
+//! backwards. The packet that waited is followed, not the one that held the port: that one had its turn, the question is why
+//! this one came behind it.
+use super::parcel::Kind;
+use super::programs::{Awaited, Busy};
 use super::record::{Circuit, Record};
-use foregather_machine::{Nanos, Rank};
-use std::fmt;
+use foregather_machine::{Nanos, Packet, Rank};
 
-/// One link of the chain, the latest first.
+/// The last thing that a program did before a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// It had this packet, for which it had waited.
+    Had(Circuit),
+    /// This packet of its own left.
+    Sent(Circuit),
+}
+
+impl Last {
+    /// The packet.
+    pub const fn packet(&self) -> &Circuit {
+        match self {
+            Self::Had(packet) | Self::Sent(packet) => packet,
+        }
+    }
+
+    /// When that was.
+    pub const fn when(&self) -> Nanos {
+        match self {
+            Self::Had(packet) => packet.arrived,
+            Self::Sent(packet) => packet.left,
+        }
+    }
+}
+
+/// One link of the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The packet that was late.
     pub packet: Circuit,
     /// Who held its sender's send port while it waited for that.
-    pub send_port: Option<Circuit>,
+    pub send_port: Vec<Circuit>,
     /// Who held its receiver's receive port while it waited for that.
-    pub receive_port: Option<Circuit>,
-    /// What its sender had received last before it sent it, and how long it then took to do so.
-    pub after: Option<(Circuit, Nanos)>,
+    pub receive_port: Vec<Circuit>,
+    /// What its sender had done last before it sent it; nothing within the time that was asked about if it had come late.
+    pub after: Option<Last>,
+    /// What kept its sender from sending it as soon as that was done.
+    pub busy: Vec<Busy>,
+}
+
+impl Held {
+    /// Did anything keep it up? Else it only came after one that had been.
+    pub fn is_late(&self) -> bool {
+        self.packet.granted > self.packet.asked || !self.busy.is_empty()
+    }
 }
 
 impl Record {
-    /// Why `node` was not done before `end`: its last message, what that had waited for, and so on backwards until
-    /// `begin` or until nobody had waited.
+    /// Why `node` was not done before `end`: what it did last, what that had waited for, and so on backwards until `begin`,
+    /// or until nobody had waited. The latest comes first.
     pub fn explain(&self, node: Rank, begin: Nanos, end: Nanos) -> Vec<Held> {
         let mut chain = Vec::new();
-        let mut late = self.last_at(node, end);
-        while let Some(packet) = late.filter(|packet| packet.arrived >= begin) {
-            let waited = |since: Nanos, until: Nanos| until > since && until < Nanos::MAX;
-            let held = |before: Nanos, same: &dyn Fn(&Circuit) -> bool, free: &dyn Fn(&Circuit) -> Nanos| {
-                let mine =
-                    self.0.iter().filter(|way| same(way) && **way != packet && way.granted < before && free(way) <= before);
-                mine.max_by_key(|way| free(way)).copied()
-            };
-            let send_port = waited(packet.asked, packet.began)
-                .then(|| held(packet.began, &|way| way.from == packet.from, &|way| way.left))
-                .flatten();
-            let receive_port = waited(packet.began, packet.granted)
-                .then(|| held(packet.granted, &|way| way.to == packet.to, &|way| way.arrived))
-                .flatten();
-            let after = self.last_at(packet.from, packet.asked).map(|last| (last, packet.asked - last.arrived));
-            late = after.map(|(last, _)| last);
-            chain.push(Held { packet, send_port, receive_port, after });
+        let within = |(place, last): (usize, Last)| (last.when() > begin).then_some((place, last));
+        let mut next = self.last(node, end, self.0.len()).and_then(within);
+        while let Some((place, last)) = next {
+            let packet = *last.packet();
+            next = self.before(place).and_then(within);
+            let after = next.map(|(_, last)| last);
+            chain.push(Held {
+                packet,
+                send_port: self.holders(place, packet.asked, packet.began, |way| (way.from == packet.from, way.began, way.left)),
+                receive_port: self.holders(place, packet.began, packet.granted, |way| {
+                    (way.to == packet.to, way.granted, if way.arrived < Nanos::MAX { way.arrived } else { way.left })
+                }),
+                after,
+                busy: self.1.busy(packet.from, after.map_or(begin, |last| last.when()), packet.asked),
+            });
         }
+        let late = chain.iter().rposition(Held::is_late).map_or(0, |place| place + 1);
+        chain.truncate(late);
         chain
     }
 
-    /// The last packet that had arrived at `node` by then.
-    fn last_at(&self, node: Rank, by: Nanos) -> Option<Circuit> {
-        self.0.iter().filter(|way| way.to == node && way.arrived <= by).max_by_key(|way| way.arrived).copied()
+    /// What the program of `node` did last, up to a moment and of the packets before that place of the record.
+    fn last(&self, node: Rank, by: Nanos, before: usize) -> Option<(usize, Last)> {
+        let ways = || self.0[..before].iter().enumerate();
+        let sent = ways().filter(|(_, way)| way.from == node && way.kind.of_program() && way.left <= by);
+        let sent = sent.max_by_key(|(place, way)| (way.left, *place)).map(|(place, way)| (place, Last::Sent(*way)));
+        let waits = self.1.waits.iter().filter(|wait| wait.node == node && wait.until <= by);
+        let wait = waits.max_by_key(|wait| wait.until);
+        let had = wait.and_then(|wait| {
+            let came = |way: &Circuit| way.to == node && way.arrived <= wait.until && wait.awaited.is(way);
+            let (place, way) = ways().filter(|(_, way)| came(way)).max_by_key(|(place, way)| (way.arrived, *place))?;
+            Some((place, Last::Had(*way)))
+        });
+        sent.into_iter().chain(had).max_by_key(|(_, last)| last.when())
+    }
+
+    /// What the sender of the packet at that place did last before it sent it.
+    fn before(&self, place: usize) -> Option<(usize, Last)> {
+        let packet = self.0[place];
+        if packet.kind.of_program() {
+            return self.last(packet.from, packet.asked, place);
+        }
+        // The system's answer: a program has no part in it.
+        let asks = |way: &Circuit| (way.from, way.to, way.tag) == (packet.to, packet.from, packet.tag);
+        let probe = self.0[..place].iter().rposition(|way| way.kind == Kind::Packet(Packet::Probe) && asks(way))?;
+        (packet.kind == Kind::Packet(Packet::Request)).then(|| (probe, Last::Had(self.0[probe])))
+    }
+
+    /// Whoever held a port while the packet at that place waited for it: `held` says whether a packet needs that port, and
+    /// from when to when it had it.
+    fn holders(&self, place: usize, since: Nanos, until: Nanos, held: impl Fn(&Circuit) -> (bool, Nanos, Nanos)) -> Vec<Circuit> {
+        let meanwhile = |way: &Circuit| {
+            let (same, from, to) = held(way);
+            same && from < until && to > since
+        };
+        let others = self.0.iter().enumerate().filter(|(other, way)| *other != place && meanwhile(way));
+        let mut all: Vec<Circuit> = others.map(|(_, way)| *way).collect();
+        all.sort_by_key(|way| held(way).1);
+        all
     }
 }
 
-impl fmt::Display for Circuit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} -> {}", self.kind.name(), self.from, self.to)
-    }
-}
-
-impl fmt::Display for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let us = |t: Nanos| format!("{:.1}", t.as_us());
-        let Circuit { asked, began, granted, arrived, from, to, .. } = self.packet;
-        write!(f, "{}: sent at {} us, there at {} us", self.packet, us(asked), us(arrived))?;
-        if let Some(by) = self.send_port {
-            let span = (us(by.granted), us(by.left));
-            write!(
-                f,
-                "; waited for the send port of {from} from {} to {}, held by {by} from {} to {}",
-                us(asked),
-                us(began),
-                span.0,
-                span.1
-            )?;
+impl Awaited {
+    /// Does this packet end a wait for it?
+    pub(super) fn is(self, way: &Circuit) -> bool {
+        let of = |from, tag| (way.from, way.tag) == (from, tag);
+        match (self, way.kind) {
+            (Self::Null(slot), Kind::Null) => way.tag == slot,
+            (Self::Message(from, tag), Kind::Packet(Packet::Short | Packet::Forced | Packet::Data))
+            | (Self::Request(from, tag), Kind::Packet(Packet::Request)) => of(from, tag),
+            (Self::Buffer(from), _) => way.from == from,
+            _ => false,
         }
-        if let Some(by) = self.receive_port {
-            let span = (us(by.granted), us(by.arrived));
-            write!(
-                f,
-                "; waited for the receive port of {to} from {} to {}, held by {by} from {} to {}",
-                us(began),
-                us(granted),
-                span.0,
-                span.1
-            )?;
-        }
-        if let Some((last, took)) = self.after.filter(|(_, took)| *took > Nanos::ZERO) {
-            write!(f, "; {from} sent it {} us after it had {last}", us(took))?;
-        }
-        Ok(())
     }
 }

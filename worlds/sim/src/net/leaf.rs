@@ -1,6 +1,7 @@
 //! What a node's program waits for: the leaves of every future.
 use super::node::Node;
 use super::nodes::{BUSY, INBOX, RUNNING, SENDING};
+use super::programs::Awaited;
 use super::wire::{Model, Wire};
 use crate::event::Queue;
 use foregather_machine::{Cause, Error, Nanos, Rank};
@@ -71,6 +72,8 @@ pub(super) trait Wanted<Q, M: Model> {
     type Got;
     /// What the node's program is said to wait for meanwhile.
     fn doing(&self) -> u16;
+    /// The same, written down.
+    fn awaited(&self) -> Awaited;
     /// Takes it if it is there.
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<Self::Got, Error>>;
     /// Does its program have to do with it? Else the system goes on by itself.
@@ -108,11 +111,19 @@ impl<Q: Queue, M: Model, W: Wanted<Q, M>> Future for Wait<'_, Q, M, W> {
             }
         } else {
             match this.wanted.take(node) {
-                Some(Ok(got)) => this.got = Some(got),
+                Some(Ok(got)) => {
+                    if let Some(recorder) = &nodes.recorder {
+                        recorder.got(node.number(), nodes.engine.now());
+                    }
+                    this.got = Some(got);
+                }
                 Some(Err(error)) => return this.end(Err(error)),
                 None => {
                     if let Some(by) = nodes.gone() {
                         return this.end(Err(Cause::Poisoned { by: Some(by) }.into()));
+                    }
+                    if let Some(recorder) = nodes.recorder.as_ref().filter(|_| this.stage == Stage::New) {
+                        recorder.waits(node.number(), this.wanted.awaited(), nodes.engine.now());
                     }
                     this.stage = Stage::Waits;
                     node.doing().set(this.wanted.doing());
@@ -161,6 +172,9 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Slot {
     fn doing(&self) -> u16 {
         self.0 as u16 + 1
     }
+    fn awaited(&self) -> Awaited {
+        Awaited::Null(self.0)
+    }
     #[inline]
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<(), Error>> {
         let nodes = node.nodes();
@@ -185,6 +199,9 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Message<'_> {
     type Got = usize;
     fn doing(&self) -> u16 {
         INBOX
+    }
+    fn awaited(&self) -> Awaited {
+        Awaited::Message(self.from, self.tag)
     }
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<usize, Error>> {
         let nodes = node.nodes();
@@ -213,6 +230,9 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Request {
     fn doing(&self) -> u16 {
         INBOX
     }
+    fn awaited(&self) -> Awaited {
+        Awaited::Request(self.from, self.tag)
+    }
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<(), Error>> {
         let inbox = node.nodes().inbox(node.number());
         inbox.borrow_mut().take_request(self.from, self.tag).then_some(Ok(()))
@@ -226,6 +246,10 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Request {
 pub(super) fn compute<'n, Q: Queue, M: Model>(node: &'n Node<'n, Q, M>, span: Nanos) -> Computed<'n, Q, M> {
     let nodes = node.nodes();
     node.doing().set(BUSY);
-    nodes.resume_after(node.number(), nodes.engine.now(), node.really(span));
+    let now = nodes.engine.now();
+    let done = nodes.resume_after(node.number(), now, node.really(span));
+    if let Some(recorder) = &nodes.recorder {
+        recorder.computes(node.number(), now, done);
+    }
     Computed(node)
 }

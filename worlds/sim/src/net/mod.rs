@@ -5,7 +5,8 @@
 //!   or [`Circuits`] (`ports/`), where each node has one send port and one receive port (Seidel & Davis 1992 §2).
 //! - What disturbs them: [`Interrupts`] steal processor time, [`Faults`] lose, double, delay, pause and drift.
 //! - [`profile`]: machines by name. [`Skew`]: laws of how late the nodes come.
-//! - [`Record`]: who held which port from when to when, and [`Record::explain`]: why somebody was late.
+//! - [`Record`]: who held which port from when to when. [`Record::explain`]: why somebody was late; [`told`]: that in words;
+//!   [`Record::waits_for`]: why somebody waits for ever.
 //!
 //! The model, its rules and what was left out: `README.md`.
 
@@ -22,17 +23,23 @@ mod noise;
 mod parcel;
 mod ports;
 pub mod profile;
+mod programs;
 mod record;
 mod skew;
+mod stuck;
+mod told;
 mod wire;
 
 pub use circuits::{Arbitration, Circuits, Pool};
-pub use explain::Held;
+pub use explain::{Held, Last};
 pub use fault::{Drift, Faults, Pause};
 pub use network::Network;
 pub use node::Node;
 pub use noise::Interrupts;
 pub use parcel::Kind;
+pub use programs::{Awaited, Business, Busy, Programs, Wait};
 pub use record::{Circuit, Record};
 pub use skew::Skew;
+pub use stuck::Stuck;
+pub use told::told;
 pub use wire::Model;

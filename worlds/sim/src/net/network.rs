@@ -96,7 +96,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
 
     /// What was written down, so far; empty without [`Network::recording`].
     pub fn record(&self) -> Record {
-        self.nodes.recorder.as_ref().map(Recorder::record).unwrap_or_default()
+        self.nodes.recorder.as_ref().map(|recorder| recorder.record(&self.nodes.noise)).unwrap_or_default()
     }
 
     /// The nodes, in the order of their ranks.
@@ -114,7 +114,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
         self.nodes.engine.run(nodes.iter().map(program), start, self)
     }
 
-    /// What the program of `node` waits for, in words, if it waits.
+    /// What the program of `node` waits for, in words, if it waits. [`Record::waits_for`] knows more.
     pub fn waits_for(&self, node: Rank) -> Option<String> {
         match self.nodes.doing(node).get() {
             RUNNING => None,

@@ -138,8 +138,10 @@ impl<Q: Queue> Nodes<Q> {
     pub(super) fn fate(&self, parcel: impl FnOnce() -> Parcel, late: impl FnOnce(&Self, Nanos, Parcel)) -> Fate {
         let Some(fates) = &self.fates else { return Fate::Arrives };
         let fate = fates.draw();
-        if let Fate::Late(by) = fate {
-            late(self, self.engine.now() + by, parcel());
+        match (fate, &self.recorder) {
+            (Fate::Late(by), _) => late(self, self.engine.now() + by, parcel()),
+            (Fate::Lost, Some(recorder)) => recorder.arrived(parcel().mark, Nanos::MAX),
+            _ => {}
         }
         fate
     }
@@ -153,13 +155,14 @@ impl<Q: Queue> Nodes<Q> {
         match packet {
             Packet::Probe => {}
             Packet::Request => inbox.requests.push((parcel.from, parcel.tag)),
-            Packet::Forced if !inbox.take_post(parcel.from, parcel.tag) => {
-                inbox.unposted.push((parcel.from, parcel.tag));
-                self.forget(parcel.load);
-            }
             Packet::Forced | Packet::Data | Packet::Short => {
-                inbox.take_post(parcel.from, parcel.tag);
-                inbox.arrived.push_back(*parcel);
+                let posted = inbox.take_post(parcel.from, parcel.tag);
+                if posted || packet != Packet::Forced {
+                    inbox.arrived.push_back(*parcel);
+                } else {
+                    inbox.unposted.push((parcel.from, parcel.tag));
+                    self.forget(parcel.load);
+                }
             }
         }
         let answer = long::answer(packet).map(|packet| parcel.back(Kind::Packet(packet)));

@@ -1,5 +1,6 @@
 //! Processor time that programs do not get: interrupts that come again and again, and pauses.
 use super::fault::Pause;
+use super::programs::{Business, Busy};
 use foregather_machine::{Cause, Error, Nanos, Rank, SplitMix};
 
 /// Interrupts of every node, each node with a phase of its own (Seidel & Davis 1992 figure 3-9: 50 us about every 10 ms).
@@ -12,7 +13,7 @@ pub struct Interrupts {
 }
 
 /// When each node's processor is away.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Noise {
     interrupts: Option<Interrupts>,
     /// Where in the period each node's interrupts begin.
@@ -46,6 +47,24 @@ impl Noise {
     pub(super) fn done(&self, node: Rank, from: Nanos, work: Nanos) -> Nanos {
         let end = self.interrupted(node, from, work);
         if self.pauses.is_empty() { end } else { self.paused(node, from, end) }
+    }
+
+    /// When the processor of `node` is away between two moments.
+    pub(super) fn away(&self, node: Rank, from: Nanos, to: Nanos) -> Vec<Busy> {
+        let busy = |business, from: Nanos, to: Nanos| Busy { node, business, from, to };
+        let paused = self.pauses.iter().filter(|pause| pause.node == node);
+        let paused = paused.map(|pause| busy(Business::Paused, pause.from, pause.from + pause.length));
+        let mut all: Vec<Busy> = paused.filter(|busy| busy.from < to && busy.to > from).collect();
+        if let Some(Interrupts { length, period }) = self.interrupts {
+            // The one that began last at `from`, or before all time.
+            let within = (from.0 + period.0 - self.phases[node as usize]) % period.0;
+            let first = i128::from(from.0) - i128::from(within);
+            let begins = (0..).map(|n| first + n * i128::from(period.0)).take_while(|&begin| begin < i128::from(to.0));
+            let span = begins.map(|begin| (begin.max(0) as u64, (begin + i128::from(length.0)).max(0) as u64));
+            let met = span.filter(|&(begin, end)| begin < end && end > from.0);
+            all.extend(met.map(|(begin, end)| busy(Business::Interrupted, Nanos(begin), Nanos(end))));
+        }
+        all
     }
 
     #[inline]
@@ -115,6 +134,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_told_of_a_processor_is_when_it_is_away() {
+        for phase in [0, 3, 50, 97] {
+            for (from, to) in [(0, 400), (2, 4), (101, 103), (150, 150), (98, 101)] {
+                let spans = noise(phase).away(0, Nanos(from), Nanos(to));
+                for t in from..to {
+                    let told = spans.iter().any(|span| (span.from..span.to).contains(&Nanos(t)));
+                    assert_eq!(told, (t + EACH.period.0 - phase) % EACH.period.0 < EACH.length.0, "{phase} {t}");
+                }
+                assert!(spans.iter().all(|span| span.from.0 < to && span.to.0 > from), "{spans:?}");
+            }
+        }
+        let pause = Pause { node: 1, from: Nanos(100), length: Nanos(50) };
+        let noise = Noise::new(2, None, &[pause], 1).unwrap();
+        let told = |node| noise.away(node, Nanos(120), Nanos(130)).len();
+        assert_eq!([told(0), told(1), noise.away(1, Nanos(150), Nanos(160)).len()], [0, 1, 0]);
     }
 
     #[test]

@@ -35,3 +35,50 @@ pub const IPSC860_FREE: LogGp = LogGp {
     gap: Nanos::from_us(44),
     byte_ps: 0,
 };
+
+/// The interrupts of the iPSC/2 (Dunigan 1991, summarising ORNL/TM-11744): 260 us every 50 ms, which is more than its nodes may be
+/// apart.
+pub const IPSC2_INTERRUPTS: Interrupts = Interrupts { length: Nanos::from_us(260), period: Nanos::from_ms(50) };
+
+/// The iPSC/2, its null messages only. A message takes 302 us at least (Dunigan 1991, comp.protocols.time.ntp, after
+/// ORNL/TM-11744). **Assumed**: its sender returns after the same share of that as on the iPSC/860. What bytes and the long
+/// protocol cost is not known here, so both are zero.
+pub const IPSC2: Circuits = Circuits {
+    null: Nanos::from_us(302),
+    send: Nanos::from_us(177),
+    long: Nanos::ZERO,
+    byte_ps: 0,
+    ..IPSC860
+};
+
+/// What LogGOPSim 1.1 takes if nothing else is said (Hoefler, Schneider & Lumsdaine 2010): no measured machine.
+pub const LOGGOPSIM: LogGp = LogGp {
+    latency: Nanos(2_500),
+    send_overhead: Nanos(1_500),
+    receive_overhead: Nanos(1_500),
+    gap: Nanos(1_000),
+    byte_ps: 6_000,
+};
+
+/// MVAPICH over InfiniBand on Argonne's cluster Tukey, measured with Netgauge (`ng-mpi-tukey.dat` of CODES): half of its
+/// round trip less both overheads, the gap of short messages, and the slope of long ones.
+pub const INFINIBAND_TUKEY: LogGp = LogGp {
+    latency: Nanos(5_280),
+    send_overhead: Nanos(980),
+    receive_overhead: Nanos(1_140),
+    gap: Nanos(950),
+    byte_ps: 497,
+};
+
+/// Networks of circuits and what interrupts their programs, by the names that plans give them. The published costs of the
+/// iPSC/860 follow from the first; the others are for statistics.
+pub const CIRCUITS: [(&str, Circuits, Option<Interrupts>); 4] = [
+    ("ipsc860", IPSC860, None),
+    ("ipsc860-as-stated", Circuits { arbitration: Arbitration::Fifo, ..IPSC860 }, Some(AS_STATED)),
+    ("ipsc860-calibrated", Circuits { arbitration: Arbitration::Random, ..IPSC860 }, Some(CALIBRATED)),
+    ("ipsc2", IPSC2, Some(IPSC2_INTERRUPTS)),
+];
+
+/// Networks without ports, by the names that plans give them after `loggp:`.
+pub const LOGGP: [(&str, LogGp); 3] =
+    [("ipsc860", IPSC860_FREE), ("loggopsim", LOGGOPSIM), ("infiniband-tukey", INFINIBAND_TUKEY)];

@@ -1,5 +1,7 @@
 //! Every packet's way, written down: who asked for which port, who held it, and until when.
+use super::noise::Noise;
 use super::parcel::{Kind, NONE, Parcel};
+use super::programs::{Awaited, Programs};
 use foregather_machine::{Nanos, Rank};
 use std::cell::RefCell;
 
@@ -24,25 +26,28 @@ pub struct Circuit {
     pub granted: Nanos,
     /// When it left the send port.
     pub left: Nanos,
-    /// When its receiver had it, and the receive port was free again.
+    /// When its receiver had it, and the receive port was free again; [`Nanos::MAX`] if it was lost.
     pub arrived: Nanos,
 }
 
-/// The ways of all packets, in the order in which they were sent. Those still under way have [`Nanos::MAX`] for what has not happened.
+/// The ways of all packets, in the order in which they were sent, and what the programs did meanwhile. What has not
+/// happened yet has [`Nanos::MAX`] for its time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record(pub Vec<Circuit>);
+pub struct Record(pub Vec<Circuit>, pub Programs);
 
 impl Record {
-    /// What arrived between two moments.
-    #[must_use]
-    pub fn between(&self, from: Nanos, to: Nanos) -> Self {
-        Self(self.0.iter().filter(|way| way.asked >= from && way.asked <= to).copied().collect())
+    /// The packets that were sent between two moments.
+    pub fn between(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = &Circuit> {
+        self.0.iter().filter(move |way| way.asked >= from && way.asked <= to)
     }
 }
 
 /// Writes them down.
 #[derive(Default)]
-pub(super) struct Recorder(RefCell<Vec<Circuit>>);
+pub(super) struct Recorder {
+    ways: RefCell<Vec<Circuit>>,
+    programs: RefCell<Programs>,
+}
 
 impl Recorder {
     /// A packet was sent; its number from now on.
@@ -50,14 +55,14 @@ impl Recorder {
         let Parcel { from, to, kind, tag, bytes, .. } = *parcel;
         let never = Nanos::MAX;
         let way = Circuit { from, to, kind, tag, bytes, asked: now, began: never, granted: never, left: never, arrived: never };
-        let mut all = self.0.borrow_mut();
+        let mut all = self.ways.borrow_mut();
         all.push(way);
         all.len() as u32 - 1
     }
 
     fn note(&self, mark: u32, note: impl FnOnce(&mut Circuit)) {
         if mark != NONE {
-            note(&mut self.0.borrow_mut()[mark as usize]);
+            note(&mut self.ways.borrow_mut()[mark as usize]);
         }
     }
 
@@ -71,12 +76,29 @@ impl Recorder {
         self.note(mark, |way| (way.began, way.granted, way.left, way.arrived) = (way.began.min(now), now, left, arrived));
     }
 
-    /// It arrived, later than foreseen.
-    pub(super) fn arrived(&self, mark: u32, now: Nanos) {
-        self.note(mark, |way| way.arrived = now);
+    /// It arrived, later than foreseen; if it was lost, never.
+    pub(super) fn arrived(&self, mark: u32, when: Nanos) {
+        self.note(mark, |way| way.arrived = when);
     }
 
-    pub(super) fn record(&self) -> Record {
-        Record(self.0.borrow().clone())
+    /// A program begins to wait.
+    pub(super) fn waits(&self, node: Rank, awaited: Awaited, now: Nanos) {
+        self.programs.borrow_mut().waits(node, awaited, now);
+    }
+
+    /// It has what it waited for.
+    pub(super) fn got(&self, node: Rank, now: Nanos) {
+        self.programs.borrow_mut().got(node, now);
+    }
+
+    /// A program computes.
+    pub(super) fn computes(&self, node: Rank, from: Nanos, to: Nanos) {
+        self.programs.borrow_mut().computes(node, from, to);
+    }
+
+    pub(super) fn record(&self, noise: &Noise) -> Record {
+        let mut programs = self.programs.borrow().clone();
+        programs.noise = noise.clone();
+        Record(self.ways.borrow().clone(), programs)
     }
 }

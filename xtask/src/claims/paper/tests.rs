@@ -78,6 +78,10 @@ fn every_field_says_something() {
     assert_one("2.1", "", 5, "`section`");
     assert_one("ping-pong", "", 5, "`check`");
     assert_one("\"x\"", "\"\"", 5, "`unit`");
+    assert_one("check", "differs-because = \"\"\ncheck", 5, "`differs-because`");
+    assert_one("check", "fitted-because = \" \"\ncheck", 5, "`fitted-because`");
+    assert_one("check", "fitted-because = \"a\"\ndiffers-because = \"b\"\ncheck", 5, "fitted");
+    assert_eq!(spoilt("check", "fitted-because = \"its length was chosen for it\"\ncheck"), []);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::circuits::{Arbitration, Circuits};
 use super::fault::Fate;
 use super::nodes::{Nodes, PARCEL, WIRE};
 use super::parcel::{Kind, Parcel};
+use super::programs::Awaited;
 use super::wire::{Model, Wire};
 use crate::event::{Class, Event, Queue};
 use foregather_machine::{Error, Nanos, Packet, Rank, SplitMix};
@@ -241,6 +242,10 @@ impl Ports {
     fn send<Q: Queue>(&self, nodes: &Nodes<Q>, mut parcel: Parcel) {
         if let Some(recorder) = &nodes.recorder {
             parcel.mark = recorder.asked(&parcel, nodes.engine.now());
+            // Of a program's packets only one that had no header buffer was waited for.
+            if parcel.kind.takes_header() {
+                recorder.got(parcel.from, nodes.engine.now());
+            }
         }
         self.enqueue(nodes, parcel);
     }
@@ -352,6 +357,8 @@ impl Ports {
             Some(headers) => {
                 if let Some(parcel) = headers.admit(parcel) {
                     self.send(nodes, parcel);
+                } else if let Some(recorder) = &nodes.recorder {
+                    recorder.waits(parcel.from, Awaited::Buffer(parcel.to), nodes.engine.now());
                 }
             }
         }

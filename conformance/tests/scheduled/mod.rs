@@ -1,0 +1,91 @@
+//! A processor made of shuttle's primitives: every step of a member may come before or after every step of the others.
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Why};
+use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use shuttle::sync::{Arc, Condvar, Mutex};
+use shuttle::thread;
+
+/// The processor.
+#[derive(Clone, Copy)]
+pub(crate) struct Scheduled;
+
+/// Its words.
+#[derive(Default)]
+pub(crate) struct Word {
+    value: AtomicU32,
+    poisoned: AtomicBool,
+    version: Mutex<u32>,
+    changed: Condvar,
+}
+
+impl Word {
+    fn change(&self) {
+        *self.version.lock().unwrap() += 1;
+        self.changed.notify_all();
+    }
+}
+
+impl Clock for Scheduled {
+    fn now(&self) -> Nanos {
+        Nanos(1)
+    }
+    async fn delay(&self, _: Nanos) {
+        thread::yield_now();
+    }
+}
+
+impl Cpu for Scheduled {
+    type Word = Word;
+
+    fn load(&self, word: &Word) -> u32 {
+        word.value.load(SeqCst)
+    }
+    fn note(&self, word: &Word, value: u32) {
+        word.value.store(value, SeqCst);
+    }
+    fn store(&self, word: &Word, value: u32) {
+        word.value.store(value, SeqCst);
+        word.change();
+    }
+    fn add(&self, word: &Word, n: u32) -> u32 {
+        let before = word.value.fetch_add(n, SeqCst);
+        word.change();
+        before
+    }
+    fn poison(&self, word: &Word) {
+        word.poisoned.store(true, SeqCst);
+        word.change();
+    }
+    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+        thread::yield_now();
+        probe()
+    }
+    async fn spin<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+        thread::yield_now();
+        (probe(), budget)
+    }
+    async fn yield_now(&self) {
+        thread::yield_now();
+    }
+    fn arm(&self, on: &Word) -> u32 {
+        *on.version.lock().unwrap()
+    }
+    async fn park(&self, on: &Word, armed: u32, _: Nanos) {
+        drop(on.changed.wait_while(on.version.lock().unwrap(), |version| *version == armed).unwrap());
+    }
+    fn place(&self) -> Option<CpuId> {
+        None
+    }
+    fn check(&self, on: &Word, _: &Why) -> Result<(), Error> {
+        if on.poisoned.load(SeqCst) { Err(Cause::Poisoned { by: None }.into()) } else { Ok(()) }
+    }
+}
+
+/// Runs `member` on so many threads and waits for all.
+pub(crate) fn team(size: u32, member: impl Fn(u32) + Send + Sync + 'static) {
+    let member = Arc::new(member);
+    let spawn = |rank| {
+        let member = member.clone();
+        thread::spawn(move || member(rank))
+    };
+    (0..size).map(spawn).collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+}

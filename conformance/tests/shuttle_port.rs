@@ -1,0 +1,192 @@
+//! Channels under random schedules: bells, rings that are full, members that only send, members that leave.
+//!
+//! The words of a ring are plain memory here, so what is explored is in which order the counts, the bells and the ends of
+//! messages are seen: races 1 to 5 of `core/message/README.md`. Word protocol and memory orders are loom's business.
+mod scheduled;
+
+use foregather_barrier::butterfly;
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Member, Nanos, Why, run_ready};
+use foregather_message::{ChannelPort, Channels, Protocol, Ring, receive, send};
+use foregather_wait::Policy;
+use scheduled::{Scheduled, Word, team};
+use shuttle::sync::Arc;
+use shuttle::{check_pct, check_random};
+use std::cell::RefCell;
+
+const SCHEDULES: usize = 300;
+const DEPTH: usize = 4;
+
+/// Every schedule of a team whose members end without an error, over the shortest rings there are.
+fn explore(size: u32, member: impl Fn(&ChannelPort<'_, Scheduled>) -> Result<(), Error> + Copy + Send + Sync + 'static) {
+    for policy in [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }] {
+        let schedule = move || {
+            let channels = Channels::<Scheduled>::with_room(size, 2, 32).unwrap();
+            team(size, move |rank| {
+                let port = channels.port(Scheduled, rank, policy).unwrap();
+                assert_eq!(member(&port), Ok(()), "{policy:?}: rank {rank}");
+                port.leave();
+            });
+        };
+        check_random(schedule, SCHEDULES);
+        check_pct(schedule, SCHEDULES, DEPTH);
+    }
+}
+
+/// What a message says: three words and a half.
+fn contents(from: u32, turn: u8) -> [u8; 28] {
+    core::array::from_fn(|i| (from as u8) << 6 | turn << 4 | i as u8 & 15)
+}
+
+#[test]
+fn a_message_longer_than_its_ring_arrives_whatever_the_schedule() {
+    explore(2, |port| {
+        let mut buffer = [0; 28];
+        for turn in 0..2 {
+            if port.rank() == 0 {
+                run_ready(send(port, 1, 0, &contents(0, turn), Protocol::Short))?;
+            } else {
+                assert_eq!(run_ready(receive(port, 0, 0, &mut buffer))?, 28);
+                assert_eq!(buffer, contents(0, turn));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn two_members_that_only_send_get_done_whatever_the_schedule() {
+    for protocol in [Protocol::Short, Protocol::Long] {
+        explore(2, move |port| {
+            let peer = 1 - port.rank();
+            for turn in 0..2 {
+                run_ready(send(port, peer, 0, &contents(port.rank(), turn), protocol))?;
+            }
+            let mut buffer = [0; 28];
+            for turn in 0..2 {
+                run_ready(receive(port, peer, 0, &mut buffer))?;
+                assert_eq!(buffer, contents(peer, turn));
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_ring_of_four_shifts_behind_a_barrier_whatever_the_schedule() {
+    explore(4, |port| {
+        let ring = Ring::of(port.rank(), 4)?;
+        let mut buffer = [0; 28];
+        for turn in 0..2 {
+            ring.post(port, 0)?;
+            run_ready(butterfly(port))?;
+            run_ready(ring.shift(port, 0, &contents(port.rank(), turn), &mut buffer, Protocol::Forced))?;
+            assert_eq!(buffer, contents(ring.previous, turn));
+        }
+        Ok(())
+    });
+}
+
+/// Rank 1 goes away after its message, without a word: rank 0 still gets that one, and an error for the next.
+#[test]
+fn what_was_sent_before_a_member_went_away_arrives_whatever_the_schedule() {
+    for leaves in [true, false] {
+        let schedule = move || {
+            let channels = Channels::<Scheduled>::with_room(2, 0, 128).unwrap();
+            team(2, move |rank| {
+                let port = channels.port(Scheduled, rank, Policy::Block).unwrap();
+                if rank == 1 {
+                    run_ready(send(&port, 0, 0, &[7; 8], Protocol::Short)).unwrap();
+                    if leaves {
+                        port.leave();
+                    }
+                    return;
+                }
+                assert_eq!(run_ready(receive(&port, 1, 0, &mut [0; 8])), Ok(8));
+                let more = run_ready(receive(&port, 1, 0, &mut [0; 8]));
+                assert_eq!(more, Err(Error::from(Cause::Poisoned { by: Some(1) })), "{leaves}");
+            });
+        };
+        check_random(schedule, SCHEDULES);
+        check_pct(schedule, SCHEDULES, DEPTH);
+    }
+}
+
+/// A processor that rings first: a plain store becomes visible only behind the next change of another word.
+#[derive(Default)]
+struct RingsFirst(RefCell<Option<(Arc<Word>, u32)>>);
+
+impl Clock for RingsFirst {
+    fn now(&self) -> Nanos {
+        Scheduled.now()
+    }
+    async fn delay(&self, span: Nanos) {
+        Scheduled.delay(span).await;
+    }
+}
+
+impl Cpu for RingsFirst {
+    type Word = Arc<Word>;
+
+    fn load(&self, word: &Arc<Word>) -> u32 {
+        Scheduled.load(word)
+    }
+    fn note(&self, word: &Arc<Word>, value: u32) {
+        let held = self.0.replace(Some((word.clone(), value)));
+        held.into_iter().for_each(|(word, value)| Scheduled.note(&word, value));
+    }
+    fn store(&self, word: &Arc<Word>, value: u32) {
+        Scheduled.store(word, value);
+    }
+    fn add(&self, word: &Arc<Word>, n: u32) -> u32 {
+        let before = Scheduled.add(word, n);
+        self.0.take().into_iter().for_each(|(word, value)| Scheduled.note(&word, value));
+        before
+    }
+    fn poison(&self, word: &Arc<Word>) {
+        Scheduled.poison(word);
+    }
+    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
+        Scheduled.blink(probe)
+    }
+    async fn spin<T>(&self, on: &Arc<Word>, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+        Scheduled.spin(on, budget, probe).await
+    }
+    async fn yield_now(&self) {
+        Scheduled.yield_now().await;
+    }
+    fn arm(&self, on: &Arc<Word>) -> u32 {
+        Scheduled.arm(on)
+    }
+    async fn park(&self, on: &Arc<Word>, armed: u32, until: Nanos) {
+        Scheduled.park(on, armed, until).await;
+    }
+    fn place(&self) -> Option<CpuId> {
+        None
+    }
+    fn check(&self, on: &Arc<Word>, why: &Why) -> Result<(), Error> {
+        Scheduled.check(on, why)
+    }
+}
+
+/// The negative control of race 1: whoever looks between the bell and the count goes to sleep over its message.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn ringing_before_the_words_are_shown_is_found() {
+    check_random(
+        || {
+            let channels = Channels::<RingsFirst>::new(2, 0).unwrap();
+            team(2, move |rank| {
+                let port = channels.port(RingsFirst::default(), rank, Policy::Block).unwrap();
+                if rank == 0 {
+                    run_ready(send(&port, 1, 0, &[1], Protocol::Short)).unwrap();
+                    run_ready(receive(&port, 1, 1, &mut [0])).unwrap();
+                } else {
+                    run_ready(receive(&port, 0, 0, &mut [0])).unwrap();
+                    run_ready(send(&port, 0, 1, &[1], Protocol::Short)).unwrap();
+                }
+                port.leave();
+            });
+        },
+        SCHEDULES,
+    );
+}

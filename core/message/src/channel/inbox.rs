@@ -1,0 +1,77 @@
+//! What has come for a member and was not taken yet.
+use foregather_machine::{Packet, Rank};
+use std::collections::VecDeque;
+
+/// Whose, and under which tag.
+pub(super) type Key = (Rank, u32);
+
+/// Few entries at a time, so lists are searched from the front: that is also the order in which messages were sent.
+pub(super) struct Inbox<M> {
+    /// Receives that were announced.
+    posts: Vec<Key>,
+    arrived: VecDeque<(Key, M)>,
+    requests: Vec<Key>,
+    /// Forced messages that nobody had announced, and that are lost.
+    unposted: Vec<Key>,
+}
+
+impl<M> Default for Inbox<M> {
+    fn default() -> Self {
+        Self { posts: Vec::new(), arrived: VecDeque::new(), requests: Vec::new(), unposted: Vec::new() }
+    }
+}
+
+fn take(list: &mut Vec<Key>, wanted: Key) -> bool {
+    let place = list.iter().position(|&entry| entry == wanted);
+    place.map(|place| list.remove(place)).is_some()
+}
+
+impl<M> Inbox<M> {
+    /// Announces a receive.
+    pub(super) fn post(&mut self, key: Key) {
+        self.posts.push(key);
+    }
+
+    /// A packet begins to arrive: are its bytes kept?
+    pub(super) fn admits(&mut self, packet: Packet, key: Key) -> bool {
+        match packet {
+            Packet::Probe | Packet::Request => true,
+            Packet::Short | Packet::Data => {
+                take(&mut self.posts, key);
+                true
+            }
+            Packet::Forced => {
+                let posted = take(&mut self.posts, key);
+                if !posted {
+                    self.unposted.push(key);
+                }
+                posted
+            }
+        }
+    }
+
+    /// It is there as a whole.
+    pub(super) fn arrive(&mut self, packet: Packet, key: Key, message: M) {
+        match packet {
+            Packet::Probe => {}
+            Packet::Request => self.requests.push(key),
+            Packet::Short | Packet::Forced | Packet::Data => self.arrived.push_back((key, message)),
+        }
+    }
+
+    /// Takes a REQUEST.
+    pub(super) fn take_request(&mut self, key: Key) -> bool {
+        take(&mut self.requests, key)
+    }
+
+    /// Takes the news of a lost message.
+    pub(super) fn take_unposted(&mut self, key: Key) -> bool {
+        take(&mut self.unposted, key)
+    }
+
+    /// Takes the first message from there with that tag.
+    pub(super) fn take_message(&mut self, key: Key) -> Option<M> {
+        let place = self.arrived.iter().position(|(of, _)| *of == key)?;
+        self.arrived.remove(place).map(|(_, message)| message)
+    }
+}

@@ -1,0 +1,62 @@
+//! A network of either kind, as a plan asks for one: with ports in the way, or without.
+use super::{Outcome, Study, study};
+use anyhow::Result;
+use foregather_machine::{LogGp, Nanos};
+use foregather_message::Protocol;
+use foregather_sim::net::{Circuits, Model};
+
+/// What lies between the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// One send port and one receive port a node.
+    Circuits(Circuits),
+    /// Nobody is in anybody's way.
+    LogGp(LogGp),
+}
+
+impl Study<Machine> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If the machine cannot be as described, or some node waits for ever.
+    pub fn run(&self) -> Result<Outcome> {
+        match self.model {
+            Machine::Circuits(model) => study::run(&self.on(model)),
+            Machine::LogGp(model) => study::run(&self.on(model)),
+        }
+    }
+
+    /// The same, writing down every packet.
+    ///
+    /// # Errors
+    /// As [`Study::run`].
+    pub fn run_recorded(&self) -> Result<Outcome> {
+        match self.model {
+            Machine::Circuits(model) => study::run_recorded(&self.on(model)),
+            Machine::LogGp(model) => study::run_recorded(&self.on(model)),
+        }
+    }
+
+    /// The same study on that model.
+    pub fn on<M: Model>(&self, model: M) -> Study<M> {
+        let Self { nodes, interrupts, barrier, shift, skew, resynchronised, trials, skipped, seed, .. } = *self;
+        let faults = self.faults.clone();
+        Study { model, nodes, interrupts, faults, barrier, shift, skew, resynchronised, trials, skipped, seed }
+    }
+
+    /// What a shift takes if all begin it together and nothing disturbs them (Seidel & Davis 1992 §2.3).
+    pub fn least_shift(&self) -> Option<Nanos> {
+        let shift = self.shift?;
+        Some(match self.model {
+            Machine::Circuits(model) => {
+                let latency = if shift.protocol == Protocol::Long { model.long } else { model.null };
+                model.bytes(shift.bytes) + latency
+            }
+            Machine::LogGp(model) => {
+                // PROBE and REQUEST go from system to system.
+                let before = if shift.protocol == Protocol::Long { 2 } else { 0 };
+                model.bytes(shift.bytes.into()) + model.null() + (model.send_overhead + model.latency) * before
+            }
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! What the nodes' programs did beside sending: what they waited for, when they computed, and when they were kept from it.
+use super::noise::Noise;
+use foregather_machine::{Nanos, Rank};
+use std::collections::BTreeMap;
+
+/// What a program waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A null message in this slot.
+    Null(u32),
+    /// A sized message from there with that tag.
+    Message(Rank, u32),
+    /// The REQUEST from there with that tag.
+    Request(Rank, u32),
+    /// A header buffer of that node.
+    Buffer(Rank),
+}
+
+/// One wait of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Whose.
+    pub node: Rank,
+    /// For what.
+    pub awaited: Awaited,
+    /// Since when.
+    pub since: Nanos,
+    /// Until when; [`Nanos::MAX`] if it never ended.
+    pub until: Nanos,
+}
+
+/// Why a program did not go on although nothing was missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Business {
+    /// It computed, as it wanted to.
+    Computed,
+    /// Its processor was interrupted.
+    Interrupted,
+    /// Its node stood still, by a fault.
+    Paused,
+}
+
+/// A span of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// Whose program.
+    pub node: Rank,
+    /// What it did.
+    pub business: Business,
+    /// Since when.
+    pub from: Nanos,
+    /// Until when.
+    pub to: Nanos,
+}
+
+/// What all of them did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Programs {
+    /// Waits that did not end where they began, in the order in which they began.
+    pub waits: Vec<Wait>,
+    pub(super) computed: Vec<Busy>,
+    pub(super) noise: Noise,
+    /// The waits that have not ended, by node.
+    open: BTreeMap<Rank, usize>,
+}
+
+impl Programs {
+    /// When the program of `node` computed, was interrupted or stood still between two moments, in the order of time.
+    pub fn busy(&self, node: Rank, from: Nanos, to: Nanos) -> Vec<Busy> {
+        let met = |busy: &&Busy| busy.node == node && busy.from < to && busy.to > from;
+        let mut all: Vec<Busy> = self.computed.iter().filter(met).copied().collect();
+        all.extend(self.noise.away(node, from, to));
+        all.sort_by_key(|busy| busy.from);
+        all
+    }
+
+    pub(super) fn waits(&mut self, node: Rank, awaited: Awaited, since: Nanos) {
+        self.open.insert(node, self.waits.len());
+        self.waits.push(Wait { node, awaited, since, until: Nanos::MAX });
+    }
+
+    /// It has what it waited for, if it did.
+    pub(super) fn got(&mut self, node: Rank, now: Nanos) {
+        if let Some(open) = self.open.remove(&node) {
+            self.waits[open].until = now;
+        }
+    }
+
+    pub(super) fn computes(&mut self, node: Rank, from: Nanos, to: Nanos) {
+        if to > from {
+            self.computed.push(Busy { node, business: Business::Computed, from, to });
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Why somebody waits for ever: for what, since when, of whom, and whether it was lost on its way.
+use super::parcel::Kind;
+use super::programs::{Awaited, Wait};
+use super::record::{Circuit, Record};
+use foregather_machine::{Nanos, Rank};
+use std::fmt;
+
+/// A program that never went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// What it waits for, and since when.
+    pub wait: Wait,
+    /// Who would have to send it, if that is known: null messages are known by their slots only, so it is whoever sent the
+    /// last one to that slot.
+    pub peer: Option<Rank>,
+    /// What was sent to it and never came.
+    pub lost: Option<Circuit>,
+    /// What the peer waits for itself.
+    pub peer_waits: Option<Wait>,
+}
+
+impl Record {
+    /// What `node` waits for in the end, if it does.
+    pub fn waits_for(&self, node: Rank) -> Option<Stuck> {
+        let wait = self.open(node)?;
+        let mut awaited = self.0.iter().rev().filter(|way| way.to == node && wait.awaited.is(way));
+        let last = awaited.next();
+        let lost = last.filter(|way| way.left < Nanos::MAX && way.arrived == Nanos::MAX).copied();
+        let peer = match wait.awaited {
+            Awaited::Null(_) => last.map(|way| way.from),
+            Awaited::Message(from, _) | Awaited::Request(from, _) | Awaited::Buffer(from) => Some(from),
+        };
+        Some(Stuck { wait, peer, lost, peer_waits: peer.and_then(|peer| self.open(peer)) })
+    }
+
+    fn open(&self, node: Rank) -> Option<Wait> {
+        self.1.waits.iter().rev().find(|wait| wait.node == node && wait.until == Nanos::MAX).copied()
+    }
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null(slot) => write!(f, "a {} message in slot {slot}", Kind::Null.name()),
+            Self::Message(from, tag) => write!(f, "a message of {from} with tag {tag}"),
+            Self::Request(from, tag) => write!(f, "the REQUEST of {from} with tag {tag}"),
+            Self::Buffer(from) => write!(f, "a header buffer of {from}"),
+        }
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Wait { node, awaited, since, .. } = self.wait;
+        write!(f, "{node} waits for {awaited} since {:.1} us", since.as_us())?;
+        match (self.lost, self.peer) {
+            (Some(way), _) => write!(f, "; {way}, sent at {:.1} us, was lost", way.asked.as_us()),
+            (None, Some(peer)) => match self.peer_waits {
+                Some(wait) => {
+                    write!(f, "; {peer}, who sends it, waits for {} itself since {:.1} us", wait.awaited, wait.since.as_us())
+                }
+                None => write!(f, "; {peer} is who sends it"),
+            },
+            (None, None) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A chain of [`Held`] in words, a line for each link that explains something.
+use super::explain::{Held, Last};
+use super::programs::{Business, Busy};
+use super::record::Circuit;
+use foregather_machine::Nanos;
+use std::fmt;
+
+/// So many of those who held a port, or of the times when a processor was away, are told one by one.
+const SINGLY: usize = 2;
+
+/// The chain in at most `most` lines, with times in microseconds after `zero`. Links at which nobody was held up share one.
+pub fn told(chain: &[Held], zero: Nanos, most: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for group in chain.chunk_by(|one, next| !one.is_late() && !next.is_late()) {
+        let first = group[0].told(zero);
+        lines.push(match group.len() {
+            1 => first,
+            2 => format!("{first}; before that {}, not held up either", group[1].packet),
+            more => format!("{first}; before that {} packets that were not held up either", more - 1),
+        });
+    }
+    if lines.len() > most {
+        let rest = lines.len() + 1 - most;
+        lines.truncate(most.saturating_sub(1));
+        lines.push(format!("and {rest} more before those"));
+    }
+    lines
+}
+
+struct Us(Nanos);
+
+impl fmt::Display for Us {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == Nanos::MAX { f.write_str("for ever") } else { write!(f, "{:.1}", self.0.as_us()) }
+    }
+}
+
+impl Held {
+    /// One line, with times in microseconds after `zero`.
+    pub fn told(&self, zero: Nanos) -> String {
+        let us = |time: Nanos| Us(if time == Nanos::MAX { time } else { time - zero });
+        let Circuit { asked, began, granted, arrived, from, to, .. } = self.packet;
+        let mut line = format!("{}: sent at {} us, there at {} us", self.packet, us(asked), us(arrived));
+        let mut waited = |port: &str, since, until, by: &[Circuit], held: fn(&Circuit) -> (Nanos, Nanos)| {
+            if until > since {
+                line += &format!("; waited from {} to {} us for {port}", us(since), us(until));
+                let one = |way: &Circuit| format!("{way} from {} to {} us", us(held(way).0), us(held(way).1));
+                line += &listed(", held by ", by, one);
+            }
+        };
+        waited(&format!("the send port of {from}"), asked, began, &self.send_port, |way| (way.began, way.left));
+        let port =
+            if self.receive_port.is_empty() { "the links of its route".to_owned() } else { format!("the receive port of {to}") };
+        waited(&port, began, granted, &self.receive_port, |way| (way.granted, way.arrived));
+        if self.busy.is_empty() {
+            return line;
+        }
+        line += &match &self.after {
+            Some(Last::Had(way)) => format!("; {from} had {way} at {} us, but", us(way.arrived)),
+            Some(Last::Sent(way)) => format!("; {way} had left at {} us, but {from}", us(way.left)),
+            None => format!("; {from}"),
+        };
+        let one = |busy: &Busy| format!("{} from {} to {} us", busy.business.told(), us(busy.from), us(busy.to));
+        line + &listed(" ", &self.busy, one)
+    }
+}
+
+/// The first few, and how many there are beside them.
+fn listed<T>(begin: &str, all: &[T], one: impl Fn(&T) -> String) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let told: Vec<String> = all.iter().take(SINGLY).map(one).collect();
+    let rest = all.len() - told.len();
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{begin}{}{rest}", told.join(", "))
+}
+
+impl Business {
+    fn told(self) -> &'static str {
+        match self {
+            Self::Computed => "computed",
+            Self::Interrupted => "was interrupted",
+            Self::Paused => "stood still",
+        }
+    }
+}
+
+impl fmt::Display for Circuit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} -> {}", self.kind.name(), self.from, self.to)
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told(Nanos::ZERO))
+    }
+}
