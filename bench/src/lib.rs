@@ -6,6 +6,7 @@
 //! - [`Work`]: computation of a known length that no compiler removes.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message costs.
+//! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
 //! - [`noise`]: what disturbs a busy processor. [`fit`]: a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod ours;
 pub mod ping_pong;
 pub mod prices;
 pub mod rust_std;
+pub mod shift;
 pub mod skew;
 pub mod victim;
 mod work;

@@ -129,6 +129,10 @@ pub struct Simulate {
     /// Added to every seed of the plan.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
     pub seed: u64,
+    /// Of a plan about a network, says why a trial failed: who waited for which port, who held it, and what had come between;
+    /// for the first failure of three points at most.
+    #[arg(long)]
+    pub explain: bool,
     /// The first run as a trace, to this file: Perfetto (ui.perfetto.dev) opens it.
     #[arg(long)]
     pub trace: Option<PathBuf>,
@@ -164,6 +168,11 @@ pub enum Measure {
     /// and 3-10).
     #[command(after_help = "Example: foregather measure noise --seconds 5")]
     Noise(Noise),
+    /// What a shift around a ring of threads costs, alone and behind a synchronisation, for messages of several lengths: from
+    /// which length on does it pay here to synchronise first (Seidel & Davis 1992, Table III)?
+    #[command(after_help = "Example: foregather measure shift --quick\n\
+                            Example: foregather measure shift --threads 2 --format json --output shift.json")]
+    Shift(Shift),
 }
 
 /// Options of `measure waits`.
@@ -189,6 +198,26 @@ pub struct Skew {
     /// Members of the team, each pinned.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub threads: u32,
+    /// How often each series is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// Decides the orders, and when members come.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `measure shift`.
+#[derive(Args, Clone, Debug)]
+pub struct Shift {
+    /// Fewer rounds, in five seconds at most.
+    #[arg(long)]
+    pub quick: bool,
+    /// Members of the team, each pinned: a power of two. Teams of 2 and of 4 if not given.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=256))]
+    pub threads: Option<u32>,
     /// How often each series is measured, in another order each time.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repetitions: Option<u32>,

@@ -1,5 +1,5 @@
 //! What answers each verb: gather, print, write.
-use crate::cli::{Barriers, Cli, Format, Measure, Noise, Reproduce, Simulate, Skew, Verb, Waits};
+use crate::cli::{Barriers, Cli, Format, Measure, Noise, Reproduce, Shift, Simulate, Skew, Verb, Waits};
 use crate::failure::Failure;
 use crate::results::table::Table;
 use crate::results::{Results, Run, file};
@@ -42,6 +42,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Measure(Measure::Barriers(options)) => barriers(cli, options),
                 Verb::Measure(Measure::Skew(options)) => skew(cli, options),
                 Verb::Measure(Measure::Noise(options)) => noise(cli, options),
+                Verb::Measure(Measure::Shift(options)) => shift(cli, options),
                 Verb::Simulate(options) => simulate_plan(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
@@ -131,6 +132,14 @@ fn skew(cli: &Cli, options: &Skew) -> Result<()> {
     finish_as(cli, &results, options.output.as_deref(), || table)
 }
 
+fn shift(cli: &Cli, options: &Shift) -> Result<()> {
+    let run = Run::begin("measure shift", Some(options.seed));
+    let found = measure::shift::run(options, cli.quiet)?;
+    let table = measure::shift::output::table(&found.measurements).to_text();
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish_as(cli, &results, options.output.as_deref(), || table)
+}
+
 fn noise(cli: &Cli, options: &Noise) -> Result<()> {
     let run = Run::begin("measure noise", None);
     let found = measure::noise::run(options)?;
@@ -163,6 +172,9 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
     if options.trace.is_some() && plan.is_network() {
         bail!("--trace shows what threads do on processors, and {} is about a network: leave it out", plan.name());
     }
+    if options.explain && !plan.is_network() {
+        bail!("--explain says why shifts on a network failed, and {} is about processors: leave it out", plan.name());
+    }
     let estimate = simulate::estimate::of_plan(&plan, affinity::allowed().len())?;
     if options.dry_run {
         eprintln!("{estimate}");
@@ -185,7 +197,13 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
     let measurements = simulate::points::measurements(&plan, &points);
     let table = simulate::points::table(&plan, &measurements);
     let results = run.end(interrupt::requested(), measurements, vec![], plan.notes());
-    finish_as(cli, &results, options.output.as_deref(), || format!("{}: {}\n{}", plan.title(), plan.shows(), table.to_text()))
+    let explained = if options.explain { simulate::network::explained::failures(&points)?.join("\n") } else { String::new() };
+    if cli.format != Format::Table && options.explain {
+        eprintln!("{explained}");
+    }
+    finish_as(cli, &results, options.output.as_deref(), || {
+        format!("{}: {}\n{}\n{explained}", plan.title(), plan.shows(), table.to_text()).trim_end().to_owned()
+    })
 }
 
 fn print_table(cli: &Cli, table: &Table) -> Result<()> {

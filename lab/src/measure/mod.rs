@@ -2,12 +2,14 @@
 //!
 //! - [`waits`]: prices and ping-pong. [`barriers`]: the matrix of load and grain.
 //! - [`skew`](mod@skew): what barriers cost and how unevenly they release. [`noise`](mod@noise): what disturbs a busy processor.
+//! - [`shift`](mod@shift): what a shift costs, alone and behind a synchronisation.
 //! - [`validate`](mod@validate): the simulator of processors held against this machine.
 //! - [`children`](mod@children): hogs and cells as processes of their own.
 
 pub mod barriers;
 pub mod children;
 pub mod noise;
+pub mod shift;
 pub mod skew;
 pub mod validate;
 pub mod waits;

@@ -60,6 +60,8 @@ pub(super) struct Axis {
 pub(super) enum Marks {
     /// Round ones.
     Round,
+    /// Round ones, but nothing between whole numbers.
+    Whole,
     /// Multiples, as of a number of processors; those that are labelled are twice, four times ... as far apart.
     Multiples(u32),
     /// The whole numbers from 0 on, under these names.
@@ -111,6 +113,7 @@ impl Axis {
     pub(super) fn marked(&self, marks: &Marks, room: f64) -> Vec<Tick> {
         match marks {
             Marks::Round => self.ticks(room),
+            Marks::Whole => self.ticks(room).into_iter().filter(|tick| tick.value.fract() == 0.0).collect(),
             Marks::Multiples(of) => self.multiples(f64::from(*of), room),
             Marks::Names(names) => {
                 let wide = self.pixels_per_unit();
@@ -200,6 +203,9 @@ mod tests {
         let labels: Vec<_> = ticks.iter().filter_map(|t| t.label.clone()).collect();
         assert_eq!(labels, ["64", "96", "128", "160", "192"], "every second line has room for its label");
         assert_eq!(ticks.iter().map(|t| t.value).collect::<Vec<_>>(), (3..=13).map(|i| f64::from(i) * 16.0).collect::<Vec<_>>());
+        let dimension = Axis::fit([2.0, 7.0].into_iter(), Scale::Span, (0.0, 900.0));
+        assert!(dimension.marked(&Marks::Round, 40.0).len() > 6);
+        assert_eq!(dimension.marked(&Marks::Whole, 40.0).iter().map(|t| t.value).collect::<Vec<_>>(), [2., 3., 4., 5., 6., 7.]);
         let named = Axis::fit([-0.5, 1.5].into_iter(), Scale::Span, (0.0, 100.0));
         let ticks = named.marked(&Marks::Names(vec!["AB".to_owned(), "a policy with a long name".to_owned()]), 20.0);
         assert_eq!(ticks[0].label.as_deref(), Some("AB"));

@@ -1,8 +1,10 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
-//! - [`claims`](mod@claims): what `papers/` says. [`guignon`], [`seidel`], [`tsafrir`]: the experiments, paper by paper.
+//! - [`claims`](mod@claims): what `papers/` says. [`guignon`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they
+//!   ask what a plan came to.
 
 pub mod claims;
+mod curves;
 pub mod guignon;
 pub mod seidel;
 pub mod tsafrir;

@@ -1,4 +1,5 @@
 //! Small plans from their text to their numbers.
+use super::network;
 use super::plan::{Ask, Plan};
 use super::points::{measurements, table};
 use super::runner::{Point, Running, run_while};
@@ -186,7 +187,82 @@ fn longer_plans_are_estimated_to_take_longer() {
 
 #[test]
 fn metrics_have_names_of_their_own() {
-    for (at, metric) in metric::METRICS.iter().enumerate() {
-        assert!(metric::METRICS[..at].iter().all(|other| other.name != metric.name && other.figure != metric.figure));
+    for all in [&metric::METRICS[..], &network::METRICS] {
+        for (at, metric) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| other.name != metric.name && other.figure != metric.figure));
+        }
     }
+}
+
+const NETWORK: &str = r#"
+title = "Small"
+[network]
+profile = "ipsc860-calibrated"
+dimension = 3
+[trial]
+barrier = "gsync"
+shift = { protocol = "forced", bytes = "4 KiB" }
+skew = "uniform 100 us"
+trials = 6
+skipped = 1
+[run]
+seeds = 2
+[sweep]
+barrier = ["gsync", "rds"]
+dimension = [2, 3]
+[figure]
+x = "dimension"
+series = "barrier"
+y = "cost"
+"#;
+
+#[test]
+fn a_network_becomes_measurements_whoever_runs_it() {
+    let plan = plan(NETWORK);
+    let (alone, together) = (run(&plan, 1), run(&plan, 3));
+    let summaries = |points: &[Point]| -> Vec<network::Summary> {
+        points.iter().flat_map(|point| &point.runs).map(|ran| ran.network().unwrap().1.clone()).collect()
+    };
+    let all = summaries(&alone);
+    assert_eq!((all.len(), &all), (8, &summaries(&together)));
+    assert!(all.iter().all(|summary| summary.trials.len() == 5), "one of six is skipped");
+    assert!((1..8).all(|at| all[at].trace != all[0].trace), "every run is another one");
+
+    let measured = measurements(&plan, &alone);
+    let m = find(&measured, "simulate/small/barrier=rds/dimension=3");
+    assert_eq!((m.unit.as_str(), m.summary.n, measured.len()), ("us", 2, 4));
+    assert_eq!((m.labels["x-axis"].as_str(), m.labels["series-axis"].as_str()), ("dimension", "barrier"));
+    assert_eq!((m.figures["trials"], m.figures["least_shift_us"], m.figures["success_percent"]), (5.0, 1_549.56, 100.0));
+    assert!(m.figures["shift_us"] >= 1_549.56 && m.figures["entry_skew_us"] > 0.0);
+    assert!(!m.figures.contains_key("ssr_percent"));
+    let table = table(&plan, &measured);
+    assert_eq!((table.headings.join(" "), table.rows.len()), ("dimension gsync rds".to_owned(), 2));
+}
+
+#[test]
+fn numbers_of_a_plan_are_those_of_the_formulas() {
+    // One node late, and nothing else: gsync costs 2 d b_s, RDS 2 d b_s and how late it is, and leaves nobody behind.
+    let set = [("trial.skew", "last 100 us"), ("network.profile", "ipsc860"), ("trial.trials", "2")];
+    let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let plan = Plan::parse("small.toml", NETWORK, &Ask { set, ..Ask::default() }).unwrap();
+    let all = measurements(&plan, &run(&plan, 2));
+    for (barrier, d, cost, precision) in
+        [("gsync", 2, 300.0, 62.0), ("gsync", 3, 450.0, 93.0), ("rds", 2, 400.0, 0.0), ("rds", 3, 550.0, 0.0)]
+    {
+        let m = find(&all, &format!("simulate/small/barrier={barrier}/dimension={d}"));
+        assert_eq!((m.figures["cost_us"], m.figures["precision_us"]), (cost, precision), "{barrier} {d}");
+    }
+}
+
+#[test]
+fn larger_networks_are_estimated_to_take_longer() {
+    let at = |dimension: &str| {
+        let set = vec![("sweep.dimension".to_owned(), dimension.to_owned())];
+        let plan = Plan::parse("small.toml", NETWORK, &Ask { set, ..Ask::default() }).unwrap();
+        (estimate::of_plan(&plan, 2).unwrap(), estimate::table(&plan).unwrap())
+    };
+    let ((small, table), (large, _)) = (at("[3]"), at("[13]"));
+    assert!(large.events > 1_000.0 * small.events && small.runs == 4);
+    assert_eq!(table.headings.join(" "), "barrier dimension seed nodes trials million-events");
+    assert_eq!(table.rows[0][..5], ["gsync", "3", "1", "8", "6"]);
 }

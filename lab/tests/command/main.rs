@@ -1,5 +1,6 @@
 //! The command from outside: what it prints, how it ends, and that nothing is left behind.
 mod bad_input;
+mod explain;
 mod interrupted;
 mod simulate;
 mod validate;

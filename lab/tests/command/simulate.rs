@@ -46,6 +46,50 @@ fn people_get_the_figure_in_numbers() {
     );
 }
 
+const NETWORK: &str = "title = \"Nodes\"\n[network]\nprofile = \"ipsc860\"\nnodes = 8\n[trial]\nbarrier = \"gsync\"\n\
+                       skew = { last = \"0 us\" }\ntrials = 1\n[sweep]\nbarrier = [\"gsync\", \"rds\"]\ndelta = [\"0 us\", \"100 us\"]\n\
+                       [figure]\nx = \"delta\"\nseries = \"barrier\"\n";
+
+#[test]
+fn a_plan_about_a_network_becomes_a_valid_document() {
+    let plan = plan("nodes.toml", NETWORK);
+    let of = |args: &[&str]| json(&run(&[&["simulate", &plan, "--format", "json"], args].concat()));
+    let document = of(&[]);
+    validate(&document, "results.schema.json");
+    let measured = document["measurements"].as_array().unwrap();
+    let costs: Vec<f64> = measured.iter().map(|m| m["figures"]["cost_us"].as_f64().unwrap()).collect();
+    assert_eq!(costs, [225.0, 450.0, 450.0, 550.0], "d b_s, 2 d b_s; 2 d b_s, 2 d b_s + delta");
+    assert_eq!(of(&[])["measurements"], document["measurements"], "the same seed gives the same numbers");
+
+    let said = stdout(&run(&["simulate", &plan]));
+    let lines: Vec<_> = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(lines[1..], ["delta gsync rds", "0 us 225 450", "100 us 450 550"]);
+    let output = run(&["simulate", &plan, "--dry-run", "--format", "csv"]);
+    assert!(
+        stdout(&output).starts_with("barrier,delta,seed,nodes,trials,million-events\ngsync,0 us,1,8,1,"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn bad_plans_about_networks_are_named_with_their_line() {
+    let lossy = "{ loss = 0.5 }";
+    let plan = plan("nodes-wrong.toml", NETWORK);
+    let trace = scratch("nodes-trace.json");
+    for (args, says) in [
+        (&["--set", "network.nodes=6"][..], "nodes-wrong.toml:10: butterfly cannot synchronise 6 members"),
+        (&["--set", "network.nul=\"6 us\""], "nodes-wrong.toml with --set: unknown key `nul` in [network]; did you mean `null`?"),
+        (&["--set", &format!("network.faults={lossy}")], "was lost"),
+        (&["--trace", trace.to_str().unwrap()], "--trace shows what threads do on processors"),
+    ] {
+        let output = run(&[&["simulate", &plan], args].concat());
+        let said = stderr(&output);
+        assert!(output.status.code() == Some(2) && said.contains(says), "{args:?} should say `{says}`: {said}");
+    }
+    assert!(!trace.exists());
+}
+
 #[test]
 fn bad_plans_are_named_with_their_line() {
     let wrong = plan("wrong.toml", &SMALL.replace("threads", "thredas"));
@@ -109,5 +153,7 @@ fn ticks_used(process: u32) -> Option<u64> {
 fn shipped_plans_are_listed() {
     let list = json(&run(&["simulate", "--list", "--format", "json"]));
     let names: Vec<_> = list.as_array().unwrap().iter().map(|plan| plan["plan"].as_str().unwrap()).collect();
-    assert!(names.len() >= 11 && names.contains(&"fig3") && names.contains(&"sensitivity"), "{names:?}");
+    for name in ["fig3", "sensitivity", "seidel-success-calibrated", "barriers-modern"] {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
 }

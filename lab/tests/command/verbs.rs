@@ -80,6 +80,22 @@ fn people_get_the_ranking_and_are_told_what_cannot_be_run() {
 }
 
 #[test]
+fn shift_is_a_valid_document_with_every_way_and_an_answer() {
+    let document = json(&run(&["measure", "shift", "--quick", "--repetitions", "1", "--threads", "2", "--format", "json"]));
+    validate(&document, "results.schema.json");
+    let all = document["measurements"].as_array().unwrap();
+    assert_eq!(all.len(), 6 * 5);
+    for m in all {
+        assert!(m["summary"]["p50"].as_f64().unwrap() > 0.0 && m["figures"]["cpu_p50_us"].as_f64().unwrap() > 0.0, "{m}");
+        assert_eq!(m["figures"]["ratio_p50"].is_f64(), m["labels"]["way"] != "long", "{m}");
+    }
+    let notes = document["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|note| note.as_str().unwrap().starts_with("2 threads: RDS before a long shift pays")), "{notes:?}");
+    let odd = run(&["measure", "shift", "--quick", "--threads", "3"]);
+    assert!(!odd.status.success() && stderr(&odd).contains("a power of two"), "{}", stderr(&odd));
+}
+
+#[test]
 fn noise_is_a_valid_document_with_a_line_for_every_processor() {
     let document = json(&run(&["measure", "noise", "--seconds", "0.05", "--format", "json"]));
     validate(&document, "results.schema.json");

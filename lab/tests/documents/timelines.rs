@@ -22,15 +22,18 @@ fn every_timeline_is_a_figure_with_all_its_packets_and_a_caption() {
     let results = [played()];
     let drawn: Vec<Figure> = figures(&results).into_iter().filter(|figure| matches!(figure, Figure::Timeline(_))).collect();
     assert_eq!(drawn.len(), results[0].timelines.len());
+    let mut bytes = 0;
     for (figure, timeline) in drawn.iter().zip(&results[0].timelines) {
         let svg = figure_svg(figure, &results).expect("it is drawn");
         check_markup(&svg).unwrap_or_else(|why| panic!("{}: {why}", timeline.name));
+        bytes += svg.len();
         assert!(!svg.contains("var(") && !svg.contains("NaN"));
         assert_eq!(count(&svg, "<title>"), timeline.packets.len() + timeline.busy.len(), "{}", timeline.name);
         for node in 0..timeline.nodes {
             assert!(svg.contains(&format!(">node {node}<")), "{}", timeline.name);
         }
     }
+    assert!(bytes < 128 << 10, "{bytes} bytes");
     let page = page(&results);
     assert_eq!(page.matches("<figure ").count(), drawn.len());
     assert!(page.contains(&results[0].timelines[4].shows));

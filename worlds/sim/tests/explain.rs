@@ -1,6 +1,6 @@
 //! Why somebody was late, told by the record: the interrupt of Seidel & Davis 1992 figures 3-11 and 3-12, and hangs.
 use foregather_barrier::{Hop, Kind, butterfly};
-use foregather_machine::{Clock, Error, Member, Nanos, Rank};
+use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank};
 use foregather_message::{Protocol, Ring};
 use foregather_sim::event::Calendar;
 use foregather_sim::net::{Circuits, Faults, Held, Interrupts, Network, Record, profile, told};
@@ -152,7 +152,7 @@ fn a_hang_of_two_names_both() {
         &nodes,
         |rank| Nanos::from_us(u64::from(rank)),
         async |node| match node.rank() {
-            0 => foregather_machine::Endpoint::wait(node, 0).await,
+            0 => node.wait(0).await,
             1 => foregather_message::receive(node, 0, 7, &mut []).await.map(drop),
             _ => Ok(()),
         },
@@ -166,4 +166,30 @@ fn a_hang_of_two_names_both() {
         second.to_string(),
         "1 waits for a message of 0 with tag 7 since 1.0 us; 0, who sends it, waits for a null message in slot 0 itself since 0.0 us"
     );
+}
+
+/// The processor comes back from its first send late, for an interrupt that is over before that packet has left.
+#[test]
+fn an_interrupt_within_a_send_is_found_too() {
+    let period = Nanos::from_ms(500);
+    let network = Network::<Calendar, Circuits>::new(3, 1, profile::IPSC860).unwrap().recording();
+    let network = network.interrupted(Interrupts { length: INTERRUPT, period }, 1).unwrap();
+    // Until 10 us after all began.
+    let network =
+        network.phase(0, Nanos::from_ms(500) - Nanos::from_us(40)).phase(1, Nanos::from_ms(400)).phase(2, Nanos::from_ms(400));
+    let nodes = network.nodes();
+    let run = network.run(
+        &nodes,
+        |_| Nanos::ZERO,
+        async |node| match node.rank() {
+            0 => {
+                node.signal(1, 0).await?;
+                node.signal(2, 0).await
+            }
+            _ => node.wait(0).await,
+        },
+    );
+    let lines = told(&network.record().explain(2, Nanos::ZERO, run.finished[2]), Nanos::from_us(5), 10);
+    let expected = "null 0 -> 2: sent at 49.0 us, there at 124.0 us; null 0 -> 1 had left at 39.0 us, but 0 was interrupted from -5.0 to 5.0 us";
+    assert_eq!(lines, [expected], "times are told from 5 us on");
 }

@@ -277,7 +277,8 @@ impl<C: Cpu> Port for ChannelPort<'_, C> {
     }
 
     fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> impl Future<Output = Result<(), Error>> {
-        let rest = self.begin(to, packet, tag, bytes).map(|rest| rest.map(|rest| self.cpu().at_once(self.transmit_rest(to, rest))));
+        let rest =
+            self.begin(to, packet, tag, bytes).map(|rest| rest.map(|rest| self.cpu().at_once(self.transmit_rest(to, rest))));
         async move {
             match rest? {
                 None => Ok(()),

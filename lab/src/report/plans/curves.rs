@@ -64,7 +64,7 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
         None => format!("{} ({})", plan.what, plan.unit),
     };
     let level = match plan.unit {
-        "%" => Some((HALF_PERCENT, format!("below {HALF_PERCENT} % spinning does not pay"))),
+        "%" if plan.what.starts_with("spins") => Some((HALF_PERCENT, format!("below {HALF_PERCENT} % spinning does not pay"))),
         "times" => Some((1.0, base.map_or_else(|| "as fast".to_owned(), |base| format!("as fast as {base}")))),
         _ => None,
     };
@@ -103,7 +103,8 @@ fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str) -> Plot 
         Curve { name: name.to_owned(), points, look }
     };
     let curves: Vec<Curve> = names.iter().map(|name| curve(name)).collect();
-    let averages = curves.iter().filter(|_| across.scale.is_some()).map(|curve| average(curve, unit));
+    // Shares and ratios have an average over x that says something; times that grow with x have not.
+    let averages = curves.iter().filter(|_| across.scale.is_some() && unit != "us").map(|curve| average(curve, unit));
     let remarks = averages.collect::<Option<_>>().unwrap_or_default();
     Plot { title: panel.to_owned(), curves, remarks }
 }
@@ -145,7 +146,12 @@ impl Across {
                     name += " (log scale)";
                 }
                 let scale = Some(if doublings { Scale::Log2 } else { Scale::Span });
-                let marks = if processors { Marks::Multiples(OF_PROCESSORS) } else { Marks::Round };
+                let whole = unit.is_empty() && places.iter().all(|place| place.fract() == 0.0);
+                let marks = match (processors, whole) {
+                    (true, _) => Marks::Multiples(OF_PROCESSORS),
+                    (false, true) => Marks::Whole,
+                    (false, false) => Marks::Round,
+                };
                 Self { name, labels, places, scale, marks }
             }
         }

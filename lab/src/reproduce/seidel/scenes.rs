@@ -70,19 +70,27 @@ fn barrier(what: &str, kind: Kind, figures: [(&str, u64); 2]) -> Result<Vec<Time
         let directed = Directed::new(8).last_late(late);
         let played = synchronised(&directed, kind)?;
         let who = if late == 0 { "all nodes come at once".to_owned() } else { format!("node 7 comes {late} us late") };
-        let (cost, apart) = (whole(played.cost()), whole(played.precision()));
-        let shows = format!("If {who}, the last node leaves {what} after {cost} us; the first one is {apart} us earlier.");
+        let shows = format!("If {who}, {}.", leave(&played));
         Ok(drawn(name, &format!("{what}, {who}"), &shows, &directed, &played, &[]))
     };
     figures.into_iter().map(one).collect()
 }
 
+/// When the nodes leave, in words.
+fn leave<T>(played: &Played<T>) -> String {
+    let cost = whole(played.cost());
+    match played.precision() {
+        Nanos::ZERO => format!("all leave after {cost} us, at one moment"),
+        apart => format!("the last one leaves after {cost} us, {} us behind the first", whole(apart)),
+    }
+}
+
 fn rds() -> Result<Timeline> {
     let directed = Directed::new(8);
     let played = synchronised(&directed, RDS)?;
-    let (cost, apart) = (whole(played.cost()), whole(played.precision()));
     let shows = format!(
-        "Up the tree to node 0, down again, and then each node waits until the last one has been reached: all leave after {cost} us, {apart} us apart."
+        "Up the tree to node 0 and down again; then each node waits until the last one has been reached: {}.",
+        leave(&played)
     );
     Ok(drawn("fig3-8", "RDS of eight nodes", &shows, &directed, &played, &[]))
 }

@@ -1,6 +1,6 @@
 //! Figures 1 and 2 of Tsafrir & Feitelson 2002: jobs fall into two sets that run by turns (§3); and how little of that
 //! the scheduler changes for homogeneous sets (§5.1).
-use super::curves::{between, curves, falls_below, mean, number};
+use crate::reproduce::curves::{between, curves, falls_below, mean, number};
 use crate::reproduce::{Answer, Findings, Trial};
 use anyhow::Result;
 use foregather_machine::Nanos;

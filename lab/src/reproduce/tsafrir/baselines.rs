@@ -1,6 +1,6 @@
 //! The policies that Tsafrir & Feitelson 2002 argue with (§1, §6): their competitive factors, and how they fare at
 //! barriers; the example of two pairs; and granularity measured by the waiter, which the paper proposes.
-use super::curves::{curves, number};
+use crate::reproduce::curves::{curves, number};
 use crate::reproduce::{Answer, Findings, Trial};
 use anyhow::Result;
 use foregather_wait::competitive::{BOUND_EXPONENTIAL, BOUND_UNIFORM, Distribution, offline_cost, randomised_cost, worst_factor};

@@ -1,6 +1,6 @@
 //! Figures 5 and 7 of Tsafrir & Feitelson 2002 (§4.2, §5.2): how long to spin, against one job's rate and its time; and
 //! whether quanta and allotments matter (§2.1, appendix A).
-use super::curves::{Curves, curves, mean, number, parted, varied};
+use crate::reproduce::curves::{Curves, curves, mean, number, parted, varied};
 use crate::reproduce::{Answer, Findings, Trial};
 use anyhow::Result;
 

@@ -1,5 +1,5 @@
 //! Figures 6, 8 and 9 of Tsafrir & Feitelson 2002 (§5): random mixes of jobs, by grain, by load, and on larger machines.
-use super::curves::{Curves, between, curves, falls_below, mean, number, parted};
+use crate::reproduce::curves::{Curves, between, curves, falls_below, mean, number, parted};
 use crate::reproduce::{Answer, Findings, Trial};
 use anyhow::Result;
 

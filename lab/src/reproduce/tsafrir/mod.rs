@@ -2,10 +2,9 @@
 //!
 //! - `alternation`: figures 1 and 2, homogeneous sets, the start (§3, §5.1). `transition`: figures 3 and 4 (§4.1).
 //! - `durations`: figures 5 and 7, quanta, allotments (§4.2, §5.2). `mixes`: figures 6, 8 and 9 (§5). `wakeups`: §4.3.
-//! - `baselines`: the policies that the paper argues with (§1, §6). `curves`: how they ask.
+//! - `baselines`: the policies that the paper argues with (§1, §6).
 mod alternation;
 mod baselines;
-mod curves;
 mod durations;
 mod mixes;
 mod transition;

@@ -1,6 +1,6 @@
 //! Figures 3 and 4 of Tsafrir & Feitelson 2002 (§4.1): peaks at the multiples of a divisor, and the moment at which a job
 //! falls into step.
-use super::curves::{Curves, curves, mean, number, parted, plan, runs};
+use crate::reproduce::curves::{Curves, curves, mean, number, parted, plan, runs};
 use crate::reproduce::{Answer, Findings, Trial};
 use crate::simulate::{Ran, points};
 use anyhow::Result;

@@ -1,5 +1,5 @@
 //! Wake-up schemes (Tsafrir & Feitelson 2002 §4.3).
-use super::curves::{curves, number};
+use crate::reproduce::curves::{curves, number};
 use crate::reproduce::{Answer, Findings, Trial};
 use anyhow::Result;
 

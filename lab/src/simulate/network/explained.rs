@@ -1,25 +1,42 @@
 //! Why a trial failed, and why nodes wait for ever: what `simulate --explain` and errors tell.
 use super::{Machine, Outcome, Study, Summary, TOLERANCE};
-use anyhow::{Result, bail};
+use crate::simulate::{Point, Ran};
+use anyhow::Result;
 use foregather_machine::Nanos;
 use foregather_sim::net::{Record, told};
 
 /// So many links of a chain are told, the latest first.
 const LINES: usize = 10;
+/// So many points of a plan.
+const POINTS: usize = 3;
 /// So many of those who wait for ever.
 const STUCK: usize = 5;
 
-/// Why the first trial that failed did: no lines if none has. Plays the study once more, writing down every packet.
+/// Why the first trial that failed did, for the first points of a plan that have one.
 ///
 /// # Errors
-/// If the study has no shift that could fail; as [`Study::run`].
-pub fn first_failure(study: &Study<Machine>, summary: &Summary) -> Result<Vec<String>> {
-    let Some(least) = summary.least_shift else {
-        bail!("without a shift no trial can fail; give [trial] a shift, or leave --explain out")
-    };
-    let failed = summary.trials.iter().position(|trial| trial.slowest > least + TOLERANCE);
-    let Some(failed) = failed else { return Ok(vec![]) };
-    Ok(explain_trial(study, &study.run_recorded()?, failed))
+/// As [`Study::run`].
+pub fn failures(points: &[Point]) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    let failed = |ran: &Ran| ran.network().and_then(|(study, summary)| Some((study.clone(), first_failed(summary)?, ran.seed)));
+    let failed: Vec<_> = points.iter().filter_map(|point| Some((point, point.runs.iter().find_map(failed)?))).collect();
+    for (point, (study, trial, seed)) in failed.iter().take(POINTS) {
+        let labels = point.labels.iter().filter(|(name, _)| name != "seed").map(|(name, label)| format!("{name} {label}, "));
+        lines.push(format!("{}seed {seed}", labels.collect::<String>()));
+        lines.extend(explain_trial(study, &study.run_recorded()?, *trial).into_iter().map(|line| format!("  {line}")));
+    }
+    match failed.len() {
+        0 => lines.push("no shift took longer than it may, so there is nothing to explain".to_owned()),
+        all if all > POINTS => lines.push(format!("and in {} more points some trial failed", all - POINTS)),
+        _ => {}
+    }
+    Ok(lines)
+}
+
+/// The first of the trials that count whose shift took too long.
+fn first_failed(summary: &Summary) -> Option<usize> {
+    let least = summary.least_shift?;
+    summary.trials.iter().position(|trial| trial.slowest > least + TOLERANCE)
 }
 
 /// Why the slowest node's shift took so long in one of the trials that count, from 0, of a study that was run recorded: who
@@ -54,6 +71,7 @@ pub(super) fn hang(record: &Record, stuck: &[u32]) -> String {
 mod tests {
     use super::super::{Shift, run};
     use super::*;
+    use crate::simulate::Played;
     use foregather_barrier::Kind;
     use foregather_message::Protocol;
     use foregather_sim::net::{Faults, Skew, profile};
@@ -74,18 +92,33 @@ mod tests {
         }
     }
 
+    fn point(study: &Study<Machine>) -> Point {
+        let summary = Summary::of(study, &study.run().unwrap());
+        let played = Played::Network(Box::new(study.clone()), summary);
+        let labels = vec![("barrier".to_owned(), "gsync".to_owned()), ("seed".to_owned(), "3".to_owned())];
+        Point { number: 0, labels, runs: vec![Ran { seed: study.seed, played }] }
+    }
+
     #[test]
     fn the_first_failure_is_told_from_the_slow_shift_to_its_cause() {
         let study = calibrated();
         let outcome = study.run().unwrap();
-        let summary = Summary::of(&study, &outcome);
-        let lines = first_failure(&study, &summary).unwrap();
-        let failed = summary.trials.iter().position(|t| t.slowest > summary.least_shift.unwrap() + TOLERANCE).unwrap();
-        assert!(lines[0].starts_with(&format!("trial {}: the shift of node ", failed + 3)), "{lines:#?}");
-        assert!(lines[0].contains(&format!(" took {:.1} us", outcome.trials[failed].slowest().1.as_us())), "{lines:#?}");
-        assert!((2..=LINES + 1).contains(&lines.len()), "{lines:#?}");
+        let failed = first_failed(&Summary::of(&study, &outcome)).unwrap();
+        let lines = failures(&[point(&study)]).unwrap();
+        assert_eq!(lines[0], "barrier gsync, seed 3");
+        assert!(lines[1].starts_with(&format!("  trial {}: the shift of node ", failed + 3)), "{lines:#?}");
+        assert!(lines[1].contains(&format!(" took {:.1} us", outcome.trials[failed].slowest().1.as_us())), "{lines:#?}");
+        assert!((3..=LINES + 2).contains(&lines.len()), "{lines:#?}");
         let blocked = |line: &String| line.contains("for the receive port of") && line.contains("held by forced");
         assert!(lines.iter().any(blocked), "somebody waited until a shift had passed: {lines:#?}");
+    }
+
+    #[test]
+    fn few_points_are_explained_and_the_others_counted() {
+        let points: Vec<Point> = (0..POINTS + 2).map(|_| point(&calibrated())).collect();
+        let lines = failures(&points).unwrap();
+        assert_eq!(lines.iter().filter(|line| line.starts_with("barrier")).count(), POINTS);
+        assert_eq!(lines.last().unwrap(), "and in 2 more points some trial failed");
     }
 
     #[test]
@@ -97,11 +130,10 @@ mod tests {
     #[test]
     fn nothing_is_told_if_nothing_failed_and_without_a_shift_nothing_can() {
         let calm = Study { interrupts: None, skew: Skew::Carried, ..calibrated() };
-        let summary = Summary::of(&calm, &calm.run().unwrap());
-        assert_eq!(first_failure(&calm, &summary).unwrap(), Vec::<String>::new());
-        let none = Study { shift: None, ..calm };
-        let summary = Summary::of(&none, &none.run().unwrap());
-        assert!(first_failure(&none, &summary).unwrap_err().to_string().contains("--explain"));
+        let none = Study { shift: None, ..calibrated() };
+        for study in [calm, none] {
+            assert_eq!(failures(&[point(&study)]).unwrap(), ["no shift took longer than it may, so there is nothing to explain"]);
+        }
     }
 
     #[test]

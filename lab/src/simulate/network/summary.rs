@@ -44,19 +44,17 @@ const fn metric(
 
 /// All numbers of a network.
 pub static METRICS: [Metric; 9] = [
-    metric("cost", "cost_us", "us", "time from the first entry to the last exit of the barrier", |s| s.mean_us(|t| t.cost)),
-    metric("precision", "precision_us", "us", "how far apart nodes leave the barrier", |s| s.mean_us(|t| t.precision)),
-    metric("worst-precision", "worst_precision_us", "us", "how far apart nodes leave the barrier in the worst trial", |s| {
+    metric("cost", "cost_us", "us", "cost of the barrier", |s| s.mean_us(|t| t.cost)),
+    metric("precision", "precision_us", "us", "how far apart nodes leave", |s| s.mean_us(|t| t.precision)),
+    metric("worst-precision", "worst_precision_us", "us", "how far apart nodes leave at worst", |s| {
         s.trials.iter().map(|trial| trial.precision.as_us()).fold(f64::NAN, f64::max)
     }),
-    metric("shift", "shift_us", "us", "the slowest node's shift, on average over trials", |s| s.shift_us()),
-    metric("least-shift", "least_shift_us", "us", "what a shift takes if nothing is in its way", |s| {
+    metric("shift", "shift_us", "us", "the slowest node's shift", |s| s.shift_us()),
+    metric("least-shift", "least_shift_us", "us", "shift with nothing in its way", |s| {
         s.least_shift.map_or(f64::NAN, Nanos::as_us)
     }),
-    metric("success", "success_percent", "%", "trials whose slowest shift takes at most 1 ms above the least", |s| {
-        s.success_percent()
-    }),
-    metric("entry-skew", "entry_skew_us", "us", "how far apart nodes come to the barrier", |s| s.mean_us(|t| t.entry_skew)),
+    metric("success", "success_percent", "%", "trials whose shift succeeds", |s| s.success_percent()),
+    metric("entry-skew", "entry_skew_us", "us", "how far apart nodes come", |s| s.mean_us(|t| t.entry_skew)),
     metric("trials", "trials", "trials", "trials that count", |s| s.trials.len() as f64),
     metric("events", "events", "events", "events of the simulation", |s| s.events as f64),
 ];

@@ -2,10 +2,13 @@
 use super::*;
 use crate::simulate::shipped::SHIPPED;
 use foregather_machine::Nanos;
+use foregather_sim::net::profile;
 use foregather_sim::smp::{
     self, Accounting, Distribution, Granularity, Insertion, Linux24, Placement, Prices, Scheduler, Stop, Ties, Wakeup,
 };
 use proptest::prelude::*;
+
+mod nodes;
 
 fn parse(text: &str) -> Result<Plan, String> {
     let folder = std::env::temp_dir();
@@ -275,7 +278,7 @@ fn shipped_plans_make_sense_with_and_without_more() {
 #[test]
 fn the_handbook_lists_every_key() {
     let handbook = include_str!("../../../../plans/README.md");
-    let tables: [&[&str]; 15] = [
+    let tables: [&[&str]; 23] = [
         &KEYS,
         &machine::KEYS,
         &machine::PRICE_KEYS,
@@ -290,10 +293,19 @@ fn the_handbook_lists_every_key() {
         &figure::KEYS,
         &compute::KINDS.map(|(kind, _)| kind),
         &sweep::SHORT.map(|(short, _)| short),
+        &network::KEYS,
+        &network::CIRCUIT_KEYS,
+        &network::LOGGP_KEYS,
+        &faults::KEYS,
+        &trial::KEYS,
+        &trial::SKEWS.map(|(name, _)| name),
+        &profile::CIRCUITS.map(|(name, ..)| name),
+        &crate::simulate::network::METRICS.each_ref().map(|metric| metric.name),
         &crate::simulate::metric::METRICS.each_ref().map(|metric| metric.name),
     ];
     let missing: Vec<_> = tables.into_iter().flatten().filter(|key| !handbook.contains(&format!("`{key}`"))).collect();
     assert!(missing.is_empty(), "plans/README.md does not explain {missing:?}");
+    assert!(profile::LOGGP.iter().all(|(name, _)| handbook.contains(&format!("`loggp:{name}`"))));
 }
 
 proptest! {
@@ -310,7 +322,7 @@ proptest! {
         which in any::<prop::sample::Index>(),
         line in any::<prop::sample::Index>(),
         value in prop::sample::select(vec!["-1", "0", "1.5", "nan", "9223372036854775807", "true", "[]", "[1]", "{}", "{ from = 1, to = -1 }",
-            "\"\"", "\"-1 us\"", "\"1 us\"", "\"9x\"", "\"fill\"", "\"block\"", "{ a = { load = 1 } }", "[[1]]", "1979-05-27"]),
+            "\"\"", "\"-1 us\"", "\"1 us\"", "\"9x\"", "\"none\"", "\"last 1 us\"", "\"fill\"", "\"block\"", "{ a = { load = 1 } }", "[[1]]", "1979-05-27"]),
     ) {
         let text = SHIPPED[which.index(SHIPPED.len())].1;
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

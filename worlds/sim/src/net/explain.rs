@@ -72,12 +72,23 @@ impl Record {
                     (way.to == packet.to, way.granted, if way.arrived < Nanos::MAX { way.arrived } else { way.left })
                 }),
                 after,
-                busy: self.1.busy(packet.from, after.map_or(begin, |last| last.when()), packet.asked),
+                busy: self.kept_busy(&packet, after, begin),
             });
         }
         let late = chain.iter().rposition(Held::is_late).map_or(0, |place| place + 1);
         chain.truncate(late);
         chain
+    }
+
+    /// What kept the sender of a packet from sending it as soon as it could.
+    fn kept_busy(&self, packet: &Circuit, after: Option<Last>, begin: Nanos) -> Vec<Busy> {
+        let from = match after {
+            Some(last) if last.when() >= packet.asked => return vec![],
+            // An interrupt that is over before the packet has left makes its program come back from the send later.
+            Some(Last::Sent(sent)) if sent.kind == Kind::Null => sent.granted,
+            last => last.map_or(begin, |last| last.when()),
+        };
+        self.1.busy(packet.from, from, packet.asked)
     }
 
     /// What the program of `node` did last, up to a moment and of the packets before that place of the record.

@@ -61,7 +61,7 @@ impl Noise {
             let first = i128::from(from.0) - i128::from(within);
             let begins = (0..).map(|n| first + n * i128::from(period.0)).take_while(|&begin| begin < i128::from(to.0));
             let span = begins.map(|begin| (begin.max(0) as u64, (begin + i128::from(length.0)).max(0) as u64));
-            let met = span.filter(|&(begin, end)| begin < end && end > from.0);
+            let met = span.filter(|&(begin, end)| begin < to.0 && end > from.0);
             all.extend(met.map(|(begin, end)| busy(Business::Interrupted, Nanos(begin), Nanos(end))));
         }
         all
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn what_is_told_of_a_processor_is_when_it_is_away() {
         for phase in [0, 3, 50, 97] {
-            for (from, to) in [(0, 400), (2, 4), (101, 103), (150, 150), (98, 101)] {
+            for (from, to) in [(0, 400), (2, 4), (101, 103), (150, 150), (98, 101), (0, 0)] {
                 let spans = noise(phase).away(0, Nanos(from), Nanos(to));
                 for t in from..to {
                     let told = spans.iter().any(|span| (span.from..span.to).contains(&Nanos(t)));

@@ -43,13 +43,8 @@ pub const IPSC2_INTERRUPTS: Interrupts = Interrupts { length: Nanos::from_us(260
 /// The iPSC/2, its null messages only. A message takes 302 us at least (Dunigan 1991, comp.protocols.time.ntp, after
 /// ORNL/TM-11744). **Assumed**: its sender returns after the same share of that as on the iPSC/860. What bytes and the long
 /// protocol cost is not known here, so both are zero.
-pub const IPSC2: Circuits = Circuits {
-    null: Nanos::from_us(302),
-    send: Nanos::from_us(177),
-    long: Nanos::ZERO,
-    byte_ps: 0,
-    ..IPSC860
-};
+pub const IPSC2: Circuits =
+    Circuits { null: Nanos::from_us(302), send: Nanos::from_us(177), long: Nanos::ZERO, byte_ps: 0, ..IPSC860 };
 
 /// What LogGOPSim 1.1 takes if nothing else is said (Hoefler, Schneider & Lumsdaine 2010): no measured machine.
 pub const LOGGOPSIM: LogGp = LogGp {
@@ -62,13 +57,8 @@ pub const LOGGOPSIM: LogGp = LogGp {
 
 /// MVAPICH over InfiniBand on Argonne's cluster Tukey, measured with Netgauge (`ng-mpi-tukey.dat` of CODES): half of its
 /// round trip less both overheads, the gap of short messages, and the slope of long ones.
-pub const INFINIBAND_TUKEY: LogGp = LogGp {
-    latency: Nanos(5_280),
-    send_overhead: Nanos(980),
-    receive_overhead: Nanos(1_140),
-    gap: Nanos(950),
-    byte_ps: 497,
-};
+pub const INFINIBAND_TUKEY: LogGp =
+    LogGp { latency: Nanos(5_280), send_overhead: Nanos(980), receive_overhead: Nanos(1_140), gap: Nanos(950), byte_ps: 497 };
 
 /// Networks of circuits and what interrupts their programs, by the names that plans give them. The published costs of the
 /// iPSC/860 follow from the first; the others are for statistics.

@@ -8,7 +8,7 @@ use std::fmt;
 /// So many of those who held a port, or of the times when a processor was away, are told one by one.
 const SINGLY: usize = 2;
 
-/// The chain in at most `most` lines, with times in microseconds after `zero`. Links at which nobody was held up share one.
+/// The chain in at most `most` lines, with times in microseconds after `zero`, or before it. Links at which nobody was held up share one.
 pub fn told(chain: &[Held], zero: Nanos, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for group in chain.chunk_by(|one, next| !one.is_late() && !next.is_late()) {
@@ -27,18 +27,13 @@ pub fn told(chain: &[Held], zero: Nanos, most: usize) -> Vec<String> {
     lines
 }
 
-struct Us(Nanos);
-
-impl fmt::Display for Us {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == Nanos::MAX { f.write_str("for ever") } else { write!(f, "{:.1}", self.0.as_us()) }
-    }
-}
-
 impl Held {
     /// One line, with times in microseconds after `zero`.
     pub fn told(&self, zero: Nanos) -> String {
-        let us = |time: Nanos| Us(if time == Nanos::MAX { time } else { time - zero });
+        let us = |time: Nanos| match time {
+            Nanos::MAX => "for ever".to_owned(),
+            time => format!("{:.1}", time.as_us() - zero.as_us()),
+        };
         let Circuit { asked, began, granted, arrived, from, to, .. } = self.packet;
         let mut line = format!("{}: sent at {} us, there at {} us", self.packet, us(asked), us(arrived));
         let mut waited = |port: &str, since, until, by: &[Circuit], held: fn(&Circuit) -> (Nanos, Nanos)| {

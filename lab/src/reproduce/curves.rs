@@ -1,5 +1,5 @@
 //! What a shipped plan came to, as an experiment asks about it.
-use crate::reproduce::{Answer, Findings, Trial};
+use super::{Answer, Findings, Trial};
 use crate::results::Measurement;
 use crate::simulate::{self, Ask, Plan, Point, Running, points, shipped};
 use anyhow::Result;
@@ -25,9 +25,13 @@ pub(super) fn curves(name: &str, trial: &Trial, findings: &mut Findings) -> Resu
     let plan = plan(name, trial)?;
     let all = points::measurements(&plan, &runs(&plan, trial)?);
     findings.measurements.extend(all.iter().cloned());
-    let barriers: f64 = all.iter().filter_map(|m| m.figures.get("barriers")).sum();
-    let mean = barriers / all.len() as f64;
-    findings.notes.push(format!("{name}: {} points, {mean:.0} barriers of each job on average", all.len()));
+    // A plan of jobs counts barriers, one of networks trials.
+    for (figure, what) in [("barriers", "barriers of each job"), ("trials", "trials of each seed")] {
+        let counts: Vec<f64> = all.iter().filter_map(|m| m.figures.get(figure).copied()).collect();
+        if !counts.is_empty() {
+            findings.notes.push(format!("{name}: {} points, {:.0} {what} on average", all.len(), mean(&counts)));
+        }
+    }
     Ok(Curves(all))
 }
 
