@@ -221,7 +221,8 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
         options.figure.as_deref(),
         &reproduce::Trial { quiet: cli.quiet, full: options.full },
     )?;
-    let results = run.end(interrupt::requested(), found.measurements, found.verdicts, found.notes);
+    let mut results = run.end(interrupt::requested(), found.measurements, found.verdicts, found.notes);
+    results.timelines = found.timelines;
     if let Some(path) = &options.output {
         results.write(path)?;
     }

@@ -9,7 +9,7 @@ pub mod guignon;
 pub mod seidel;
 pub mod tsafrir;
 
-use crate::results::{Measurement, Outcome, Value, Verdict};
+use crate::results::{Measurement, Outcome, Timeline, Value, Verdict};
 use anyhow::{Result, bail};
 use claims::{Claim, Expected, Paper};
 use foregather_host::interrupt;
@@ -31,6 +31,8 @@ pub enum Answer {
 pub struct Findings {
     /// All that was measured.
     pub measurements: Vec<Measurement>,
+    /// What happened over time.
+    pub timelines: Vec<Timeline>,
     /// What was left out, and why.
     pub notes: Vec<String>,
     /// By claim.
@@ -79,6 +81,8 @@ fn experiments_of(paper: &str) -> &'static [Experiment] {
 pub struct Reproduction {
     /// All that was measured.
     pub measurements: Vec<Measurement>,
+    /// What happened over time.
+    pub timelines: Vec<Timeline>,
     /// One a claim.
     pub verdicts: Vec<Verdict>,
     /// What was left out, and why.
@@ -114,6 +118,7 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
             }
             let mut findings = (experiment.run)(trial)?;
             all.measurements.append(&mut findings.measurements);
+            all.timelines.append(&mut findings.timelines);
             all.notes.append(&mut findings.notes);
             for claim in claims.iter().filter(|c| c.check == experiment.name) {
                 let answer = findings.answers.get(claim.id.as_str()).cloned();

@@ -1,6 +1,7 @@
 //! gsync, sync0 and RDS alone (§3.1 to §3.3, figures 3-1 to 3-8): what they cost, and how far apart the nodes leave.
 use super::directed::{Directed, Ipsc, M};
 use super::programs::{GSYNC, RDS, SYNC0, THREE, slowest, synchronised, synchronised_shift};
+use super::scenes::scenes;
 use super::{holds, us};
 use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
@@ -23,7 +24,7 @@ fn waited(record: &Record, from: u32, to: u32) -> Nanos {
 }
 
 pub(super) fn gsync(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+    let mut found = Findings { timelines: scenes("gsync")?, ..Findings::default() };
     let (cost, precision) = measured(GSYNC, 3, 30)?;
     found.answer("gsync-close-cost", us(cost));
     found.answer("gsync-close-precision", us(precision));
@@ -46,7 +47,7 @@ pub(super) fn gsync(_: &Trial) -> Result<Findings> {
 }
 
 pub(super) fn sync0(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+    let mut found = Findings { timelines: scenes("sync0")?, ..Findings::default() };
     found.answer("sync0-close-cost", us(measured(SYNC0, 3, 30)?.0));
     found.answer("sync0-close-precision", us(measured(SYNC0, 3, 0)?.1));
     let late = synchronised(&Directed::new(8).last_late(75), SYNC0)?;
@@ -64,7 +65,7 @@ pub(super) fn sync0(_: &Trial) -> Result<Findings> {
 }
 
 pub(super) fn rds(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+    let mut found = Findings { timelines: scenes("rds")?, ..Findings::default() };
     found.answer("rds-cost", us(measured(RDS, 7, 524)?.0));
     let (mut exact, mut worst) = (true, Nanos::ZERO);
     for d in 2..=7 {

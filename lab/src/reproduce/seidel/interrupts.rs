@@ -1,6 +1,7 @@
 //! An interrupt in the wrong place (§3.4, figures 3-11 and 3-12).
 use super::directed::{Directed, M};
 use super::programs::{GSYNC, RDS, slowest, synchronised, synchronised_shift};
+use super::scenes::scenes;
 use super::{holds, number, us};
 use crate::reproduce::{Findings, Trial};
 use crate::simulate::network::{self, Study, run, run_recorded};
@@ -35,7 +36,7 @@ pub(super) fn figure_3_11(bytes: usize) -> Result<(Nanos, Nanos)> {
 }
 
 pub(super) fn interrupt(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+    let mut found = Findings { timelines: scenes("interrupt")?, ..Findings::default() };
     let (calm, hit) = figure_3_11(M)?;
     found.answer("fig3-11a-concurrent", us(calm));
     found.answer("fig3-11b-twice", super::ratio(hit, calm));

@@ -35,7 +35,7 @@ fn loops(lengths: &[u64], interrupts: Option<Interrupts>) -> Result<Vec<(Nanos, 
         }
         Ok::<_, Error>(times)
     };
-    let run = network.run(&nodes, |_| Nanos::ZERO, |node| program(node));
+    let run = network.run(&nodes, |_| Nanos::ZERO, program);
     Ok(run.outputs.into_iter().flatten().next().unwrap_or(Ok(vec![]))?)
 }
 

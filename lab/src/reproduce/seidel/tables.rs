@@ -1,6 +1,7 @@
 //! Tables II and III, figures 2-1 to 2-7, and where a synchronised shift begins to pay (§2, §4.3).
 use super::directed::{Directed, M, Played};
 use super::programs::{RDS, exchanged, first, sent, shifted, synchronised_shift};
+use super::scenes::scenes;
 use super::{holds, number, us};
 use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
@@ -101,7 +102,7 @@ fn together(ways: &[&Circuit]) -> Nanos {
 }
 
 pub(super) fn fig2(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+    let mut found = Findings { timelines: scenes("fig2")?, ..Findings::default() };
     let overlap = |synchronised, protocol, packet, late| {
         exchanged(M, protocol, synchronised, late).map(|played| together(&messages(&played, packet)))
     };

@@ -11,8 +11,10 @@ use foregather_sim::net::Skew;
 
 pub(super) const KEYS: [&str; 6] = ["barrier", "shift", "skew", "resynchronised", "trials", "skipped"];
 pub(super) const SHIFT_KEYS: [&str; 2] = ["protocol", "bytes"];
+/// A law of skew with its time.
+type Law = fn(Nanos) -> Skew;
 /// Laws of how late nodes come that have a time.
-pub(super) const SKEWS: [(&str, fn(Nanos) -> Skew); 4] =
+pub(super) const SKEWS: [(&str, Law); 4] =
     [("last", Skew::Last), ("one", Skew::One), ("uniform", Skew::Uniform), ("exponential", Skew::Exponential)];
 /// What remains of one trial is the skew of the next.
 const CARRIED: &str = "carried";

@@ -173,7 +173,7 @@ fn contradictions_in_a_network_are_named_with_key_and_line() {
         refused(&net(text), says);
     }
     refused(
-        &format!("[network]\nprofile = \"ipsc860\"\nnodes = 6\nlinks = true\n[trial]\nbarrier = \"rds\""),
+        "[network]\nprofile = \"ipsc860\"\nnodes = 6\nlinks = true\n[trial]\nbarrier = \"rds\"",
         "x.toml:4: `links`: 6 nodes are no hypercube: links need a power of two",
     );
     refused(
