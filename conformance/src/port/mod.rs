@@ -1,8 +1,8 @@
 //! What sized messages promise, seen through the protocols made of them.
 //!
-//! - [`messages`](self::messages): bytes arrive once, in order and unchanged; what is wrong is an error.
-//! - [`together`](self::together): exchanges and shifts. [`system`](self::system): PROBEs are answered in every wait.
-//! - [`channels`](self::channels): the same in worlds with words, and members that go away.
+//! - `messages`: bytes arrive once, in order and unchanged; what is wrong is an error.
+//! - `together`: exchanges and shifts. `system`: PROBEs are answered in every wait.
+//! - `channels`: the same in worlds with words, and members that go away.
 
 mod channels;
 mod messages;
