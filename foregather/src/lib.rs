@@ -101,8 +101,8 @@ pub use foregather_barrier::{
     gather_release, rds, sync0, tournament, tree,
 };
 pub use foregather_machine::{
-    Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, LogGp, Member, Nanos, Packet, Port, Rank, SplitMix, Switch, VALUE_MASK,
-    Why, done, run_ready,
+    Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, LogGp, Member, Nanos, Packet, Port, Rank, SplitMix, Switch,
+    VALUE_MASK, Why, done, run_ready,
 };
 pub use foregather_message as message;
 pub use foregather_wait::{Account, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Snapshot, Waited};

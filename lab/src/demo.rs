@@ -3,7 +3,8 @@
 use crate::cli::{Barriers, Waits};
 use crate::failure::Failure;
 use crate::reproduce::Trial;
-use crate::results::{Measurement, Results, Run, Verdict, file};
+use crate::results::{Measurement, Results, Run, Timeline, Verdict, file};
+use crate::simulate::{Ask, Running, points, shipped};
 use crate::{doctor, measure, report, reproduce, simulate};
 use anyhow::Result;
 use foregather_host::interrupt;
@@ -27,8 +28,9 @@ pub fn run(output: &Path, quiet: bool) -> Result<()> {
     tour.claims(quiet)?;
     tour.barriers(quiet)?;
     tour.transition(quiet)?;
-    tour.measurements.extend(simulate::barriers_over_nodes(14)?);
-    let results = run.end(interrupt::requested(), tour.measurements, tour.verdicts, tour.notes);
+    tour.cube(quiet)?;
+    let mut results = run.end(interrupt::requested(), tour.measurements, tour.verdicts, tour.notes);
+    results.timelines = tour.timelines;
     results.write(&output.with_extension("results.json"))?;
     file::write(output, &report::page(std::slice::from_ref(&results)))?;
     say(&results, output);
@@ -38,6 +40,7 @@ pub fn run(output: &Path, quiet: bool) -> Result<()> {
 #[derive(Default)]
 struct Tour {
     measurements: Vec<Measurement>,
+    timelines: Vec<Timeline>,
     verdicts: Vec<Verdict>,
     notes: Vec<String>,
 }
@@ -70,6 +73,20 @@ impl Tour {
                 self.verdicts.extend(found.verdicts);
                 self.measurements.extend(found.measurements);
             }
+        }
+        Ok(())
+    }
+
+    /// A simulated hypercube: what barriers cost, how often a shift behind them succeeds, and what one interrupt does.
+    fn cube(&mut self, quiet: bool) -> Result<()> {
+        self.measurements.extend(simulate::barriers_over_nodes(14)?);
+        if !interrupt::requested() {
+            let plan = shipped::open("seidel-success-calibrated", &Ask::default())?;
+            let points = simulate::run(&plan, Running { workers: 0, quiet })?;
+            self.measurements.extend(points::measurements(&plan, &points));
+            let found = reproduce::run(Some("seidel-davis1992"), Some("interrupt"), &Trial { quiet, full: false })?;
+            self.verdicts.extend(found.verdicts);
+            self.timelines.extend(found.timelines);
         }
         Ok(())
     }
