@@ -1,8 +1,9 @@
 //! Why somebody was late: what its program did last, what that packet had waited for, who had held it up, and so on
 //! backwards. The packet that waited is followed, not the one that held the port: that one had its turn, the question is why
 //! this one came behind it.
+use super::busy::Busy;
 use super::parcel::Kind;
-use super::programs::{Awaited, Busy};
+use super::programs::Awaited;
 use super::record::{Circuit, Record};
 use foregather_machine::{Nanos, Packet, Rank};
 

@@ -10,6 +10,7 @@
 //!
 //! The model, its rules and what was left out: `README.md`.
 
+mod busy;
 mod circuits;
 mod explain;
 mod fault;
@@ -28,8 +29,10 @@ mod record;
 mod skew;
 mod stuck;
 mod told;
+mod verbs;
 mod wire;
 
+pub use busy::{Business, Busy};
 pub use circuits::{Arbitration, Circuits, Pool};
 pub use explain::{Held, Last};
 pub use fault::{Drift, Faults, Pause};
@@ -37,7 +40,7 @@ pub use network::Network;
 pub use node::Node;
 pub use noise::Interrupts;
 pub use parcel::Kind;
-pub use programs::{Awaited, Business, Busy, Programs, Wait};
+pub use programs::{Awaited, Programs, Wait};
 pub use record::{Circuit, Record};
 pub use skew::Skew;
 pub use stuck::Stuck;

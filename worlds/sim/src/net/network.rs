@@ -101,7 +101,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
 
     /// The nodes, in the order of their ranks.
     pub fn nodes(&self) -> Box<[Node<'_, Q, M>]> {
-        (0..self.nodes.size).map(|rank| Node { network: self, rank }).collect()
+        (0..self.nodes.size).map(|rank| Node::new(&self.nodes, &self.wire, rank)).collect()
     }
 
     /// Runs `program` on every node, the `i`-th from `start(i)` on. May be called again: time goes on from there.

@@ -1,27 +1,29 @@
-//! One node's end of the network: the processor's clock, null messages and sized ones.
-use super::leaf::{Message, Request, Sent, Slot, Wait, compute};
-use super::network::Network;
-use super::nodes::{Nodes, SENDING};
-use super::parcel::{Kind, NONE, Parcel};
-use super::wire::{Model, Wire};
+//! One node's end of the network.
+use super::nodes::Nodes;
+use super::wire::Model;
 use crate::event::Queue;
-use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Packet, Port, Rank};
+use foregather_machine::{Nanos, Rank};
 use std::cell::Cell;
 
-/// One node's end.
+/// One node's end: its clock, null messages and sized ones.
 pub struct Node<'n, Q, M: Model> {
-    pub(super) network: &'n Network<Q, M>,
-    pub(super) rank: Rank,
+    nodes: &'n Nodes<Q>,
+    wire: &'n M::Wire,
+    rank: Rank,
 }
 
-impl<Q: Queue, M: Model> Node<'_, Q, M> {
+impl<'n, Q: Queue, M: Model> Node<'n, Q, M> {
+    pub(super) const fn new(nodes: &'n Nodes<Q>, wire: &'n M::Wire, rank: Rank) -> Self {
+        Self { nodes, wire, rank }
+    }
+
     #[inline]
     pub(super) fn nodes(&self) -> &Nodes<Q> {
-        &self.network.nodes
+        self.nodes
     }
     #[inline]
     pub(super) fn wire(&self) -> &M::Wire {
-        &self.network.wire
+        self.wire
     }
     #[inline]
     pub(super) fn number(&self) -> Rank {
@@ -29,105 +31,26 @@ impl<Q: Queue, M: Model> Node<'_, Q, M> {
     }
     #[inline]
     pub(super) fn doing(&self) -> &Cell<u16> {
-        self.nodes().doing(self.rank)
+        self.nodes.doing(self.rank)
     }
 
     /// The time that no node's clock shows exactly: that of an ideal global clock.
     #[inline]
     pub fn ideal(&self) -> Nanos {
-        self.nodes().engine.now()
+        self.nodes.engine.now()
     }
 
+    /// What its own clock shows.
+    #[inline]
+    pub(super) fn shown(&self) -> Nanos {
+        let drift = self.nodes.drifts.iter().find(|drift| drift.node == self.rank);
+        drift.map_or(self.ideal(), |drift| drift.shown(self.ideal()))
+    }
+
+    /// How long a span really is that lasts so long by its own clock.
     #[inline]
     pub(super) fn really(&self, span: Nanos) -> Nanos {
-        let drift = self.nodes().drifts.iter().find(|drift| drift.node == self.rank);
+        let drift = self.nodes.drifts.iter().find(|drift| drift.node == self.rank);
         drift.map_or(span, |drift| drift.really(span))
-    }
-
-    #[inline]
-    fn send(&self, parcel: Parcel) -> Sent<'_, Q, M> {
-        let nodes = self.nodes();
-        let refused = if parcel.to >= nodes.size {
-            Some(Cause::Rank { rank: parcel.to, size: nodes.size }.into())
-        } else if parcel.kind == Kind::Null && parcel.tag >= nodes.slots {
-            Some(Cause::Slot { slot: parcel.tag, slots: nodes.slots }.into())
-        } else {
-            self.doing().set(SENDING);
-            self.wire().post(nodes, parcel);
-            None
-        };
-        Sent { node: self, refused }
-    }
-}
-
-impl<Q: Queue, M: Model> Clock for Node<'_, Q, M> {
-    #[inline]
-    fn now(&self) -> Nanos {
-        let (time, drifts) = (self.ideal(), &self.nodes().drifts);
-        drifts.iter().find(|drift| drift.node == self.rank).map_or(time, |drift| drift.shown(time))
-    }
-    #[inline]
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        compute(self, span)
-    }
-}
-
-impl<Q: Queue, M: Model> Member for Node<'_, Q, M> {
-    #[inline]
-    fn rank(&self) -> Rank {
-        self.rank
-    }
-    #[inline]
-    fn size(&self) -> u32 {
-        self.nodes().size
-    }
-}
-
-impl<Q: Queue, M: Model> Endpoint for Node<'_, Q, M> {
-    #[inline]
-    fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        self.send(Parcel::null(self.rank, peer, slot))
-    }
-    #[inline]
-    fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        Wait::new(self, Slot(slot))
-    }
-}
-
-impl<Q: Queue, M: Model> Port for Node<'_, Q, M> {
-    fn short_limit(&self) -> usize {
-        self.wire().short_limit()
-    }
-
-    fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> impl Future<Output = Result<(), Error>> {
-        let room = if packet == Packet::Short { self.short_limit() } else { u32::MAX as usize };
-        if bytes.len() > room || to >= self.nodes().size {
-            let cause = if to >= self.nodes().size {
-                Cause::Rank { rank: to, size: self.nodes().size }
-            } else {
-                Cause::Length { what: "a packet", bytes: bytes.len(), room }
-            };
-            return Sent { node: self, refused: Some(cause.into()) };
-        }
-        let load = self.nodes().load(bytes);
-        let (kind, bytes) = (Kind::Packet(packet), bytes.len() as u32);
-        self.send(Parcel { kind, bytes, load, mark: NONE, ..Parcel::null(self.rank, to, tag) })
-    }
-
-    fn post(&self, from: Rank, tag: u32) -> Result<(), Error> {
-        let nodes = self.nodes();
-        if from >= nodes.size {
-            return Err(Cause::Rank { rank: from, size: nodes.size }.into());
-        }
-        nodes.inbox(self.rank).borrow_mut().posts.push((from, tag));
-        Ok(())
-    }
-
-    fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> impl Future<Output = Result<usize, Error>> {
-        Wait::new(self, Message { from, tag, into })
-    }
-
-    fn requested(&self, from: Rank, tag: u32) -> impl Future<Output = Result<(), Error>> {
-        Wait::new(self, Request { from, tag })
     }
 }

@@ -1,6 +1,6 @@
 //! Processor time that programs do not get: interrupts that come again and again, and pauses.
+use super::busy::{Business, Busy};
 use super::fault::Pause;
-use super::programs::{Business, Busy};
 use foregather_machine::{Cause, Error, Nanos, Rank, SplitMix};
 
 /// Interrupts of every node, each node with a phase of its own (Seidel & Davis 1992 figure 3-9: 50 us about every 10 ms).

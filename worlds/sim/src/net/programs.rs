@@ -1,4 +1,5 @@
 //! What the nodes' programs did beside sending: what they waited for, when they computed, and when they were kept from it.
+use super::busy::{Business, Busy};
 use super::noise::Noise;
 use foregather_machine::{Nanos, Rank};
 use std::collections::BTreeMap;
@@ -27,30 +28,6 @@ pub struct Wait {
     pub since: Nanos,
     /// Until when; [`Nanos::MAX`] if it never ended.
     pub until: Nanos,
-}
-
-/// Why a program did not go on although nothing was missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Business {
-    /// It computed, as it wanted to.
-    Computed,
-    /// Its processor was interrupted.
-    Interrupted,
-    /// Its node stood still, by a fault.
-    Paused,
-}
-
-/// A span of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Busy {
-    /// Whose program.
-    pub node: Rank,
-    /// What it did.
-    pub business: Business,
-    /// Since when.
-    pub from: Nanos,
-    /// Until when.
-    pub to: Nanos,
 }
 
 /// What all of them did.

@@ -1,6 +1,6 @@
 //! A chain of [`Held`] in words, a line for each link that explains something.
+use super::busy::{Business, Busy};
 use super::explain::{Held, Last};
-use super::programs::{Business, Busy};
 use super::record::Circuit;
 use foregather_machine::Nanos;
 use std::fmt;
