@@ -57,6 +57,52 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! # Leaving together
+//!
+//! A barrier releases its members one after the other: a tenth of a microsecond apart if they spin, ten if they sleep.
+//! [`BarrierMember::harmonize`] waits that out, to a deadline that all know, and says whether this member met it.
+//!
+//! ```
+//! use foregather::{Error, Group, Kind, Nanos, Policy, Punctual, run_ready, thread};
+//!
+//! let group = Group::new(Kind::Central, 2)?;
+//! let missed = thread::run(2, |_| None, |cpu, rank| {
+//!     let mut member = group.member(cpu, rank, Policy::TwoPhase { spin: Nanos::from_us(20) })?;
+//!     let mut missed = 0;
+//!     for _ in 0..100 {
+//!         if let Punctual::Missed { .. } = run_ready(member.harmonize(Nanos::from_us(100)))? {
+//!             missed += 1; // what is measured from here on would be about the late start
+//!         }
+//!     }
+//!     Ok::<_, Error>(missed)
+//! })?;
+//! println!("late starts: {missed:?}");
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Messages
+//!
+//! Sized messages travel by the short, the long or the forced protocol, over any [`Port`]: between threads, and in virtual time.
+//! Here four members shift a message around a ring.
+//!
+//! ```
+//! use foregather::message::{Channels, Protocol, Ring};
+//! use foregather::{Error, Nanos, Policy, run_ready, thread};
+//!
+//! let channels = Channels::new(4, 2)?;
+//! let policy = Policy::TwoPhase { spin: Nanos::from_us(20) };
+//! let got = thread::run(4, |_| None, |cpu, rank| {
+//!     let port = channels.port(cpu, rank, policy)?;
+//!     let (out, mut into) = ([rank as u8; 1_000], [0; 1_000]);
+//!     run_ready(Ring::of(rank, 4)?.shift(&port, 7, &out, &mut into, Protocol::Long))?;
+//!     port.leave();
+//!     Ok::<_, Error>(into[0])
+//! })?;
+//! // The ring is 0, 1, 3, 2: neighbours differ in one bit.
+//! assert_eq!(got.into_iter().collect::<Result<Vec<_>, _>>()?, [2, 0, 3, 1]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! # The same in virtual time
 //!
 //! ```
