@@ -6,7 +6,34 @@ use foregather_machine::{Cause, Endpoint, Error, Rank};
 
 /// Slots per member: one for each digit that is not 0, at each of the places of `size - 1`.
 pub(crate) fn slots(size: u32, k: u32) -> u32 {
-    children(0, size, k)
+    children(0, size, Any(k))
+}
+
+/// The base of a tree. One that is known beforehand costs no divisions: digits of base 2 are bits.
+trait Base: Copy {
+    fn k(self) -> u32;
+}
+
+/// Base 2: the binomial tree.
+#[derive(Clone, Copy)]
+struct Two;
+
+/// Any base from 2 on.
+#[derive(Clone, Copy)]
+struct Any(u32);
+
+impl Base for Two {
+    #[inline(always)]
+    fn k(self) -> u32 {
+        2
+    }
+}
+
+impl Base for Any {
+    #[inline(always)]
+    fn k(self) -> u32 {
+        self.0
+    }
 }
 
 /// Waits for the children, the smallest subtree first, tells the parent, waits for its release, and releases the children,
@@ -21,6 +48,12 @@ pub async fn gather_release<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), Err
         let needs = "k of at least 2, the base of its tree";
         return Err(Error::from(Cause::Size { what: "gather", size: endpoint.size(), needs }));
     }
+    up_and_down(endpoint, Any(k)).await
+}
+
+/// Up the tree and down again.
+#[inline]
+async fn up_and_down<E: Endpoint>(endpoint: &E, k: impl Base) -> Result<(), Error> {
     let (mut slot, end) = (0, children(endpoint.rank(), endpoint.size(), k));
     while slot < end {
         if child(endpoint, slot, k).is_some() {
@@ -49,12 +82,13 @@ pub async fn gather_release<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), Err
 /// What the endpoint reports.
 #[inline]
 pub fn tournament<E: Endpoint>(endpoint: &E) -> impl Future<Output = Result<(), Error>> {
-    gather_release(endpoint, 2)
+    up_and_down(endpoint, Two)
 }
 
 /// Slots below this one lead to children: those of the places below the lowest digit that is not 0; of all places for the root.
 #[inline]
-fn children(rank: Rank, size: u32, k: u32) -> u32 {
+fn children(rank: Rank, size: u32, k: impl Base) -> u32 {
+    let k = k.k();
     let (mut slots, mut stride, mut rest) = (0, 1, rank);
     while stride < u64::from(size) && rest.is_multiple_of(k) {
         (slots, stride, rest) = (slots + k - 1, stride * u64::from(k), rest / k);
@@ -64,22 +98,22 @@ fn children(rank: Rank, size: u32, k: u32) -> u32 {
 
 /// `k` to the power of the place that the slot belongs to.
 #[inline]
-fn stride(slot: u32, k: u32) -> u64 {
-    u64::from(k).pow(slot / (k - 1))
+fn stride(slot: u32, k: impl Base) -> u64 {
+    u64::from(k.k()).pow(slot / (k.k() - 1))
 }
 
 /// The child at that slot, if there are so many members.
 #[inline]
-fn child(endpoint: &impl Endpoint, slot: u32, k: u32) -> Option<Rank> {
-    let digit = u64::from(slot % (k - 1) + 1);
+fn child(endpoint: &impl Endpoint, slot: u32, k: impl Base) -> Option<Rank> {
+    let digit = u64::from(slot % (k.k() - 1) + 1);
     let child = u64::from(endpoint.rank()) + digit * stride(slot, k);
     (child < u64::from(endpoint.size())).then_some(child as Rank)
 }
 
 /// The parent of a member whose children's slots end at `end`, and the slot of the link to it.
 #[inline]
-fn parent(rank: Rank, end: u32, k: u32) -> (Rank, u32) {
+fn parent(rank: Rank, end: u32, k: impl Base) -> (Rank, u32) {
     let stride = stride(end, k) as u32;
-    let digit = rank / stride % k;
+    let digit = rank / stride % k.k();
     (rank - digit * stride, end + digit - 1)
 }

@@ -2,7 +2,7 @@
 //!
 //! Gather and release along the binomial tree, and then whoever was released early waits for as long as the release still
 //! takes to reach the last. How long follows from what a hop costs, and needs no common clock.
-use crate::gather_release;
+use crate::tournament;
 use foregather_machine::{Endpoint, Error, Nanos, Rank};
 
 /// What one null message costs, from which the waiting law follows.
@@ -76,7 +76,7 @@ pub fn rds<E: Endpoint>(endpoint: &E, hop: Hop) -> impl Future<Output = Result<(
     // Known beforehand, so the future need not keep the law.
     let wait = hop.wait(endpoint.rank(), endpoint.size());
     async move {
-        gather_release(endpoint, 2).await?;
+        tournament(endpoint).await?;
         if wait > Nanos::ZERO {
             endpoint.delay(wait).await;
         }
