@@ -12,12 +12,20 @@ const MANY: usize = 400;
 ///
 /// Two different `x` are needed; otherwise the slope is 0, and the intercept the median.
 pub fn line(points: &[(f64, f64)]) -> (f64, f64) {
-    let (slope, intercept) = through_medians(points);
-    let above = |&(x, y): &(f64, f64)| y - (slope * x + intercept);
+    let first = through_medians(points);
+    let far = far(points, first);
+    let near: Vec<_> = points.iter().copied().filter(|&point| above(point, first) <= far).collect();
+    least_squares(&near).unwrap_or(first)
+}
+
+/// How far above a line a point may lie without being an outlier of these.
+pub fn far(points: &[(f64, f64)], line: (f64, f64)) -> f64 {
     let size = points.iter().map(|point| point.1.abs()).fold(0.0, f64::max);
-    let far = (FAR * median(points.iter().map(|point| above(point).abs()).collect())).max(1e-9 * size);
-    let near: Vec<_> = points.iter().copied().filter(|point| above(point) <= far).collect();
-    least_squares(&near).unwrap_or((slope, intercept))
+    (FAR * median(points.iter().map(|&point| above(point, line).abs()).collect())).max(1e-9 * size)
+}
+
+fn above((x, y): (f64, f64), (slope, intercept): (f64, f64)) -> f64 {
+    y - (slope * x + intercept)
 }
 
 fn through_medians(points: &[(f64, f64)]) -> (f64, f64) {

@@ -94,7 +94,7 @@ fn trace(cpu: CpuId, span: Nanos) -> Trace {
         .map(|(at, took)| (clock::cycles_to_nanos(at.saturating_sub(began)), clock::cycles_to_nanos(took)))
         .collect();
     let floor = floor(&loops);
-    let interruptions = interruptions(&loops, floor, ABOVE.max(floor.percent(ABOVE_PERCENT)));
+    let interruptions = interruptions(&loops, floor, above(floor));
     let first_ns = loops.iter().take(TRACE).map(|(_, took)| took.0).collect();
     Trace { cpu, iterations, first_ns, histogram: histogram(&loops), floor, interruptions, watched, points, line }
 }
@@ -104,6 +104,11 @@ pub fn floor(loops: &[(Nanos, Nanos)]) -> Nanos {
     let mut lengths: Vec<Nanos> = loops.iter().map(|&(_, took)| took).collect();
     lengths.sort_unstable();
     lengths.get(lengths.len() / FLOOR).copied().unwrap_or_default()
+}
+
+/// A loop longer than this floor by more than that was interrupted.
+pub fn above(floor: Nanos) -> Nanos {
+    ABOVE.max(floor.percent(ABOVE_PERCENT))
 }
 
 /// The loops that took longer than the floor by more than `above`: when they began, and by how much they were longer.

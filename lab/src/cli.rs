@@ -162,11 +162,12 @@ pub enum Measure {
     /// What every barrier costs and how unevenly its members leave it, plain and harmonized; beside it what a simulated network
     /// with this machine's LogGP parameters, which are measured too, predicts.
     #[command(after_help = "Example: foregather measure skew --quick\n\
-                            Example: foregather measure skew --threads 4 --format json --output skew.json")]
+                            Example: foregather measure skew --threads 4 --output skew.json && foregather report skew.json")]
     Skew(Skew),
     /// What disturbs busy processors: a loop that ought to take the same time again and again (Seidel & Davis 1992, figures 3-9
     /// and 3-10).
-    #[command(after_help = "Example: foregather measure noise --seconds 5")]
+    #[command(after_help = "Example: foregather measure noise --seconds 5\n\
+                            Example: foregather measure noise --output noise.json && foregather report noise.json --figures .")]
     Noise(Noise),
     /// What a shift around a ring of threads costs, alone and behind a synchronisation, for messages of several lengths: from
     /// which length on does it pay here to synchronise first (Seidel & Davis 1992, Table III)?

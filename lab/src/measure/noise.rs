@@ -4,6 +4,7 @@ use crate::results::Measurement;
 use crate::results::number::digits;
 use crate::results::table::Table;
 use anyhow::Result;
+use foregather_bench::fit;
 use foregather_bench::noise::{self, Trace};
 use foregather_host::affinity;
 use foregather_machine::Nanos;
@@ -35,14 +36,22 @@ fn measurements(trace: &Trace) -> [Measurement; 3] {
         .figure("length_max_us", longest)
         .figure("stolen_percent", trace.stolen_percent());
     let first_us = trace.first_ns.iter().map(|&ns| ns as f64 / 1e3).collect();
-    let first =
-        Measurement::from_values(id("trace"), "the first loops, in their order", "us", first_us).label("cpu", cpu.to_string());
+    let first = Measurement::from_values(id("trace"), "the first loops, in their order", "us", first_us)
+        .label("cpu", cpu.to_string())
+        .figure("floor_us", trace.floor.as_us())
+        .figure("interrupted_above_us", (trace.floor + noise::above(trace.floor)).as_us());
     let (slope_ns, intercept_ns) = trace.line;
     let residuals = trace.points.iter().map(|&(k, ns)| ns - (slope_ns * k + intercept_ns)).collect();
+    // Lengths come in turn, from the shortest on in steps of it.
+    let lengths = || trace.points.iter().map(|&(k, _)| k);
+    let (step, longest) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));
     let line = Measurement::from_values(id("line"), "k iterations, from the line slope k + intercept", "ns", residuals)
         .label("cpu", cpu.to_string())
         .figure("slope_ns", slope_ns)
-        .figure("intercept_ns", intercept_ns);
+        .figure("intercept_ns", intercept_ns)
+        .figure("outlier_above_ns", fit::far(&trace.points, trace.line))
+        .figure("step_iterations", step)
+        .figure("steps", longest / step);
     [all, first, line]
 }
 
@@ -70,4 +79,35 @@ pub fn table(all: &[Measurement]) -> Table {
         table.rows.push(row);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_trial_can_be_had_again_from_its_distance_to_the_line() {
+        let points: Vec<(f64, f64)> =
+            (0..12).map(|trial| f64::from(trial % 3 + 1) * 500.0).map(|k| (k, 0.8 * k + 20.0)).collect();
+        let trace = Trace {
+            cpu: 1,
+            iterations: 9,
+            first_ns: vec![20_000, 70_000],
+            histogram: vec![(20_000, 1), (70_000, 1)],
+            floor: Nanos::from_us(20),
+            interruptions: vec![(Nanos::from_us(20), Nanos::from_us(50))],
+            watched: Nanos::from_us(90),
+            line: (0.8, 10.0),
+            points: points.clone(),
+        };
+        let [_, first, line] = measurements(&trace);
+        assert_eq!((first.figures["floor_us"], first.figures["interrupted_above_us"]), (20.0, 21.0));
+        let (step, steps) = (line.figures["step_iterations"], line.figures["steps"]);
+        assert_eq!((step, steps, line.figures["outlier_above_ns"]), (500.0, 3.0, 40.0));
+        let again = |(trial, residual): (usize, &f64)| {
+            let k = ((trial as f64 % steps) + 1.0) * step;
+            (k, line.figures["slope_ns"] * k + line.figures["intercept_ns"] + residual)
+        };
+        assert_eq!(line.values.unwrap().iter().enumerate().map(again).collect::<Vec<_>>(), points);
+    }
 }

@@ -5,7 +5,7 @@ use super::svg::{Canvas, colour, dash, escape, ink};
 use super::symbol::mark;
 use crate::results::number::digits;
 
-/// A curve of more points is dense: its line is thinner, and few of its points are marked.
+/// A curve of more points is dense: its line is thinner, and few of its points are marked; dots without a line all are.
 const DENSE: usize = 48;
 /// Enough marks to tell dense curves apart.
 const MARKS_OF_DENSE: usize = 12;
@@ -91,7 +91,7 @@ impl Curve {
         }
         if matches!(self.look, Look::Points | Look::Dots) {
             let n = self.points.len();
-            let every = if n > DENSE { n.div_ceil(MARKS_OF_DENSE) } else { 1 };
+            let every = if n > DENSE && self.look == Look::Points { n.div_ceil(MARKS_OF_DENSE) } else { 1 };
             // Marks of dense curves do not stand above each other.
             let marked = self.points.iter().skip(5 * series % every).step_by(every);
             mark(canvas, series, ink, marked.map(|p| (x.at(p.x), y.at(p.y))));

@@ -15,10 +15,12 @@ mod heat;
 mod html;
 mod legend;
 mod lines;
+mod noise;
 mod pack;
 mod ping_pong;
 mod plans;
 mod shades;
+mod skew;
 mod strip;
 mod svg;
 mod symbol;
@@ -46,6 +48,12 @@ pub enum Figure {
     BarrierCpu,
     /// The simulated butterfly barrier over the number of nodes, with its formula.
     Butterfly,
+    /// Barriers: cost and exit skew, plain and harmonized, with the cost that LogGP predicts.
+    Skew,
+    /// A busy processor: loops in their order, with the floor (Seidel & Davis 1992, figure 3-9).
+    NoiseTrace,
+    /// A busy processor: what k iterations take, with the fitted line (Seidel & Davis 1992, figure 3-10).
+    NoiseLine,
     /// The simulated plan of this name: curves or a matrix.
     Plan(String),
     /// The same plan's run over time.
@@ -56,8 +64,17 @@ pub enum Figure {
 
 impl Figure {
     /// All but those of plans and timelines, in the order of the page.
-    pub const ALL: [Self; 6] =
-        [Self::PingPong, Self::Gaps, Self::Distribution, Self::Barriers, Self::BarrierCpu, Self::Butterfly];
+    pub const ALL: [Self; 9] = [
+        Self::PingPong,
+        Self::Gaps,
+        Self::Distribution,
+        Self::Barriers,
+        Self::BarrierCpu,
+        Self::Skew,
+        Self::NoiseTrace,
+        Self::NoiseLine,
+        Self::Butterfly,
+    ];
 
     /// Its name as a file, without an ending: that of the plan or timeline, made harmless, with `-over-time` if it is that.
     pub fn name(&self) -> String {
@@ -74,6 +91,9 @@ impl Figure {
             Self::Barriers => "barriers".to_owned(),
             Self::BarrierCpu => "barrier-cpu".to_owned(),
             Self::Butterfly => "butterfly".to_owned(),
+            Self::Skew => "skew".to_owned(),
+            Self::NoiseTrace => "noise-trace".to_owned(),
+            Self::NoiseLine => "noise-line".to_owned(),
             Self::Plan(plan) | Self::Timeline(plan) => harmless(plan),
             Self::OverTime(plan) => harmless(plan) + "-over-time",
         }
@@ -88,6 +108,9 @@ impl Figure {
             Self::Barriers => barriers::matrix(all),
             Self::BarrierCpu => barriers::cpu(all),
             Self::Butterfly => butterfly::draw(all),
+            Self::Skew => skew::draw(all),
+            Self::NoiseTrace => noise::trace(all),
+            Self::NoiseLine => noise::line(all),
             Self::Plan(plan) => plans::draw(all, plan),
             Self::OverTime(plan) => plans::over_time(all, plan),
             Self::Timeline(name) => timeline::draw(&results.timelines, name),

@@ -3,4 +3,5 @@ mod plans;
 mod report;
 mod results;
 mod sample;
+mod skew_and_noise;
 mod timelines;

@@ -1,5 +1,5 @@
 //! The page from results of the size of a demo: complete, self-contained, small, and deaf to hostile text.
-use crate::sample;
+use crate::{sample, skew_and_noise};
 
 use foregather_lab::report::{Figure, figure_svg, figures, page};
 use foregather_lab::results::{Measurement, Outcome, Results, Value, Verdict};
@@ -10,12 +10,17 @@ fn demo() -> Vec<Results> {
     vec![sample::waits(), sample::barriers(2), sample::butterfly(), sample::reproduction(), plans]
 }
 
-/// The figures of a demo: all, and one of each of its two plans.
+/// A demo, and what it has no time to measure.
+fn everything() -> Vec<Results> {
+    [demo(), vec![skew_and_noise::skew(), skew_and_noise::noise(2)]].concat()
+}
+
+/// The figures of everything: all, and one of each of its two plans.
 const FIGURES: usize = Figure::ALL.len() + 2;
 
 #[test]
-fn a_demo_shows_every_figure_and_every_claim() {
-    let page = page(&demo());
+fn a_page_of_everything_shows_every_figure_and_every_claim() {
+    let page = page(&everything());
     assert_eq!(page.matches("<figure ").count(), FIGURES);
     for told in
         ["noisy", "spin-yield", "two-phase 2CS+ remote", "geometric mean", "worst row", "not comparable", "Xeon", "2026-11-18"]
@@ -54,6 +59,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     let barrier = Measurement::from_values(evil, evil, evil, vec![1.0, 2.0]);
     let barrier = barrier.label("row", evil).label("waiter", evil).label("kind", evil);
     results.measurements.push(barrier.figure("share", 1.0).figure("cpu_us_per_episode", 2.0).figure(evil, 3.0));
+    results.measurements.extend(skew_and_noise::hostile(evil));
     let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);
     results.measurements.push(simulated.label("nodes", "4").label("series", evil));
     for (i, axes) in [["x-axis", "series-axis"], ["column-axis", "row-axis"]].into_iter().enumerate() {
@@ -109,7 +115,7 @@ fn nothing_and_odd_values_make_a_page_too() {
 #[test]
 fn a_figure_alone_has_plain_colours_and_needs_no_page() {
     for figure in Figure::ALL {
-        let svg = figure_svg(&figure, &demo()).unwrap_or_else(|| panic!("{figure:?} can be drawn from a demo"));
+        let svg = figure_svg(&figure, &everything()).unwrap_or_else(|| panic!("{figure:?} can be drawn"));
         assert!(svg.starts_with("<svg width=\"") && !svg.contains("var("), "{figure:?}");
         check_markup(&svg).unwrap_or_else(|why| panic!("{figure:?}: {why}"));
     }

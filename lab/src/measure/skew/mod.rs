@@ -81,11 +81,12 @@ pub fn run(options: &Skew, quiet: bool) -> Result<Measured> {
         }
     }
     let (cpus, mut measurements) = (affinity::allowed().len(), parameters.measurements());
-    measurements.extend(output::measurements(&cases, |case, repetition| {
+    let found = output::measurements(&cases, |case, repetition| {
         // Only a spinner's releases are messages and nothing else, and only if it has a processor of its own.
         let spins = case.policy == Policy::Spin && case.release == Release::Plain && options.threads as usize <= cpus;
         predict::predict(case.kind, options.threads, parameters.all.get(repetition).filter(|_| spins)?)
-    }));
+    });
+    measurements.extend(found.into_iter().map(|m| m.label("threads", options.threads.to_string())));
     Ok(Measured { measurements, notes })
 }
 
