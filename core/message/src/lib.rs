@@ -5,6 +5,7 @@
 //! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around it (§2.3).
 //! - [`long::answer`]: what a node's system does about a PROBE, whatever its program is doing.
 //! - [`Channels`]: ports made of words, for every world that has memory; a [`ChannelPort`] is one member's end.
+//! - [`Inbox`]: which packets meet which receives, for whoever makes a port.
 //! - [`compare_clocks`]: a [`CommonClock`] for nodes that have none. [`harmonize`]: leave at one moment of it.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
@@ -13,6 +14,7 @@ mod channel;
 mod clock;
 mod exchange;
 mod harmonize;
+mod inbox;
 pub mod long;
 mod protocol;
 mod ring;
@@ -22,5 +24,6 @@ pub use channel::{ChannelPort, Channels};
 pub use clock::{CommonClock, Comparing, compare_clocks};
 pub use exchange::{exchange, synchronised_exchange};
 pub use harmonize::harmonize;
+pub use inbox::{Inbox, Key};
 pub use protocol::{Protocol, receive, send};
 pub use ring::Ring;

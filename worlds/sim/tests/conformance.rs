@@ -2,6 +2,7 @@
 use foregather_conformance::{AsyncProgram, Network, PortProgram, Ports, endpoint, port};
 use foregather_machine::{LogGp, Nanos};
 use foregather_message::Protocol;
+use foregather_sim::Run;
 use foregather_sim::event::{Calendar, Heap, Queue};
 use foregather_sim::net::{self, Arbitration, Circuits, Interrupts, Model, Pool, profile};
 use proptest::prelude::*;
@@ -10,29 +11,35 @@ use std::marker::PhantomData;
 /// A network of that model, with or without interrupts.
 struct Nodes<Q, M>(M, Option<Interrupts>, PhantomData<Q>);
 
+impl<Q: Queue, M: Model> Nodes<Q, M> {
+    fn network(&self, size: usize, slots: u32) -> net::Network<Q, M> {
+        let network = net::Network::<Q, M>::new(size as u32, slots, self.0).unwrap();
+        match self.1 {
+            Some(interrupts) => network.interrupted(interrupts, 5).unwrap(),
+            None => network,
+        }
+    }
+}
+
+/// Everybody got to the end.
+fn all<T>(run: Run<T>) -> Vec<T> {
+    assert!(run.stuck().is_empty(), "stuck: {:?}", run.stuck());
+    run.outputs.into_iter().flatten().collect()
+}
+
 impl<Q: Queue, M: Model> Network for Nodes<Q, M> {
     fn run<T>(&self, slots: u32, start: &[Nanos], program: impl AsyncProgram<T>) -> Vec<T> {
-        let mut network = net::Network::<Q, M>::new(start.len() as u32, slots, self.0).unwrap();
-        if let Some(interrupts) = self.1 {
-            network = network.interrupted(interrupts, 5).unwrap();
-        }
+        let network = self.network(start.len(), slots);
         let nodes = network.nodes();
-        let run = network.run(&nodes, |rank| start[rank as usize], |node| program.node(node));
-        assert!(run.stuck().is_empty(), "stuck: {:?}", run.stuck());
-        run.outputs.into_iter().flatten().collect()
+        all(network.run(&nodes, |rank| start[rank as usize], |node| program.node(node)))
     }
 }
 
 impl<Q: Queue, M: Model> Ports for Nodes<Q, M> {
     fn run<T>(&self, slots: u32, start: &[Nanos], program: &impl PortProgram<T>) -> Vec<T> {
-        let mut network = net::Network::<Q, M>::new(start.len() as u32, slots, self.0).unwrap();
-        if let Some(interrupts) = self.1 {
-            network = network.interrupted(interrupts, 5).unwrap();
-        }
+        let network = self.network(start.len(), slots);
         let nodes = network.nodes();
-        let run = network.run(&nodes, |rank| start[rank as usize], |node| program.node(node));
-        assert!(run.stuck().is_empty(), "stuck: {:?}", run.stuck());
-        run.outputs.into_iter().flatten().collect()
+        all(network.run(&nodes, |rank| start[rank as usize], |node| program.node(node)))
     }
 }
 

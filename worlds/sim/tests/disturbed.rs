@@ -3,7 +3,7 @@ use foregather_barrier::{Hop, Kind, Punctual, butterfly, dissemination, rds};
 use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, Member, Nanos, Rank};
 use foregather_message::{CommonClock, Comparing, Protocol, compare_clocks, harmonize, receive, send};
 use foregather_sim::event::{Calendar, Heap, Queue};
-use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, Interrupts, Network, Node, Pause, Pool, profile};
+use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, Interrupts, Model, Network, Node, Pause, Pool, profile};
 use proptest::prelude::*;
 
 fn us(n: u64) -> Nanos {
@@ -100,6 +100,52 @@ fn named_faults_do_what_they_say() {
     }
     let twice = (0..60).map(|seed| faulty(&Faults { duplicate_ppm: 200_000, seed, ..Faults::default() }, Kind::Dissemination));
     assert!(twice.map(|(_, early, _)| early).sum::<usize>() == 0, "one episode alone does not see them");
+}
+
+/// A packet is held up once, and a copy of it carries the same bytes, on both kinds of network.
+#[test]
+fn delays_end_and_copies_are_whole() {
+    fn got<M: Model>(model: M, faults: &Faults) -> (Vec<Vec<u8>>, Nanos) {
+        let network = Network::<Heap, _>::new(2, 1, model).unwrap().faulty(faults).unwrap();
+        let nodes = network.nodes();
+        let run = network.run(
+            &nodes,
+            |_| Nanos::ZERO,
+            async |node| {
+                let mut got = Vec::new();
+                if node.rank() == 0 {
+                    send(node, 1, 1, &[7; 40], Protocol::Short).await?;
+                } else {
+                    for _ in 0..if faults.duplicate_ppm > 0 { 2 } else { 1 } {
+                        let mut into = [0; 40];
+                        receive(node, 0, 1, &mut into).await?;
+                        got.push(into.to_vec());
+                    }
+                }
+                Ok::<_, Error>(got)
+            },
+        );
+        assert_eq!(run.stuck(), []);
+        (run.outputs.into_iter().flatten().flat_map(Result::unwrap).collect(), run.finished[1])
+    }
+    let twice = Faults { duplicate_ppm: 1_000_000, ..Faults::default() };
+    assert_eq!(got(CLUSTER, &twice).0, [[7; 40], [7; 40]]);
+    assert_eq!(got(profile::IPSC860, &twice).0, [[7; 40], [7; 40]]);
+    let late = Faults { delay_ppm: 1_000_000, delay: us(1_000), ..Faults::default() };
+    let on_time = got(CLUSTER, &Faults::default()).1;
+    assert_eq!(got(CLUSTER, &late), (vec![vec![7; 40]], on_time + us(1_000)));
+    assert_eq!(got(profile::IPSC860, &late).1, got(profile::IPSC860, &Faults::default()).1 + us(1_000));
+}
+
+/// A phase that was set stays where it was set, in whatever order a network is put together.
+#[test]
+fn phases_outlive_what_is_set_after_them() {
+    let each = Interrupts { length: us(10), period: us(1_000) };
+    let network = Network::<Heap, _>::new(1, 0, CLUSTER).unwrap().interrupted(each, 3).unwrap().phase(0, us(5));
+    let network = network.faulty(&Faults::default()).unwrap();
+    let nodes = network.nodes();
+    let run = network.run(&nodes, |_| Nanos::ZERO, async |node| node.delay(us(6)).await);
+    assert_eq!(run.finished, [us(16)]);
 }
 
 /// What a duplicate does: the receiver of the next episode takes it for that episode's message.

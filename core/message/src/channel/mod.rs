@@ -5,9 +5,8 @@
 //! *bell*, which is rung whenever something changes that it could be waiting for. States, sequence and races: `README.md`.
 //!
 //! - this file: what the group shares. [`port`](self::port): one member's end. [`stream`](self::stream): one ring.
-//! - [`system`](self::system): what a member does for others in every wait. [`inbox`](self::inbox): what has come for it.
+//! - [`system`](self::system): what a member does for others in every wait.
 
-mod inbox;
 mod port;
 mod stream;
 mod system;

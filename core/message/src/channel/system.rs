@@ -1,8 +1,8 @@
 //! What a member does for others in every wait: it takes in what has come, whether its program asked for it or not.
 //!
 //! So every message that was sent finds room in the end, and two members that only send never wait for each other.
-use super::inbox::Inbox;
 use super::stream::Stream;
+use crate::inbox::Inbox;
 use crate::long;
 use foregather_machine::{Cause, Cpu, Error, Packet, Rank, VALUE_MASK};
 

@@ -1,6 +1,5 @@
 //! A network on which nobody is in anybody's way: each message costs what LogGP says.
-use super::fault::Fate;
-use super::nodes::{Nodes, PARCEL};
+use super::nodes::{LATE, Nodes, PARCEL};
 use super::parcel::{Kind, Parcel};
 use super::wire::{Model, Wire};
 use crate::event::{Class, Event, Queue};
@@ -60,29 +59,24 @@ impl Wire for Free {
 
     #[inline]
     fn happens<Q: Queue>(&self, nodes: &Nodes<Q>, event: &Event) -> bool {
-        let parcel = if event.what & PARCEL == 0 {
-            // Whoever sent it is not known, and nobody asks.
-            Parcel::null(event.task, event.task, event.what)
-        } else {
-            nodes.kept(event.what)
-        };
-        let late = |nodes: &Nodes<Q>, when, parcel: Parcel| {
-            nodes.engine.at(when, Class::Arrival, parcel.to, nodes.keep(parcel));
-        };
-        let again = match nodes.fate(|| parcel, late) {
-            Fate::Arrives => false,
-            Fate::Twice => true,
-            Fate::Lost | Fate::Late(_) => return false,
-        };
-        if parcel.kind == Kind::Null {
-            if again {
-                nodes.arrives(parcel.to, parcel.tag);
-            }
-            return nodes.arrives(parcel.to, parcel.tag);
+        let simple = event.what & PARCEL == 0;
+        if simple && nodes.fates.is_none() {
+            return nodes.arrives(event.task, event.what);
         }
-        let (goes_on, answer) = nodes.deliver(&parcel);
-        if let Some(answer) = answer {
-            self.post(nodes, answer);
+        // Whoever sent a null message that was not kept is not known, and nobody asks.
+        let parcel = if simple { Parcel::null(event.task, event.task, event.what) } else { nodes.kept(event.what) };
+        let known = !simple && event.what & LATE != 0;
+        if let Some(recorder) = nodes.recorder.as_ref().filter(|_| known) {
+            recorder.arrived(parcel.mark, nodes.engine.now());
+        }
+        let arriving = if known { [Some(parcel), None] } else { nodes.arriving(parcel) };
+        let mut goes_on = false;
+        for parcel in arriving.into_iter().flatten() {
+            let (goes, answer) = nodes.deliver(&parcel);
+            goes_on |= goes;
+            if let Some(answer) = answer {
+                self.post(nodes, answer);
+            }
         }
         goes_on
     }

@@ -206,7 +206,7 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Message<'_> {
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<usize, Error>> {
         let nodes = node.nodes();
         let mut inbox = nodes.inbox(node.number()).borrow_mut();
-        if let Some(parcel) = inbox.take_message(self.from, self.tag) {
+        if let Some(parcel) = inbox.take_message((self.from, self.tag)) {
             let (bytes, room) = (parcel.bytes as usize, self.into.len());
             if nodes.contents && bytes > room {
                 return Some(Err(Cause::Length { what: "the message that came", bytes, room }.into()));
@@ -214,7 +214,7 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Message<'_> {
             nodes.unload(parcel.load, self.into);
             return Some(Ok(bytes));
         }
-        let lost = inbox.take_unposted(self.from, self.tag);
+        let lost = inbox.take_unposted((self.from, self.tag));
         lost.then(|| Err(Cause::Unposted { from: self.from, tag: self.tag }.into()))
     }
 }
@@ -235,7 +235,7 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Request {
     }
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<(), Error>> {
         let inbox = node.nodes().inbox(node.number());
-        inbox.borrow_mut().take_request(self.from, self.tag).then_some(Ok(()))
+        inbox.borrow_mut().take_request((self.from, self.tag)).then_some(Ok(()))
     }
     fn costs(&self) -> bool {
         false

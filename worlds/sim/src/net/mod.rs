@@ -15,7 +15,6 @@ mod circuits;
 mod explain;
 mod fault;
 mod free;
-mod inbox;
 mod leaf;
 mod network;
 mod node;

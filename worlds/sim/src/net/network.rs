@@ -16,9 +16,9 @@ const SIZE_MAX: u32 = 1 << 24;
 pub struct Network<Q, M: Model = LogGp> {
     pub(super) nodes: Nodes<Q>,
     pub(super) wire: M::Wire,
-    model: M,
     faults: Faults,
     interrupts: Option<(Interrupts, u64)>,
+    phases: Vec<(Rank, Nanos)>,
 }
 
 impl<Q: Queue, M: Model> Network<Q, M> {
@@ -34,12 +34,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
             return Err(Cause::Slot { slot: slots, slots: SLOTS_MAX }.into());
         }
         let wire = model.wire(size)?;
-        Ok(Self { nodes: Nodes::new(size, slots), wire, model, faults: Faults::default(), interrupts: None })
-    }
-
-    /// The model that was asked for.
-    pub fn model(&self) -> &M {
-        &self.model
+        Ok(Self { nodes: Nodes::new(size, slots), wire, faults: Faults::default(), interrupts: None, phases: vec![] })
     }
 
     /// Programs are interrupted, each node's with a phase of its own, which the seed decides.
@@ -56,6 +51,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
     #[must_use]
     pub fn phase(mut self, node: Rank, phase: Nanos) -> Self {
         self.nodes.noise.set_phase(node, phase);
+        self.phases.push((node, phase));
         self
     }
 
@@ -77,6 +73,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
     fn make_noise(&mut self) -> Result<(), Error> {
         let (interrupts, seed) = self.interrupts.unzip();
         self.nodes.noise = Noise::new(self.nodes.size, interrupts, &self.faults.pauses, seed.unwrap_or(0))?;
+        self.phases.iter().for_each(|&(node, phase)| self.nodes.noise.set_phase(node, phase));
         Ok(())
     }
 

@@ -1,14 +1,13 @@
 //! What all nodes share, whatever lies between them: time, programs, slots, inboxes, disturbances.
 use super::fault::{Drift, Fate, Fates};
-use super::inbox::Inbox;
 use super::noise::Noise;
 use super::parcel::{Kind, NONE, Parcel};
 use super::record::Recorder;
 use crate::engine::Engine;
 use crate::event::{Class, Queue};
 use crate::touch::touch;
-use foregather_machine::{Nanos, Packet, Rank};
-use foregather_message::long;
+use foregather_machine::{Nanos, Rank};
+use foregather_message::{Inbox, long};
 use slab::Slab;
 use std::cell::{Cell, OnceCell, RefCell};
 
@@ -20,6 +19,8 @@ pub(super) const WAKE: u32 = u32::MAX - 2;
 pub(super) const WIRE: u32 = u32::MAX - 16;
 /// A packet arrives; its number is in the lower bits.
 pub(super) const PARCEL: u32 = 1 << 31;
+/// The same, and it was held up: its fate is known.
+pub(super) const LATE: u32 = 1 << 29;
 /// Slots end here.
 pub(super) const SLOTS_MAX: u32 = 1 << 15;
 
@@ -39,7 +40,7 @@ pub(super) struct Nodes<Q> {
     /// Of each node, what its program waits for, and behind that the messages in each slot: side by side, since a
     /// million nodes live in memory and not in a cache.
     states: Box<[Cell<u16>]>,
-    inboxes: OnceCell<Box<[RefCell<Inbox>]>>,
+    inboxes: OnceCell<Box<[RefCell<Inbox<Parcel>>]>>,
     parcels: RefCell<Slab<Parcel>>,
     loads: RefCell<Slab<Box<[u8]>>>,
     /// Do messages carry their bytes, or only their lengths?
@@ -89,7 +90,7 @@ impl<Q: Queue> Nodes<Q> {
         touch(&state[width - 1]);
     }
 
-    pub(super) fn inbox(&self, node: Rank) -> &RefCell<Inbox> {
+    pub(super) fn inbox(&self, node: Rank) -> &RefCell<Inbox<Parcel>> {
         let make = || (0..self.size).map(|_| RefCell::default()).collect();
         &self.inboxes.get_or_init(make)[node as usize]
     }
@@ -109,7 +110,7 @@ impl<Q: Queue> Nodes<Q> {
 
     /// The packet of an event.
     pub(super) fn kept(&self, event: u32) -> Parcel {
-        self.parcels.borrow_mut().remove((event & !PARCEL) as usize)
+        self.parcels.borrow_mut().remove((event & !(PARCEL | LATE)) as usize)
     }
 
     /// Keeps the contents of a message.
@@ -133,17 +134,31 @@ impl<Q: Queue> Nodes<Q> {
         u32::from(self.doing(node).get()) == slot + 1
     }
 
-    /// What becomes of the packet that arrives just now; those that come later get an event of their own.
+    /// What of a packet arrives just now: nothing, itself, or itself twice. What comes later gets an event of its own.
     #[inline]
-    pub(super) fn fate(&self, parcel: impl FnOnce() -> Parcel, late: impl FnOnce(&Self, Nanos, Parcel)) -> Fate {
-        let Some(fates) = &self.fates else { return Fate::Arrives };
-        let fate = fates.draw();
-        match (fate, &self.recorder) {
-            (Fate::Late(by), _) => late(self, self.engine.now() + by, parcel()),
-            (Fate::Lost, Some(recorder)) => recorder.arrived(parcel().mark, Nanos::MAX),
-            _ => {}
+    pub(super) fn arriving(&self, parcel: Parcel) -> [Option<Parcel>; 2] {
+        match &self.fates {
+            None => [Some(parcel), None],
+            Some(fates) => self.fated(parcel, fates.draw()),
         }
-        fate
+    }
+
+    fn fated(&self, parcel: Parcel, fate: Fate) -> [Option<Parcel>; 2] {
+        let never = || self.recorder.iter().for_each(|recorder| recorder.arrived(parcel.mark, Nanos::MAX));
+        match fate {
+            Fate::Arrives => [Some(parcel), None],
+            Fate::Twice => [Some(parcel), Some(Parcel { load: self.copy(parcel.load), ..parcel })],
+            Fate::Lost => {
+                never();
+                self.forget(parcel.load);
+                [None, None]
+            }
+            Fate::Late(by) => {
+                never();
+                self.engine.at(self.engine.now() + by, Class::Arrival, parcel.to, LATE | self.keep(parcel));
+                [None, None]
+            }
+        }
     }
 
     /// A packet reaches its node: does its program go on, and what does its system send back?
@@ -151,22 +166,19 @@ impl<Q: Queue> Nodes<Q> {
         let Kind::Packet(packet) = parcel.kind else {
             return (parcel.kind == Kind::Null && self.arrives(parcel.to, parcel.tag), None);
         };
-        let mut inbox = self.inbox(parcel.to).borrow_mut();
-        match packet {
-            Packet::Probe => {}
-            Packet::Request => inbox.requests.push((parcel.from, parcel.tag)),
-            Packet::Forced | Packet::Data | Packet::Short => {
-                let posted = inbox.take_post(parcel.from, parcel.tag);
-                if posted || packet != Packet::Forced {
-                    inbox.arrived.push_back(*parcel);
-                } else {
-                    inbox.unposted.push((parcel.from, parcel.tag));
-                    self.forget(parcel.load);
-                }
-            }
+        let (mut inbox, key) = (self.inbox(parcel.to).borrow_mut(), (parcel.from, parcel.tag));
+        if inbox.admits(packet, key) {
+            inbox.arrive(packet, key, *parcel);
+        } else {
+            self.forget(parcel.load);
         }
         let answer = long::answer(packet).map(|packet| parcel.back(Kind::Packet(packet)));
         (self.doing(parcel.to).get() == INBOX, answer)
+    }
+
+    fn copy(&self, load: u32) -> u32 {
+        let bytes = self.loads.borrow().get(load as usize).cloned();
+        bytes.map_or(NONE, |bytes| self.loads.borrow_mut().insert(bytes) as u32)
     }
 
     fn forget(&self, load: u32) {

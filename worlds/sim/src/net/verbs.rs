@@ -82,7 +82,7 @@ impl<Q: Queue, M: Model> Port for Node<'_, Q, M> {
         if from >= nodes.size {
             return Err(Cause::Rank { rank: from, size: nodes.size }.into());
         }
-        nodes.inbox(self.number()).borrow_mut().posts.push((from, tag));
+        nodes.inbox(self.number()).borrow_mut().post((from, tag));
         Ok(())
     }
 

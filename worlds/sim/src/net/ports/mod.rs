@@ -12,8 +12,7 @@ mod pool;
 mod port;
 
 use super::circuits::{Arbitration, Circuits};
-use super::fault::Fate;
-use super::nodes::{Nodes, PARCEL, WIRE};
+use super::nodes::{LATE, Nodes, PARCEL, RESUME, RUNNING, WIRE};
 use super::parcel::{Kind, Parcel};
 use super::programs::Awaited;
 use super::wire::{Model, Wire};
@@ -64,7 +63,7 @@ struct Passage {
     left: Nanos,
     there: Nanos,
     /// The program's part of it: since when, and how much.
-    work: Option<(Nanos, Nanos)>,
+    work: (Nanos, Nanos),
 }
 
 impl Ports {
@@ -84,17 +83,17 @@ impl Ports {
         match parcel.kind {
             Kind::Packet(Packet::Probe | Packet::Request) => {
                 let half = Nanos(model.long.0 / 2) + way;
-                Passage { left: now + half, there: now + half, work: Some((now + half, Nanos::ZERO)) }
+                Passage { left: now + half, there: now + half, work: (now + half, Nanos::ZERO) }
             }
             Kind::Packet(Packet::Data) => {
                 let end = now + model.bytes(parcel.bytes) + way;
-                Passage { left: end, there: end, work: Some((end, Nanos::ZERO)) }
+                Passage { left: end, there: end, work: (end, Nanos::ZERO) }
             }
             Kind::Null | Kind::Release | Kind::Packet(Packet::Short | Packet::Forced) => {
                 let bytes = now + model.bytes(parcel.bytes) + way;
                 let send = model.send - model.set_up;
                 let there = bytes + (model.null - model.set_up - model.receive);
-                Passage { left: bytes + send, there, work: Some((bytes, send + self.jitter())) }
+                Passage { left: bytes + send, there, work: (bytes, send + self.jitter()) }
             }
         }
     }
@@ -155,12 +154,12 @@ impl Ports {
     #[inline]
     fn grant<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel) {
         let now = nodes.engine.now();
-        let Passage { left, there, work } = self.passage(&parcel, now);
+        let Passage { left, there, work: (from, work) } = self.passage(&parcel, now);
         if let Some(recorder) = &nodes.recorder {
             recorder.granted(parcel.mark, now, left, there);
         }
         // In its system call a program is not interrupted: the system is.
-        let on = work.filter(|_| parcel.kind.of_program()).map(|(from, work)| match parcel.kind {
+        let on = parcel.kind.of_program().then(|| match parcel.kind {
             Kind::Packet(Packet::Probe) => from,
             _ => nodes.noise.done(parcel.from, from, work),
         });
@@ -169,7 +168,7 @@ impl Ports {
         } else {
             nodes.engine.at(left, Class::Resume, parcel.from, LEFT);
             if let Some(on) = on {
-                nodes.engine.at(on, Class::Resume, parcel.from, super::nodes::RESUME);
+                nodes.engine.at(on, Class::Resume, parcel.from, RESUME);
             }
         }
         if parcel.kind == Kind::Null
@@ -178,13 +177,7 @@ impl Ports {
             nodes.engine.at(now + hold, Class::Arrival, parcel.to, FREE);
         }
         let what = if self.simple(nodes, &parcel) { parcel.tag } else { nodes.keep(parcel) };
-        nodes.engine.at(there, self.class(parcel.kind), parcel.to, what);
-    }
-
-    /// The system answers a PROBE after the programs of that moment have asked for their ports.
-    #[inline]
-    fn class(&self, kind: Kind) -> Class {
-        if matches!(kind, Kind::Packet(Packet::Probe | Packet::Request)) { Class::System } else { Class::Arrival }
+        nodes.engine.at(there, class(parcel.kind), parcel.to, what);
     }
 
     /// The send port is free.
@@ -195,9 +188,9 @@ impl Ports {
         }
     }
 
-    /// The receive port is free, and so are the links.
+    /// The receive port is free.
     #[inline]
-    fn free<Q: Queue>(&self, _: &Nodes<Q>, node: Rank) {
+    fn free(&self, node: Rank) {
         self.pair(node).receiving.set(false);
         self.reopen(node);
     }
@@ -212,17 +205,8 @@ impl Ports {
 
     /// A packet is there: its ports are free, and unless it was hit by a fault, its node has it.
     fn arrive<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel) -> bool {
-        let late =
-            |nodes: &Nodes<Q>, when, parcel: Parcel| nodes.engine.at(when, Class::Arrival, parcel.to, LATE | nodes.keep(parcel));
-        match nodes.fate(|| parcel, late) {
-            Fate::Lost | Fate::Late(_) => false,
-            Fate::Arrives => self.deliver(nodes, parcel),
-            Fate::Twice => {
-                let once = self.deliver(nodes, parcel);
-                // The copy has no contents of its own.
-                self.deliver(nodes, Parcel { load: super::parcel::NONE, ..parcel }) || once
-            }
-        }
+        let deliver = |goes_on, parcel| self.deliver(nodes, parcel) || goes_on;
+        nodes.arriving(parcel).into_iter().flatten().fold(false, deliver)
     }
 
     fn deliver<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel) -> bool {
@@ -252,8 +236,11 @@ impl Ports {
 
     /// A packet's bits are at the far end: if the processor has to do with them, that comes first.
     fn reaches<Q: Queue>(&self, nodes: &Nodes<Q>, event: &Event) -> bool {
-        let parcel = nodes.kept(event.what & !(HANDLED | LATE));
-        if event.what & LATE == LATE {
+        let parcel = nodes.kept(event.what & !HANDLED);
+        if event.what & LATE != 0 {
+            if let Some(recorder) = &nodes.recorder {
+                recorder.arrived(parcel.mark, nodes.engine.now());
+            }
             return self.deliver(nodes, parcel);
         }
         let for_program = matches!(parcel.kind, Kind::Null | Kind::Packet(Packet::Short | Packet::Forced));
@@ -267,15 +254,20 @@ impl Ports {
         }
         self.free_links(&parcel);
         if parcel.kind != Kind::Null || self.model.null_hold.is_none() {
-            self.free(nodes, event.task);
+            self.free(event.task);
         }
         self.arrive(nodes, parcel)
     }
 }
 
-/// Marks of a packet's event: the processor has dealt with it; it was held up behind the ports.
+/// A mark of a packet's event: the processor has dealt with it.
 const HANDLED: u32 = 1 << 30;
-const LATE: u32 = 1 << 29;
+
+/// The system answers a PROBE after the programs of that moment have asked for their ports.
+#[inline]
+const fn class(kind: Kind) -> Class {
+    if matches!(kind, Kind::Packet(Packet::Probe | Packet::Request)) { Class::System } else { Class::Arrival }
+}
 
 impl Wire for Ports {
     #[inline]
@@ -294,7 +286,7 @@ impl Wire for Ports {
             LEFT => self.left(nodes, event.task),
             LEFT_AND_ON => {
                 self.left(nodes, event.task);
-                nodes.doing(event.task).set(super::nodes::RUNNING);
+                nodes.doing(event.task).set(RUNNING);
                 return true;
             }
             PREPARED => {
@@ -302,10 +294,10 @@ impl Wire for Ports {
                     self.admit(nodes, parcel);
                 }
             }
-            FREE => self.free(nodes, event.task),
+            FREE => self.free(event.task),
             slot if slot & PARCEL == 0 => {
                 if self.model.null_hold.is_none() {
-                    self.free(nodes, event.task);
+                    self.free(event.task);
                 }
                 if nodes.fates.is_some() {
                     return self.arrive(nodes, Parcel::null(event.task, event.task, slot));

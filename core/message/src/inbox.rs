@@ -1,12 +1,14 @@
-//! What has come for a member and was not taken yet.
+//! What has come for a member and was not taken yet: which packets meet which receives, the same in every world.
 use foregather_machine::{Packet, Rank};
 use std::collections::VecDeque;
 
 /// Whose, and under which tag.
-pub(super) type Key = (Rank, u32);
+pub type Key = (Rank, u32);
 
+/// Messages of a kind `M` that have come, and receives that were announced.
+///
 /// Few entries at a time, so lists are searched from the front: that is also the order in which messages were sent.
-pub(super) struct Inbox<M> {
+pub struct Inbox<M> {
     /// Receives that were announced.
     posts: Vec<Key>,
     arrived: VecDeque<(Key, M)>,
@@ -28,12 +30,12 @@ fn take(list: &mut Vec<Key>, wanted: Key) -> bool {
 
 impl<M> Inbox<M> {
     /// Announces a receive.
-    pub(super) fn post(&mut self, key: Key) {
+    pub fn post(&mut self, key: Key) {
         self.posts.push(key);
     }
 
-    /// A packet begins to arrive: are its bytes kept?
-    pub(super) fn admits(&mut self, packet: Packet, key: Key) -> bool {
+    /// A packet begins to arrive: are its bytes kept? A forced one without a receive is lost, and the loss is noted.
+    pub fn admits(&mut self, packet: Packet, key: Key) -> bool {
         match packet {
             Packet::Probe | Packet::Request => true,
             Packet::Short | Packet::Data => {
@@ -50,8 +52,8 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// It is there as a whole.
-    pub(super) fn arrive(&mut self, packet: Packet, key: Key, message: M) {
+    /// It is there as a whole, if [`Inbox::admits`] said so. A PROBE leaves nothing: [`crate::long::answer`] says what to do about it.
+    pub fn arrive(&mut self, packet: Packet, key: Key, message: M) {
         match packet {
             Packet::Probe => {}
             Packet::Request => self.requests.push(key),
@@ -60,17 +62,17 @@ impl<M> Inbox<M> {
     }
 
     /// Takes a REQUEST.
-    pub(super) fn take_request(&mut self, key: Key) -> bool {
+    pub fn take_request(&mut self, key: Key) -> bool {
         take(&mut self.requests, key)
     }
 
     /// Takes the news of a lost message.
-    pub(super) fn take_unposted(&mut self, key: Key) -> bool {
+    pub fn take_unposted(&mut self, key: Key) -> bool {
         take(&mut self.unposted, key)
     }
 
     /// Takes the first message from there with that tag.
-    pub(super) fn take_message(&mut self, key: Key) -> Option<M> {
+    pub fn take_message(&mut self, key: Key) -> Option<M> {
         let place = self.arrived.iter().position(|(of, _)| *of == key)?;
         self.arrived.remove(place).map(|(_, message)| message)
     }
