@@ -35,10 +35,10 @@ impl Noise {
         Ok(Self { interrupts, phases, pauses })
     }
 
-    /// Lets every node's interrupts begin there within the period, as directed tests need it.
+    /// Lets that node's interrupts begin there, and a period later, and a period before, as directed tests need it.
     pub(super) fn set_phase(&mut self, node: Rank, phase: Nanos) {
-        if let Some(own) = self.phases.get_mut(node as usize) {
-            *own = phase.0;
+        if let (Some(own), Some(each)) = (self.phases.get_mut(node as usize), self.interrupts) {
+            *own = phase.0 % each.period.0;
         }
     }
 
@@ -112,7 +112,7 @@ mod tests {
 
     /// One nanosecond after the other.
     fn slowly(phase: u64, from: u64, mut work: u64) -> u64 {
-        let away = |t: u64| (t + EACH.period.0 - phase) % EACH.period.0 < EACH.length.0;
+        let away = |t: u64| (t + 10 * EACH.period.0 - phase) % EACH.period.0 < EACH.length.0;
         let mut t = from;
         while away(t) {
             t += 1;
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_closed_form_is_what_counting_gives() {
-        for phase in [0, 3, 50, 99] {
+        for phase in [0, 3, 50, 99, 350] {
             for from in 0..220 {
                 for work in [0, 1, 4, 90, 94, 95, 96, 189, 190, 191, 1_000] {
                     let noise = noise(phase);
