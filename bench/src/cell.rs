@@ -1,6 +1,7 @@
 //! One cell of the barrier matrix: what is asked of a child process, and the line it answers with.
 use foregather_machine::Nanos;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How the computation of the members varies around the grain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -10,6 +11,10 @@ pub enum Shape {
     Uniform,
     /// Mostly shorter, sometimes many times longer.
     Exponential,
+    /// Never near nothing, and as widely spread as the exponential: the deviation equals the mean.
+    LogNormal,
+    /// As uniform, but odd ranks have three times the work of even ones; over both the mean is the grain.
+    Imbalanced,
 }
 
 /// What to measure. Hogs and quota are the caller's business.
@@ -26,6 +31,9 @@ pub struct Cell {
     pub shape: Shape,
     /// The processor of each member, repeated if there are more members; empty leaves them free.
     pub pins: Vec<u32>,
+    /// Two barriers an episode with the computation between them, as a parallel region has; nothing is computed outside it.
+    #[serde(default)]
+    pub fork_join: bool,
     /// For how long to measure.
     pub span_ns: u64,
     /// What [`crate::Work::iterations_per_us`] gave, once for all that are compared.
@@ -62,7 +70,7 @@ impl Cell {
 /// What a cell came to. Times in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
-    /// Barriers passed.
+    /// Barriers passed; with [`Cell::fork_join`] pairs of them.
     pub episodes: u64,
     /// In this time.
     pub wall_ns: u64,
@@ -88,10 +96,22 @@ pub struct CellResult {
     pub ssr: Option<f64>,
     /// Waits by outcome (last, first look, spun, yielded, parked), from those who count them.
     pub outcomes: Option<[u64; 5]>,
+    /// How often each rule of a decision table acted, from those who have one.
+    #[serde(default)]
+    pub rules: Option<BTreeMap<String, u64>>,
+    /// Moves of members to other processors, likewise.
+    #[serde(default)]
+    pub moves: Option<u64>,
+    /// Members fetched to the processor of one that waits.
+    #[serde(default)]
+    pub pulls: Option<u64>,
+    /// Processors that a scout was asked about.
+    #[serde(default)]
+    pub scouted: Option<u64>,
 }
 
 impl CellResult {
-    /// Barriers a second.
+    /// Episodes a second.
     pub fn episodes_per_s(&self) -> f64 {
         self.episodes as f64 / Nanos(self.wall_ns).as_secs().max(1e-9)
     }
@@ -101,12 +121,12 @@ impl CellResult {
         self.outcomes.map(|all| all[place] as f64 / all.iter().sum::<u64>().max(1) as f64)
     }
 
-    /// Context switches of all members for one barrier.
+    /// Context switches of all members for one episode.
     pub fn switches_per_episode(&self) -> f64 {
         (self.voluntary + self.involuntary) as f64 / self.episodes.max(1) as f64
     }
 
-    /// Processor time of all members for one barrier and the computation before it.
+    /// Processor time of all members for one episode with its computation.
     pub fn cpu_us_per_episode(&self) -> f64 {
         self.cpu_ns as f64 / 1e3 / self.episodes.max(1) as f64
     }

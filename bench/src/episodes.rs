@@ -129,6 +129,9 @@ impl<'c> Episodes<'c> {
         let mut meter = (rank == 0).then(|| Meter::begin(cell));
         let mut episode = 0;
         loop {
+            if cell.fork_join {
+                meeting.wait()?;
+            }
             work.run();
             // The last episode is announced before a barrier, so everybody knows of it behind that barrier.
             if meter.as_mut().is_some_and(Meter::tick) {

@@ -3,6 +3,8 @@ use crate::Shape;
 use foregather_host::clock;
 use std::hint::black_box;
 
+/// The variance of the logarithm of log-normal work whose deviation equals its mean: `ln 2`.
+const LOG_VARIANCE: f64 = std::f64::consts::LN_2;
 /// Iterations measured at once when calibrating: some tens of microseconds.
 const CALIBRATION: u64 = 20_000;
 
@@ -33,9 +35,16 @@ impl Work {
         (0..20).map(|_| once()).fold(0.0, f64::max)
     }
 
-    /// `grain_ns` on average. Members of different ranks draw different lengths, the same in every run.
-    pub fn new(grain_ns: u64, iterations_per_us: f64, shape: Shape, seed: u64) -> Self {
-        Self { iterations: grain_ns as f64 / 1e3 * iterations_per_us, shape, random: seed.wrapping_mul(7_919).wrapping_add(13) }
+    /// `grain_ns` on average; of [`Shape::Imbalanced`] only over an even and an odd rank. Members of different ranks draw
+    /// different lengths, the same in every run.
+    pub fn new(grain_ns: u64, iterations_per_us: f64, shape: Shape, rank: u64) -> Self {
+        let part = match shape {
+            Shape::Imbalanced if rank.is_multiple_of(2) => 0.5,
+            Shape::Imbalanced => 1.5,
+            _ => 1.0,
+        };
+        let iterations = part * grain_ns as f64 / 1e3 * iterations_per_us;
+        Self { iterations, shape, random: rank.wrapping_mul(7_919).wrapping_add(13) }
     }
 
     /// A uniform number in (0, 1], by Knuth's linear congruence.
@@ -44,15 +53,27 @@ impl Work {
         ((self.random >> 33) + 1) as f64 / (1u64 << 31) as f64
     }
 
+    /// One draw: how many iterations the next computation has.
+    #[inline]
+    fn next(&mut self) -> f64 {
+        self.iterations
+            * match self.shape {
+                Shape::Uniform | Shape::Imbalanced => 0.75 + 0.5 * self.uniform(),
+                Shape::Exponential => -self.uniform().ln(),
+                Shape::LogNormal => (LOG_VARIANCE.sqrt() * self.normal() - LOG_VARIANCE / 2.0).exp(),
+            }
+    }
+
+    /// A standard normal number (Box & Muller 1958).
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
     /// Computes for one grain.
     #[inline]
     pub fn run(&mut self) {
         if self.iterations > 0.0 {
-            let factor = match self.shape {
-                Shape::Uniform => 0.75 + 0.5 * self.uniform(),
-                Shape::Exponential => -self.uniform().ln(),
-            };
-            compute((self.iterations * factor) as u64);
+            compute(self.next() as u64);
         }
     }
 }
@@ -68,20 +89,39 @@ pub fn hog(stop: impl Fn() -> bool) {
 mod tests {
     use super::*;
 
+    const MEAN: f64 = 1_000.0;
+
+    /// Mean and deviation of a rank's draws.
+    fn moments(shape: Shape, rank: u64) -> (f64, f64) {
+        let mut work = Work::new(MEAN as u64, 1_000.0, shape, rank);
+        let draws: Vec<f64> = (0..200_000).map(|_| work.next()).collect();
+        assert!(draws.iter().all(|&draw| draw >= 0.0));
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance = draws.iter().map(|draw| (draw - mean) * (draw - mean)).sum::<f64>() / draws.len() as f64;
+        (mean / MEAN, variance.sqrt() / MEAN)
+    }
+
     #[test]
-    fn both_shapes_have_the_mean_they_are_asked_for() {
-        for shape in [Shape::Uniform, Shape::Exponential] {
-            let mut work = Work::new(1_000, 1.0, shape, 5);
-            let mut mean = 0.0;
-            for _ in 0..100_000 {
-                let factor = match shape {
-                    Shape::Uniform => 0.75 + 0.5 * work.uniform(),
-                    Shape::Exponential => -work.uniform().ln(),
-                };
-                assert!(factor >= 0.0);
-                mean += factor / 1e5;
-            }
-            assert!((mean - 1.0).abs() < 0.02, "{shape:?}: {mean}");
+    fn every_shape_has_the_mean_and_deviation_it_is_asked_for() {
+        // A uniform number over half the mean deviates by the twelfth part of it, squared.
+        let uniform = 0.5 / 12f64.sqrt();
+        for (shape, rank, expected) in [
+            (Shape::Uniform, 5, (1.0, uniform)),
+            (Shape::Exponential, 5, (1.0, 1.0)),
+            (Shape::LogNormal, 5, (1.0, 1.0)),
+            (Shape::Imbalanced, 4, (0.5, 0.5 * uniform)),
+            (Shape::Imbalanced, 5, (1.5, 1.5 * uniform)),
+        ] {
+            let (mean, deviation) = moments(shape, rank);
+            assert!((mean - expected.0).abs() < 0.02, "{shape:?}: mean {mean}");
+            assert!((deviation - expected.1).abs() < 0.04, "{shape:?}: deviation {deviation}");
         }
+    }
+
+    #[test]
+    fn members_draw_different_lengths_and_the_same_in_every_run() {
+        let first = |rank| Work::new(1_000, 1_000.0, Shape::LogNormal, rank).next();
+        assert_eq!(first(1).to_bits(), first(1).to_bits());
+        assert_ne!(first(1).to_bits(), first(2).to_bits());
     }
 }

@@ -1,11 +1,15 @@
 //! What a barrier promises, whatever its kind, its policy and its world.
 use crate::{World, permutations};
 use foregather_barrier::{Flags, Group, Hop, Kind};
-use foregather_machine::{Cause, Endpoint, Error, Nanos, Rank};
+use foregather_machine::{Cause, Costs, Endpoint, Error, Nanos, Rank};
 use foregather_wait::{Policy, Snapshot};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-const POLICIES: [Policy; 9] = [
+const ADAPTIVE: Policy = Policy::adaptive(&Costs::TYPICAL);
+
+const POLICIES: [Policy; 10] = [
+    ADAPTIVE,
     Policy::Block,
     Policy::Yield,
     Policy::TwoPhase { spin: Nanos::from_us(5) },
@@ -32,6 +36,7 @@ pub fn all(world: &impl World) {
     }
     bigger_groups_meet_too(world);
     one_member_an_episode_comes_last(world);
+    an_account_can_be_read_while_its_member_waits(world);
     a_rank_has_one_handle(world);
     a_slot_that_is_not_there_is_an_error(world);
 }
@@ -70,7 +75,7 @@ fn bigger_groups_meet_too<W: World>(world: &W) {
         let arrived: Vec<AtomicU32> = (0..20).map(|_| AtomicU32::new(0)).collect();
         let group = Group::new(kind, size).unwrap();
         world.run(size, async |cpu: W::Cpu<'_>, rank| {
-            let mut member = group.member(cpu, rank, Policy::Block).unwrap();
+            let mut member = group.member(cpu, rank, if rank % 2 == 0 { ADAPTIVE } else { Policy::Block }).unwrap();
             for arrived in &arrived {
                 arrived.fetch_add(1, SeqCst);
                 member.wait().await.unwrap();
@@ -82,7 +87,7 @@ fn bigger_groups_meet_too<W: World>(world: &W) {
 
 /// Rank 1 takes part in two episodes and goes; whoever needs it in the third gets its name, and nobody waits for ever.
 fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Kind) {
-    for policy in [Policy::Block, Policy::Yield] {
+    for policy in [Policy::Block, Policy::Yield, ADAPTIVE] {
         let group = Group::new(kind, 4).unwrap();
         let ends = world.run(4, async |cpu: W::Cpu<'_>, rank| {
             let mut member = group.member(cpu, rank, policy).unwrap();
@@ -99,18 +104,44 @@ fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Kind) {
 }
 
 fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Kind) {
-    let group = Group::new(kind, 2).unwrap();
-    let ends = world.run(1, async |cpu: W::Cpu<'_>, rank| {
-        let mut member = group.member(cpu, rank, Policy::TwoPhase { spin: Nanos::from_us(10) }).unwrap();
-        (member.wait_for(Nanos::from_ms(1)).await, member.wait().await)
+    for policy in [Policy::TwoPhase { spin: Nanos::from_us(10) }, ADAPTIVE] {
+        let group = Group::new(kind, 2).unwrap();
+        let ends = world.run(1, async |cpu: W::Cpu<'_>, rank| {
+            let mut member = group.member(cpu, rank, policy).unwrap();
+            (member.wait_for(Nanos::from_ms(1)).await, member.wait().await)
+        });
+        let [(first, again)] = &ends[..] else { panic!("one member ran") };
+        assert!(matches!(Error::of(first), Some(Cause::TimedOut { rank: 0, peer: Some(1), .. })), "{kind:?}: {first:?}");
+        assert_eq!(
+            *again,
+            Err(Error::from(Cause::Poisoned { by: Some(0) })),
+            "{kind:?}: who has arrived in vain cannot arrive again"
+        );
+    }
+}
+
+/// What the table decides is counted at once, so whoever has a clone of the account sees a wait that is not over.
+fn an_account_can_be_read_while_its_member_waits<W: World>(world: &W) {
+    let (group, account) = (Group::new(Kind::Central, 2).unwrap(), OnceLock::new());
+    world.run(2, async |cpu: W::Cpu<'_>, rank| {
+        let mut member = group.member(cpu, rank, ADAPTIVE).unwrap();
+        if rank == 0 {
+            assert!(account.set(member.account().clone()).is_ok());
+            return member.wait().await.unwrap();
+        }
+        let seen = async {
+            for _ in 0..100_000 {
+                member.delay(world.step()).await;
+                let decided = account.get().map_or(0, |account| account.snapshot().rules.iter().sum());
+                if decided > 0 {
+                    return decided;
+                }
+            }
+            0_u64
+        };
+        assert!(seen.await > 0, "rank 0 cannot have left, but seems not to wait");
+        member.wait().await.unwrap();
     });
-    let [(first, again)] = &ends[..] else { panic!("one member ran") };
-    assert!(matches!(Error::of(first), Some(Cause::TimedOut { rank: 0, peer: Some(1), .. })), "{kind:?}: {first:?}");
-    assert_eq!(
-        *again,
-        Err(Error::from(Cause::Poisoned { by: Some(0) })),
-        "{kind:?}: who has arrived in vain cannot arrive again"
-    );
 }
 
 /// The successful-spin rate must not count whoever came last, of whom there is exactly one an episode.

@@ -16,7 +16,7 @@ pub fn all(world: &impl World) {
 /// What one member wrote before a store is seen by whoever sees the store, under every policy.
 fn publishes_what_was_written_before<W: World>(world: &W) {
     const ROUNDS: u32 = 200;
-    for policy in [Policy::Block, Policy::Yield, Policy::TwoPhase { spin: Nanos::from_us(3) }] {
+    for policy in [Policy::Block, Policy::Yield, Policy::TwoPhase { spin: Nanos::from_us(3) }, Policy::default()] {
         let word = <W::Cpu<'_> as Cpu>::Word::default;
         let (data, there, back) = (word(), word(), word());
         world.run(2, async |cpu, rank| {
@@ -71,7 +71,7 @@ fn a_park_ends_at_its_bound<W: World>(world: &W) {
     world.run(1, async |cpu, rank| {
         let deadline = cpu.now() + Nanos::from_ms(2);
         let why = Why::new("conformance", rank).of(9).until(deadline);
-        for policy in [Policy::Block, Policy::Spin, Policy::Yield] {
+        for policy in [Policy::Block, Policy::Spin, Policy::Yield, Policy::default()] {
             let waited = policy.wait(&cpu, &word, why, false, || None::<()>).await;
             assert!(matches!(Error::of(&waited), Some(Cause::TimedOut { peer: Some(9), .. })), "{policy:?}: {waited:?}");
             assert!(cpu.now() >= deadline);

@@ -1,8 +1,8 @@
 //! One suite, every world: what [`Cpu`] and [`Endpoint`] promise,
 //! tested through the barriers built on them.
 //!
-//! - [`World`] is what a world under test provides; [`cpu::all`], [`barrier::all`] and
-//!   [`harmonize::all`] run everything.
+//! - [`World`] is what a world under test provides; [`cpu::all`], [`barrier::all`],
+//!   [`harmonize::all`] and [`team::all`] run everything.
 //! - [`Network`] is the same for worlds with native null messages; [`endpoint::all`] runs everything;
 //!   [`endpoint::all_over_flags`] does so in a world with words.
 //! - [`Ports`] is the same for worlds with native sized messages; [`port::all`] and [`port::all_over_channels`] run everything.
@@ -15,6 +15,7 @@ pub mod endpoint;
 pub mod harmonize;
 mod orders;
 pub mod port;
+pub mod team;
 
 use foregather_machine::{Cpu, Endpoint, Nanos, Port, Rank};
 

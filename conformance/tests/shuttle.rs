@@ -3,15 +3,16 @@
 //! The processor here is made of shuttle's primitives, so a schedule that fails is printed and can be replayed
 //! (`shuttle::replay`). Word protocol and memory orders are loom's business (`worlds/thread/tests/loom.rs`); this is about
 //! the barriers on top: reuse, early arrivals, members that leave.
+mod explore;
 mod scheduled;
 
+use explore::{check_pct, check_random};
 use foregather_barrier::{Flags, Group, Kind, Subcube, butterfly};
 use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, Why, run_ready};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
 use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use shuttle::{check_pct, check_random};
 
 const SCHEDULES: usize = 400;
 /// Enough changes of priority to hit a bug that needs three threads in a certain order.

@@ -2,15 +2,16 @@
 //!
 //! The words of a ring are plain memory here, so what is explored is in which order the counts, the bells and the ends of
 //! messages are seen: races 1 to 5 of `core/message/README.md`. Word protocol and memory orders are loom's business.
+mod explore;
 mod scheduled;
 
+use explore::{check_pct, check_random};
 use foregather_barrier::butterfly;
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Member, Nanos, Why, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, Error, Member, Nanos, Placement, Why, run_ready};
 use foregather_message::{ChannelPort, Channels, Protocol, Ring, receive, send};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
 use shuttle::sync::Arc;
-use shuttle::{check_pct, check_random};
 use std::cell::RefCell;
 
 const SCHEDULES: usize = 300;
@@ -124,6 +125,8 @@ impl Clock for RingsFirst {
     }
 }
 
+impl Placement for RingsFirst {}
+
 impl Cpu for RingsFirst {
     type Word = Arc<Word>;
 
@@ -159,9 +162,6 @@ impl Cpu for RingsFirst {
     }
     async fn park(&self, on: &Arc<Word>, armed: u32, until: Nanos) {
         Scheduled.park(on, armed, until).await;
-    }
-    fn place(&self) -> Option<CpuId> {
-        None
     }
     fn check(&self, on: &Arc<Word>, why: &Why) -> Result<(), Error> {
         Scheduled.check(on, why)

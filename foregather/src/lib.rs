@@ -2,20 +2,19 @@
 //!
 //! Parallel programs lose much of their time waiting for each other. *How* they wait is usually a constant buried in a
 //! runtime: a spin loop that starves its own team as soon as threads outnumber processors, or a sleep that costs tens
-//! of microseconds where spinning costs a fraction of one. Here the way of waiting is a value you choose, every wait says how
-//! it went, and the same algorithms run on threads, on processes and in simulated machines.
+//! of microseconds where spinning costs a fraction of one. Here waits adapt to the load by a table one can read, or go as you
+//! say, every wait says how it went, and the same algorithms run on threads, on processes and in simulated machines.
 //!
 //! # Meeting
 //!
-//! A [`Group`] is a team that meets again and again. Each member has a handle, waits by a [`Policy`], and keeps an account.
+//! A [`Group`] is a team that meets again and again. Each member has a handle and keeps an account of its waits.
 //!
 //! ```
-//! use foregather::{Group, Kind, Nanos, Policy, run_ready, thread};
+//! use foregather::{Group, Kind, run_ready, thread};
 //!
 //! let group = Group::new(Kind::Central, 3)?;
-//! let policy = Policy::TwoPhase { spin: Nanos::from_us(20) };
 //! let accounts = thread::run(3, |_| None, |cpu, rank| {
-//!     let mut member = group.member(cpu, rank, policy)?;
+//!     let mut member = group.join(cpu, rank)?;
 //!     for _ in 0..1_000 {
 //!         // ... compute ...
 //!         run_ready(member.wait())?;
@@ -23,15 +22,34 @@
 //!     Ok::<_, foregather::Error>(member.account().snapshot())
 //! })?;
 //! for account in accounts {
-//!     let account = account?;
-//!     println!("last {} times, parked {} times, successful spins {:?}", account.last, account.parked, account.successful_spin_rate());
+//!     println!("{}", account?); // how the waits ended, by which rules, and the longest
 //! }
 //! # Ok::<(), foregather::Error>(())
 //! ```
 //!
-//! # Which policy?
+//! # How it waits
 //!
-//! | your team | policy | why |
+//! [`Group::join`] takes the adaptive policy with the costs of this machine. Before every step it looks at what it can know: where
+//! the awaited run, whether they do, how long its yields took, whether another processor is free. The first row of
+//! [`adaptive::TABLE`] that fits decides; `println!` of an account says how often each row did.
+//!
+//! | it sees | it does |
+//! |---|---|
+//! | nothing yet | pauses for half a microsecond: most waits of a team that is alone end here |
+//! | an awaited member on its own processor | yields to it; if yields go to a stranger, sleeps instead, or moves away |
+//! | its team stacked on one processor | sends a scout to the other one, and moves there if it is free |
+//! | nobody who needs its processor | spins, for as long as a sleep and its wake-up would cost |
+//! | then, an awaited member that computes | spins on |
+//! | then, an awaited member that waits behind a stranger | fetches it to its own processor |
+//! | otherwise | sleeps |
+//!
+//! It moves threads only if all members may run on the same processors, and puts the mask back at once; a team of which one member
+//! is pinned stays where it is, and `FOREGATHER_PLACEMENT=off` in the environment keeps all teams where they are. Under a
+//! real-time class every spin is bounded.
+//!
+//! [`Group::member`] takes any other [`Policy`]. They are for programs that know better, and for comparison:
+//!
+//! | your team | fixed policy | why |
 //! |---|---|---|
 //! | fits its processors, nobody else runs | [`Policy::TwoPhase`] with 20 us or more, or [`Policy::Spin`] | blocking costs a wake-up through an idle processor |
 //! | has more threads than processors, nobody else runs | [`Policy::Yield`] | a hand-over costs about a microsecond, a wasted spin all of its bound |
@@ -63,11 +81,11 @@
 //! [`BarrierMember::harmonize`] waits that out, to a deadline that all know, and says whether this member met it.
 //!
 //! ```
-//! use foregather::{Error, Group, Kind, Nanos, Policy, Punctual, run_ready, thread};
+//! use foregather::{Error, Group, Kind, Nanos, Punctual, run_ready, thread};
 //!
 //! let group = Group::new(Kind::Central, 2)?;
 //! let missed = thread::run(2, |_| None, |cpu, rank| {
-//!     let mut member = group.member(cpu, rank, Policy::TwoPhase { spin: Nanos::from_us(20) })?;
+//!     let mut member = group.join(cpu, rank)?;
 //!     let mut missed = 0;
 //!     for _ in 0..100 {
 //!         if let Punctual::Missed { .. } = run_ready(member.harmonize(Nanos::from_us(100)))? {
@@ -80,6 +98,67 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! # Fork and join
+//!
+//! A [`Team`] is a master and its slaves: [`TeamMaster::fork`] releases them into the next region, [`TeamMaster::join`] waits
+//! until all have done their part. Nobody waits at the fork, no slave at the join, so a region costs less than two barriers.
+//!
+//! ```
+//! use foregather::{Error, Team, run_ready, thread};
+//! use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+//!
+//! let (team, sum) = (Team::new(3)?, AtomicU32::new(0));
+//! thread::run(3, |_| None, |cpu, rank| {
+//!     if rank == 0 {
+//!         let mut master = team.lead(cpu)?;
+//!         for _ in 0..100 {
+//!             let region = master.fork()?;
+//!             // ... the master's own part ...
+//!             run_ready(master.join())?;
+//!             assert_eq!(sum.load(Relaxed), 3 * region);
+//!         }
+//!         master.finish()
+//!     } else {
+//!         let mut slave = team.join(cpu, rank)?;
+//!         while let Some(_region) = run_ready(slave.wait())? {
+//!             sum.fetch_add(rank, Relaxed);
+//!             slave.done()?;
+//!         }
+//!         Ok(())
+//!     }
+//! })?
+//! .into_iter()
+//! .collect::<Result<(), Error>>()?;
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Between processes
+//!
+//! The same groups and teams stand over the lines of a [`shm::Segment`]; each process makes its own over the same lines. Waits of a
+//! [`shm::Process`] that watches others fail with [`Cause::PeerLost`] when one of them dies, and its name reaches all members.
+//!
+//! ```
+//! use foregather::shm::{Process, Segment};
+//! use foregather::{Error, Group, Kind, run_ready};
+//! use std::os::fd::AsRawFd;
+//! use std::sync::Arc;
+//!
+//! let segment = Arc::new(Segment::of_lines(Group::<Process>::lines(Kind::Central, 2))?);
+//! let fd = segment.fd().as_raw_fd();
+//! std::thread::scope(|threads| {
+//!     // In earnest this is another process that has inherited the descriptor, and watches its parent.
+//!     let other = threads.spawn(move || {
+//!         let segment = Arc::new(Segment::inherited(fd)?);
+//!         let group = Group::over(segment.lines(), Kind::Central, 2)?;
+//!         run_ready(group.join(Process::alone(), 1)?.wait())
+//!     });
+//!     let group = Group::over(segment.lines(), Kind::Central, 2)?;
+//!     run_ready(group.join(Process::alone(), 0)?.wait())?;
+//!     other.join().expect("it does not panic")
+//! })?;
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! # Messages
 //!
 //! Sized messages travel by the short, the long or the forced protocol, over any [`Port`]: between threads, and in virtual time.
@@ -87,12 +166,11 @@
 //!
 //! ```
 //! use foregather::message::{Channels, Protocol, Ring};
-//! use foregather::{Error, Nanos, Policy, run_ready, thread};
+//! use foregather::{Error, run_ready, thread};
 //!
 //! let channels = Channels::new(4, 2)?;
-//! let policy = Policy::TwoPhase { spin: Nanos::from_us(20) };
 //! let got = thread::run(4, |_| None, |cpu, rank| {
-//!     let port = channels.port(cpu, rank, policy)?;
+//!     let port = channels.join(cpu, rank)?;
 //!     let (out, mut into) = ([rank as u8; 1_000], [0; 1_000]);
 //!     run_ready(Ring::of(rank, 4)?.shift(&port, 7, &out, &mut into, Protocol::Long))?;
 //!     port.leave();
@@ -138,20 +216,24 @@
 //!     run(&study, || true).map(|outcome| outcome.jobs[0].elapsed_ns)
 //! };
 //! assert!(elapsed_ns(Policy::Spin)? > 10.0 * elapsed_ns(Policy::Block)?);
+//! assert!(elapsed_ns(Policy::Block)? > elapsed_ns(Policy::default())?);
 //! # Ok::<(), String>(())
 //! ```
 #![forbid(unsafe_code)]
 
 pub use foregather_barrier::{
-    BarrierMember, FlagEndpoint, Flags, Group, Hop, Kind, Line, Punctual, Subcube, butterfly, dissemination, dissemination_by,
-    gather_release, rds, sync0, tournament, tree,
+    BarrierMember, FlagEndpoint, Flags, Group, Hop, Kind, Line, Punctual, Subcube, Team, TeamMaster, TeamSlave, butterfly,
+    dissemination, dissemination_by, gather_release, rds, sync0, tournament, tree,
 };
 pub use foregather_machine::{
-    Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, LogGp, Member, Nanos, Packet, Port, Rank, SplitMix, Switch,
-    VALUE_MASK, Why, done, run_ready,
+    Affinity, Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, Lines, LogGp, Member, Nanos, Packet, Placement, Port, Quad,
+    Rank, SplitMix, Switch, ThreadId, VALUE_MASK, Why, done, run_ready,
 };
 pub use foregather_message as message;
-pub use foregather_wait::{Account, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Snapshot, Waited};
+pub use foregather_wait::{
+    Account, Adaptive, Awaited, Chooser, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Roster, Snapshot, Waited, Whom,
+    adaptive,
+};
 
 /// What Linux is asked: clock, affinity, quota, scheduling class.
 pub use foregather_host as host;

@@ -157,6 +157,8 @@ pub enum Measure {
     /// Barriers under load: grain x threads x hogs x placement, every policy, every peer that is installed.
     #[command(after_help = "Example: foregather measure barriers --quick\n\
                             Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15\n\
+                            Example: foregather measure barriers --full --output matrix.json && foregather report matrix.json\n\
+                            Example: foregather measure barriers --ablation --output ablation.json\n\
                             Example: foregather measure barriers --validate --check")]
     Barriers(Barriers),
     /// What every barrier costs and how unevenly its members leave it, plain and harmonized; beside it what a simulated network
@@ -252,11 +254,16 @@ pub struct Barriers {
     /// Eight rows and the main waiters, in 20 seconds.
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// Also exponential work, hogs beside four threads, and processor quotas.
+    /// Also five and six threads, uneven work, fork-join episodes and processor quotas; central barriers, and adaptive ones of
+    /// other kinds; seven repetitions. Half an hour.
     #[arg(long)]
     pub full: bool,
-    /// Holds the simulator of processors against this machine: eight rows, V1 to V8, measured and simulated, in a minute.
+    /// The adaptive waiter, and again with each rule of its decision table off in turn, in rows where some rule is known to
+    /// matter. Ten minutes.
     #[arg(long, conflicts_with_all = ["quick", "full", "waiters"])]
+    pub ablation: bool,
+    /// Holds the simulator of processors against this machine: eight rows, V1 to V8, measured and simulated, in a minute.
+    #[arg(long, conflicts_with_all = ["quick", "full", "ablation", "waiters"])]
     pub validate: bool,
     /// End with 1 if fewer than six of the eight are within a factor of 1.5.
     #[arg(long, requires = "validate")]

@@ -1,8 +1,9 @@
 //! What this machine has, what it lacks, and how to get that.
-use crate::machine_file;
+mod signals;
+
 use crate::measure::{barriers::waiters, children};
 use crate::results::table::Table;
-use foregather_host::{affinity, cgroup, clock, facts, sched};
+use foregather_host::{affinity, cgroup, clock, facts};
 use serde::Serialize;
 
 /// How a fact bears on the measurements.
@@ -48,11 +49,12 @@ fn note_unless(good: bool) -> Status {
 }
 
 impl Diagnosis {
-    /// Looks at everything; takes some tens of milliseconds.
+    /// Looks at everything; takes a tenth of a second.
     pub fn gather() -> Self {
         let mut checks = machine();
         checks.extend(time());
         checks.extend(scheduling());
+        checks.extend(signals::signals());
         checks.extend(libraries());
         Self { schema: "foregather.doctor/1", checks }
     }
@@ -132,25 +134,12 @@ fn time() -> Vec<Check> {
 fn scheduling() -> Vec<Check> {
     let m = facts::machine();
     let allowed = affinity::allowed();
-    let quota = cgroup::quota();
-    let quota_text = quota.map_or("none".to_owned(), |cpus| format!("{cpus:.2} cpus of {}", allowed.len()));
-    let class = sched::class();
     let tick = m.tick_hz.map_or("unknown".to_owned(), |hz| format!("{hz} Hz"));
     let preemption = m.preemption.unwrap_or_else(|| "unknown".into());
     let groups = match cgroup::QuotaGroup::new(1.0) {
         Ok(_) => check("quota groups", Status::Ok, format!("cgroup {} can be written", m.cgroup_version), ""),
         Err(error) => check("quota groups", Status::Missing, error.to_string(), "only rows with a quota need them"),
     };
-    let costs = machine_file::load().map_or_else(
-        || check("machine costs", Status::Note, "not measured yet", "run `foregather measure waits`"),
-        |c| {
-            let found = format!(
-                "switch local {}, remote {} + {} in the waker, yield {}, tick {}",
-                c.local_switch, c.remote_wake, c.waker, c.yield_switch, c.tick
-            );
-            check("machine costs", Status::Ok, found, "")
-        },
-    );
     vec![
         check(
             "allowed cpus",
@@ -158,16 +147,8 @@ fn scheduling() -> Vec<Check> {
             format!("{allowed:?}"),
             if allowed.len() > 1 { "" } else { "two are needed to see anything but switching" },
         ),
-        check("cpu quota", note_unless(quota.is_none()), quota_text, ""),
-        check(
-            "scheduling class",
-            note_unless(!class.is_realtime()),
-            format!("{class:?}"),
-            if class.is_realtime() { "every spin is bounded under it" } else { "" },
-        ),
         check("tick, preemption", Status::Ok, format!("{tick}, {preemption}"), ""),
         groups,
-        costs,
     ]
 }
 

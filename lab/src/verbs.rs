@@ -121,7 +121,8 @@ fn barriers(cli: &Cli, options: &Barriers) -> Result<()> {
     }
     let run = Run::begin("measure barriers", Some(options.seed));
     let matrix = measure::barriers::run(options, cli.quiet)?;
-    finish(cli, &run.end(matrix.interrupted, matrix.measurements, vec![], matrix.notes), options.output.as_deref())
+    let results = run.end(matrix.interrupted, matrix.measurements, vec![], matrix.notes);
+    finish_as(cli, &results, options.output.as_deref(), || measure::barriers::text(options, &results.measurements))
 }
 
 fn skew(cli: &Cli, options: &Skew) -> Result<()> {

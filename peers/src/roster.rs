@@ -26,7 +26,8 @@ const LLVM: Runtime =
     Runtime { libraries: &["libomp.so.5", "libomp.so"], remedy: "install LLVM's OpenMP runtime (Debian: libomp5-14)" };
 const INTEL: Runtime = Runtime {
     libraries: &["libiomp5.so"],
-    remedy: "install Intel's OpenMP runtime (intel-openmp of oneAPI) and put its folder into LD_LIBRARY_PATH",
+    remedy: "install Intel's OpenMP runtime (`pip install --no-deps --prefix FOLDER intel-openmp`) and name the folder that has \
+             libiomp5.so, which is FOLDER/lib, in LD_LIBRARY_PATH",
 };
 const DEFAULT: &[(&str, &str)] = &[];
 const ACTIVE: &[(&str, &str)] = &[("OMP_WAIT_POLICY", "active")];

@@ -60,6 +60,7 @@ fn cell(waiter: &str, threads: u32) -> Cell {
         grain_ns: 500,
         shape: Shape::Uniform,
         pins: affinity::allowed(),
+        fork_join: false,
         span_ns: 5_000_000,
         iterations_per_us: Work::iterations_per_us(),
     }

@@ -1,5 +1,6 @@
 //! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers, and
-//! `cargo xtask peers` runs other people's simulators beside ours.
+//! `cargo xtask peers` runs other people's simulators beside ours, and `cargo xtask regret` says which rows of the barrier
+//! matrix a change made worse.
 //!
 //! One of the first two is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
 //! tested on a few lines in memory; only this file touches the disk and the exit code.
@@ -7,6 +8,7 @@
 
 mod claims;
 mod peers;
+mod regret;
 mod source;
 mod tidy;
 mod tree;
@@ -21,9 +23,10 @@ The chores of this repository.
   cargo xtask tidy      style of the house: lengths, arrows, unsafe, worlds, wording, links
   cargo xtask claims    papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers     another simulator beside ours, in the same run; `cargo xtask peers help` says how
+  cargo xtask regret    a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
   cargo xtask help      this text
 
-Exit codes: 0 all is well, 1 there are violations (one a line on stdout), 2 wrong usage or unreadable files,
+Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or worse rows, 2 wrong usage or unreadable files,
 3 (peers) something is not installed.";
 
 fn main() -> ExitCode {
@@ -36,6 +39,11 @@ fn main() -> ExitCode {
             println!("{}", peers::HELP);
             return ExitCode::SUCCESS;
         }
+        ["regret", "help" | "--help" | "-h"] => {
+            println!("{}", regret::HELP);
+            return ExitCode::SUCCESS;
+        }
+        ["regret", ref arguments @ ..] => return regret::run(arguments),
         ["peers", ref arguments @ ..] => return peers::run(arguments),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -1,5 +1,5 @@
 //! A processor made of shuttle's primitives: every step of a member may come before or after every step of the others.
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Why};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Placement, Why};
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
@@ -32,6 +32,8 @@ impl Clock for Scheduled {
         thread::yield_now();
     }
 }
+
+impl Placement for Scheduled {}
 
 impl Cpu for Scheduled {
     type Word = Word;
@@ -71,9 +73,6 @@ impl Cpu for Scheduled {
     }
     async fn park(&self, on: &Word, armed: u32, _: Nanos) {
         drop(on.changed.wait_while(on.version.lock().unwrap(), |version| *version == armed).unwrap());
-    }
-    fn place(&self) -> Option<CpuId> {
-        None
     }
     fn check(&self, on: &Word, _: &Why) -> Result<(), Error> {
         if on.poisoned.load(SeqCst) { Err(Cause::Poisoned { by: None }.into()) } else { Ok(()) }

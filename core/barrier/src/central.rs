@@ -3,41 +3,40 @@
 //! It is the sense-reversing barrier with the whole epoch in place of its last bit, so a waiter needs no sense of its
 //! own and an error message can name the episode. Two members share one line, since each of them writes it once an
 //! episode anyway; with more members the late arrivals would take the line away from those who watch the epoch.
-use crate::Line;
-use foregather_machine::Cpu;
+use foregather_machine::{Cpu, Quad};
 
 /// How many members fare best on one line.
 const SHARE_A_LINE: u32 = 2;
 
-/// The words of one central barrier. `near` holds the epoch, and the counter of a pair; `far` a larger group's counter.
-pub(crate) struct Central<C: Cpu> {
-    near: Line<[C::Word; 2]>,
-    far: Line<C::Word>,
+/// Lines that one takes: the first holds the epoch, and the counter of a pair; the second a larger group's counter.
+pub(crate) const LINES: usize = 2;
+
+/// The words of one central barrier, as a member finds them.
+pub(crate) struct Central<'g, C: Cpu> {
+    epoch: &'g C::Word,
+    count: &'g C::Word,
     size: u32,
 }
 
-impl<C: Cpu> Central<C> {
-    pub(crate) fn new(size: u32) -> Self {
-        Self { near: Line::default(), far: Line::default(), size }
+impl<'g, C: Cpu> Central<'g, C> {
+    /// Over [`LINES`] lines.
+    pub(crate) fn over(lines: &'g [Quad<C::Word>], size: u32) -> Self {
+        let count = if size <= SHARE_A_LINE { &lines[0][1] } else { &lines[1][0] };
+        Self { epoch: &lines[0][0], count, size }
     }
 
     #[inline]
-    fn count(&self) -> &C::Word {
-        if self.size <= SHARE_A_LINE { &self.near[1] } else { &self.far }
-    }
-
-    #[inline]
-    pub(crate) fn epoch(&self) -> &C::Word {
-        &self.near[0]
+    pub(crate) fn epoch(&self) -> &'g C::Word {
+        self.epoch
     }
 
     /// Arrives; the last to do so releases the others into epoch `next`, and has nothing to wait for.
     #[inline]
     pub(crate) fn arrive(&self, cpu: &C, next: u32) -> bool {
-        let last = cpu.add(self.count(), 1) == self.size - 1;
+        let last = cpu.add(self.count, 1) == self.size - 1;
         if last {
-            cpu.note(self.count(), 0);
-            cpu.store(self.epoch(), next);
+            cpu.note(self.count, 0);
+            cpu.store(self.epoch, next);
         }
         last
     }
@@ -45,6 +44,6 @@ impl<C: Cpu> Central<C> {
     /// Has the epoch gone on from `episode`?
     #[inline]
     pub(crate) fn released(&self, cpu: &C, episode: u32) -> Option<()> {
-        (cpu.load(self.epoch()) != episode).then_some(())
+        (cpu.load(self.epoch) != episode).then_some(())
     }
 }

@@ -2,21 +2,24 @@
 //!
 //! Each slot of each member is a counting word on a line of its own, written by the sender, watched by its owner, who
 //! also remembers how many it has taken. Counting, unlike a flag that is set and cleared, needs no second message.
-use crate::{Kind, Line};
+use crate::Kind;
 use core::cell::Cell;
-use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, VALUE_MASK, Why, done, run_ready};
-use foregather_wait::{Chooser, Outcome, Policy, Waited};
+use foregather_machine::{
+    Cause, Clock, Cpu, Endpoint, Error, Lines, Member, Nanos, Quad, Rank, VALUE_MASK, Why, done, run_ready,
+};
+use foregather_wait::{Awaited, Chooser, Outcome, Policy, Roster, Waited, Whom};
 
-/// The words of a whole group: `slots` for each of `size` members.
+/// The words of a whole group: `slots` for each of `size` members, and who they are.
 pub struct Flags<C: Cpu> {
-    words: Box<[Line<C::Word>]>,
+    lines: Lines<C::Word>,
     size: u32,
     slots: u32,
 }
 
 /// A member's end of [`Flags`].
 pub struct FlagEndpoint<'g, C: Cpu> {
-    flags: &'g Flags<C>,
+    words: Words<'g, C>,
+    roster: Roster<'g, C>,
     cpu: C,
     chooser: Chooser,
     rank: Rank,
@@ -33,15 +36,52 @@ pub struct FlagEndpoint<'g, C: Cpu> {
 impl<C: Cpu> Flags<C> {
     /// All slots empty.
     pub fn new(size: u32, slots: u32) -> Self {
-        Self { words: (0..size as usize * slots as usize).map(|_| Line::default()).collect(), size, slots }
+        Self::over(Lines::own(Self::lines(size, slots)), size, slots)
     }
 
+    /// How many lines that takes.
+    pub const fn lines(size: u32, slots: u32) -> usize {
+        Roster::<C>::lines(size) + size as usize * slots as usize
+    }
+
+    /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already.
+    ///
+    /// # Panics
+    /// If there are not [`Flags::lines`] of them.
+    pub fn over(lines: Lines<C::Word>, size: u32, slots: u32) -> Self {
+        assert_eq!(lines.len(), Self::lines(size, slots), "lines for {size} members with {slots} slots");
+        Self { lines, size, slots }
+    }
+
+    /// Who the members are.
+    pub fn roster(&self) -> Roster<'_, C> {
+        Roster::new(&self.lines[..Roster::<C>::lines(self.size)])
+    }
+
+    fn words(&self) -> Words<'_, C> {
+        Words { lines: &self.lines[Roster::<C>::lines(self.size)..], size: self.size, slots: self.slots }
+    }
+}
+
+/// Where the slots are.
+struct Words<'g, C: Cpu> {
+    lines: &'g [Quad<C::Word>],
+    size: u32,
+    slots: u32,
+}
+
+impl<'g, C: Cpu> Words<'g, C> {
     #[inline]
-    fn word(&self, rank: Rank, slot: u32) -> Result<&C::Word, Error> {
-        match self.words.get((rank * self.slots + slot) as usize) {
-            Some(line) if slot < self.slots => Ok(&line.0),
+    fn word(&self, rank: Rank, slot: u32) -> Result<&'g C::Word, Error> {
+        match self.lines.get((rank * self.slots + slot) as usize) {
+            Some(line) if slot < self.slots => Ok(&line[0]),
             _ => Err(self.no_such(rank, slot)),
         }
+    }
+
+    /// Nonzero once a member has gone and all that it would have signalled is poisoned; it shares the line of the first slot.
+    fn gone(&self, rank: Rank) -> Option<&'g C::Word> {
+        self.lines.get((rank * self.slots) as usize).map(|line| &line[1])
     }
 
     #[cold]
@@ -50,15 +90,20 @@ impl<C: Cpu> Flags<C> {
             if slot < self.slots { Cause::Rank { rank, size: self.size } } else { Cause::Slot { slot, slots: self.slots } };
         cause.into()
     }
+}
 
+impl<C: Cpu> Flags<C> {
     /// The end of `rank`. There must be one end per rank, ever: it alone takes from the rank's slots, and a peer may
     /// have signalled before it was made.
     pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> FlagEndpoint<'_, C> {
         let taken = vec![Cell::new(0); self.slots as usize].into();
         let (what, deadline, waited) =
             (Cell::new("flags"), Cell::new(Nanos::MAX), Cell::new(Waited::first_look(policy.phases().spins())));
+        let roster = self.roster();
+        roster.enroll(&cpu, rank);
         FlagEndpoint {
-            flags: self,
+            words: self.words(),
+            roster,
             cpu,
             chooser: Chooser::new(policy, rank),
             rank,
@@ -74,9 +119,13 @@ impl<C: Cpu> Flags<C> {
     /// Poisons what `rank` would have signalled in a barrier of that kind, and nothing else: other members' signals
     /// may still be under way and must be taken.
     pub(crate) fn poison_targets(&self, cpu: &C, kind: Kind, rank: Rank) {
-        let poison = Targets { size: self.size, rank, each: |peer, slot| self.word(peer, slot).map_or((), |w| cpu.poison(w)) };
+        let words = self.words();
+        let poison = Targets { size: self.size, rank, each: |peer, slot| words.word(peer, slot).map_or((), |w| cpu.poison(w)) };
         // A recording endpoint never fails, and the group's size was checked when it was made.
         let _ = run_ready(kind.over(&poison));
+        if let Some(gone) = words.gone(rank) {
+            cpu.note(gone, 1);
+        }
     }
 }
 
@@ -86,7 +135,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
     /// # Errors
     /// [`Cause::Slot`] if there is no such slot.
     pub fn come(&self, slot: u32) -> Result<bool, Error> {
-        let word = self.flags.word(self.rank, slot)?;
+        let word = self.words.word(self.rank, slot)?;
         Ok(self.taken.get(slot as usize).is_some_and(|taken| self.cpu.load(word) != taken.get()))
     }
 
@@ -96,9 +145,16 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
         &self.cpu
     }
 
+    /// What it waits by.
     #[inline]
-    pub(crate) fn chooser(&self) -> &Chooser {
+    pub fn chooser(&self) -> &Chooser {
         &self.chooser
+    }
+
+    /// Who else is there.
+    #[inline]
+    pub fn roster(&self) -> Roster<'_, C> {
+        self.roster
     }
 
     /// Begins an episode: what its waits are for, and whether even short ones are to be timed.
@@ -135,14 +191,14 @@ impl<C: Cpu> Member for FlagEndpoint<'_, C> {
     }
     #[inline]
     fn size(&self) -> u32 {
-        self.flags.size
+        self.words.size
     }
 }
 
 impl<C: Cpu> Endpoint for FlagEndpoint<'_, C> {
     #[inline]
     fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        done(self.flags.word(peer, slot).map(|word| {
+        done(self.words.word(peer, slot).map(|word| {
             self.cpu.add(word, 1);
         }))
     }
@@ -164,7 +220,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
     /// Has the next signal in `slot` come, or does it within a blink? Takes it.
     #[inline]
     fn glance(&self, slot: u32) -> bool {
-        let (Ok(word), Some(taken)) = (self.flags.word(self.rank, slot), self.taken.get(slot as usize)) else {
+        let (Ok(word), Some(taken)) = (self.words.word(self.rank, slot), self.taken.get(slot as usize)) else {
             return false;
         };
         let before = taken.get();
@@ -188,16 +244,33 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
         self.chooser.learn(Waited { outcome: Outcome::Spun, ..Waited::first_look(true) });
     }
 
+    /// Is that the loss of a member that had gone by itself before?
+    fn is_of_one_gone(&self, error: &Error) -> bool {
+        match *error.cause() {
+            Cause::PeerLost { rank } if rank < self.words.size => {
+                self.words.gone(rank).is_some_and(|gone| self.cpu.load(gone) != 0)
+            }
+            _ => false,
+        }
+    }
+
     /// Waits for the next signal in `slot` after a glance that found none, and takes it.
     #[cold]
     async fn persist(&self, slot: u32) -> Result<(), Error> {
-        let (cpu, word) = (&self.cpu, self.flags.word(self.rank, slot)?);
-        let Some(taken) = self.taken.get(slot as usize) else { return Err(self.flags.no_such(self.rank, slot)) };
+        let (cpu, word) = (&self.cpu, self.words.word(self.rank, slot)?);
+        let Some(taken) = self.taken.get(slot as usize) else { return Err(self.words.no_such(self.rank, slot)) };
         let before = taken.get();
         let come = move || (cpu.load(word) != before).then_some(());
         let why = Why::new(self.what.get(), self.rank).until(self.deadline.get());
-        let ((), waited) = self.chooser.decide(|| None).persist(cpu, word, why, come).await?;
-        self.chooser.learn(waited);
+        self.chooser.be_seen(cpu, self.roster, self.rank);
+        let ((), waited) = loop {
+            let awaited = Awaited { roster: self.roster, rank: self.rank, whom: Whom::Behind };
+            match self.chooser.persist(cpu, word, why, awaited, come).await {
+                // Its process has ended, but whoever needs something of it knows that by poison, and this one does not.
+                Err(error) if self.is_of_one_gone(&error) => {}
+                end => break end?,
+            }
+        };
         self.waited.set(self.waited.get().then(waited));
         taken.set(before.wrapping_add(1) & VALUE_MASK);
         Ok(())

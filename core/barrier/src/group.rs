@@ -1,38 +1,40 @@
 //! The front door: a group of members that meet again and again, whatever the barrier beneath.
-use crate::harmonize::{Notes, Slack};
-use crate::{FlagEndpoint, Flags, Kind, Line, central::Central};
+use crate::harmonize::{NOTES, Notes, Slack};
+use crate::{FlagEndpoint, Flags, Kind, central, central::Central};
 use core::cell::Cell;
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, VALUE_MASK, Why};
-use foregather_wait::{Account, Outcome, Policy, Waited};
+use foregather_machine::{Cause, Clock, Cpu, Error, Lines, Nanos, Rank, VALUE_MASK, Why};
+use foregather_wait::{Account, Awaited, Outcome, Policy, Roster, Waited, Whom};
+use std::sync::Arc;
 
-/// What all members share.
+/// What all members share. Over the words of a segment it may be shared by processes: each makes a group of its own over them.
 pub struct Group<C: Cpu> {
     kind: Kind,
     size: u32,
-    central: Central<C>,
+    /// The central barrier's lines, then one for whoever broke the group: its rank plus one.
+    head: Lines<C::Word>,
     flags: Flags<C>,
-    /// One word a member: the episode it has arrived in. Says who is missing when a wait does not end.
-    arrived: Box<[Line<C::Word>]>,
-    /// One word a member: is its handle out?
-    claimed: Box<[C::Word]>,
-    /// Who broke the group: its rank plus one.
-    culprit: C::Word,
-    /// Who arrived when, for those who leave together.
+    /// Who arrived when, for those who leave together; the last word of the first note: is the member's handle out?
     pub(crate) notes: Notes<C>,
 }
 
 /// One member's handle. Dropping it while others still need it poisons the group.
 pub struct BarrierMember<'g, C: Cpu> {
     pub(crate) group: &'g Group<C>,
+    central: Central<'g, C>,
     pub(crate) end: FlagEndpoint<'g, C>,
     pub(crate) rank: Rank,
     pub(crate) episode: Cell<u32>,
     /// An episode did not end well: this member has arrived in it and can never arrive again.
     pub(crate) broken: Cell<bool>,
+    roster: Roster<'g, C>,
     arrived: &'g C::Word,
-    account: Account,
     pub(crate) slack: Slack,
 }
+
+/// Lines before the notes.
+const HEAD: usize = central::LINES + 1;
+/// The word of a note that is not the note's.
+const CLAIMED: usize = 3;
 
 impl<C: Cpu> Group<C> {
     /// A group of `size` members that meet by a barrier of that kind.
@@ -41,16 +43,31 @@ impl<C: Cpu> Group<C> {
     /// [`Cause::Size`] if the barrier does not take that many members.
     pub fn new(kind: Kind, size: u32) -> Result<Self, Error> {
         kind.takes(size)?;
-        Ok(Self {
-            kind,
-            size,
-            central: Central::new(size),
-            flags: Flags::new(size, kind.slots(size)),
-            arrived: (0..size).map(|_| Line::default()).collect(),
-            claimed: (0..size).map(|_| C::Word::default()).collect(),
-            culprit: C::Word::default(),
-            notes: Notes::new(size),
-        })
+        Self::over(Lines::own(Self::lines(kind, size)), kind, size)
+    }
+
+    /// How many lines that takes.
+    pub fn lines(kind: Kind, size: u32) -> usize {
+        HEAD + NOTES * size as usize + Flags::<C>::lines(size, kind.slots(size))
+    }
+
+    /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already. All must
+    /// name the same kind and size.
+    ///
+    /// # Errors
+    /// [`Cause::Size`] if the barrier does not take that many members; [`Cause::Setting`] if there are not [`Group::lines`] lines.
+    pub fn over(lines: Lines<C::Word>, kind: Kind, size: u32) -> Result<Self, Error> {
+        kind.takes(size)?;
+        if lines.len() != Self::lines(kind, size) {
+            return Err(Error::from(Cause::Setting { what: "the lines of a group", needs: "as many as `Group::lines` says" }));
+        }
+        let (head, rest) = lines.split(HEAD);
+        let (notes, flags) = rest.split(NOTES * size as usize);
+        Ok(Self { kind, size, head, flags: Flags::over(flags, size, kind.slots(size)), notes: Notes::over(notes) })
+    }
+
+    fn culprit(&self) -> &C::Word {
+        &self.head[central::LINES][0]
     }
 
     /// How many members it has.
@@ -58,48 +75,53 @@ impl<C: Cpu> Group<C> {
         self.size
     }
 
+    /// The handle of `rank`, which waits as the load demands: by the adaptive policy, with the costs that its world knows.
+    ///
+    /// # Errors
+    /// As [`Group::member`].
+    pub fn join(&self, cpu: C, rank: Rank) -> Result<BarrierMember<'_, C>, Error> {
+        let policy = Policy::adaptive(&cpu.costs());
+        self.member(cpu, rank, policy)
+    }
+
     /// The handle of `rank`, which waits by `policy`.
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such rank or its handle was given out before.
     pub fn member(&self, cpu: C, rank: Rank, policy: Policy) -> Result<BarrierMember<'_, C>, Error> {
-        if rank >= self.size || cpu.add(&self.claimed[rank as usize], 1) != 0 {
+        if rank >= self.size || cpu.add(&self.notes.of(rank, 0)[CLAIMED], 1) != 0 {
             return Err(Error::from(Cause::Rank { rank, size: self.size }));
         }
-        let end = self.flags.endpoint(cpu, rank, policy);
+        let (end, roster) = (self.flags.endpoint(cpu, rank, policy), self.flags.roster());
         Ok(BarrierMember {
             group: self,
+            central: Central::over(&self.head, self.size),
             end,
             rank,
             episode: Cell::new(0),
             broken: Cell::new(false),
-            arrived: &self.arrived[rank as usize],
-            account: Account::default(),
+            roster,
+            arrived: roster.arrived(rank),
             slack: Slack::new(),
         })
     }
 
     /// The ranks that have not arrived in the episode that `rank` waits in, lowest first.
     fn missing(&self, cpu: &C, rank: Rank) -> impl Iterator<Item = Rank> {
-        let episode = cpu.load(&self.arrived[rank as usize]);
-        let behind = move |other: &C::Word| episode.wrapping_sub(cpu.load(other)) & VALUE_MASK == 1;
-        (0..self.size).filter(move |&other| behind(&self.arrived[other as usize]))
-    }
-
-    /// Do all of them hold processors now? `None` if the world cannot tell of one before it is known that another does not.
-    #[cold]
-    fn missing_run(&self, cpu: &C, rank: Rank) -> Option<bool> {
-        self.missing(cpu, rank).map(|other| cpu.running(other)).find(|&running| running != Some(true)).unwrap_or(Some(true))
+        let roster = self.flags.roster();
+        let episode = cpu.load(roster.arrived(rank));
+        let behind = move |other: Rank| episode.wrapping_sub(cpu.load(roster.arrived(other))) & VALUE_MASK == 1;
+        (0..self.size).filter(move |&other| behind(other))
     }
 
     /// Whoever still needs a signal of `rank` shall get an error.
     #[cold]
     fn poison(&self, cpu: &C, rank: Rank) {
-        if cpu.load(&self.culprit) == 0 {
-            cpu.note(&self.culprit, rank + 1);
+        if cpu.load(self.culprit()) == 0 {
+            cpu.note(self.culprit(), rank + 1);
         }
         match self.kind {
-            Kind::Central => cpu.poison(self.central.epoch()),
+            Kind::Central => cpu.poison(Central::<C>::over(&self.head, self.size).epoch()),
             kind => self.flags.poison_targets(cpu, kind, rank),
         }
     }
@@ -108,7 +130,12 @@ impl<C: Cpu> Group<C> {
     #[cold]
     fn explain(&self, cpu: &C, error: Error) -> Error {
         match *error.cause() {
-            Cause::Poisoned { .. } => Cause::Poisoned { by: cpu.load(&self.culprit).checked_sub(1) }.into(),
+            Cause::Poisoned { .. } => Cause::Poisoned { by: cpu.load(self.culprit()).checked_sub(1) }.into(),
+            // The dead cannot tell: whoever needs it shall hear of it by its name, even if nobody else watches it.
+            Cause::PeerLost { rank } if rank < self.size => {
+                self.poison(cpu, rank);
+                error
+            }
             Cause::TimedOut { what, rank, peer: None, waited_ns } => {
                 Cause::TimedOut { what, rank, peer: self.missing(cpu, rank).next(), waited_ns }.into()
             }
@@ -169,18 +196,19 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
     // Always: two callers, of which one is hot.
     #[inline(always)]
     fn arrive(&self, next: u32) -> Option<Waited> {
-        let (central, cpu, episode) = (&self.group.central, self.end.cpu(), self.episode.get());
+        let (central, cpu, episode) = (&self.central, self.end.cpu(), self.episode.get());
+        self.end.chooser().be_seen(cpu, self.roster, self.rank);
         cpu.note(self.arrived, next);
         if self.group.kind != Kind::Central {
             return None;
         }
         let waited = if central.arrive(cpu, next) {
-            self.account.last();
+            self.account().last();
             Waited::first_look(false)
         } else {
             let released = || central.released(cpu, episode);
-            let ((), waited) = self.end.chooser().phases().glance(cpu, self.account.sample(), released)?;
-            self.account.waited(waited);
+            let ((), waited) = self.end.chooser().phases().glance(cpu, self.account().sample(), released)?;
+            self.account().waited(waited);
             waited
         };
         self.episode.set(next);
@@ -209,12 +237,12 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
         }
         let why = Why::new(group.kind.name(), self.rank).until(deadline);
         let result = if let Kind::Central = group.kind {
-            let released = move || group.central.released(cpu, episode);
-            let phases = self.end.chooser().decide(|| group.missing_run(cpu, self.rank));
-            let met = phases.persist(cpu, group.central.epoch(), why, released).await;
-            met.map(|((), waited)| waited).inspect(|&waited| self.end.chooser().learn(waited))
+            let released = move || self.central.released(cpu, episode);
+            let awaited = Awaited { roster: self.roster, rank: self.rank, whom: Whom::Behind };
+            let met = self.end.chooser().persist(cpu, self.central.epoch(), why, awaited, released).await;
+            met.map(|((), waited)| waited)
         } else {
-            self.end.begin(why, self.account.sample());
+            self.end.begin(why, self.account().sample());
             cpu.at_once(group.kind.over(&self.end)).await.map(|()| self.end.waited())
         };
         match result {
@@ -223,16 +251,16 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
                 // If every message was there already, this member came last, or no sooner than it mattered.
                 let last = group.kind != Kind::Central && waited.outcome == Outcome::FirstLook;
                 if last {
-                    self.account.last()
+                    self.account().last()
                 } else {
-                    self.account.waited(waited)
+                    self.account().waited(waited)
                 }
                 self.end.chooser().leave(cpu);
                 self.episode.set(self.next());
                 Ok(())
             }
             Err(error) => {
-                self.account.failed();
+                self.account().failed();
                 Err(group.explain(cpu, error))
             }
         }
@@ -248,9 +276,10 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
         self.end.now()
     }
 
-    /// What this member's waits have come to.
-    pub fn account(&self) -> &Account {
-        &self.account
+    /// What this member's waits have come to. A clone can be read while it waits.
+    #[inline]
+    pub fn account(&self) -> &Arc<Account> {
+        self.end.chooser().account()
     }
 
     /// Its own number.

@@ -2,8 +2,8 @@
 //!
 //! It is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits: a barrier, then a
 //! deadline that all members work out alike, then waiting for it. The races are in `README.md`.
-use crate::{BarrierMember, Line};
-use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, VALUE_MASK};
+use crate::BarrierMember;
+use foregather_machine::{Cause, Cpu, Error, Lines, Nanos, Quad, Rank, VALUE_MASK};
 
 /// Who looks at the clock later than this after the deadline has not left with the others.
 const PROMPT: Nanos = Nanos(100);
@@ -32,43 +32,40 @@ impl Punctual {
     }
 }
 
-/// What a member tells the others before it arrives: the time, in two words, and the slack that it needs.
-#[derive(Default)]
-struct Note<W> {
-    low: W,
-    high: W,
-    slack: W,
-}
+/// What a member tells the others before it arrives: words of its line.
+const LOW: usize = 0;
+const HIGH: usize = 1;
+const SLACK: usize = 2;
+/// Lines a member has: two, used in turn.
+pub(crate) const NOTES: usize = 2;
 
-/// A member's two notes, used in turn.
-type Pair<W> = Line<[Note<W>; 2]>;
-
-/// The notes of a group.
-pub(crate) struct Notes<C: Cpu>(Box<[Pair<C::Word>]>);
+/// The notes of a group: who arrived when, and the slack that it needs.
+pub(crate) struct Notes<C: Cpu>(Lines<C::Word>);
 
 impl<C: Cpu> Notes<C> {
-    pub(crate) fn new(size: u32) -> Self {
-        Self((0..size).map(|_| Line::default()).collect())
+    /// Over [`NOTES`] lines a member; the last word of each is somebody else's.
+    pub(crate) fn over(lines: Lines<C::Word>) -> Self {
+        Self(lines)
     }
 
-    fn of(&self, rank: Rank, episode: u32) -> &Note<C::Word> {
-        &self.0[rank as usize][episode as usize % 2]
+    pub(crate) fn of(&self, rank: Rank, episode: u32) -> &Quad<C::Word> {
+        &self.0[rank as usize * NOTES + episode as usize % NOTES]
     }
 
     fn write(&self, cpu: &C, rank: Rank, episode: u32, slack: Nanos) {
         let (note, now) = (self.of(rank, episode), cpu.now().0);
-        cpu.note(&note.slack, slack.0 as u32);
-        cpu.note(&note.high, (now >> VALUE_BITS) as u32 & VALUE_MASK);
-        cpu.note(&note.low, now as u32 & VALUE_MASK);
+        cpu.note(&note[SLACK], slack.0 as u32);
+        cpu.note(&note[HIGH], (now >> VALUE_BITS) as u32 & VALUE_MASK);
+        cpu.note(&note[LOW], now as u32 & VALUE_MASK);
     }
 
     /// When the last member arrived, and the longest slack that anybody needs: the same for all who ask in this episode.
     fn read(&self, cpu: &C, episode: u32) -> (Nanos, Nanos) {
         let mut common = (Nanos::ZERO, Nanos::ZERO);
-        for rank in 0..self.0.len() as u32 {
+        for rank in 0..(self.0.len() / NOTES) as u32 {
             let note = self.of(rank, episode);
-            let arrival = u64::from(cpu.load(&note.high)) << VALUE_BITS | u64::from(cpu.load(&note.low));
-            common = (common.0.max(Nanos(arrival)), common.1.max(Nanos(cpu.load(&note.slack).into())));
+            let arrival = u64::from(cpu.load(&note[HIGH])) << VALUE_BITS | u64::from(cpu.load(&note[LOW]));
+            common = (common.0.max(Nanos(arrival)), common.1.max(Nanos(cpu.load(&note[SLACK]).into())));
         }
         common
     }

@@ -6,6 +6,7 @@
 //! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`], [`gather_release`], [`tree`]: over
 //!   null messages, in any world that has them; and by [`Subcube`] among some of the members only.
 //! - [`Flags`]: null messages made of words.
+//! - [`Team`]: fork and join, by a [`TeamMaster`] and its [`TeamSlave`]s.
 //! - [`BarrierMember::harmonize`]: leave a barrier at one moment of the common clock.
 //!
 //! States, sequence and named races: `README.md`.
@@ -23,21 +24,22 @@ mod gather;
 mod group;
 mod harmonize;
 mod kind;
-mod line;
 mod rds;
 mod subcube;
 mod sync0;
+mod team;
 mod tree;
 
 pub use butterfly::butterfly;
 pub use dissemination::{dissemination, dissemination_by};
 pub use flags::{FlagEndpoint, Flags};
+pub use foregather_machine::Line;
 pub use gather::{gather_release, tournament};
 pub use group::{BarrierMember, Group};
 pub use harmonize::Punctual;
 pub use kind::Kind;
-pub use line::Line;
 pub use rds::{Hop, rds};
 pub use subcube::Subcube;
 pub use sync0::sync0;
+pub use team::{Team, TeamMaster, TeamSlave};
 pub use tree::tree;

@@ -5,7 +5,7 @@ use core::cell::{Cell, RefCell};
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use foregather_barrier::{BarrierMember, Group, Kind};
-use foregather_machine::{Clock, Cpu, CpuId, Error, Nanos, Rank, Why};
+use foregather_machine::{Clock, Cpu, Error, Nanos, Placement, Rank, ThreadId, Why};
 use foregather_wait::Policy;
 
 /// One context switch.
@@ -38,7 +38,18 @@ impl Machine {
     }
 }
 
-impl Clock for &Machine {
+/// One member's processor.
+#[derive(Clone, Copy)]
+struct Own<'m>(&'m Machine, Rank);
+
+impl core::ops::Deref for Own<'_> {
+    type Target = Machine;
+    fn deref(&self) -> &Machine {
+        self.0
+    }
+}
+
+impl Clock for Own<'_> {
     fn now(&self) -> Nanos {
         self.log(Did::ReadClock);
         self.now.get()
@@ -54,7 +65,17 @@ async fn turn() {
     core::future::poll_fn(|_| if core::mem::replace(&mut asked, true) { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
-impl Cpu for &Machine {
+impl Placement for Own<'_> {
+    fn identity(&self) -> Option<ThreadId> {
+        Some(self.1 + 1)
+    }
+    fn running(&self, thread: ThreadId) -> Option<bool> {
+        self.log(Did::Asked(thread - 1));
+        self.running.get()[thread as usize - 1]
+    }
+}
+
+impl Cpu for Own<'_> {
     type Word = Cell<u32>;
     fn load(&self, word: &Cell<u32>) -> u32 {
         word.get()
@@ -87,13 +108,6 @@ impl Cpu for &Machine {
         self.log(Did::Parked);
         turn().await;
     }
-    fn place(&self) -> Option<CpuId> {
-        None
-    }
-    fn running(&self, peer: Rank) -> Option<bool> {
-        self.log(Did::Asked(peer));
-        self.running.get()[peer as usize]
-    }
     fn check(&self, _: &Cell<u32>, _: &Why) -> Result<(), Error> {
         Ok(())
     }
@@ -104,7 +118,7 @@ fn poll<F: Future>(future: core::pin::Pin<&mut F>) -> Poll<F::Output> {
 }
 
 /// What a member does about a wait, from its arrival to the first time that it gives up its turn, without readings of the clock.
-fn begins(machine: &Machine, member: &mut BarrierMember<'_, &Machine>) -> Vec<Did> {
+fn begins(machine: &Machine, member: &mut BarrierMember<'_, Own<'_>>) -> Vec<Did> {
     machine.did();
     assert!(poll(pin!(member.wait())).is_pending());
     machine.did().into_iter().filter(|&did| did != Did::ReadClock).collect()
@@ -124,7 +138,8 @@ fn holder_running_blocks_at_once_if_somebody_awaited_does_not_run() {
         let (machine, policy) = (Machine::default(), Policy::HolderRunning { switch: C });
         machine.running.set(running);
         let group = Group::new(Kind::Central, 3).unwrap();
-        let mut member = group.member(&machine, 0, policy).unwrap();
+        let mut member = group.member(Own(&machine, 0), 0, policy).unwrap();
+        let _others = [1, 2].map(|rank| group.member(Own(&machine, rank), rank, policy).unwrap());
         assert_eq!(begins(&machine, &mut member), expected, "{running:?}");
     }
 }
@@ -134,29 +149,33 @@ fn holder_running_asks_nothing_about_those_who_have_arrived() {
     let machine = Machine::default();
     machine.running.set([Some(false), Some(true), Some(true)]);
     let group = Group::new(Kind::Central, 3).unwrap();
-    let mut early = group.member(&machine, 0, Policy::Block).unwrap();
-    let mut late = group.member(&machine, 2, Policy::HolderRunning { switch: C }).unwrap();
+    let mut early = group.member(Own(&machine, 0), 0, Policy::Block).unwrap();
+    let mut late = group.member(Own(&machine, 2), 2, Policy::HolderRunning { switch: C }).unwrap();
+    let _absent = group.member(Own(&machine, 1), 1, Policy::Block).unwrap();
     let waiting = pin!(early.wait());
     assert!(poll(waiting).is_pending());
     assert_eq!(begins(&machine, &mut late), [Did::Asked(1), Did::Spun(C * 2)], "rank 0 sleeps, but nobody waits for it");
 }
 
-/// An endpoint does not know whom a signal comes from.
+/// An endpoint does not know whom a signal comes from, but who has not arrived cannot have sent it.
 #[test]
-fn over_flags_holder_running_cannot_ask() {
+fn over_flags_holder_running_asks_about_those_who_have_not_arrived() {
     let machine = Machine::default();
-    machine.running.set([Some(false); 3]);
+    machine.running.set([Some(true), Some(true), Some(false)]);
     let group = Group::new(Kind::Dissemination, 3).unwrap();
-    let mut member = group.member(&machine, 0, Policy::HolderRunning { switch: C }).unwrap();
-    assert_eq!(begins(&machine, &mut member), [Did::Spun(C * 2)]);
+    let mut member = group.member(Own(&machine, 0), 0, Policy::HolderRunning { switch: C }).unwrap();
+    assert_eq!(begins(&machine, &mut member), [Did::Spun(C * 2)], "nobody else is there to be asked after");
+    let group = Group::new(Kind::Dissemination, 3).unwrap();
+    let mut members = [0, 1, 2].map(|rank| group.member(Own(&machine, rank), rank, Policy::HolderRunning { switch: C }).unwrap());
+    assert_eq!(begins(&machine, &mut members[0]), [Did::Asked(1), Did::Asked(2), Did::Parked]);
 }
 
 /// Runs episodes in which rank 0 comes last, so long after it left the one before; then, after that time again, it comes first.
 fn after_gaps(kind: Kind, policy: Policy, gap: Nanos) -> Vec<Did> {
     let machine = Machine::default();
     let group = Group::new(kind, 2).unwrap();
-    let mut member = group.member(&machine, 0, policy).unwrap();
-    let mut other = group.member(&machine, 1, Policy::Block).unwrap();
+    let mut member = group.member(Own(&machine, 0), 0, policy).unwrap();
+    let mut other = group.member(Own(&machine, 1), 1, Policy::Block).unwrap();
     for _ in 0..6 {
         let mut waiting = pin!(other.wait());
         assert!(poll(waiting.as_mut()).is_pending());
@@ -185,7 +204,7 @@ fn only_grain_reads_the_clock_of_who_need_not_wait() {
     {
         let machine = Machine::default();
         let group = Group::new(Kind::Central, 1).unwrap();
-        let mut member = group.member(&machine, 0, policy).unwrap();
+        let mut member = group.member(Own(&machine, 0), 0, policy).unwrap();
         assert_eq!(poll(pin!(member.wait())), Poll::Ready(Ok(())));
         assert_eq!(machine.did(), vec![Did::ReadClock; expected], "{policy}");
     }
@@ -197,8 +216,8 @@ fn recent_blocks_once_its_waits_have_been_long() {
     for kind in Kind::ALL {
         let machine = Machine::default();
         let group = Group::new(kind, 2).unwrap();
-        let mut member = group.member(&machine, 0, Policy::Recent { switch: C }).unwrap();
-        let mut late = group.member(&machine, 1, Policy::Block).unwrap();
+        let mut member = group.member(Own(&machine, 0), 0, Policy::Recent { switch: C }).unwrap();
+        let mut late = group.member(Own(&machine, 1), 1, Policy::Block).unwrap();
         for spins in [true, false] {
             let mut waiting = pin!(member.wait());
             assert!(poll(waiting.as_mut()).is_pending());

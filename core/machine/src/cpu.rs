@@ -1,5 +1,5 @@
 //! The processor's verbs: what a thread may do about a word it waits on.
-use crate::{Clock, Error, Nanos, Rank, Why};
+use crate::{Clock, Error, Nanos, Placement, Why};
 
 /// A processor's number, as the operating system (or the simulated machine) counts them.
 pub type CpuId = u32;
@@ -15,7 +15,7 @@ pub const VALUE_MASK: u32 = (1 << 30) - 1;
 /// # Ordering
 /// `load` acquires, `store`, `note` and `poison` release, `add` does both. Between `arm` and the change of the word
 /// there is no lost wake-up: a change that `arm`'s caller did not see makes `park` return at once.
-pub trait Cpu: Clock {
+pub trait Cpu: Clock + Placement {
     /// 30 bits in memory on which members wait; starts at 0. Values wrap: compare them for equality or by distance.
     type Word: Default;
 
@@ -43,13 +43,6 @@ pub trait Cpu: Clock {
     /// Gives the processor away until the word changes from what `arm` returned, `until` passes, or spuriously.
     async fn park(&self, on: &Self::Word, armed: u32, until: Nanos);
 
-    /// Where this thread runs; `None` if this world cannot tell.
-    fn place(&self) -> Option<CpuId>;
-    /// Does `peer`, a rank of this thread's group, hold a processor now? `None` if this world cannot tell.
-    fn running(&self, peer: Rank) -> Option<bool> {
-        let _ = peer;
-        None
-    }
     /// The longest that one wait may keep the processor: bounded under a real-time class, where it would starve the rest.
     fn patience(&self) -> Nanos {
         Nanos::MAX

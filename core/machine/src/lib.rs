@@ -5,6 +5,7 @@
 //!
 //! - [`Clock`]: what time is it, and let some pass.
 //! - [`Cpu`]: the processor's verbs about a word in memory (spin, yield, arm, park, ...), from which policies choose.
+//! - [`Placement`]: where threads run and whether they do, and moving them; every world may leave it unanswered.
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
 //! - [`Port`]: packets that carry bytes. [`LogGp`]: what they cost.
 //! - [`Why`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed.
@@ -21,7 +22,10 @@ mod costs;
 mod cpu;
 mod endpoint;
 mod error;
+mod line;
+mod lines;
 mod loggp;
+mod placement;
 mod port;
 mod ready;
 mod split_mix;
@@ -32,7 +36,10 @@ pub use costs::{Costs, Switch};
 pub use cpu::{Cpu, CpuId, VALUE_MASK};
 pub use endpoint::{Endpoint, Member, Rank};
 pub use error::{Cause, Error};
+pub use line::Line;
+pub use lines::{Lines, Quad};
 pub use loggp::LogGp;
+pub use placement::{Affinity, Placement, ThreadId};
 pub use port::{Packet, Port};
 pub use ready::{Done, done, run_ready};
 pub use split_mix::SplitMix;

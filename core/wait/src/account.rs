@@ -1,7 +1,8 @@
 //! All waits of one member: always on, single writer, readable while it runs.
-use crate::{Histogram, Outcome, Waited};
+use crate::adaptive::TABLE;
+use crate::{Histogram, Outcome, Snapshot, Waited};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use foregather_machine::Nanos;
+use foregather_machine::{Nanos, Rank};
 
 /// One waiting episode in so many is timed even if it was over in a blink.
 const SAMPLE: u64 = 64;
@@ -32,7 +33,16 @@ pub struct Account {
     spun_ns: Counter,
     yields: Counter,
     worst_ns: AtomicU64,
+    /// Whom the longest wait was for, plus one.
+    worst_of: Counter,
     timed: Histogram,
+    /// By row of the decision table.
+    rules: [Counter; TABLE.len()],
+    moves: Counter,
+    refused: Counter,
+    pulls: Counter,
+    scouts: Counter,
+    scouts_back: Counter,
 }
 
 impl Account {
@@ -74,6 +84,40 @@ impl Account {
         self.timed.record(waited.waited);
     }
 
+    /// A row of the decision table was followed.
+    pub(crate) fn followed(&self, rule: usize) {
+        self.rules[rule].add(1);
+    }
+
+    /// Tried to move to another processor.
+    pub(crate) fn moved(&self, so: bool) {
+        if so { &self.moves } else { &self.refused }.add(1);
+    }
+
+    /// Tried to fetch another member.
+    pub(crate) fn pulled(&self, so: bool) {
+        self.pulls.add(u64::from(so));
+    }
+
+    /// Sent a scout, or asked for it. Was it back?
+    pub(crate) fn scouted(&self, back: bool) {
+        if back { &self.scouts_back } else { &self.scouts }.add(1);
+    }
+
+    /// A wait of that length was for this member, among others.
+    pub(crate) fn awaited(&self, whom: Option<Rank>, span: Nanos) {
+        if let Some(whom) = whom
+            && span.0 > self.worst_ns.load(Relaxed)
+        {
+            self.worst_of.0.store(u64::from(whom) + 1, Relaxed);
+        }
+    }
+
+    /// How many waits have ended well, those of the last to arrive included.
+    pub(crate) fn waits(&self) -> u64 {
+        self.outcomes.iter().map(Counter::get).sum::<u64>() + self.last.get()
+    }
+
     /// The durations of the timed waits: all that took longer than a blink, and a sample of the others.
     pub fn durations(&self) -> &Histogram {
         &self.timed
@@ -95,62 +139,13 @@ impl Account {
             spun_time: Nanos(self.spun_ns.get()),
             yields: self.yields.get(),
             worst: Nanos(self.worst_ns.load(Relaxed)),
-        }
-    }
-}
-
-/// The waits of one member, or of several added up, at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Snapshot {
-    /// Episodes in which the member came last and waited for nobody.
-    pub last: u64,
-    /// Waits whose event had come already.
-    pub first_look: u64,
-    /// Waits that ended while spinning.
-    pub spun: u64,
-    /// Waits that ended after yielding.
-    pub yielded: u64,
-    /// Waits that ended after parking.
-    pub parked: u64,
-    /// Waits that ended in an error.
-    pub failed: u64,
-    /// Waits that began by spinning.
-    pub spins_began: u64,
-    /// Those of them that ended without yielding or parking.
-    pub spins_succeeded: u64,
-    /// Time of all timed waits.
-    pub waited: Nanos,
-    /// Processor time of all timed waits spent spinning.
-    pub spun_time: Nanos,
-    /// How often the processor was offered.
-    pub yields: u64,
-    /// The longest wait.
-    pub worst: Nanos,
-}
-
-impl Snapshot {
-    /// The successful-spin rate of Tsafrir & Feitelson 2002 §2.3: of the waits that began by spinning, the share that
-    /// ended while spinning. The last to arrive does not wait and is not counted. `None` if nobody ever spun.
-    pub fn successful_spin_rate(&self) -> Option<f64> {
-        (self.spins_began > 0).then(|| self.spins_succeeded as f64 / self.spins_began as f64)
-    }
-
-    /// Two members' waits together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            last: self.last + other.last,
-            first_look: self.first_look + other.first_look,
-            spun: self.spun + other.spun,
-            yielded: self.yielded + other.yielded,
-            parked: self.parked + other.parked,
-            failed: self.failed + other.failed,
-            spins_began: self.spins_began + other.spins_began,
-            spins_succeeded: self.spins_succeeded + other.spins_succeeded,
-            waited: self.waited + other.waited,
-            spun_time: self.spun_time + other.spun_time,
-            yields: self.yields + other.yields,
-            worst: self.worst.max(other.worst),
+            worst_awaited: self.worst_of.get().checked_sub(1).map(|rank| rank as Rank),
+            rules: std::array::from_fn(|rule| self.rules[rule].get()),
+            moves: self.moves.get(),
+            moves_refused: self.refused.get(),
+            pulls: self.pulls.get(),
+            scouts: self.scouts.get(),
+            scouts_back: self.scouts_back.get(),
         }
     }
 }

@@ -1,13 +1,17 @@
 //! What the policies that choose anew for every wait go by: a little history of one member.
 //!
-//! Whoever waits often (a barrier's member, an endpoint) owns one. It takes [`Chooser::phases`] for a glance, asks
-//! [`Chooser::decide`] when it has to wait, tells what came of it by [`Chooser::learn`], and where an episode begins and ends by
-//! [`Chooser::arrive`] and [`Chooser::leave`]. For a fixed policy each of these is one branch that never changes.
+//! Whoever waits often (a barrier's member, an endpoint) owns one. It takes [`Chooser::phases`] for a glance, waits by
+//! [`Chooser::persist`], tells what came of a glance by [`Chooser::learn`], where it runs by [`Chooser::be_seen`], and where an
+//! episode begins and ends by [`Chooser::arrive`] and [`Chooser::leave`]. For a fixed policy each of these is one branch that
+//! never changes.
+use crate::adaptive::Memory;
 use crate::draw::Draw;
 use crate::history::History;
-use crate::{Multiple, Outcome, Phases, Policy, Waited};
+use crate::roster::{Awaited, Roster};
+use crate::{Account, Multiple, Outcome, Phases, Policy, Waited};
 use core::cell::Cell;
-use foregather_machine::{Clock, Nanos, Rank};
+use foregather_machine::{Clock, Cpu, Error, Nanos, Rank, Why};
+use std::sync::Arc;
 
 /// How many waits [`Policy::Recent`] remembers.
 const WAITS: usize = 3;
@@ -17,10 +21,11 @@ const ENOUGH_GAPS: usize = 3;
 /// Gaps from this multiple of a context switch on are coarse grain (Tsafrir & Feitelson 2002 §2.1).
 const COARSE: Multiple = Multiple::Percent(500);
 
-/// Says how each wait of one member goes. No allocation, no sharing.
+/// Says how each wait of one member goes, and keeps the account of them.
 pub struct Chooser {
     next: Cell<Phases>,
     state: State,
+    account: Arc<Account>,
 }
 
 /// What a policy goes by.
@@ -30,6 +35,7 @@ enum State {
     Recent { switch: Nanos, waits: History<WAITS> },
     HolderRunning,
     Grain { switch: Nanos, quantum: Nanos, left: Cell<Option<Nanos>>, gaps: History<GAPS> },
+    Adaptive(Memory),
 }
 
 impl Chooser {
@@ -46,15 +52,24 @@ impl Chooser {
             Policy::Grain { switch, quantum } => {
                 (first, State::Grain { switch, quantum, left: Cell::new(None), gaps: History::new() })
             }
+            Policy::Adaptive(of) => (first, State::Adaptive(Memory::new(of))),
             _ => (first, State::Fixed),
         };
-        Self { next: Cell::new(next), state }
+        let chooser = Self { next: Cell::new(next), state, account: Arc::default() };
+        chooser.remember();
+        chooser
     }
 
-    /// Is the policy the same for every wait? Then there is nothing to tell this chooser.
+    /// Does the policy learn nothing from waits that end in a glance? Then there is nothing to tell this chooser of them.
     #[inline]
     pub fn fixed(&self) -> bool {
-        matches!(self.state, State::Fixed)
+        matches!(self.state, State::Fixed | State::Adaptive(_))
+    }
+
+    /// What the waits have come to. A clone of it can be read by others while this one waits.
+    #[inline]
+    pub fn account(&self) -> &Arc<Account> {
+        &self.account
     }
 
     /// How to begin the next wait, for [`Phases::glance`].
@@ -63,13 +78,48 @@ impl Chooser {
         self.next.get()
     }
 
-    /// How to go on after a glance that found nothing, for [`Phases::persist`]. `running` is asked at most once: do all who
-    /// are awaited hold processors, or can nobody tell?
+    /// Waits on after a glance that found nothing, until `probe` finds something. Begins when called: await it.
+    ///
+    /// # Errors
+    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
+    #[cold]
+    #[inline(never)]
+    pub fn persist<'a, C: Cpu, T>(
+        &'a self,
+        cpu: &'a C,
+        on: &'a C::Word,
+        why: Why,
+        awaited: Awaited<'a, C>,
+        probe: impl FnMut() -> Option<T> + 'a,
+    ) -> impl Future<Output = Result<(T, Waited), Error>> {
+        cpu.at_once(async move {
+            let result = match &self.state {
+                State::Adaptive(memory) => memory.wait(cpu, on, why, (&awaited, &self.account), probe).await,
+                State::HolderRunning if awaited.run(cpu) == Some(false) => {
+                    Phases::spin(Nanos::ZERO).phase_by_phase(cpu, on, why, probe).await
+                }
+                _ => self.phases().phase_by_phase(cpu, on, why, probe).await,
+            };
+            if let Ok((_, waited)) = &result {
+                self.learn(*waited);
+            }
+            self.remember();
+            result
+        })
+    }
+
+    /// The next glance of the adaptive policy: with blind pauses, or without.
+    fn remember(&self) {
+        if let State::Adaptive(memory) = &self.state {
+            self.next.set(Phases::spin(if memory.blinks() { memory.bound() } else { Nanos::ZERO }));
+        }
+    }
+
+    /// The member comes to a place where others will wait for it: they can see where it runs.
     #[inline]
-    pub fn decide(&self, running: impl FnOnce() -> Option<bool>) -> Phases {
-        match self.state {
-            State::HolderRunning if running() == Some(false) => Phases::spin(Nanos::ZERO),
-            _ => self.phases(),
+    pub fn be_seen<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) {
+        if let State::Adaptive(memory) = &self.state {
+            memory.be_seen(cpu, roster, rank);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Policies by name, on the command line and in results.
-use crate::{Multiple, Policy};
+use crate::adaptive::Rules;
+use crate::{Adaptive, Multiple, Policy};
 use core::fmt;
 use core::str::FromStr;
 use foregather_machine::{Costs, Nanos, Switch};
@@ -12,13 +13,15 @@ impl Policy {
 
     /// Reads `spin`, `yield`, `block`, `two-phase:20us`, `two-phase:2CS+:remote`, `spin-yield:0.62CS:local`, and those that
     /// choose anew for every wait, with the context switch that they reckon with: `randomised:6us`, `recent:local`,
-    /// `holder-running:remote`, `grain2cs:remote`, `grain2cs:6us:100us`. What is shown of a policy is read as the same policy.
+    /// `holder-running:remote`, `grain2cs:remote`, `grain2cs:6us:100us`. `adaptive` needs no more, and `adaptive!yield,scout` switches
+    /// two of its rules off. What is shown of a policy is read as the same policy.
     ///
     /// # Errors
     /// If the text names no policy; the error lists those there are.
     pub fn parse(text: &str, costs: &Costs) -> Result<Self, ParsePolicyError> {
         let (head, rest) = text.split_once(':').map_or((text, None), |(head, rest)| (head, Some(rest)));
         let policy = match rest {
+            _ if text.starts_with("adaptive") => adaptive(text, costs),
             None => plain(head),
             Some(rest) => with_times(head, rest, costs),
         };
@@ -44,6 +47,23 @@ fn with_times(name: &str, times: &str, costs: &Costs) -> Option<Policy> {
         }
         _ => return None,
     })
+}
+
+/// `adaptive`, `adaptive:HAND-OVER:REMOTE:TICK`, either with `!RULE,RULE`.
+fn adaptive(text: &str, costs: &Costs) -> Option<Policy> {
+    let (text, off) = text.split_once('!').map_or((text, None), |(text, off)| (text, Some(off)));
+    let mut of = match text.split(':').collect::<Vec<_>>()[..] {
+        ["adaptive"] => Adaptive::new(costs),
+        ["adaptive", hand_over, remote, tick] => {
+            let (hand_over, remote, tick) = (time(hand_over)?, time(remote)?, time(tick)?);
+            Adaptive { hand_over, remote, tick, without: Rules::NONE }
+        }
+        _ => return None,
+    };
+    for rule in off.iter().flat_map(|off| off.split(',')) {
+        of.without = of.without.and(Rules::named(rule)?);
+    }
+    Some(Policy::Adaptive(of))
 }
 
 /// A time, or a multiple of one of the two switches.
@@ -91,6 +111,10 @@ impl fmt::Display for Policy {
             Self::Recent { switch } => write!(f, "recent:{}ns", switch.0),
             Self::HolderRunning { switch } => write!(f, "holder-running:{}ns", switch.0),
             Self::Grain { switch, quantum } => write!(f, "grain2cs:{}ns:{}ns", switch.0, quantum.0),
+            Self::Adaptive(Adaptive { hand_over, remote, tick, without }) => {
+                write!(f, "adaptive:{}ns:{}ns:{}ns", hand_over.0, remote.0, tick.0)?;
+                without.list().enumerate().try_for_each(|(i, rule)| write!(f, "{}{rule}", if i == 0 { '!' } else { ',' }))
+            }
         }
     }
 }
@@ -105,10 +129,12 @@ impl fmt::Display for ParsePolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no waiting policy; there are spin, yield, block, two-phase:BOUND, spin-yield:BOUND, randomised:SWITCH, \
+            "`{}` is no waiting policy; there are adaptive, adaptive!RULE[,RULE...], spin, yield, block, two-phase:BOUND, spin-yield:BOUND, randomised:SWITCH, \
              recent:SWITCH, holder-running:SWITCH and grain2cs:SWITCH[:QUANTUM], where BOUND is a time (20us) or a multiple \
-             of a switch (CS:local, 2CS+:remote, 0.62CS:remote) and SWITCH a time, local or remote",
-            self.text
+             of a switch (CS:local, 2CS+:remote, 0.62CS:remote) and SWITCH a time, local or remote; \
+             rules are {}",
+            self.text,
+            Rules::names().collect::<Vec<_>>().join(", ")
         )
     }
 }
@@ -126,6 +152,7 @@ mod tests {
     #[test]
     fn every_policy_can_be_named_and_is_read_as_it_is_shown() {
         let us = Nanos::from_us;
+        let without = Rules::named("yield").unwrap().and(Rules::named("blink").unwrap());
         for (name, policy) in [
             ("spin", Policy::Spin),
             ("yield", Policy::Yield),
@@ -139,6 +166,11 @@ mod tests {
             ("recent:6us", Policy::Recent { switch: us(6) }),
             ("holder-running:remote", Policy::HolderRunning { switch: us(19) }),
             ("grain2cs:6us", Policy::Grain { switch: us(6), quantum: us(100) }),
+            ("adaptive", Policy::adaptive(&Costs::TYPICAL)),
+            (
+                "adaptive:1us:2us:3us!yield,blink",
+                Policy::Adaptive(Adaptive { hand_over: us(1), remote: us(2), tick: us(3), without }),
+            ),
             ("grain2cs:local:10ms", Policy::Grain { switch: Nanos(1_100), quantum: Nanos::from_ms(10) }),
         ] {
             assert_eq!(parse(name), Some(policy), "{name}");
@@ -151,7 +183,8 @@ mod tests {
         let times = ["two-phase", "two-phase:", "two-phase:20", "two-phase:3CS+:local", "two-phase:CS", "two-phase:-1us"];
         let switches = ["recent", "recent:", "recent:CS:local", "randomised:near", "holder-running:6us:6us", "recent:local:"];
         let quanta = ["grain2cs", "grain2cs:6us:", "grain2cs:6us:local", "grain2cs:6us:1ms:1ms"];
-        for wrong in ["", "spinn", "block:1us", ":"].into_iter().chain(times).chain(switches).chain(quanta) {
+        let adaptive = ["adaptive:", "adaptive!", "adaptive!spin", "adaptive!yield,", "adaptives", "adaptive:1us:1us"];
+        for wrong in ["", "spinn", "block:1us", ":"].into_iter().chain(times).chain(switches).chain(quanta).chain(adaptive) {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
         let error = Policy::parse("spinn", &Costs::TYPICAL).unwrap_err().to_string();

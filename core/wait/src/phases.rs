@@ -56,7 +56,7 @@ impl Phases {
     }
 
     /// Spins, yields, parks: the clock is read from here on.
-    async fn phase_by_phase<C: Cpu, T>(
+    pub(crate) async fn phase_by_phase<C: Cpu, T>(
         self,
         cpu: &C,
         on: &C::Word,
@@ -108,6 +108,6 @@ impl Phases {
 
 /// A peer may have done its part and then gone away: only a wait that is still unsatisfied has failed.
 #[cold]
-fn last_look<T>(lost: Error, mut probe: impl FnMut() -> Option<T>, waited: Waited) -> Result<(T, Waited), Error> {
+pub(crate) fn last_look<T>(lost: Error, mut probe: impl FnMut() -> Option<T>, waited: Waited) -> Result<(T, Waited), Error> {
     probe().map(|found| (found, waited)).ok_or(lost)
 }

@@ -1,10 +1,10 @@
 //! The waiting policies, by the phases of which each takes its part.
-use crate::{Multiple, Phases, Waited};
-use foregather_machine::{Cpu, Error, Nanos, Why};
+use crate::{Adaptive, Multiple, Phases, Waited};
+use foregather_machine::{Costs, Cpu, Error, Nanos, Why};
 
 /// How to wait. Costs nothing to copy; chosen at run time, outside every loop.
 ///
-/// The last four choose anew for every wait. What they go by is kept in a [`Chooser`](crate::Chooser), one a member; without
+/// Those from `Randomised` on choose anew for every wait. What they go by is kept in a [`Chooser`](crate::Chooser), one a member; without
 /// one they are two-phase waiting with the bound that they begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
@@ -54,9 +54,23 @@ pub enum Policy {
         /// A gap of at least this length is not counted: a preemption is in it.
         quantum: Nanos,
     },
+    /// As the load demands, by a decision table: the one to take where nothing speaks for another.
+    Adaptive(Adaptive),
+}
+
+/// Adaptive, with typical costs; [`Policy::adaptive`] takes those of the machine.
+impl Default for Policy {
+    fn default() -> Self {
+        Self::adaptive(&Costs::TYPICAL)
+    }
 }
 
 impl Policy {
+    /// The adaptive policy on a machine with these costs.
+    pub const fn adaptive(costs: &Costs) -> Self {
+        Self::Adaptive(Adaptive::new(costs))
+    }
+
     /// The quantum of [`Policy::Grain`] where none is given. A gap that long was somebody else's, as a spinner reckons too.
     pub const QUANTUM: Nanos = Nanos::from_us(100);
 
@@ -72,6 +86,7 @@ impl Policy {
             Self::Randomised { switch } | Self::Recent { switch } => Phases::spin(switch),
             Self::HolderRunning { switch } => Phases::spin(Multiple::Percent(200).times(switch)),
             Self::Grain { switch, .. } => Phases::spin(Multiple::TwoCsPlus.times(switch)),
+            Self::Adaptive(of) => Phases::spin(of.remote),
         }
     }
 

@@ -24,7 +24,6 @@ fn parked(time: Nanos) -> Waited {
 fn recent(waits: &[Waited]) -> Phases {
     let chooser = Chooser::new(Policy::Recent { switch: C }, 0);
     waits.iter().for_each(|&wait| chooser.learn(wait));
-    assert_eq!(chooser.decide(|| panic!("only holder-running asks who runs")), chooser.phases());
     chooser.phases()
 }
 
@@ -50,17 +49,6 @@ fn recent_knows_what_a_wait_took_whatever_became_of_it() {
     // A blink is a short wait; an event that was there already is no wait.
     assert_eq!(recent(&[long, long, spun(Nanos::ZERO), spun(Nanos::ZERO)]), spin);
     assert_eq!(recent(&[long, long, Waited::first_look(true), Waited::first_look(true)]), BLOCK);
-}
-
-#[test]
-fn holder_running_spins_only_if_nobody_who_is_awaited_is_known_not_to_run() {
-    let chooser = Chooser::new(Policy::HolderRunning { switch: C }, 0);
-    let spin = Phases::spin(C * 2);
-    for (running, expected) in [(Some(true), spin), (Some(false), BLOCK), (None, spin)] {
-        assert_eq!(chooser.phases(), spin, "it asks only when a glance has found nothing");
-        assert_eq!(chooser.decide(|| running), expected, "{running:?}");
-        chooser.learn(parked(C * 50));
-    }
 }
 
 #[test]
@@ -137,7 +125,6 @@ fn a_fixed_policy_stays_as_it_is() {
         assert!(chooser.fixed());
         for wait in [spun(Nanos::ZERO), parked(C * 50), parked(C * 50), parked(C * 50)] {
             chooser.arrive(&Never);
-            assert_eq!(chooser.decide(|| panic!("nobody needs to know who runs")), policy.phases());
             chooser.learn(wait);
             chooser.leave(&Never);
         }

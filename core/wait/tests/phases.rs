@@ -1,6 +1,6 @@
 //! Which verbs a policy uses, in which order, on a processor that does nothing but write them down.
 use core::cell::{Cell, RefCell};
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Why, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Placement, Why, run_ready};
 use foregather_wait::{Outcome, Policy, Waited};
 
 /// What was done, with its length where it has one.
@@ -49,6 +49,8 @@ impl Clock for Script {
     async fn delay(&self, _: Nanos) {}
 }
 
+impl Placement for Script {}
+
 impl Cpu for Script {
     type Word = ();
     fn load(&self, (): &()) -> u32 {
@@ -76,9 +78,6 @@ impl Cpu for Script {
     }
     async fn park(&self, (): &(), _: u32, _: Nanos) {
         self.note(Verb::Park, Nanos(20_000));
-    }
-    fn place(&self) -> Option<CpuId> {
-        None
     }
     fn patience(&self) -> Nanos {
         self.patience

@@ -1,11 +1,11 @@
 //! What waiting costs: the prices of the kernel's verbs, and the ping-pong of Guignon 2000 by every method.
 use crate::cli::Waits;
-use crate::machine_file;
 use crate::progress::Progress;
 use crate::results::Measurement;
 use anyhow::Result;
 use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
 use foregather_bench::prices;
+use foregather_host::costs::{self, Kept};
 use foregather_host::{affinity, clock, interrupt};
 use foregather_machine::Nanos;
 use std::collections::BTreeMap;
@@ -99,9 +99,9 @@ pub fn run(options: &Waits, quiet: bool) -> Result<Measured> {
 fn prices() -> Result<Measured> {
     let (prices, costs) = prices::measure()?;
     let mut notes = Vec::new();
-    match machine_file::store(&costs) {
+    match costs::store(Kept { costs, quick: false }) {
         Ok(path) => notes.push(format!("this machine's costs are kept in {}", path.display())),
-        Err(error) => notes.push(format!("this machine's costs are not kept: {error:#}")),
+        Err(error) => notes.push(format!("this machine's costs are not kept: {error}")),
     }
     let measurement = |price: prices::Price| {
         let id = format!("price/{}", price.name.trim_end_matches("_ns"));

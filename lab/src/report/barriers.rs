@@ -1,15 +1,20 @@
-//! Barrier figures: who comes how close to the best peer, row by row, and what it costs in processor time.
+//! Barrier figures: who comes how close to the best there is, row by row and class by class, and what it costs in processor time.
 //!
-//! Draws measurements with the labels `row`, `waiter` and `kind` (`ours` or `peer`), and the figures `share` (of the
-//! row's best peer) and `cpu_us_per_episode`.
+//! Draws measurements with the labels `row`, `waiter`, `kind` (`ours` or `peer`) and `class`, and the figures `oracle_share`
+//! (of the best peer or fixed policy of the row) and `cpu_us_per_episode`.
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
 use super::heat::{Column, Heat, Row};
 use super::shades::{Shades, share};
 use super::svg::colour;
 use super::{Drawn, distinct};
+use crate::measure::barriers::class::{Class, SUBSETS};
+use crate::measure::barriers::summary::geomean_and_worst;
 use crate::results::Measurement;
 use crate::results::number::quantity;
+
+/// The figure that is drawn.
+const SHARE: &str = "oracle_share";
 
 /// One cell of the matrix.
 struct Cell<'a> {
@@ -26,6 +31,22 @@ impl<'a> Cell<'a> {
         let label = |name| of.labels.get(name).map(String::as_str);
         Some(Self { row: label("row")?, waiter: label("waiter")?, ours: label("kind") == Some("ours"), of, number })
     }
+
+    fn class(&self) -> Option<Class> {
+        self.of.labels.get("class").and_then(|name| Class::parse(name))
+    }
+
+    fn share(&self) -> Option<f64> {
+        self.of.figures.get(SHARE).copied()
+    }
+}
+
+/// Does it choose for itself? The central one comes before the others.
+fn adapts(waiter: &str) -> u8 {
+    match waiter {
+        "central/adaptive" => 2,
+        name => u8::from(name.split_once('/').is_some_and(|(_, policy)| policy.starts_with("adaptive"))),
+    }
 }
 
 /// A waiter over all rows.
@@ -39,22 +60,28 @@ struct Waiter<'a> {
     worst_number: usize,
 }
 
-/// The waiters: ours first, the best of each kind first.
+impl Waiter<'_> {
+    fn column(&self) -> Column {
+        Column { name: self.name.to_owned(), of: String::new(), first_group: self.ours }
+    }
+}
+
+/// The waiters: those that adapt first, then ours, the best of each kind first.
 fn waiters<'a>(all: &[Cell<'a>]) -> Vec<Waiter<'a>> {
     let waiter = |name: &'a str| {
-        let shares = || all.iter().filter(|c| c.waiter == name).filter_map(|c| Some((*c.of.figures.get("share")?, c)));
-        let (worst, cell) = shares().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let logs: Vec<f64> = shares().map(|(share, _)| share.ln()).collect();
-        let geomean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+        let shares = || all.iter().filter(|c| c.waiter == name).filter_map(|c| Some((c.share()?, c)));
+        let (_, cell) = shares().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (geomean, worst) = geomean_and_worst(&shares().map(|(share, _)| share).collect::<Vec<_>>(), true)?;
         let ours = all.iter().any(|c| c.waiter == name && c.ours);
         Some(Waiter { name, ours, geomean, worst, worst_row: cell.row, worst_number: cell.number })
     };
     let mut waiters: Vec<_> = distinct(all.iter().map(|c| c.waiter)).into_iter().filter_map(waiter).collect();
-    waiters.sort_by(|a, b| b.ours.cmp(&a.ours).then(b.geomean.total_cmp(&a.geomean)));
+    let kind = |w: &Waiter<'_>| (adapts(w.name), w.ours);
+    waiters.sort_by(|a, b| kind(b).cmp(&kind(a)).then(b.geomean.total_cmp(&a.geomean)));
     waiters
 }
 
-/// Share of the row's best peer, rows by waiters, with the geometric mean and the worst row of each waiter.
+/// Share of the row's oracle, rows by waiters, with the geometric mean and the worst row of each waiter.
 pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
     let waiters = waiters(&all);
@@ -63,7 +90,7 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     for name in distinct(all.iter().map(|c| c.row)) {
         let cell = |w: &Waiter<'_>| {
             let cell = all.iter().find(|c| c.row == name && c.waiter == w.name)?;
-            Some((*cell.of.figures.get("share")?, Some(cell.number)))
+            Some((cell.share()?, Some(cell.number)))
         };
         rows.push(Row { names: vec![name.to_owned()], cells: waiters.iter().map(cell).collect() });
     }
@@ -74,13 +101,12 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
     };
     rows.push(summary("geometric mean", |w| (w.geomean, None)));
     rows.push(summary("worst row", |w| (w.worst, Some(w.worst_number))));
-    let column = |w: &Waiter<'_>| Column { name: w.name.to_owned(), of: String::new(), first_group: w.ours };
     let heat = Heat {
-        title: "Barriers: episodes per second as a share of the row's best peer",
-        scale: "1 = as fast as the best peer of the row; ours in bold",
+        title: "Barriers: episodes per second as a share of the row's best peer or fixed policy",
+        scale: "1 = as fast as the best of them in the row; ours in bold",
         shades: Shades::shares(),
         heads: vec![],
-        columns: waiters.iter().map(column).collect(),
+        columns: waiters.iter().map(Waiter::column).collect(),
         rows,
         summaries: 2,
     };
@@ -88,23 +114,55 @@ pub(super) fn matrix(all: &[Measurement]) -> Option<Drawn> {
 }
 
 fn matrix_caption(all: &[Cell<'_>], waiters: &[Waiter<'_>], rows: usize) -> String {
-    let told = |w: &Waiter<'_>| {
+    let told = |who: &str, w: &Waiter<'_>| {
         let (geomean, worst) = (share(w.geomean), share(w.worst));
-        format!("{} has a geometric mean of {geomean} and its worst row, {}, at {worst}", w.name, w.worst_row)
+        format!("{who} has a geometric mean of {geomean}, and its worst row, {}, is at {worst}", w.worst_row)
     };
-    let best = |ours: bool| waiters.iter().find(|w| w.ours == ours);
+    let best = |of: &dyn Fn(&Waiter<'_>) -> bool| waiters.iter().find(|w| of(w));
     let mut sentences: Vec<String> = Vec::new();
-    if best(true).is_some() {
-        let reached = |row: &&str| {
-            let ours = all.iter().filter(|c| c.ours && c.row == *row).filter_map(|c| c.of.figures.get("share"));
-            ours.fold(0.0_f64, |best, &share| best.max(share)) >= 0.95
-        };
-        let reached = distinct(all.iter().map(|c| c.row)).iter().filter(|row| reached(row)).count();
-        sentences.push(format!("In {reached} of {rows} rows one of our policies reaches at least .95 of the best peer"));
+    if let Some(w) = best(&|w| adapts(w.name) > 0) {
+        let reached = all.iter().filter(|c| c.waiter == w.name && c.share().is_some_and(|share| share >= 0.95)).count();
+        let reaches = "reaches at least .95 of the best peer or fixed policy";
+        sentences.push(format!("In {reached} of {rows} rows {} {reaches}; {}", w.name, told("it", w)));
     }
-    sentences.extend(best(true).map(|w| format!("of ours alone, {}", told(w))));
-    sentences.extend(best(false).map(|w| format!("of the peers, {}", told(w))));
-    sentences.join("; ") + "."
+    sentences.extend(best(&|w| w.ours && adapts(w.name) == 0).map(|w| format!("Of the fixed policies, {}", told(w.name, w))));
+    sentences.extend(best(&|w| !w.ours).map(|w| format!("Of the peers, {}", told(w.name, w))));
+    sentences.join(". ") + "."
+}
+
+/// Geometric mean and worst row of every waiter, class by class; below, over the core and the extended matrix.
+pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
+    let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
+    let waiters = waiters(&all);
+    let first = waiters.first()?;
+    let told = |name: &str, holds: &dyn Fn(Class) -> bool| {
+        let both = |w: &Waiter<'_>| {
+            let mine = all.iter().filter(|c| c.waiter == w.name && c.class().is_some_and(holds)).filter_map(Cell::share);
+            geomean_and_worst(&mine.collect::<Vec<_>>(), true)
+        };
+        let both: Vec<_> = waiters.iter().map(both).collect();
+        let row = |what: &str, of: fn((f64, f64)) -> f64| Row {
+            names: vec![name.to_owned(), what.to_owned()],
+            cells: both.iter().map(|both| Some((of((*both)?), None))).collect(),
+        };
+        both.iter().any(Option::is_some).then(|| [row("mean", |both| both.0), row("worst", |both| both.1)])
+    };
+    let by_class: Vec<Row> = Class::ALL.iter().filter_map(|class| told(class.name(), &|c| c == *class)).flatten().collect();
+    // The other subsets are classes.
+    let together: Vec<Row> = SUBSETS[..2].iter().filter_map(|(name, holds)| told(name, holds)).flatten().collect();
+    let weakest = by_class.chunks(2).filter_map(|rows| Some((rows[0].cells.first().copied()??.0, &rows[0].names[0])));
+    let (mean, weakest) = weakest.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let caption = format!("The weakest class of {} is {weakest}, with a geometric mean of {}.", first.name, share(mean));
+    let heat = Heat {
+        title: "Barriers: geometric mean and worst row of each class of load",
+        scale: "of the share of the row's best peer or fixed policy",
+        shades: Shades::shares(),
+        heads: vec![],
+        columns: waiters.iter().map(Waiter::column).collect(),
+        summaries: together.len(),
+        rows: by_class.into_iter().chain(together).collect(),
+    };
+    Some(Drawn { svg: heat.render(), caption })
 }
 
 /// Up to four rows that differ in their load: those with a grain of 1 us where there are such, evenly chosen.
@@ -120,6 +178,7 @@ pub(super) fn cpu(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<Cell<'_>> =
         all.iter().enumerate().filter_map(Cell::from).filter(|c| c.of.figures.contains_key("cpu_us_per_episode")).collect();
     let waiters = waiters(&all);
+    waiters.first()?;
     let rows = chosen(&distinct(all.iter().map(|c| c.row)));
     let cost = |c: &Cell<'_>| c.of.figures.get("cpu_us_per_episode").copied().unwrap_or(0.0);
     let bar = |c: &Cell<'_>| {

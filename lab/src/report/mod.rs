@@ -6,6 +6,7 @@
 //! - `svg`, `axis`, `symbol`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `strip`: the kinds of chart. `pack`: the raw
 //!   data within the page.
 
+mod ablation;
 mod axis;
 mod barriers;
 mod bars;
@@ -42,8 +43,12 @@ pub enum Figure {
     Distribution,
     /// Ping-pong after the partner has idled.
     Gaps,
-    /// Barriers: share of the best peer, rows by waiters.
+    /// Barriers: share of the best peer or fixed policy, rows by waiters.
     Barriers,
+    /// Barriers: the same by classes of load.
+    BarrierClasses,
+    /// The adaptive waiter without each rule of its table.
+    Ablation,
     /// Barriers: processor time per episode.
     BarrierCpu,
     /// The simulated butterfly barrier over the number of nodes, with its formula.
@@ -64,12 +69,14 @@ pub enum Figure {
 
 impl Figure {
     /// All but those of plans and timelines, in the order of the page.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::PingPong,
         Self::Gaps,
         Self::Distribution,
         Self::Barriers,
+        Self::BarrierClasses,
         Self::BarrierCpu,
+        Self::Ablation,
         Self::Skew,
         Self::NoiseTrace,
         Self::NoiseLine,
@@ -89,6 +96,8 @@ impl Figure {
             Self::Distribution => "distribution".to_owned(),
             Self::Gaps => "gaps".to_owned(),
             Self::Barriers => "barriers".to_owned(),
+            Self::BarrierClasses => "barrier-classes".to_owned(),
+            Self::Ablation => "ablation".to_owned(),
             Self::BarrierCpu => "barrier-cpu".to_owned(),
             Self::Butterfly => "butterfly".to_owned(),
             Self::Skew => "skew".to_owned(),
@@ -106,6 +115,8 @@ impl Figure {
             Self::Gaps => ping_pong::gaps(all),
             Self::Distribution => ping_pong::distribution(all),
             Self::Barriers => barriers::matrix(all),
+            Self::BarrierClasses => barriers::classes(all),
+            Self::Ablation => ablation::draw(all),
             Self::BarrierCpu => barriers::cpu(all),
             Self::Butterfly => butterfly::draw(all),
             Self::Skew => skew::draw(all),

@@ -1,6 +1,7 @@
 //! Each verb does what it says.
 use crate::{foregather, json, run, scratch, stderr, validate};
 use foregather_host::affinity;
+use std::process::Command;
 
 const ONE_ROW: [&str; 12] = [
     "measure",
@@ -149,6 +150,23 @@ fn the_doctor_names_what_is_missing_with_a_remedy() {
     let document = json(&fallback);
     let clock = document["checks"].as_array().unwrap().iter().find(|c| c["name"] == "cycle clock").unwrap();
     assert!(clock["found"].as_str().unwrap().starts_with("monotonic") && clock["status"] == "note", "{clock}");
+}
+
+#[test]
+fn the_doctor_tells_the_costs_and_every_signal_of_the_waiter() {
+    let checks = |command: &mut Command| {
+        let document = json(&command.output().unwrap());
+        let checks = document["checks"].as_array().unwrap().clone();
+        move |name: &str| checks.iter().find(|c| c["name"] == *name).unwrap_or_else(|| panic!("{name} is missing")).clone()
+    };
+    let found = checks(&mut foregather(&["doctor", "--format", "json"]));
+    for signal in ["cpu ids", "thread clocks", "scout", "may move", "cpu quota", "scheduling class", "cycle clock"] {
+        assert_ne!(found(&format!("signal: {signal}"))["found"], "", "{signal}");
+    }
+    let costs = found("machine costs")["found"].as_str().unwrap().to_owned();
+    assert!(["local hand-over", "remote block and wake", "tick"].iter().all(|cost| costs.contains(cost)), "{costs}");
+    let bound = checks(foregather(&["doctor", "--format", "json"]).env("FOREGATHER_PLACEMENT", "off"));
+    assert_eq!((&bound("signal: may move")["status"], &bound("signal: scout")["status"]), (&"note".into(), &"note".into()));
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn demo() -> Vec<Results> {
 
 /// A demo, and what it has no time to measure.
 fn everything() -> Vec<Results> {
-    [demo(), vec![skew_and_noise::skew(), skew_and_noise::noise(2)]].concat()
+    [demo(), vec![sample::ablation(), skew_and_noise::skew(), skew_and_noise::noise(2)]].concat()
 }
 
 /// The figures of everything: all, and one of each of its two plans.
@@ -57,7 +57,8 @@ fn hostile_text_is_shown_and_never_obeyed() {
         |gap| Measurement::from_values(format!("ping-pong/{}/{}/{}/{gap}", "<b>", "<i>", "<u>"), evil, evil, vec![1.0; 30]);
     results.measurements.extend([ping_pong("0us"), ping_pong("<s>")]);
     let barrier = Measurement::from_values(evil, evil, evil, vec![1.0, 2.0]);
-    let barrier = barrier.label("row", evil).label("waiter", evil).label("kind", evil);
+    let barrier = barrier.label("row", evil).label("waiter", evil).label("kind", evil).label("class", "hogs").label("off", evil);
+    let barrier = barrier.figure("oracle_share", 1.0).figure("times_full", 2.0);
     results.measurements.push(barrier.figure("share", 1.0).figure("cpu_us_per_episode", 2.0).figure(evil, 3.0));
     results.measurements.extend(skew_and_noise::hostile(evil));
     let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);
@@ -105,7 +106,7 @@ fn nothing_and_odd_values_make_a_page_too() {
         m("ping-pong/too/short", vec![1.0]),
         m("simulated/butterfly/a", vec![5.0]).label("nodes", "many"),
         m("simulated/butterfly/b", vec![0.0]).label("nodes", "1"),
-        m("barriers/x", vec![1.0]).label("row", "r").label("waiter", "w").figure("share", 0.0),
+        m("barriers/x", vec![1.0]).label("row", "r").label("waiter", "w").figure("oracle_share", 0.0),
         m("barriers/y", vec![]).label("row", "r").label("waiter", "v"),
     ];
     let page = page(&[results]);

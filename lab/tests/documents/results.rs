@@ -180,7 +180,7 @@ fn csv_has_every_label_and_figure_and_quotes_what_needs_it() {
     let csv = results.to_csv();
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 3);
-    let start = "id,what,kind,row,threads,waiter,unit,n,min,mean,p50,p90,p99,max,cpu_us_per_episode,exit_skew_ns,share,ssr";
+    let start = "id,what,class,kind,row,threads,waiter,unit,n,min,mean,p50,p90,p99,max,cpu_us_per_episode,exit_skew_ns,oracle_share,share,ssr";
     assert_eq!(lines[0], start);
     assert!(lines[1].contains("\"time, \"\"per\"\" episode\"") && lines[1].contains("\"2t pinned, 1 us\""), "{}", lines[1]);
 }

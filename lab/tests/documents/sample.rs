@@ -143,7 +143,7 @@ const LOADS: [&str; 8] = ["2t pinned", "2t", "3t", "4t", "8t", "2t+1h", "2t+2h",
 const US_PER_EPISODE: [f64; 8] = [1.25, 1.23, 3.83, 4.21, 8.49, 2.72, 2.73, 6.27];
 /// Shares of the row's best peer at a grain of 1 us.
 const SHARES: [(&str, &str, [f64; 8]); 17] = [
-    ("ours", "adaptive", [0.97, 0.84, 1.02, 1.09, 1.03, 1.13, 1.12, 0.92]),
+    ("ours", "central/adaptive", [0.97, 0.84, 1.02, 1.09, 1.03, 1.13, 1.12, 0.92]),
     ("ours", "spin", [0.85, 1.0, 0.001, 0.001, 0.0007, 0.54, 0.33, 0.001]),
     ("ours", "spin-yield", [0.96, 0.63, 0.43, 0.39, 0.55, 0.47, 0.28, 0.009]),
     ("ours", "two-phase CS local", [0.14, 0.29, 0.33, 0.18, 0.21, 0.43, 0.32, 0.80]),
@@ -162,12 +162,23 @@ const SHARES: [(&str, &str, [f64; 8]); 17] = [
     ("ours", "yield", [0.36, 0.42, 0.63, 0.71, 0.82, 0.19, 0.11, 0.0064]),
 ];
 
+/// The classes of these loads.
+fn class(load: usize) -> &'static str {
+    match load {
+        0 => "2 pinned",
+        1 => "2 free",
+        2..=4 => "3-8 threads",
+        _ => "hogs",
+    }
+}
+
 /// What `measure barriers` may find, with so many grains of the four.
 pub(crate) fn barriers(grains: usize) -> Results {
     let mut results = empty("measure barriers");
     let mut dice = Dice::new(11);
     for (grain, factor) in [(1, 1.0), (20, 0.3), (0, 1.4), (5, 0.6)].into_iter().take(grains) {
         for (row, load) in LOADS.iter().enumerate() {
+            let class = class(row);
             for (kind, waiter, shares) in SHARES {
                 // Coarse grains draw all shares towards one.
                 let share = f64::powf(shares[row], factor);
@@ -177,11 +188,26 @@ pub(crate) fn barriers(grains: usize) -> Results {
                 let id = format!("barriers/{row}/{waiter}");
                 let m = Measurement::from_values(id, "time per episode", "us", values);
                 let m = m.label("row", row).label("waiter", waiter).label("kind", kind).label("threads", &load[..2]);
+                let m = m.label("class", class).figure("oracle_share", share);
                 let sleeps = matches!(waiter, "block" | "pthread_barrier" | "std::sync::Barrier");
                 let cpu = best.max(0.2) / share * if sleeps { 0.6 } else { 1.97 };
                 let m = m.figure("share", share).figure("cpu_us_per_episode", cpu).figure("exit_skew_ns", 180.0 / share);
                 results.measurements.push(if kind == "ours" { m.figure("ssr", share.min(1.0)) } else { m });
             }
+        }
+    }
+    results
+}
+
+/// What `measure barriers --ablation` may find.
+pub(crate) fn ablation() -> Results {
+    let mut results = empty("measure barriers");
+    for (row, us) in [("3t, 0 us", [1.21, 30.7, 1.19]), ("2t + 2 hogs, 20 us", [41.0, 64.0, 75.0])] {
+        for (off, us_per_episode) in ["nothing", "yield", "scout"].into_iter().zip(us) {
+            let m =
+                Measurement::from_values(format!("barriers/{row}/{off}"), "episodes", "episodes/s", vec![1e6 / us_per_episode]);
+            let m = m.label("row", row).label("waiter", format!("central/adaptive!{off}")).label("off", off);
+            results.measurements.push(m.figure("us_per_episode", us_per_episode).figure("times_full", us_per_episode / us[0]));
         }
     }
     results

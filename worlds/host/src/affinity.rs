@@ -1,4 +1,13 @@
-//! On which processors this thread may run, and on which one it does.
+//! On which processors a thread may run, on which one this thread does, and moving threads.
+//!
+//! - [`Mask`]: the processors of a thread, as a value.
+//! - [`move_to`], [`pull`]: this thread goes to another processor, or another thread comes to this one; their masks stay.
+mod lend;
+mod mask;
+
+pub use lend::{move_to, pull, settled};
+pub use mask::Mask;
+
 use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 use foregather_machine::{Cause, CpuId, Error};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -44,6 +53,12 @@ pub fn current() -> CpuId {
             _ => sched_getcpu() as CpuId,
         },
     }
+}
+
+/// Can [`current`] read the processor's number from memory, without asking the kernel?
+pub fn is_read_from_memory() -> bool {
+    current();
+    !matches!(RSEQ.load(Relaxed), 0 | NO_RSEQ)
 }
 
 /// Where the kernel keeps a thread's processor number up to date, relative to the thread pointer; 0 if not asked yet.

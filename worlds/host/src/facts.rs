@@ -1,6 +1,7 @@
 //! What this machine is, for the record: a result means little without it. Read from `/proc` and `/sys`; what a
 //! machine does not tell is `None`.
 use crate::cgroup;
+use foregather_machine::Nanos;
 use rustix::fd::OwnedFd;
 use rustix::mm::{UserfaultfdFlags, userfaultfd};
 use rustix::time::{ClockId, clock_getres};
@@ -192,10 +193,14 @@ fn parallelism() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }
 
-/// The coarse clock advances once a tick.
-fn tick_hz() -> Option<u32> {
+/// The scheduler's tick, if the kernel tells: the coarse clock advances once a tick.
+pub fn tick() -> Option<Nanos> {
     let step = clock_getres(ClockId::MonotonicCoarse);
-    (step.tv_sec == 0 && step.tv_nsec > 0).then(|| (1e9 / step.tv_nsec as f64).round() as u32)
+    (step.tv_sec == 0 && step.tv_nsec > 0).then_some(Nanos(step.tv_nsec as u64))
+}
+
+fn tick_hz() -> Option<u32> {
+    tick().map(|tick| (1e9 / tick.0 as f64).round() as u32)
 }
 
 /// The hypervisor introduces itself in CPUID leaf 4000_0000h, if there is one.

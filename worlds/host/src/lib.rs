@@ -2,24 +2,28 @@
 //!
 //! - [`clock`]: the cycle counter as a clock, calibrated once, and how far two processors' counters may differ.
 //! - [`pause`]: one step of a spin loop.
-//! - [`affinity`]: on which processors this thread may run, and on which one it does.
+//! - [`affinity`]: on which processors a thread may run, on which one it does, and moving threads.
+//! - [`scout`]: whether a processor is idle.
 //! - [`futex`]: sleeping until a word in memory changes.
 //! - [`sched`]: scheduling classes, the machine's load, and the time spent waiting for a processor.
-//! - [`usage`]: processor time and context switches.
+//! - [`usage`]: processor time, context switches, and who runs just now.
 //! - [`cgroup`]: how much processor time this process may use, and how to lend less to others.
 //! - [`child`]: processes that never outlive this one.
 //! - [`interrupt`]: a request to stop that keeps what was measured.
 //! - [`dl`]: shared libraries that may or may not be installed.
 //! - [`facts`]: what this machine is, for the record.
+//! - [`costs`]: what switching costs on it, kept from run to run.
 
 pub mod affinity;
 pub mod cgroup;
 pub mod child;
 pub mod clock;
+pub mod costs;
 pub mod dl;
 pub mod facts;
 pub mod futex;
 pub mod interrupt;
 pub mod pause;
 pub mod sched;
+pub mod scout;
 pub mod usage;

@@ -1,5 +1,6 @@
-//! What threads and processes have used: processor time and context switches.
-use foregather_machine::Nanos;
+//! What threads and processes have used: processor time and context switches; and whether they run just now.
+use crate::{clock, pause::pause};
+use foregather_machine::{Nanos, ThreadId};
 use rustix::time::{ClockId, clock_gettime};
 
 /// How often a thread lost its processor.
@@ -21,6 +22,34 @@ pub fn thread_cpu() -> Nanos {
 #[inline]
 pub fn process_cpu() -> Nanos {
     cpu(ClockId::ProcessCPUTime)
+}
+
+/// The calling thread, as the others of its process may ask after it.
+pub fn this_thread() -> ThreadId {
+    rustix::thread::gettid().as_raw_nonzero().get() as ThreadId
+}
+
+/// Processor time of a thread of this process; `None` if there is no such thread (any more).
+pub fn thread_cpu_of(thread: ThreadId) -> Option<Nanos> {
+    const THREAD: libc::clockid_t = 6;
+    cpu_of(thread, THREAD)
+}
+
+/// Processor time of a process: all its threads; `None` if there is no such process (any more).
+pub fn process_cpu_of(process: u32) -> Option<Nanos> {
+    const PROCESS: libc::clockid_t = 2;
+    cpu_of(process, PROCESS)
+}
+
+/// Does a processor clock advance just now? It does while its thread, or one of its process's, holds a processor. Takes two
+/// readings, one microsecond apart. `None` if the clock cannot be read.
+pub fn advances(clock: impl Fn() -> Option<Nanos>) -> Option<bool> {
+    const APART: Nanos = Nanos::from_us(1);
+    let (first, begun, apart) = (clock()?, clock::cycles(), clock::nanos_to_cycles(APART));
+    while clock::cycles().wrapping_sub(begun) < apart {
+        pause();
+    }
+    Some(clock()? > first)
 }
 
 /// Processor time of all children that have ended and were waited for, and of theirs.
@@ -55,6 +84,16 @@ fn cpu(clock: ClockId) -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// The kernel numbers the clocks of others by their complement, above three bits that say what is counted.
+fn cpu_of(number: u32, what: libc::clockid_t) -> Option<Nanos> {
+    // 0 would mean the caller.
+    let number = libc::clockid_t::try_from(number).ok().filter(|number| (1..1 << 28).contains(number))?;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes into `time` and nowhere else; a clock that does not exist is an error.
+    let read = unsafe { libc::clock_gettime((!number << 3) | what, &raw mut time) } == 0;
+    read.then(|| Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
+}
+
 fn usage(who: libc::c_int) -> libc::rusage {
     // SAFETY: `rusage` is made of integers, for which zero is a value; the call writes into it and nowhere else. It
     // fails for an unknown `who` only, and then leaves the zeros.
@@ -69,6 +108,8 @@ fn usage(who: libc::c_int) -> libc::rusage {
 mod tests {
     use super::*;
     use crate::child::tests::this_test;
+    use crate::futex::{self, Scope};
+    use core::sync::atomic::{AtomicU32, Ordering::*};
     use std::process::Command;
     use std::thread;
     use std::time::Duration;
@@ -111,6 +152,64 @@ mod tests {
         }
         assert!(thread_switches().voluntary >= mine.voluntary + 5);
         assert!(process_switches().voluntary >= before.voluntary + 5);
+    }
+
+    #[test]
+    fn a_running_thread_is_told_from_a_sleeping_one() {
+        let (sleeper, spinner, stop) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                sleeper.store(this_thread(), Release);
+                while stop.load(Acquire) == 0 {
+                    futex::wait(&stop, 0, None, Scope::Private);
+                }
+            });
+            threads.spawn(|| {
+                spinner.store(this_thread(), Release);
+                while stop.load(Acquire) == 0 {
+                    pause();
+                }
+            });
+            // Others may hold the processors, so each is asked until it has been seen as it should be.
+            let told = |who: &AtomicU32, wanted| eventually(|| advances(|| thread_cpu_of(who.load(Acquire))) == Some(wanted));
+            let (asleep, runs) = (told(&sleeper, false), told(&spinner, true));
+            stop.store(1, Release);
+            futex::wake_all(&stop, Scope::Private);
+            assert!(asleep && runs, "asleep {asleep}, runs {runs}");
+        });
+    }
+
+    fn eventually(mut succeeds: impl FnMut() -> bool) -> bool {
+        (0..10_000).any(|_| {
+            let done = succeeds();
+            if !done {
+                thread::sleep(Duration::from_millis(1));
+            }
+            done
+        })
+    }
+
+    #[test]
+    fn clocks_of_others_agree_with_ones_own() {
+        let (before, me, process) = ((thread_cpu(), process_cpu()), this_thread(), std::process::id());
+        burn(Nanos::from_ms(2));
+        let (mine, all) = (thread_cpu_of(me).unwrap(), process_cpu_of(process).unwrap());
+        assert!(mine >= before.0 + Nanos::from_ms(2) && mine <= thread_cpu());
+        assert!(all >= before.1 + Nanos::from_ms(2) && all <= process_cpu());
+        assert_eq!(advances(|| thread_cpu_of(me)), Some(true), "whoever asks runs");
+    }
+
+    #[test]
+    fn clocks_of_nobody_and_of_strangers_cannot_be_read() {
+        let ended = thread::spawn(this_thread).join().unwrap();
+        assert!(eventually(|| thread_cpu_of(ended).is_none()), "a thread that has ended");
+        for nobody in [0, u32::MAX, 1 << 31, 1 << 28, (1 << 28) - 1] {
+            assert_eq!((thread_cpu_of(nobody), process_cpu_of(nobody)), (None, None), "{nobody}");
+        }
+        let child = this_test("usage::tests::only_child");
+        assert_eq!(thread_cpu_of(child.id()), None, "a thread of another process");
+        assert!(process_cpu_of(child.id()).is_some(), "another process");
+        assert_eq!(advances(|| thread_cpu_of(0)), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The world of processes on one host: they share a segment of memory and wait on its words, or on the kernel's own
 //! semaphores.
 //!
-//! - [`Segment`]: words on lines of their own, in memory that several processes map.
+//! - [`Segment`]: lines of words in memory that several processes map, enough for a group or a team.
 //! - [`Process`]: a process's processor, a [`Cpu`](foregather_machine::Cpu) whose waits fail when a watched peer dies.
 //! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition variable.
 //!
@@ -23,7 +23,9 @@ pub mod kernel;
 mod object;
 mod os;
 mod process;
+mod running;
 mod segment;
+mod watch;
 
 pub use process::Process;
 pub use segment::Segment;

@@ -1,43 +1,50 @@
 //! A process's processor: like a thread's, but its waits notice that a peer's process has died.
+use crate::running::running;
+use crate::watch::Watch;
 use core::future::Future;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use foregather_host::clock;
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Rank, Why};
+use foregather_host::usage;
+use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, Why};
 use foregather_thread::{Thread, Word};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::process::{PidfdFlags, getppid, pidfd_open};
 use std::sync::Arc;
 
-/// How long nobody asks the kernel whether a peer lives: a check costs a look at the clock otherwise.
-const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
-/// The longest sleep, so that a peer's death is noticed.
+/// The longest sleep. Nobody is woken for a peer's death, and whoever was to wake this one may have been killed between its
+/// change of the word and its wake.
 const SLEEP: Nanos = Nanos::from_ms(50);
 
 /// The processor of a thread that shares words with other processes.
+///
+/// # The death of a peer
+/// Once a process that it watches has ended, waits that are not satisfied yet fail with
+/// [`Cause::PeerLost`](foregather_machine::Cause::PeerLost), at the latest after 50 ms. A group or a team then ends for its other
+/// members, too, with the lost rank for the culprit, whether they watch anybody or not. So one watcher is enough, but the others
+/// learn of it only when the watcher waits; if all watch all, each learns by itself. A process that is stopped has not died:
+/// bound the wait.
+///
+/// # Forks
+/// A process that is forked without an exec has copies of its parent's handles, but no ranks of its own: it must neither use nor
+/// drop them, since both would go for its parent's doing. Let it exec, leave by `_exit`, or forget the handles. Give each process
+/// the descriptor of the segment, and let it attach and join for itself.
 #[derive(Clone, Debug)]
 pub struct Process {
     thread: Thread,
-    peer: Option<Arc<Peer>>,
-}
-
-#[derive(Debug)]
-struct Peer {
-    rank: Rank,
-    /// Readable once the process has ended.
-    pidfd: OwnedFd,
-    last_look: AtomicU64,
+    watch: Option<Arc<Watch>>,
 }
 
 impl Process {
     /// Watches nobody: others must end its waits if a peer dies.
     pub fn alone() -> Self {
-        Self { thread: Thread::shared(), peer: None }
+        Self { thread: Thread::shared(), watch: None }
     }
 
-    /// Watches the process of `rank`: once that has ended, waits fail.
+    /// Watches the process of `rank`: once that has ended, waits fail. Process descriptors come from `pidfd_open`, or with a child.
     pub fn watching(rank: Rank, pidfd: OwnedFd) -> Self {
-        Self { peer: Some(Arc::new(Peer { rank, pidfd, last_look: AtomicU64::new(0) })), ..Self::alone() }
+        Self::watching_all([(rank, pidfd)])
+    }
+
+    /// Watches several processes, by one call of the kernel a millisecond for all of them.
+    pub fn watching_all(peers: impl IntoIterator<Item = (Rank, OwnedFd)>) -> Self {
+        Self { watch: Some(Arc::new(Watch::over(peers))), ..Self::alone() }
     }
 
     /// Watches the process that started this one.
@@ -45,38 +52,13 @@ impl Process {
     /// # Errors
     /// If it has ended already, or the system knows no process descriptors.
     pub fn watching_parent(rank: Rank) -> Result<Self, Error> {
-        let parent = getppid().ok_or_else(|| Error::from(Cause::PeerLost { rank }))?;
-        let pidfd = pidfd_open(parent, PidfdFlags::empty()).map_err(|errno| match errno {
-            rustix::io::Errno::SRCH => Error::from(Cause::PeerLost { rank }),
-            errno => {
-                let remedy = "use Linux 5.3 or newer and allow pidfd_open in the container's seccomp filter";
-                Error::from(Cause::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy })
-            }
-        })?;
-        // Had it ended before, the descriptor could be that of a later process with its number.
-        if getppid() == Some(parent) { Ok(Self::watching(rank, pidfd)) } else { Err(Error::from(Cause::PeerLost { rank })) }
+        Ok(Self { watch: Some(Arc::new(Watch::parent(rank)?)), ..Self::alone() })
     }
 
     /// The same, but spinning without the pause instruction: a hot loop, for comparison.
     #[must_use]
     pub fn without_pauses(self) -> Self {
         Self { thread: self.thread.without_pauses(), ..self }
-    }
-}
-
-impl Peer {
-    fn check(&self) -> Result<(), Error> {
-        let now = clock::now();
-        if now - Nanos(self.last_look.load(Relaxed)) < LOOK_INTERVAL {
-            return Ok(());
-        }
-        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        // An interrupted look is repeated by the next check.
-        if poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0) {
-            return Err(Error::from(Cause::PeerLost { rank: self.rank }));
-        }
-        self.last_look.store(now.0, Relaxed);
-        Ok(())
     }
 }
 
@@ -87,6 +69,37 @@ impl Clock for Process {
     }
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         self.thread.delay(span)
+    }
+}
+
+/// Where this thread runs and where it may is its own affair, as between threads. Nobody fetches a thread of another process:
+/// to give that its mask back could undo what its own process has set meanwhile.
+impl Placement for Process {
+    #[inline]
+    fn place(&self) -> Option<CpuId> {
+        self.thread.place()
+    }
+    fn identity(&self) -> Option<ThreadId> {
+        self.thread.identity()
+    }
+    fn running(&self, thread: ThreadId) -> Option<bool> {
+        let known = usage::advances(|| usage::thread_cpu_of(thread));
+        known.or_else(|| running(thread, self.place()?))
+    }
+    fn affinity(&self) -> Option<Affinity> {
+        self.thread.affinity()
+    }
+    fn allows(&self, cpu: CpuId) -> bool {
+        self.thread.allows(cpu)
+    }
+    fn idle(&self, cpu: CpuId) -> Option<bool> {
+        self.thread.idle(cpu)
+    }
+    fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool> {
+        self.thread.move_to(cpu)
+    }
+    fn costs(&self) -> Costs {
+        self.thread.costs()
     }
 }
 
@@ -135,13 +148,9 @@ impl Cpu for Process {
     }
     #[inline]
     fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
-        let until = if self.peer.is_some() { until.min(self.now() + SLEEP) } else { until };
-        self.thread.park(on, armed, until)
+        self.thread.park(on, armed, until.min(self.now() + SLEEP))
     }
 
-    fn place(&self) -> Option<CpuId> {
-        self.thread.place()
-    }
     #[inline]
     fn patience(&self) -> Nanos {
         self.thread.patience()
@@ -149,6 +158,6 @@ impl Cpu for Process {
     #[inline]
     fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
         self.thread.check(on, why)?;
-        self.peer.as_ref().map_or(Ok(()), |peer| peer.check())
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.check())
     }
 }

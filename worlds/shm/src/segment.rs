@@ -1,4 +1,4 @@
-//! Memory that several processes map: words and the C library's semaphores, each on a pair of cache lines of its own.
+//! Memory that several processes map: lines of words and the C library's semaphores, each on a pair of cache lines of its own.
 //!
 //! It lives in an anonymous file that has no name anywhere, so it vanishes with the last process that has it open. It
 //! can no longer shrink, so no access to it faults, whatever another process does.
@@ -7,11 +7,12 @@ use crate::os::{inherited, refused};
 use core::mem::{align_of, size_of};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{Cause, Error};
+use foregather_machine::{Cause, Error, Lines, Quad};
 use foregather_thread::Word;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::sync::Arc;
 
 /// Bytes of a line: two cache lines, since processors fetch them in pairs.
 const LINE: usize = 128;
@@ -31,11 +32,12 @@ struct Header {
     claimed: AtomicU32,
 }
 
-/// Shared memory: line 0 describes it, then come the words, then the objects.
+/// Shared memory: line 0 describes it, then come the lines of words, then the objects.
 #[derive(Debug)]
 pub struct Segment {
     base: NonNull<u8>,
     bytes: usize,
+    /// Lines of words.
     words: u32,
     objects: u32,
     fd: OwnedFd,
@@ -52,6 +54,19 @@ const fn bytes_for(words: u32, objects: u32) -> usize {
 }
 
 impl Segment {
+    /// A new segment of that many lines of words, all 0, for a group or a team ([`Segment::lines`]).
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] for none, or more than 2^32 - 1; as [`Segment::new`].
+    pub fn of_lines(count: usize) -> Result<Self, Error> {
+        match u32::try_from(count) {
+            Ok(count) if count > 0 => Self::new(count, 0),
+            _ => {
+                Err(Error::from(Cause::Setting { what: "the number of lines of a segment", needs: "at least 1 and below 2^32" }))
+            }
+        }
+    }
+
     /// A new segment of that many words, all 0, and with room for that many of the C library's objects
     /// ([`kernel::Kind::objects`](crate::kernel::Kind::objects)).
     ///
@@ -91,7 +106,7 @@ impl Segment {
             return Err(wrong("it is somebody else's memory file: pass the descriptor that `Segment::fd` gave".to_owned()));
         }
         let (version, words, objects) = (header.version.load(Relaxed), header.words.load(Relaxed), header.objects.load(Relaxed));
-        if version != VERSION || bytes < bytes_for(words, objects) {
+        if version != VERSION || bytes != bytes_for(words, objects) {
             let remedy = format!(
                 "it has version {version}, this program has {VERSION}: start both processes from the same executable \
                  ({words} words and {objects} objects in {bytes} bytes)"
@@ -124,7 +139,7 @@ impl Segment {
         self.fd.as_fd()
     }
 
-    /// How many words there are.
+    /// How many words there are that share their cache lines with no other: one a line.
     pub fn words(&self) -> u32 {
         self.words
     }
@@ -134,16 +149,27 @@ impl Segment {
         self.objects
     }
 
-    /// A word; it shares its cache lines with no other.
+    /// The first word of a line.
     ///
     /// # Panics
     /// If there are not so many.
     #[inline]
     pub fn word(&self, index: u32) -> &Word {
         assert!(index < self.words, "word {index} of {}", self.words);
-        // SAFETY: within the mapping by the check above, aligned, and zero bytes are a word. Words are atomic, and
-        // nothing else is ever kept in their lines.
-        unsafe { self.line(1 + index as usize).cast().as_ref() }
+        &self.quads()[index as usize][0]
+    }
+
+    /// All lines of words, as a group or a team takes them. They keep the segment mapped.
+    pub fn lines(self: &Arc<Self>) -> Lines<Word> {
+        let segment: Arc<Self> = Arc::clone(self);
+        Lines::shared(segment)
+    }
+
+    fn quads(&self) -> &[Quad<Word>] {
+        const { assert!(size_of::<Quad<Word>>() == LINE && align_of::<Quad<Word>>() == LINE) };
+        // SAFETY: `words` lines from line 1 on are within the mapping, as `new` and `attach` have seen to; they are aligned, and
+        // zero bytes are words. Words are atomic, nothing else is ever kept in their lines, and the mapping lives as long as self.
+        unsafe { core::slice::from_raw_parts(self.line(1).cast().as_ptr(), self.words as usize) }
     }
 
     fn header(&self) -> &Header {
@@ -152,8 +178,8 @@ impl Segment {
     }
 
     fn line(&self, number: usize) -> NonNull<u8> {
-        debug_assert!((number + 1) * LINE <= self.bytes);
-        // SAFETY: callers have checked the number against the mapping's size.
+        debug_assert!(number * LINE <= self.bytes);
+        // SAFETY: callers have checked the number against the mapping's size; the end of it, where no line is, is a place, too.
         unsafe { self.base.add(number * LINE) }
     }
 
@@ -161,13 +187,19 @@ impl Segment {
     pub(crate) fn slot<T>(&self, number: u32) -> Option<&Slot<T>> {
         const { assert!(size_of::<Slot<T>>() <= LINE && align_of::<Slot<T>>() <= LINE) };
         // SAFETY: within the mapping by the check before. The number `kind` is atomic; `object` is in a cell.
-        (number < self.objects).then(|| unsafe { self.line(1 + (self.words + number) as usize).cast().as_ref() })
+        (number < self.objects).then(|| unsafe { self.line(1 + self.words as usize + number as usize).cast().as_ref() })
     }
 
     /// A line for an object of the C library that nobody else uses; `None` if all are taken.
     pub(crate) fn claim<T>(&self) -> Option<(u32, &Slot<T>)> {
         let number = self.header().claimed.fetch_add(1, Relaxed);
         self.slot(number).map(|slot| (number, slot))
+    }
+}
+
+impl AsRef<[Quad<Word>]> for Segment {
+    fn as_ref(&self) -> &[Quad<Word>] {
+        self.quads()
     }
 }
 
@@ -205,6 +237,28 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_the_same_in_two_mappings_and_begin_with_the_words() {
+        let one = Arc::new(Segment::of_lines(3).unwrap());
+        let two = Arc::new(Segment::inherited(one.fd().as_raw_fd()).unwrap());
+        let (here, there) = (one.lines(), two.lines());
+        assert_eq!((here.len(), there.len()), (3, 3));
+        drop((one, two));
+        here[1][3].store(5, Scope::Shared);
+        here[2][0].store(6, Scope::Shared);
+        assert_eq!((there[1][3].load(), there[1][0].load(), there[2][0].load()), (5, 0, 6));
+        assert!(there.iter().all(|line| std::ptr::from_ref(line).addr() % LINE == 0));
+        let objects = Arc::new(Segment::new(0, 2).unwrap());
+        assert!(objects.lines().is_empty());
+    }
+
+    #[test]
+    fn impossible_numbers_of_lines_are_errors() {
+        for count in [0, 1 << 32, usize::MAX] {
+            assert!(matches!(Error::of(&Segment::of_lines(count)), Some(Cause::Setting { .. })), "{count}");
+        }
+    }
+
+    #[test]
     #[should_panic(expected = "word 2 of 2")]
     fn there_is_no_word_beyond_the_last() {
         Segment::new(2, 1).unwrap().word(2);
@@ -226,9 +280,11 @@ mod tests {
         let old = Segment::new(1, 1).unwrap();
         old.header().version.store(VERSION + 1, Relaxed);
         assert!(message(old.fd().try_clone_to_owned().unwrap()).contains("version 2"));
-        let liar = Segment::new(1, 1).unwrap();
-        liar.header().words.store(u32::MAX, Relaxed);
-        assert!(message(liar.fd().try_clone_to_owned().unwrap()).contains("4294967295 words"));
+        for lie in [u32::MAX, 2, 0] {
+            let liar = Segment::new(1, 1).unwrap();
+            liar.header().words.store(lie, Relaxed);
+            assert!(message(liar.fd().try_clone_to_owned().unwrap()).contains(&format!("{lie} words")));
+        }
         assert!(matches!(Segment::inherited(9_999).unwrap_err().cause(), Cause::Os { errno: libc::EBADF, .. }));
     }
 

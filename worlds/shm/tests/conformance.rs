@@ -1,5 +1,5 @@
 //! The suite of all worlds, on the processor of a process, whose words other processes may map.
-use foregather_conformance::{World, barrier, cpu, harmonize};
+use foregather_conformance::{World, barrier, cpu, harmonize, team};
 use foregather_host::affinity;
 use foregather_machine::{Nanos, Rank, run_ready};
 use foregather_shm::Process;
@@ -27,4 +27,5 @@ fn processes_conform() {
     cpu::all(&Processes);
     barrier::all(&Processes);
     harmonize::all(&Processes);
+    team::all(&Processes);
 }

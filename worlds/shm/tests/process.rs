@@ -3,7 +3,7 @@ mod common;
 
 use common::{LONG, arguments, child, command, watchdog};
 use foregather_host::{child::Child, clock};
-use foregather_machine::{Cause, Cpu, Error, Nanos, Why, run_ready};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Placement, Why, run_ready};
 use foregather_shm::{Process, Segment};
 use foregather_wait::Policy;
 
@@ -94,4 +94,41 @@ fn poison_and_deadlines_end_waits_as_between_threads() {
     assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 3, .. })), "{end:?}");
     cpu.poison(segment.word(0));
     assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::from(Cause::Poisoned { by: None })));
+}
+
+#[test]
+#[ignore = "runs in a child process of the next test"]
+fn asleep_then_busy() {
+    let Some((segment, _)) = arguments() else { return };
+    let cpu = Process::watching_parent(0).unwrap();
+    cpu.store(segment.word(1), cpu.identity().unwrap());
+    wait(&cpu, Policy::Block, &segment, 0, 1).unwrap();
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+/// Others may hold the processors, so it is asked until it has been seen as it should be.
+#[test]
+fn a_running_thread_of_another_process_is_told_from_a_sleeping_one() {
+    watchdog();
+    let segment = Segment::new(2, 0).unwrap();
+    let other = child("asleep_then_busy", &segment, &[], &[]);
+    let cpu = watching(&other);
+    while cpu.load(segment.word(1)) == 0 {
+        std::thread::yield_now();
+    }
+    let thread = cpu.load(segment.word(1));
+    let seen = |wanted| while cpu.running(thread) != Some(wanted) {};
+    seen(false);
+    cpu.store(segment.word(0), 1);
+    if foregather_host::affinity::allowed().len() > 1 {
+        seen(true);
+    }
+    drop(other);
+    seen_gone(&cpu, thread);
+}
+
+fn seen_gone(cpu: &Process, thread: foregather_machine::ThreadId) {
+    assert_eq!(cpu.running(thread), None, "there is no such thread any more");
 }

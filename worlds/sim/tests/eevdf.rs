@@ -18,8 +18,11 @@ const PRICES: Prices = Prices {
     wake_idle: Nanos(26_000),
     waker: Nanos(2_000),
     yield_call: Nanos(1_000),
+    yield_switch: Nanos(2_000),
     line: Nanos(100),
     migration: Nanos(1_000),
+    move_call: Nanos(10_000),
+    look: Nanos(1_600),
 };
 
 fn study(cpus: u32, rules: Eevdf, jobs: Vec<Job>, limit: Nanos) -> Study {
@@ -153,6 +156,56 @@ fn a_yield_to_a_stranger_costs_a_tick() {
     assert_near(waits.iter().sum::<f64>() / waits.len() as f64, 4.0, 5.0);
     let (among_themselves, _) = pair(1, Policy::Yield, vec![], vec![], MS * 200);
     assert!(among_themselves < 0.05, "{among_themselves} ms");
+}
+
+/// A pair that waits by yields, started as said: microseconds a barrier, and the processors that it used.
+fn yielding_pair(start: Vec<u32>, yield_switch: Nanos) -> (f64, Vec<u32>) {
+    let compute = Distribution::Uniform { from: US * 15, to: US * 25 };
+    let job = Job::meeting("pair", 2, u64::MAX, compute, Policy::Yield);
+    let mut study = study(2, Eevdf::LINUX, vec![Job { start, ..job }], MS * 200);
+    study.machine.prices.yield_switch = yield_switch;
+    let outcome = outcome(&study);
+    let mut cpus: Vec<_> = spans(&outcome, State::Compute).map(|span| span.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    (200e3 / outcome.jobs[0].met as f64, cpus)
+}
+
+/// Neither ever waits for long, so the other processor stays idle: balancers move hogs.
+#[test]
+fn a_stacked_pair_that_yields_stays_stacked_and_a_spread_one_spread() {
+    for start in [0, 1] {
+        let (stacked_us, cpus) = yielding_pair(vec![start], US * 2);
+        assert_eq!(cpus, [start]);
+        // Whoever comes last goes on: one hand-over a barrier.
+        assert_near(stacked_us, 42.0, 2.0);
+    }
+    let (spread_us, cpus) = yielding_pair(vec![1, 0], US * 2);
+    assert_eq!(cpus, [0, 1]);
+    assert_near(spread_us, 22.2, 3.0);
+    let hogs = Job { start: vec![1], ..Job::load("hogs", 2) };
+    let moved = outcome(&study(2, Eevdf::LINUX, vec![hogs], MS * 200));
+    assert!(moved.idle_while_ready < MS * 10, "{}", moved.idle_while_ready);
+}
+
+/// With the call in it.
+#[test]
+fn a_yield_to_a_member_has_its_own_price() {
+    let [cheap, dear] = [US, US * 9].map(|price| yielding_pair(vec![0], price).0);
+    assert_near(cheap, 41.0, 1.0);
+    assert_near(dear, 49.0, 1.0);
+}
+
+/// What no other policy does, and the kernel does not.
+#[test]
+fn an_adaptive_pair_that_starts_stacked_moves_apart() {
+    let compute = Distribution::Uniform { from: US * 15, to: US * 25 };
+    let job = Job::meeting("pair", 2, u64::MAX, compute, Policy::default());
+    let study = study(2, Eevdf::LINUX, vec![Job { start: vec![0], ..job }], MS * 200);
+    let outcome = outcome(&study);
+    let late = || spans(&outcome, State::Compute).filter(|span| span.from > MS * 100);
+    assert!(late().any(|span| span.cpu == 0) && late().any(|span| span.cpu == 1));
+    assert_near(200e3 / outcome.jobs[0].met as f64, 22.0, 5.0);
 }
 
 /// A sleeper is owed time: it preempts a hog at once, until it has had as much.
@@ -302,6 +355,7 @@ fn jobs() -> impl Strategy<Value = (Vec<Group>, Vec<Job>)> {
         Just(Policy::Yield),
         Just(Policy::TwoPhase { spin: US * 50 }),
         Just(Policy::SpinThenYield { spin: US * 20 }),
+        Just(Policy::default()),
     ];
     let job = (1..5_u32, any::<bool>(), 20..900_u64, policy, -10..15_i8, 0..4_u32, prop::collection::vec(0..2_u32, 0..3));
     let job = job.prop_map(|(threads, load, compute_us, policy, nice, group, pins)| {

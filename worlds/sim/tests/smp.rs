@@ -1,5 +1,5 @@
 //! Threads that share processors: the suite of all worlds, closed forms, determinism, and random studies.
-use foregather_conformance::{World, barrier, cpu, harmonize, port};
+use foregather_conformance::{World, barrier, cpu, harmonize, port, team};
 use foregather_machine::{Nanos, Rank};
 use foregather_sim::event::{Calendar, Heap};
 use foregather_sim::smp::{
@@ -80,6 +80,7 @@ fn every_scheduler_conforms() {
         cpu::all(&world);
         barrier::all(&world);
         harmonize::all(&world);
+        team::all(&world);
     }
 }
 
@@ -218,12 +219,13 @@ fn spans_tile_the_time_of_every_thread() {
 fn studies_that_make_no_sense_say_so() {
     let good = study(round_robin(2), vec![fine(2, 1, SPIN_CS)]);
     type Spoil = fn(&mut Study);
-    let wrong: [(&str, Spoil); 7] = [
+    let wrong: [(&str, Spoil); 8] = [
         ("0 processors", |s| s.machine.cpus = 0),
         ("resolution", |s| s.machine.resolution = Nanos::ZERO),
         ("0 threads", |s| s.jobs.clear()),
         ("never ends", |s| (s.stop, s.limit) = (Stop::Limit, Nanos::MAX)),
         ("pinned to processor 2", |s| s.jobs[0].pins = vec![2]),
+        ("starts on processor 2", |s| s.jobs[0].start = vec![0, 2]),
         ("impossible times", |s| s.jobs[0].compute = Distribution::Exponential { mean_ns: -1.0 }),
         ("nice", |s| s.jobs[0].nice = 20),
     ];
@@ -274,6 +276,7 @@ fn policies() -> impl Strategy<Value = Policy> {
         Just(Policy::Spin),
         Just(Policy::Yield),
         Just(Policy::Block),
+        Just(Policy::default()),
         (1..60_u64).prop_map(|spin| Policy::TwoPhase { spin: us(spin) }),
         (1..60_u64).prop_map(|spin| Policy::SpinThenYield { spin: us(spin) }),
     ]

@@ -1,8 +1,8 @@
 //! This thread's processor: it spins, yields and sleeps inside the verb, so every future is ready at once.
 use crate::Word;
 use core::future::Future;
-use foregather_host::{affinity, clock, futex::Scope, pause::pause, sched};
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Why, done, run_ready};
+use foregather_host::{clock, futex::Scope, pause::pause, sched};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Why, done, run_ready};
 
 /// Looks in a blink: about half a microsecond of pauses.
 const BLINK_LOOKS: u32 = 24;
@@ -18,7 +18,7 @@ const REALTIME_PATIENCE: Nanos = Nanos::from_us(50);
 /// The processor of the thread that made it.
 #[derive(Clone, Copy, Debug)]
 pub struct Thread {
-    scope: Scope,
+    pub(crate) scope: Scope,
     patience: Nanos,
     pauses: bool,
 }
@@ -43,6 +43,11 @@ impl Thread {
     #[must_use]
     pub fn without_pauses(self) -> Self {
         Self { pauses: false, ..self }
+    }
+
+    /// Was it made under a real-time class?
+    pub(crate) fn is_realtime(&self) -> bool {
+        self.patience < Nanos::MAX
     }
 
     #[inline]
@@ -145,9 +150,6 @@ impl Cpu for Thread {
         done(run_ready(wait))
     }
 
-    fn place(&self) -> Option<CpuId> {
-        Some(affinity::current())
-    }
     #[inline]
     fn patience(&self) -> Nanos {
         self.patience

@@ -1,7 +1,8 @@
 //! The world of threads: a rank is a thread of this process, waiting is a pause loop, `sched_yield` or a futex.
 //!
 //! - [`Word`]: 30 bits on which threads wait, and the two flag bits that make sleeping safe. Protocol: `README.md`.
-//! - [`Thread`]: this thread's processor, a [`Cpu`](foregather_machine::Cpu).
+//! - [`Thread`]: this thread's processor, a [`Cpu`](foregather_machine::Cpu). It moves its thread only if
+//!   `FOREGATHER_PLACEMENT` is not `off`.
 //! - [`run`]: the members of a group as threads, pinned or free.
 //!
 //! ```
@@ -21,9 +22,13 @@ mod primitive;
 mod word;
 
 #[cfg(not(loom))]
+mod costs;
+#[cfg(not(loom))]
 mod cpu;
 #[cfg(not(loom))]
 mod launch;
+#[cfg(not(loom))]
+mod placement;
 
 #[cfg(not(loom))]
 pub use cpu::Thread;

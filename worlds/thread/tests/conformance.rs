@@ -1,7 +1,7 @@
 //! The suite of all worlds, on real threads.
 #![cfg(not(loom))]
 use foregather_barrier::{Group, Kind};
-use foregather_conformance::{World, barrier, cpu, endpoint, harmonize, port};
+use foregather_conformance::{World, barrier, cpu, endpoint, harmonize, port, team};
 use foregather_host::{affinity, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank, run_ready};
 use foregather_thread::Thread;
@@ -31,6 +31,7 @@ fn threads_conform() {
     barrier::all(&Threads);
     endpoint::all_over_flags(&Threads);
     harmonize::all(&Threads);
+    team::all(&Threads);
 }
 
 #[test]
@@ -66,22 +67,25 @@ fn a_panic_is_an_error_of_the_others() {
 #[test]
 fn spinners_under_a_realtime_class_let_each_other_run() {
     let cpu = affinity::allowed()[0];
-    let group = Group::new(Kind::Central, 2).unwrap();
-    let ends = foregather_thread::run(
-        2,
-        |_| Some(cpu),
-        |_, rank| {
-            let realtime = sched::set_class(sched::Class::Fifo, 1);
-            // Made after the change of class, as a thread that is born under it would do.
-            let mut member = group.member(Thread::current(), rank, if rank == 0 { Policy::Spin } else { Policy::Yield }).unwrap();
-            for _ in 0..50 {
-                run_ready(member.wait_for(Nanos::from_ms(5_000))).unwrap();
-            }
-            realtime
-        },
-    );
-    if let Err(refused) = &ends.unwrap()[0] {
-        eprintln!("not under FIFO: {refused}");
+    for policies in [[Policy::Spin, Policy::Yield], [Policy::default(); 2]] {
+        let group = Group::new(Kind::Central, 2).unwrap();
+        let ends = foregather_thread::run(
+            2,
+            |_| Some(cpu),
+            |_, rank| {
+                let realtime = sched::set_class(sched::Class::Fifo, 1);
+                // Made after the change of class, as a thread that is born under it would do.
+                let mut member = group.member(Thread::current(), rank, policies[rank as usize]).unwrap();
+                for _ in 0..50 {
+                    run_ready(member.wait_for(Nanos::from_ms(5_000))).unwrap();
+                }
+                realtime.map(|()| member.account().snapshot())
+            },
+        );
+        match ends.unwrap().swap_remove(0) {
+            Err(refused) => eprintln!("not under FIFO: {refused}"),
+            Ok(waits) => assert!(policies[0] == Policy::Spin || waits.yields == 0, "a yield reaches nobody: {waits}"),
+        }
     }
 }
 

@@ -74,6 +74,15 @@ impl<C: Cpu> Channels<C> {
         })
     }
 
+    /// The end of `rank`, which waits as the load demands: by the adaptive policy, with the costs that its world knows.
+    ///
+    /// # Errors
+    /// As [`Channels::port`].
+    pub fn join(&self, cpu: C, rank: Rank) -> Result<ChannelPort<'_, C>, Error> {
+        let policy = Policy::adaptive(&cpu.costs());
+        self.port(cpu, rank, policy)
+    }
+
     /// The end of `rank`. There must be one end per rank, ever: it alone reads what was sent to the rank.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use core::cell::{Cell, RefCell};
 use core::future::Future;
 use foregather_barrier::FlagEndpoint;
 use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Packet, Port, Rank, Why};
-use foregather_wait::{Chooser, Policy};
+use foregather_wait::{Awaited, Policy, Whom};
 
 /// The longest short message, in bytes: with its header two pairs of cache lines at most.
 const SHORT_LIMIT: usize = 120;
@@ -32,7 +32,6 @@ pub struct ChannelPort<'g, C: Cpu> {
     channels: &'g Channels<C>,
     flags: FlagEndpoint<'g, C>,
     rank: Rank,
-    chooser: Chooser,
     deadline: Cell<Nanos>,
     system: RefCell<System>,
     outgoing: Box<[Outgoing]>,
@@ -81,7 +80,6 @@ impl<'g, C: Cpu> ChannelPort<'g, C> {
             channels,
             flags: channels.flags.endpoint(cpu, rank, policy),
             rank,
-            chooser: Chooser::new(policy, rank),
             deadline: Cell::new(Nanos::MAX),
             system: RefCell::new(System::new(channels.size)),
             outgoing: (0..channels.size).map(|_| Outgoing::default()).collect(),
@@ -175,12 +173,17 @@ impl<'g, C: Cpu> ChannelPort<'g, C> {
             }
             let why = Why { peer, ..Why::new(what, self.rank).until(self.deadline.get()) };
             let rung = || (cpu.load(bell) != seen).then_some(());
-            let waited = match self.chooser.phases().glance(cpu, false, rung) {
-                Some(found) => Ok(found),
-                None => self.chooser.decide(|| None).persist(cpu, bell, why, rung).await,
+            let (chooser, roster) = (self.flags.chooser(), self.flags.roster());
+            chooser.be_seen(cpu, roster, self.rank);
+            let waited = match chooser.phases().glance(cpu, false, rung) {
+                Some(found) => Ok(found).inspect(|&((), waited)| chooser.learn(waited)),
+                None => {
+                    let awaited = Awaited { roster, rank: self.rank, whom: peer.map_or(Whom::Behind, Whom::One) };
+                    chooser.persist(cpu, bell, why, awaited, rung).await
+                }
             };
             match waited {
-                Ok(((), waited)) => self.chooser.learn(waited),
+                Ok(((), waited)) => chooser.account().waited(waited),
                 Err(error) => break Err(error),
             }
         };

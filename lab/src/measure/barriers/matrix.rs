@@ -1,8 +1,8 @@
-//! The order of the cells, and what they come to.
-use super::{Matrix, rows::Row, waiters::Waiter};
+//! The order of the cells, and what each came to.
+use super::figures::{self, Runs};
+use super::{Matrix, rows::Row, summary, waiters::Waiter};
 use crate::measure::children::{CellCommand, Hogs, run_cell};
 use crate::progress::Progress;
-use crate::results::{Distribution, Measurement};
 use anyhow::Result;
 use foregather_barrier::Kind;
 use foregather_bench::{Cell, CellResult, Work};
@@ -12,6 +12,9 @@ use foregather_machine::{Nanos, SplitMix};
 
 /// A cell that has not ended by this much over its time has collapsed: its waiter passed next to no barrier.
 const COLLAPSED: Nanos = Nanos::from_ms(700);
+/// A quota is kept over 100 ms, and what happens within the first of these periods says nothing of it: cells of the usual 40 ms
+/// last for more than five periods.
+const QUOTA_LENGTHS: u64 = 13;
 
 /// What to run.
 pub struct Plan<'a> {
@@ -25,13 +28,6 @@ pub struct Plan<'a> {
     pub ms: u64,
     /// Decides the orders.
     pub seed: u64,
-}
-
-/// All repetitions of one cell.
-#[derive(Default)]
-struct Runs {
-    results: Vec<CellResult>,
-    collapsed: u32,
 }
 
 impl Plan<'_> {
@@ -63,17 +59,17 @@ impl Plan<'_> {
                     }
                 }
             }
-            matrix.measurements.extend(self.row(row, &runs));
+            matrix.measurements.extend(figures::row(row, self.waiters, &runs, self.bound(row)));
         }
         matrix.interrupted = interrupt::requested();
-        matrix.measurements.extend(self.summaries(&matrix.measurements));
+        matrix.measurements.extend(summary::all(&matrix.measurements));
         Ok(matrix)
     }
 
     /// Waiters that have no barrier for some of the teams.
     fn left_out(&self) -> Vec<String> {
         let rows = |waiter: &Waiter| {
-            let rows: Vec<_> = self.rows.iter().filter(|row| !takes(waiter, row)).map(Row::name).collect();
+            let rows: Vec<_> = self.rows.iter().filter(|row| !can_take(waiter, row)).map(Row::name).collect();
             (!rows.is_empty()).then(|| format!("{} has no barrier for the teams of: {}", waiter.name, rows.join("; ")))
         };
         self.waiters.iter().filter_map(rows).collect()
@@ -86,90 +82,32 @@ impl Plan<'_> {
             grain_ns: u64::from(row.grain_us) * 1_000,
             shape: row.shape,
             pins: if row.pinned { affinity::allowed() } else { vec![] },
-            span_ns: self.ms * 1_000_000,
+            fork_join: row.fork_join,
+            span_ns: self.span(row).0,
             iterations_per_us,
         };
         let args = vec![waiter.verb.to_owned(), cell.to_arg()];
         let command = CellCommand { program: &waiter.program, args, env: &waiter.env };
-        run_cell(&command, group, self.bound())
+        run_cell(&command, group, self.bound(row))
+    }
+
+    fn span(&self, row: &Row) -> Nanos {
+        Nanos::from_ms(self.ms * if row.quota.is_some() { QUOTA_LENGTHS } else { 1 })
     }
 
     /// How long a cell may take, its process's birth and end included.
-    fn bound(&self) -> Nanos {
-        Nanos::from_ms(self.ms * 2) + COLLAPSED
+    fn bound(&self, row: &Row) -> Nanos {
+        self.span(row) * 2 + COLLAPSED
     }
+}
 
-    /// The measurements of one row; shares are of the best peer's median.
-    fn row(&self, row: &Row, runs: &[Runs]) -> Vec<Measurement> {
-        // A collapsed cell is counted as if it had passed one barrier in all its time.
-        let floor = 1.0 / self.bound().as_secs();
-        let rates = |runs: &Runs| {
-            let measured = runs.results.iter().map(CellResult::episodes_per_s);
-            measured.chain((0..runs.collapsed).map(|_| floor)).collect::<Vec<_>>()
-        };
-        let all: Vec<_> = self.waiters.iter().zip(runs).map(|(waiter, runs)| (waiter, runs, rates(runs))).collect();
-        let peers = all.iter().filter(|(waiter, ..)| !waiter.ours).map(|(.., rates)| median(rates));
-        let best_peer = peers.flatten().fold(f64::NAN, f64::max);
-        let measured = all.into_iter().filter(|(.., rates)| !rates.is_empty());
-        measured.map(|(waiter, runs, rates)| measurement(row, waiter, runs, rates, best_peer)).collect()
-    }
-
-    /// One measurement per waiter: its shares over all rows.
-    fn summaries(&self, cells: &[Measurement]) -> Vec<Measurement> {
-        let summary = |waiter: &Waiter| {
-            let mine = cells.iter().filter(|cell| cell.labels.get("waiter") == Some(&waiter.name));
-            let shares: Vec<f64> = mine.filter_map(|cell| cell.figures.get("share").copied()).collect();
-            if shares.is_empty() {
-                return None;
-            }
-            let geomean = (shares.iter().map(|share| share.ln()).sum::<f64>() / shares.len() as f64).exp();
-            let worst = shares.iter().copied().fold(f64::INFINITY, f64::min);
-            let below_half = shares.iter().filter(|&&share| share < 0.5).count();
-            let id = format!("barriers-summary/{}", waiter.name);
-            let what = "episodes/s over those of the best peer, row by row";
-            let all = Measurement::from_values(id, what, "share", shares).label("kind", kind(waiter)).label("name", &waiter.name);
-            Some(all.figure("geomean", geomean).figure("worst", worst).figure("rows_below_half", below_half as f64))
-        };
-        self.waiters.iter().filter_map(summary).collect()
-    }
+/// Is the waiter measured with that many members?
+fn takes(waiter: &Waiter, row: &Row) -> bool {
+    row.threads >= waiter.least_threads && can_take(waiter, row)
 }
 
 /// Has the waiter a barrier for that many members?
-fn takes(waiter: &Waiter, row: &Row) -> bool {
+fn can_take(waiter: &Waiter, row: &Row) -> bool {
     let kind = waiter.spec.split_once('/').and_then(|(kind, _)| Kind::parse(kind));
     kind.is_none_or(|kind| kind.takes(row.threads).is_ok())
-}
-
-fn kind(waiter: &Waiter) -> &'static str {
-    if waiter.ours { "ours" } else { "peer" }
-}
-
-fn measurement(row: &Row, waiter: &Waiter, runs: &Runs, rates: Vec<f64>, best_peer: f64) -> Measurement {
-    let share = median(&rates).map_or(f64::NAN, |rate| rate / best_peer);
-    let figure = |of: &dyn Fn(&CellResult) -> Option<f64>| {
-        median(&runs.results.iter().filter_map(of).collect::<Vec<_>>()).unwrap_or(f64::NAN)
-    };
-    Measurement::from_values(format!("barriers/{}/{}", row.name(), waiter.name), "barriers passed", "episodes/s", rates)
-        .label("row", row.name())
-        .label("waiter", &waiter.name)
-        .label("kind", kind(waiter))
-        .figure("share", share)
-        .figure("cpu_us_per_episode", figure(&|r| Some(r.cpu_us_per_episode())))
-        .figure("p50_us", figure(&|r| Some(r.p50_ns as f64 / 1e3)))
-        .figure("p99_us", figure(&|r| Some(r.p99_ns as f64 / 1e3)))
-        .figure("max_us", figure(&|r| Some(r.max_ns as f64 / 1e3)))
-        .figure("ssr", figure(&|r| r.ssr))
-        .figure("exit_skew_p50_ns", figure(&|r| r.exit_skew_p50_ns.map(|ns| ns as f64)))
-        .figure("exit_skew_p99_ns", figure(&|r| r.exit_skew_p99_ns.map(|ns| ns as f64)))
-        .figure("stacked", figure(&|r| Some(r.stacked)))
-        .figure("spun_share", figure(&|r| r.outcome_share(2)))
-        .figure("yielded_share", figure(&|r| r.outcome_share(3)))
-        .figure("parked_share", figure(&|r| r.outcome_share(4)))
-        .figure("switches_per_episode", figure(&|r| Some(r.switches_per_episode())))
-        .figure("collapsed_runs", f64::from(runs.collapsed))
-}
-
-/// The median; `None` of nothing.
-fn median(values: &[f64]) -> Option<f64> {
-    Distribution::of_values(values).map(|all| all.quantile(0.5))
 }

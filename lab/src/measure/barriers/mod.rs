@@ -1,10 +1,17 @@
 //! The barrier matrix: every waiter in every row of load and grain, interleaved, in processes of their own.
 //!
-//! - [`rows`](mod@rows): teams, hogs, placement, quota, grain. [`waiters`](mod@waiters): our policies and the peers.
-//! - [`matrix`](mod@matrix): the order of the cells, and what they come to.
+//! - [`rows`](mod@rows): teams, hogs, placement, quota, grain; [`class`]: which of them ask the same of a waiter.
+//!   [`waiters`](mod@waiters): our policies and the peers.
+//! - [`matrix`](mod@matrix): the order of the cells. [`figures`]: what the cells of a row come to; [`summary`]: those of a waiter.
+//! - [`ablation`]: the same with each rule of the adaptive waiter off in turn. [`output`]: tables for a terminal.
 
+pub mod ablation;
+pub mod class;
+pub mod figures;
 pub mod matrix;
+pub mod output;
 pub mod rows;
+pub mod summary;
 pub mod waiters;
 
 use crate::cli::Barriers;
@@ -15,7 +22,7 @@ use anyhow::{Result, bail};
 /// What a run of the matrix gave.
 #[derive(Default)]
 pub struct Matrix {
-    /// One measurement per cell, and one per waiter over all rows.
+    /// One measurement per cell, and one per waiter over the rows of each subset.
     pub measurements: Vec<Measurement>,
     /// What was left out, and why.
     pub notes: Vec<String>,
@@ -36,17 +43,37 @@ pub fn run(options: &Barriers, quiet: bool) -> Result<Matrix> {
             bail!("no row is named like `{wanted}`; rows are named like `2t pinned, 1 us` or `2t + 1 hog, 20 us`");
         }
     }
-    let (mut waiters, missing) = waiters::waiters(options, &costs);
-    notes.extend(missing);
-    if let Some(wanted) = &options.waiters {
-        waiters = waiters::select(waiters, wanted, &costs)?;
-    }
-    let repetitions = options.repetitions.unwrap_or(if options.quick { 2 } else { 3 });
+    let waiters = if options.ablation {
+        ablation::waiters(&costs)?
+    } else {
+        let (all, missing) = waiters::waiters(options, &costs);
+        notes.extend(missing);
+        match &options.waiters {
+            Some(wanted) => waiters::select(all, wanted, &costs)?,
+            None => all,
+        }
+    };
+    let usual = if options.quick {
+        2
+    } else if options.full || options.ablation {
+        7
+    } else {
+        3
+    };
+    let repetitions = options.repetitions.unwrap_or(usual);
     let ms = options.ms.unwrap_or(if options.quick { 20 } else { 40 });
     let steps = rows.len() * repetitions as usize * waiters.len();
     let mut progress = Progress::new("barriers", steps, quiet);
     let plan = matrix::Plan { rows: &rows, waiters: &waiters, repetitions, ms, seed: options.seed };
     let mut matrix = plan.run(&mut progress)?;
+    if options.ablation {
+        ablation::told(&mut matrix.measurements);
+    }
     notes.append(&mut matrix.notes);
     Ok(Matrix { notes, ..matrix })
+}
+
+/// The matrix for a terminal.
+pub fn text(options: &Barriers, measurements: &[Measurement]) -> String {
+    if options.ablation { ablation::table(measurements).to_text() } else { output::text(measurements) }
 }

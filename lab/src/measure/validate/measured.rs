@@ -81,6 +81,7 @@ impl Cells {
             grain_ns: GRAIN.0,
             shape: Shape::Uniform,
             pins: pins.to_vec(),
+            fork_join: false,
             span_ns: span.0,
             iterations_per_us: self.iterations_per_us,
         };

@@ -1,6 +1,6 @@
 //! What plans read besides themselves: traces and the costs of machines, each once.
 use super::section::nanos;
-use crate::machine_file;
+use foregather_host::costs;
 use foregather_machine::{Costs, Nanos};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Files {
 
     /// The costs kept for this machine.
     pub(super) fn machine(&self) -> Option<Costs> {
-        *self.machine.get_or_init(machine_file::load)
+        *self.machine.get_or_init(|| costs::load().map(|kept| kept.costs))
     }
 
     /// Did a study need them?
@@ -39,7 +39,7 @@ impl Files {
 
     /// The costs in a file of another machine.
     pub(super) fn costs(&self, path: &str) -> Result<Costs, String> {
-        machine_file::read(&self.folder.join(path)).map_err(|error| format!("{error:#}"))
+        costs::read(&self.folder.join(path)).map_err(|error| error.to_string())
     }
 
     /// The times in a file, one a line.

@@ -5,11 +5,11 @@ use super::files::Files;
 use super::section::{Section, choice, count, span, text};
 use super::tree::{Node, Read, Value, mistake};
 use foregather_barrier::Kind;
-use foregather_machine::{Costs, CpuId};
+use foregather_machine::CpuId;
 use foregather_sim::smp::{Job, MachineSpec, Scheduler};
 use foregather_wait::Policy;
 
-pub(super) const KEYS: [&str; 15] = [
+pub(super) const KEYS: [&str; 16] = [
     "name",
     "threads",
     "count",
@@ -23,10 +23,11 @@ pub(super) const KEYS: [&str; 15] = [
     "nice",
     "group",
     "pins",
+    "start",
     "load",
     "one-process",
 ];
-pub(super) const LOAD_KEYS: [&str; 8] = ["name", "threads", "count", "nice", "group", "pins", "load", "one-process"];
+pub(super) const LOAD_KEYS: [&str; 9] = ["name", "threads", "count", "nice", "group", "pins", "start", "load", "one-process"];
 
 /// More threads in all would be an oversight.
 pub(super) const THREADS_MAX: u32 = 100_000;
@@ -164,7 +165,8 @@ fn one(node: &Node, machine: &MachineSpec, files: &Files) -> Read<Wanted> {
     job.one_process |= section.flag("one-process", false)?;
     job.nice = nice(&section)?;
     job.group = group(&section, machine)?;
-    job.pins = pins(&section, machine.cpus)?;
+    job.pins = processors("pins", &section, machine.cpus)?;
+    job.start = processors("start", &section, machine.cpus)?;
     Ok(Wanted { line: section.line(), job, threads, count })
 }
 
@@ -178,19 +180,12 @@ fn meeting(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &F
 
 /// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated machine.
 pub(super) fn policy(section: &Section<'_>, machine: &MachineSpec) -> Read<Policy> {
-    let prices = &machine.prices;
-    let costs = Costs {
-        local_switch: prices.switch,
-        remote_wake: prices.wake_idle,
-        waker: prices.waker,
-        yield_switch: prices.yield_call * 2,
-        line_round_trip: prices.line * 2,
-        ..Costs::TYPICAL
-    };
     match (section.get("policy"), section.get("spin")) {
         (Some(_), Some(spin)) => mistake(spin.line, "`spin` is short for a `policy` of two-phase waiting: give one of them"),
         (None, None) => section.need("policy").map(|_| Policy::Block),
-        (Some(node), None) => Policy::parse(text("policy", node)?, &costs).or_else(|e| mistake(node.line, e.to_string())),
+        (Some(node), None) => {
+            Policy::parse(text("policy", node)?, &machine.costs()).or_else(|e| mistake(node.line, e.to_string()))
+        }
         (None, Some(node)) => Ok(Policy::TwoPhase { spin: span("spin", node)? }),
     }
 }
@@ -219,8 +214,8 @@ fn group(section: &Section<'_>, machine: &MachineSpec) -> Read<Option<u32>> {
     }
 }
 
-fn pins(section: &Section<'_>, cpus: u32) -> Read<Vec<CpuId>> {
-    let Some(node) = section.get("pins") else { return Ok(vec![]) };
-    let Some(items) = node.items() else { return mistake(node.line, "`pins` is a list of processors, counted from 0") };
-    items.iter().map(|item| Ok(count("pins", item, 0..=u64::from(cpus - 1))? as CpuId)).collect()
+fn processors(key: &str, section: &Section<'_>, cpus: u32) -> Read<Vec<CpuId>> {
+    let Some(node) = section.get(key) else { return Ok(vec![]) };
+    let Some(items) = node.items() else { return mistake(node.line, format!("`{key}` is a list of processors, counted from 0")) };
+    items.iter().map(|item| Ok(count(key, item, 0..=u64::from(cpus - 1))? as CpuId)).collect()
 }

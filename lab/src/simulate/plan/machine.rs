@@ -7,8 +7,19 @@ use foregather_machine::Costs;
 use foregather_sim::smp::{Eevdf, Linux24, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
 
 pub(super) const KEYS: [&str; 8] = ["cpus", "preset", "ties", "resolution", "prices", "round-robin", "linux24", "eevdf"];
-pub(super) const PRICE_KEYS: [&str; 8] =
-    ["calibration", "switch", "switch-to-idle", "wake-idle", "waker", "yield-call", "line", "migration"];
+pub(super) const PRICE_KEYS: [&str; 11] = [
+    "calibration",
+    "switch",
+    "switch-to-idle",
+    "wake-idle",
+    "waker",
+    "yield-call",
+    "yield-switch",
+    "line",
+    "migration",
+    "move-call",
+    "look",
+];
 pub(super) const ROUND_ROBIN_KEYS: [&str; 1] = ["quantum"];
 
 const TIES: [(&str, Ties); 4] = [
@@ -79,8 +90,11 @@ fn prices(node: Option<&Node>, today: bool, files: &Files) -> Read<Prices> {
         wake_idle: section.time("wake-idle", base.wake_idle)?,
         waker: section.time("waker", base.waker)?,
         yield_call: section.span("yield-call", base.yield_call)?,
+        yield_switch: section.time("yield-switch", base.yield_switch)?,
         line: section.time("line", base.line)?,
         migration: section.time("migration", base.migration)?,
+        move_call: section.time("move-call", base.move_call)?,
+        look: section.time("look", base.look)?,
     })
 }
 

@@ -3,11 +3,11 @@
 //! There is one leaf future. It tells the kernel what the thread wants (compute, spin, yield, park) and is pending until
 //! the kernel lets the thread's program go on.
 use super::kernel::Kernel;
-use super::machine::{Life, Machine, NOBODY, Want};
+use super::machine::{Machine, NOBODY, Want};
 use crate::engine::Engine;
 use crate::event::Queue;
 use crate::word::SimWord;
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Nanos, Rank, VALUE_MASK, Why};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, VALUE_MASK, Why};
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -22,8 +22,6 @@ pub(super) struct Shared<Q> {
 pub struct SmpCpu<'s, Q> {
     pub(super) shared: &'s Shared<Q>,
     pub(super) thread: u32,
-    /// The first thread of its group: rank 0.
-    pub(super) first: u32,
 }
 
 impl<Q> Clone for SmpCpu<'_, Q> {
@@ -37,11 +35,6 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
     /// Which of the threads this is.
     pub fn number(&self) -> u32 {
         self.thread
-    }
-
-    /// The same, as a member of a group of which `first` has rank 0.
-    pub(super) fn of_group(self, first: u32) -> Self {
-        Self { first, ..self }
     }
 
     /// Since the last call: did this thread spin, and did it park?
@@ -66,7 +59,7 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
         }
     }
 
-    fn leaf<'w, T, P: FnMut() -> Option<T>>(
+    pub(super) fn leaf<'w, T, P: FnMut() -> Option<T>>(
         &self,
         want: Want,
         on: Option<&'w SimWord>,
@@ -86,7 +79,7 @@ enum Stage {
     Over,
 }
 
-struct Leaf<'s, 'w, Q: Queue, P> {
+pub(super) struct Leaf<'s, 'w, Q: Queue, P> {
     cpu: SmpCpu<'s, Q>,
     want: Want,
     on: Option<&'w SimWord>,
@@ -218,7 +211,7 @@ fn unwatch(machine: &mut Machine, word: &SimWord, thread: u32) {
 }
 
 /// Looks for nothing: only time or a wake ends such a wait.
-fn nothing() -> Option<()> {
+pub(super) fn nothing() -> Option<()> {
     None
 }
 
@@ -268,15 +261,6 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
         self.leaf(Want::Park, Some(on), until, changed).await;
     }
 
-    fn place(&self) -> Option<CpuId> {
-        Some(self.shared.kernel.borrow().machine.thread(self.thread).cpu)
-    }
-    fn running(&self, peer: Rank) -> Option<bool> {
-        let kernel = self.shared.kernel.borrow();
-        let thread = kernel.machine.threads.get((self.first + peer) as usize)?;
-        // One that a processor still switches to does not run yet.
-        Some(thread.life == Life::Running && !kernel.machine.cpu(thread.cpu).switching)
-    }
     fn check(&self, on: &SimWord, why: &Why) -> Result<(), Error> {
         if on.is_poisoned() {
             return Err(Error::from(Cause::Poisoned { by: None }));

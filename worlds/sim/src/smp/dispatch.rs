@@ -18,6 +18,18 @@ pub(super) trait Dispatch {
     fn left(&mut self, machine: &mut Machine, thread: u32);
     /// A running thread offers its processor: [`Dispatch::choose`] follows.
     fn yielded(&mut self, machine: &mut Machine, thread: u32);
+    /// May a thread's program choose processors? Not where there is one queue for all of them: who waits there waits nowhere.
+    fn moves(&self) -> bool {
+        false
+    }
+    /// A running thread leaves for the only processor that it may run on now: [`Dispatch::put_back`] follows.
+    fn departs(&mut self, _machine: &mut Machine, _thread: u32) {}
+    /// A ready thread that can be chosen goes to that processor's queue.
+    fn fetched(&mut self, _machine: &mut Machine, _thread: u32, _cpu: CpuId) {}
+    /// How many whole processors' time a thread may have at most.
+    fn width(&self, machine: &Machine, _thread: u32) -> u32 {
+        machine.processors.len() as u32
+    }
     /// A thread has run for `span`.
     fn charge(&mut self, machine: &Machine, cpu: CpuId, thread: u32, span: Nanos);
     /// When the present thread's allotment ends, if it goes on running.

@@ -28,13 +28,16 @@ pub struct Job {
     pub one_process: bool,
     /// Thread `i` may run on processor `pins[i % pins.len()]` only; anywhere, if there are none.
     pub pins: Vec<CpuId>,
+    /// Thread `i` ran last on processor `start[i % start.len()]`, a moment ago, if it is not pinned; if there are none, wherever
+    /// chance has it. Under EEVDF it starts there, too, whoever else does: stacked, or spread.
+    pub start: Vec<CpuId>,
 }
 
 impl Job {
     /// A job that meets `barriers` times at the central barrier.
     pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
         let (name, kind, one_process) = (name.into(), Kind::Central, barriers > 0);
-        Self { name, threads, barriers, compute, policy, kind, nice: 0, group: None, one_process, pins: vec![] }
+        Self { name, threads, barriers, compute, policy, kind, nice: 0, group: None, one_process, pins: vec![], start: vec![] }
     }
 
     /// Threads that never wait: the backdrop of Tsafrir & Feitelson 2002 §2.1.

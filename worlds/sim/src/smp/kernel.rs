@@ -216,8 +216,13 @@ impl Kernel {
         }
         let mut price = match (present, next) {
             (_, NOBODY) => machine.prices.switch_to_idle,
+            (NOBODY, next) if machine.thread(next).want == Want::Move(cpu) => machine.prices.move_call,
             (NOBODY, _) => machine.prices.wake_idle,
             _ if interrupted => machine.prices.switch + machine.prices.waker,
+            // The rest of it is the call, which the thread pays when it comes back.
+            (present, _) if machine.thread(present).want == Want::Yield => {
+                machine.prices.yield_switch - machine.prices.yield_call
+            }
             _ => machine.prices.switch,
         };
         if next != NOBODY {
@@ -233,6 +238,9 @@ impl Kernel {
         let processor = &mut machine.processors[cpu as usize];
         debug_assert!(!processor.switching && processor.from == NOBODY, "a processor ends one switch before it begins another");
         (processor.current, processor.from, processor.last_schedule) = (next, present, now);
+        if present == NOBODY {
+            processor.idle.1 = now;
+        }
         (processor.switching, processor.until) = (true, now + price);
         let tick = if next == NOBODY { Nanos::MAX } else { self.scheduler.next_tick(machine, cpu) };
         machine.processors[cpu as usize].tick = tick;
@@ -265,9 +273,11 @@ impl Kernel {
         if processor.marked {
             return self.schedule(engine, cpu);
         }
-        if processor.current != NOBODY {
+        if processor.current == NOBODY {
+            self.machine.processors[cpu as usize].idle = (self.machine.now, Nanos::MAX);
+        } else {
             let it = self.machine.thread(processor.current);
-            if matches!(it.want, Want::Park | Want::Yield) || it.sees <= self.machine.now {
+            if matches!(it.want, Want::Park | Want::Yield | Want::Move(_)) || it.sees <= self.machine.now {
                 self.due.push_back(processor.current);
             } else {
                 self.arm(engine, cpu);
@@ -306,6 +316,13 @@ impl Kernel {
         } else if want == Want::Yield {
             self.machine.threads[thread as usize].left = self.machine.prices.yield_call;
             self.scheduler.yielded(&mut self.machine, thread);
+            self.schedule(engine, cpu);
+        } else if let Want::Move(to) = want
+            && to != cpu
+        {
+            self.machine.threads[thread as usize].confined = Some(to);
+            self.machine.enter(thread, Life::Ready);
+            self.scheduler.departs(&mut self.machine, thread);
             self.schedule(engine, cpu);
         } else {
             self.machine.show(thread);

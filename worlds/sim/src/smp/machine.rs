@@ -3,8 +3,9 @@ use super::counts::{Counts, Split};
 use super::prices::Prices;
 use super::random::Random;
 use super::record::{Record, Recorded, Sample, Span, State};
+use super::scout::Scouts;
 use crate::word::NONE;
-use foregather_machine::{CpuId, Nanos};
+use foregather_machine::{Costs, CpuId, Nanos};
 
 /// No thread.
 pub(super) const NOBODY: u32 = NONE;
@@ -25,6 +26,8 @@ pub(super) enum Want {
     Spin,
     Yield,
     Park,
+    /// To leave for that processor.
+    Move(CpuId),
 }
 
 /// What a machine is made of.
@@ -32,6 +35,7 @@ pub(super) enum Want {
 pub(super) struct Hardware {
     pub(super) cpus: u32,
     pub(super) prices: Prices,
+    pub(super) costs: Costs,
     pub(super) resolution: Nanos,
 }
 
@@ -44,6 +48,8 @@ pub(super) struct ThreadSpec {
     pub(super) nice: i8,
     pub(super) group: Option<u32>,
     pub(super) pin: Option<CpuId>,
+    /// Where it ran last, if that is not left to chance.
+    pub(super) start: Option<CpuId>,
 }
 
 pub(super) struct Thread {
@@ -53,6 +59,8 @@ pub(super) struct Thread {
     pub(super) held: bool,
     /// Its processor, or the last one.
     pub(super) cpu: CpuId,
+    /// The only one it may run on: where it is pinned to, or moves to.
+    pub(super) confined: Option<CpuId>,
     pub(super) want: Want,
     /// Of its computation or its spin budget.
     pub(super) left: Nanos,
@@ -85,6 +93,8 @@ pub(super) struct Processor {
     /// Up to when its time is accounted for.
     pub(super) since: Nanos,
     pub(super) last_schedule: Nanos,
+    /// The last time that it was idle: since when, and until when if it no longer is.
+    pub(super) idle: (Nanos, Nanos),
     /// When a switch under way ends.
     pub(super) until: Nanos,
     pub(super) tick: Nanos,
@@ -97,6 +107,8 @@ pub(super) struct Machine {
     pub(super) processors: Vec<Processor>,
     pub(super) threads: Vec<Thread>,
     pub(super) prices: Prices,
+    pub(super) costs: Costs,
+    pub(super) scouts: Scouts,
     pub(super) resolution: Nanos,
     pub(super) counts: Counts,
     pub(super) random: Random,
@@ -129,6 +141,7 @@ impl Machine {
             interrupted: false,
             since: Nanos::ZERO,
             last_schedule: Nanos::ZERO,
+            idle: (Nanos::ZERO, Nanos::MAX),
             until: Nanos::ZERO,
             tick: Nanos::MAX,
             split: Split::default(),
@@ -140,6 +153,8 @@ impl Machine {
             runnable: threads.len() as u32,
             threads,
             prices: hardware.prices,
+            costs: hardware.costs,
+            scouts: Scouts::default(),
             resolution: hardware.resolution,
             counts: Counts::default(),
             random,
@@ -175,7 +190,7 @@ impl Machine {
     /// May the thread run there?
     #[inline]
     pub(super) fn allows(&self, thread: u32, cpu: CpuId) -> bool {
-        self.thread(thread).spec.pin.is_none_or(|pin| pin == cpu)
+        self.thread(thread).confined.is_none_or(|only| only == cpu)
     }
 
     /// How long the present thread has run without being charged yet.
@@ -298,7 +313,8 @@ impl Thread {
             spec: spec.clone(),
             life: Life::Ready,
             held: false,
-            cpu: spec.pin.unwrap_or_else(|| random.below(u64::from(cpus)) as CpuId),
+            cpu: spec.pin.or(spec.start).unwrap_or_else(|| random.below(u64::from(cpus)) as CpuId),
+            confined: spec.pin,
             // Its program has not begun: as if it had been woken.
             want: Want::Park,
             left: Nanos::ZERO,

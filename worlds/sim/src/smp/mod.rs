@@ -19,11 +19,13 @@ mod machine;
 mod options;
 #[cfg(test)]
 mod pitfalls;
+mod placement;
 mod play;
 mod prices;
 mod random;
 mod record;
 mod round_robin;
+mod scout;
 mod study;
 mod world;
 

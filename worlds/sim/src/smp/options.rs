@@ -4,7 +4,7 @@ use super::linux24::Linux24;
 use super::machine::Hardware;
 use super::prices::Prices;
 use super::round_robin::RoundRobin;
-use foregather_machine::Nanos;
+use foregather_machine::{Costs, Nanos};
 
 /// The machine.
 #[derive(Clone, Debug)]
@@ -39,9 +39,27 @@ impl MachineSpec {
 }
 
 impl MachineSpec {
+    /// What a waiter on this machine reasons with. The tick is what a stranger gets to whom one yields: under round robin the
+    /// quantum.
+    pub fn costs(&self) -> Costs {
+        let prices = &self.prices;
+        Costs {
+            local_switch: prices.switch,
+            remote_wake: prices.wake_idle,
+            waker: prices.waker,
+            yield_switch: prices.yield_switch,
+            line_round_trip: prices.line * 2,
+            tick: match &self.scheduler {
+                Scheduler::RoundRobin(rules) => rules.quantum,
+                Scheduler::Linux24(rules) => rules.tick,
+                Scheduler::Eevdf(rules) => rules.tick,
+            },
+        }
+    }
+
     /// The machine without its scheduler.
     pub(super) fn hardware(&self) -> Hardware {
-        Hardware { cpus: self.cpus, prices: self.prices, resolution: self.resolution }
+        Hardware { cpus: self.cpus, prices: self.prices, costs: self.costs(), resolution: self.resolution }
     }
 }
 

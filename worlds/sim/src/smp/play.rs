@@ -9,7 +9,7 @@ use super::study::{Alternation, JobOutcome, Outcome, Stop, Study};
 use super::world::{End, Smp};
 use crate::event::{Calendar, Queue};
 use foregather_barrier::{BarrierMember, Group};
-use foregather_machine::{Clock, Error, Nanos};
+use foregather_machine::{Clock, CpuId, Error, Nanos};
 use foregather_wait::Snapshot;
 use std::cell::{Cell, RefCell};
 
@@ -54,12 +54,14 @@ fn first_threads(jobs: &[Job]) -> Vec<u32> {
 }
 
 fn threads_of(number: usize, job: &Job) -> impl Iterator<Item = ThreadSpec> {
+    let nth = |cpus: &[CpuId], rank: usize| (!cpus.is_empty()).then(|| cpus[rank % cpus.len()]);
     (0..job.threads as usize).map(move |rank| ThreadSpec {
         job: number as u32,
         space: 0,
         nice: job.nice,
         group: job.group,
-        pin: if job.pins.is_empty() { None } else { Some(job.pins[rank % job.pins.len()]) },
+        pin: nth(&job.pins, rank),
+        start: nth(&job.start, rank),
     })
 }
 
@@ -127,7 +129,7 @@ async fn play<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpCpu<'s,
 impl<'s, Q: Queue> Stage<'s, Q> {
     fn program(&self, cpu: SmpCpu<'s, Q>, specs: &[ThreadSpec], first: &[u32]) -> impl Future<Output = Result<(), Error>> {
         let job = specs[cpu.number() as usize].job as usize;
-        play(self, job, cpu.of_group(first[job]), cpu.number() - first[job])
+        play(self, job, cpu, cpu.number() - first[job])
     }
 
     /// A job has met for the last time.

@@ -14,12 +14,18 @@ pub struct Prices {
     /// What an interprocessor interrupt costs who sends it, to wake somebody on another processor; and who receives it, if
     /// that one is busy and switches.
     pub waker: Nanos,
-    /// What a yield costs that finds nobody else.
+    /// The call of a yield, which is all that it costs if it finds nobody else.
     pub yield_call: Nanos,
+    /// One thread hands its processor to another by a yield, calls included.
+    pub yield_switch: Nanos,
     /// Until a running spinner sees a store.
     pub line: Nanos,
     /// What the first run on another processor costs more.
     pub migration: Nanos,
+    /// From a thread's leaving for an idle processor until it runs there.
+    pub move_call: Nanos,
+    /// What it costs to ask whether a thread is running, or to fetch it.
+    pub look: Nanos,
 }
 
 impl Prices {
@@ -30,13 +36,16 @@ impl Prices {
         wake_idle: Nanos::from_us(6),
         waker: Nanos::ZERO,
         yield_call: Nanos::from_us(1),
+        yield_switch: Nanos::from_us(7),
         line: Nanos::ZERO,
         migration: Nanos::ZERO,
+        move_call: Nanos::from_us(6),
+        look: Nanos::ZERO,
     };
 
     /// Those of a machine that was measured. What a thread pays to leave its processor idle is part of the local switch. The wake
     /// of an idle processor lasts from the waker's call on, and what that costs the waker goes on beside it: neither is part of
-    /// the other.
+    /// the other. Moves and looks are not among what is measured: theirs are those of a virtual machine of 2025.
     pub const fn measured(costs: &Costs) -> Self {
         Self {
             switch: costs.local_switch,
@@ -44,8 +53,11 @@ impl Prices {
             wake_idle: costs.remote_wake,
             waker: costs.waker,
             yield_call: costs.yield_switch.percent(50),
+            yield_switch: costs.yield_switch,
             line: costs.line_round_trip.percent(50),
             migration: Nanos::ZERO,
+            move_call: Nanos::from_us(10),
+            look: Nanos(1_600),
         }
     }
 }

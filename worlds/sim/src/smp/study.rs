@@ -148,6 +148,9 @@ impl Study {
         if let Some(pin) = job.pins.iter().find(|&&pin| pin >= self.machine.cpus) {
             return Err(format!("job `{name}` is pinned to processor {pin}: the machine has 0 to {}", self.machine.cpus - 1));
         }
+        if let Some(cpu) = job.start.iter().find(|&&cpu| cpu >= self.machine.cpus) {
+            return Err(format!("job `{name}` starts on processor {cpu}: the machine has 0 to {}", self.machine.cpus - 1));
+        }
         if !(-20..=19).contains(&job.nice) {
             return Err(format!("job `{name}` has nice {}: it goes from -20 to 19", job.nice));
         }

@@ -73,7 +73,7 @@ impl<Q: Queue> Smp<Q> {
     /// A thread's processor.
     pub fn cpu(&self, thread: u32) -> SmpCpu<'_, Q> {
         assert!((thread as usize) < self.order.len(), "there is no thread {thread}");
-        SmpCpu { shared: &self.shared, thread, first: 0 }
+        SmpCpu { shared: &self.shared, thread }
     }
 
     /// Ends the simulation at this moment.

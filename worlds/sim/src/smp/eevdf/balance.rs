@@ -17,27 +17,28 @@ const IMBALANCE_PERCENT: usize = 117;
 impl Fair {
     /// Of one processor's waiting threads the one that another may take, the longest waiting first. One that has had more
     /// than its share waits on, unless nobody else is there: it would not run sooner, and never if it were moved all the time.
-    fn movable(&self, machine: &Machine, from: CpuId, to: CpuId, warm_too: bool) -> Option<u32> {
+    /// One that ran a moment ago has warm caches and stays: threads that yield to each other are never moved apart.
+    fn movable(&self, machine: &Machine, from: CpuId, to: CpuId) -> Option<u32> {
         let queue = &self.queues[from as usize];
         let empty = self.queues[to as usize].members.is_empty();
         let free = |&thread: &u32| {
             let (entity, it) = (&self.entities[thread as usize], machine.thread(thread));
             let waits = entity.place == Place::Queued && !it.held && (empty || queue.eligible(entity));
             let may = machine.allows(thread, to) && !self.limits.throttled(entity.group, to);
-            waits && may && (warm_too || entity.cold_from <= machine.now)
+            waits && may && entity.cold_from <= machine.now
         };
         let waiting = queue.members.iter().copied().filter(free);
         waiting.min_by_key(|&thread| self.entities[thread as usize].cold_from)
     }
 
     /// Moves a thread to a processor, from the longest queue of at least that length, if it can be moved.
-    fn pull(&mut self, machine: &mut Machine, to: CpuId, least: usize, warm_too: bool) -> Option<u32> {
+    fn pull(&mut self, machine: &mut Machine, to: CpuId, least: usize) -> Option<u32> {
         let mut best: Option<(usize, u32)> = None;
         for from in machine.cpus().filter(|&from| from != to) {
             let length = self.queues[from as usize].runnable();
             if length >= least && best.is_none_or(|(longest, _)| length > longest) {
                 self.update(machine, from);
-                let thread = self.movable(machine, from, to, warm_too);
+                let thread = self.movable(machine, from, to);
                 best = thread.map(|thread| (length, thread)).or(best);
             }
         }
@@ -49,14 +50,14 @@ impl Fair {
 
     /// The same for a processor that has to be told.
     fn give(&mut self, machine: &mut Machine, to: CpuId, least: usize) {
-        if let Some(thread) = self.pull(machine, to, least.max(2), true) {
+        if let Some(thread) = self.pull(machine, to, least.max(2)) {
             self.preempt(machine, thread);
         }
     }
 
     /// A processor that would be idle looks for a thread elsewhere that has waited for a while.
     pub(super) fn pull_when_idle(&mut self, machine: &mut Machine, cpu: CpuId) -> bool {
-        self.pull(machine, cpu, 2, false).is_some()
+        self.pull(machine, cpu, 2).is_some()
     }
 
     /// Once a tick: a thread for every idle processor. Now and then one for every busy one, from a queue that is longer by two;

@@ -168,18 +168,20 @@ impl Fair {
 }
 
 impl Dispatch for Fair {
-    /// All are new: each where fewest are, nearest to where it is said to have run, with half a slice to begin with.
+    /// All are new, with half a slice to begin with: each where fewest are, nearest to where chance has had it run, or just where
+    /// it is said to have run.
     fn begin(&mut self, machine: &mut Machine, order: &[u32]) {
         for &thread in order {
             let entity = &self.entities[thread as usize];
             self.shares.enter(entity.group, entity.own_weight);
         }
         for &thread in order {
-            let own = machine.thread(thread).cpu;
+            let (own, started) = (machine.thread(thread).cpu, machine.thread(thread).spec.start.is_some());
             let cpus = machine.cpus().len() as u32;
-            let from_own = (0..cpus).map(|step| (own + step) % cpus).filter(|&cpu| machine.allows(thread, cpu));
+            let from_own = (0..cpus).map(|step| (own + step) % cpus).filter(|&cpu| machine.allows(thread, cpu) && !started);
             let cpu = from_own.min_by_key(|&cpu| self.queues[cpu as usize].members.len()).unwrap_or(own);
             let entity = &mut self.entities[thread as usize];
+            entity.cold_from = if started { WARM } else { Nanos::ZERO };
             entity.rest = Some(virtual_span(self.rules.slice, entity.weight) / 2);
             self.enqueue(machine, cpu, thread);
         }
@@ -256,6 +258,37 @@ impl Dispatch for Fair {
             queue.advance(entity, entity.deadline - entity.had);
             entity.renew(self.rules.slice);
         }
+    }
+
+    fn moves(&self) -> bool {
+        true
+    }
+
+    /// In between it is in no queue; it keeps its lag and what is left of its slice.
+    fn departs(&mut self, machine: &mut Machine, thread: u32) {
+        self.dequeue(machine, thread, Place::Asleep);
+        let entity = &mut self.entities[thread as usize];
+        entity.rest = Some(entity.deadline - entity.had);
+    }
+
+    fn fetched(&mut self, machine: &mut Machine, thread: u32, cpu: CpuId) {
+        let entity = &self.entities[thread as usize];
+        if entity.cpu == cpu {
+            return;
+        }
+        if entity.place == Place::Stopped {
+            self.queues[entity.cpu as usize].stopped.retain(|&other| other != thread);
+        } else {
+            self.dequeue(machine, thread, Place::Queued);
+        }
+        self.enqueue(machine, cpu, thread);
+        if self.entities[thread as usize].place == Place::Queued {
+            self.preempt(machine, thread);
+        }
+    }
+
+    fn width(&self, machine: &Machine, thread: u32) -> u32 {
+        self.rules.width(self.entities[thread as usize].group, machine.processors.len() as u32)
     }
 
     fn charge(&mut self, machine: &Machine, cpu: CpuId, thread: u32, span: Nanos) {

@@ -85,6 +85,15 @@ impl Eevdf {
         Nanos::from_us(700 * (1 + cpus.ilog2() as u64))
     }
 
+    /// The least quota that holds for a group's threads, rounded up to processors; no more than there are.
+    pub(super) fn width(&self, group: Option<u32>, cpus: u32) -> u32 {
+        group.map_or(cpus, |group| {
+            let Group { parent, quota, period, .. } = self.groups[group as usize];
+            let whole = |quota: Nanos| quota.0.div_ceil(period.0).min(u64::from(cpus)) as u32;
+            self.width(parent, cpus).min(quota.map_or(cpus, whole))
+        })
+    }
+
     pub(in crate::smp) fn check(&self, cpus: u32) -> Result<(), String> {
         if self.slice == Nanos::ZERO {
             return Err("a slice of zero".into());
@@ -157,6 +166,14 @@ mod tests {
         }
         let fits = Group { burst: MS * 200, ..limited(200) };
         assert_eq!(Eevdf { groups: vec![fits, Group { parent: Some(0), ..limited(10) }], ..Eevdf::LINUX }.check(2), Ok(()));
+    }
+
+    #[test]
+    fn a_group_is_as_wide_as_its_tightest_quota() {
+        let group = |parent, quota_ms: Option<u64>| Group { parent, quota: quota_ms.map(|ms| MS * ms), ..Group::named("g") };
+        let groups = vec![group(None, Some(150)), group(Some(0), Some(300)), group(None, None), group(Some(2), Some(100))];
+        let rules = Eevdf { groups, ..Eevdf::LINUX };
+        assert_eq!([None, Some(0), Some(1), Some(2), Some(3)].map(|group| rules.width(group, 4)), [4, 2, 2, 4, 1]);
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl Fair {
 
     /// Where a woken thread goes. Those that were put somewhere a moment ago count: no two get the same idle processor.
     fn place(&self, machine: &Machine, thread: u32, by: Option<CpuId>) -> CpuId {
-        let own = machine.thread(thread).cpu;
+        let it = machine.thread(thread);
+        let own = it.confined.unwrap_or(it.cpu);
         if self.rules.placement == Placement::Stay {
             return own;
         }

@@ -1,0 +1,215 @@
+//! The adaptive policy under random schedules: every transition of its page, each race with a fault that must be found.
+mod explore;
+mod placed;
+mod scheduled;
+
+use explore::{check_pct, check_random};
+use foregather_barrier::{BarrierMember, Kind};
+use foregather_machine::{Cause, Error, Nanos, Rank, run_ready};
+use foregather_wait::adaptive::{Rules, TABLE};
+use foregather_wait::{Adaptive, Snapshot};
+use placed::{Fault, Machine, Placed, Plan, run};
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::sync::atomic::Ordering::SeqCst;
+use shuttle::thread;
+use std::sync::atomic::AtomicU64;
+
+const SCHEDULES: usize = 400;
+const DEPTH: usize = 4;
+const EPISODES: u32 = 4;
+
+/// Costs that make every phase a few steps long.
+const OF: Adaptive = Adaptive { hand_over: Nanos(100), remote: Nanos(1_000), tick: Nanos(8_000), without: Rules::NONE };
+
+const PLAN: Plan = Plan {
+    kind: Kind::Central,
+    of: OF,
+    places: &[0, 0],
+    processors: 2,
+    stranger: None,
+    slow_yields: true,
+    tells: true,
+    fault: Fault::None,
+};
+
+fn explore(schedule: impl Fn() + Copy + Send + Sync + 'static) {
+    explore_some(SCHEDULES, schedule);
+}
+
+fn explore_some(schedules: usize, schedule: impl Fn() + Copy + Send + Sync + 'static) {
+    check_random(schedule, schedules);
+    check_pct(schedule, schedules / 2, DEPTH);
+}
+
+/// Computes for a while, so that the others come to the later phases of their waits.
+fn compute(member: &BarrierMember<'_, Placed>) {
+    (0..thread_rng().gen_range(0..50)).for_each(|_| run_ready(member.delay(OF.hand_over)));
+}
+
+/// The last but one is late.
+fn meet(machine: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
+    for _ in 0..EPISODES {
+        if rank as usize + 2 == machine.places.len() {
+            compute(&member);
+        }
+        run_ready(member.wait()).unwrap();
+    }
+}
+
+/// How often each rule was followed in all schedules, and how often members moved, were refused, and fetched.
+static RULES: [AtomicU64; TABLE.len()] = [const { AtomicU64::new(0) }; TABLE.len()];
+static ACTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+fn meet_and_count(_: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
+    for episode in 1..=u64::from(EPISODES) {
+        if rank == 0 || thread_rng().gen_range(0..4_u32) == 0 {
+            compute(&member);
+        }
+        run_ready(member.wait()).unwrap();
+        let Snapshot { last, first_look, spun, yielded, parked, .. } = member.account().snapshot();
+        assert_eq!(last + first_look + spun + yielded + parked, episode, "every episode is counted once");
+    }
+    let all = member.account().snapshot();
+    for (sum, n) in RULES.iter().zip(all.rules).chain(ACTS.iter().zip([all.moves, all.moves_refused, all.pulls])) {
+        sum.fetch_add(n, SeqCst);
+    }
+}
+
+/// Spinning, yielding, asking, fleeing, fetching and sleeping, in every order that the chances of this world lead to.
+#[test]
+fn members_meet_whatever_they_do_about_their_waits() {
+    for kind in Kind::ALL {
+        for places in [&[0, 0][..], &[0, 1], &[0, 0, 1], &[0, 0, 0, 1]] {
+            let processors = places.len() as u32;
+            if kind.takes(processors).is_err() {
+                continue;
+            }
+            for slow_yields in [true, false] {
+                explore_some(SCHEDULES / 16, run(Plan { kind, places, processors, slow_yields, ..PLAN }, meet_and_count));
+            }
+        }
+    }
+    let followed = |name| RULES[TABLE.iter().position(|rule| rule.name == name).unwrap()].load(SeqCst);
+    for name in ["flee", "sleep-beside-stranger", "sleep-late", "yield", "spin", "ask", "stay", "pull", "sleep"] {
+        assert!(followed(name) > 0, "no schedule led to {name}");
+    }
+    assert!(ACTS.iter().all(|act| act.load(SeqCst) > 0), "no schedule led to {ACTS:?}");
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_sleeper_that_did_not_arm_is_found() {
+    explore(run(Plan { fault: Fault::ParksUnarmed, ..PLAN }, meet));
+}
+
+/// Rank 1 goes after some episodes, whatever the others are doing then; they get its name.
+fn meet_until_one_goes(_: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
+    for _ in 0..2 {
+        assert_eq!(run_ready(member.wait()), Ok(()), "rank {rank}");
+    }
+    if rank == 1 {
+        // The later it goes, the further the others are on their way to sleep.
+        (0..thread_rng().gen_range(0..60)).for_each(|_| thread::yield_now());
+    } else {
+        assert_eq!(run_ready(member.wait()), Err(Error::from(Cause::Poisoned { by: Some(1) })), "rank {rank}");
+    }
+}
+
+#[test]
+fn a_member_that_goes_ends_waits_in_every_phase() {
+    for kind in [Kind::Central, Kind::Dissemination, Kind::Tree] {
+        explore(run(Plan { kind, places: &[0, 0, 1], ..PLAN }, meet_until_one_goes));
+    }
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_waiter_that_does_not_see_who_has_gone_is_found() {
+    explore(run(Plan { fault: Fault::NeverChecks, ..PLAN }, meet_until_one_goes));
+}
+
+/// Three on one processor, of whom two may leave it at the same time for where one is: only one does.
+const APART: Plan = Plan { places: &[0, 0, 0, 1], tells: false, ..PLAN };
+
+#[test]
+fn one_moves_at_a_time_and_only_to_where_fewer_are() {
+    for kind in [Kind::Central, Kind::Dissemination] {
+        explore(run(Plan { kind, ..APART }, meet));
+    }
+}
+
+#[test]
+#[should_panic(expected = "moves while another one does")]
+fn a_move_without_the_right_to_it_is_found() {
+    explore(run(Plan { fault: Fault::MovesUnasked, tells: true, ..APART }, meet));
+}
+
+#[test]
+#[should_panic(expected = "is left taken")]
+fn a_right_to_move_that_is_not_given_back_is_found() {
+    explore(run(Plan { fault: Fault::KeepsTheTurn, ..APART }, meet));
+}
+
+#[test]
+#[should_panic(expected = "moves to where as many are")]
+fn a_move_that_is_not_known_before_the_next_one_is_found() {
+    explore(run(Plan { fault: Fault::HidesItsMove, ..APART }, meet));
+}
+
+/// Members move, and are fetched by several others at once.
+const FETCHED: Plan = Plan { places: &[0, 1, 2, 3], processors: 4, ..PLAN };
+
+#[test]
+fn masks_are_their_own_again_whoever_moved_whom() {
+    explore(run(FETCHED, meet));
+}
+
+#[test]
+#[should_panic(expected = "a mask was left behind")]
+fn a_mask_that_is_restored_as_it_was_found_is_found() {
+    explore(run(Plan { fault: Fault::RestoresWhatItFound, ..FETCHED }, meet));
+}
+
+/// A pair, a third member that wanders between the other two processors, and a stranger on one of these: only the one without
+/// may be moved to, so the scout is asked about now this and now that one.
+const SCOUTED: Plan = Plan {
+    of: Adaptive { remote: Nanos(200), tick: Nanos(80_000), ..OF },
+    places: &[0, 0, 1],
+    processors: 3,
+    stranger: Some(1),
+    slow_yields: false,
+    tells: false,
+    ..PLAN
+};
+
+fn scouted(fault: Fault) -> Plan {
+    let without = ["split-tiny", "leave-crowd"].map(|name| Rules::named(name).unwrap());
+    Plan { fault, of: Adaptive { without: without[0].and(without[1]), ..SCOUTED.of }, ..SCOUTED }
+}
+
+static SPREAD: AtomicU64 = AtomicU64::new(0);
+
+fn wander(machine: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
+    for _ in 0..8 {
+        if rank == 2 {
+            machine.places[2].store(1 + thread_rng().gen_range(0..2), SeqCst);
+        }
+        if rank > 0 {
+            compute(&member);
+        }
+        run_ready(member.wait()).unwrap();
+    }
+    SPREAD.fetch_add(member.account().snapshot().moves, SeqCst);
+}
+
+#[test]
+fn nobody_moves_beside_a_stranger_however_late_the_scout_answers() {
+    explore(run(scouted(Fault::None), wander));
+    assert!(SPREAD.load(SeqCst) > 0, "nobody moved at all");
+}
+
+#[test]
+#[should_panic(expected = "moves beside a stranger")]
+fn an_old_answer_taken_for_a_new_one_is_found() {
+    explore(run(scouted(Fault::BelievesOldAnswers), wander));
+}

@@ -1,0 +1,126 @@
+//! Fork and join: a master releases its slaves into a region of work, and waits until all of them have done their part.
+//!
+//! That is half a barrier at either end (Guignon 2000 §2): nobody is waited for at the fork, and no slave waits at the join, so
+//! a region costs less than two barriers. States and named races: `README.md`. What is done in a region is the caller's affair.
+mod end;
+mod master;
+mod slave;
+
+pub use master::TeamMaster;
+pub use slave::TeamSlave;
+
+use end::End;
+use foregather_machine::{Cause, Cpu, Error, Lines, Rank};
+use foregather_wait::{Policy, Roster};
+
+/// The master's rank; the slaves have the ranks from 1 on.
+const MASTER: Rank = 0;
+/// The most members.
+const MOST: u32 = 1 << 24;
+
+/// Lines before the roster: the master's, the slaves' counter, and the line of whoever was last.
+const HEAD: usize = 3;
+/// Words of a line of claims.
+const CLAIMS: u32 = 4;
+
+/// A master and its slaves. Over the words of a segment they may be processes: each makes a team of its own over them.
+///
+/// A member that is dropped before the master has finished ends the team: whoever waits for it gets [`Cause::Poisoned`] with its
+/// rank. After such an error slaves may still be in the region: what they work on must outlive them.
+pub struct Team<C: Cpu> {
+    size: u32,
+    head: Lines<C::Word>,
+    roster: Lines<C::Word>,
+    /// Is a rank's handle out?
+    claims: Lines<C::Word>,
+}
+
+impl<C: Cpu> Team<C> {
+    /// A team of `size` members, the master among them.
+    ///
+    /// # Errors
+    /// [`Cause::Size`] for none, or more than 2^24.
+    pub fn new(size: u32) -> Result<Self, Error> {
+        takes(size)?;
+        Self::over(Lines::own(Self::lines(size)), size)
+    }
+
+    /// How many lines that takes.
+    pub const fn lines(size: u32) -> usize {
+        HEAD + Roster::<C>::lines(size) + size.div_ceil(CLAIMS) as usize
+    }
+
+    /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already. All must
+    /// name the same size.
+    ///
+    /// # Errors
+    /// [`Cause::Size`] for none, or more than 2^24; [`Cause::Setting`] if there are not [`Team::lines`] lines.
+    pub fn over(lines: Lines<C::Word>, size: u32) -> Result<Self, Error> {
+        takes(size)?;
+        if lines.len() != Self::lines(size) {
+            return Err(Error::from(Cause::Setting { what: "the lines of a team", needs: "as many as `Team::lines` says" }));
+        }
+        let (head, rest) = lines.split(HEAD);
+        let (roster, claims) = rest.split(Roster::<C>::lines(size));
+        Ok(Self { size, head, roster, claims })
+    }
+
+    /// How many members it has, the master among them.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The master's handle, which waits as the load demands: by the adaptive policy, with the costs that its world knows.
+    ///
+    /// # Errors
+    /// As [`Team::master`].
+    pub fn lead(&self, cpu: C) -> Result<TeamMaster<'_, C>, Error> {
+        let policy = Policy::adaptive(&cpu.costs());
+        self.master(cpu, policy)
+    }
+
+    /// The master's handle, which waits by `policy`.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if it was given out before.
+    pub fn master(&self, cpu: C, policy: Policy) -> Result<TeamMaster<'_, C>, Error> {
+        Ok(TeamMaster::new(self.end(cpu, MASTER, policy)?))
+    }
+
+    /// The handle of the slave `rank`, from 1 on, which waits as the load demands.
+    ///
+    /// # Errors
+    /// As [`Team::slave`].
+    pub fn join(&self, cpu: C, rank: Rank) -> Result<TeamSlave<'_, C>, Error> {
+        let policy = Policy::adaptive(&cpu.costs());
+        self.slave(cpu, rank, policy)
+    }
+
+    /// The handle of the slave `rank`, from 1 on, which waits by `policy`. It may be made after the master's first fork.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if there is no such slave or its handle was given out before.
+    pub fn slave(&self, cpu: C, rank: Rank, policy: Policy) -> Result<TeamSlave<'_, C>, Error> {
+        if rank == MASTER {
+            return Err(self.no_such(rank));
+        }
+        Ok(TeamSlave::new(self.end(cpu, rank, policy)?))
+    }
+
+    fn end(&self, cpu: C, rank: Rank, policy: Policy) -> Result<End<'_, C>, Error> {
+        if rank >= self.size || cpu.add(&self.claims[(rank / CLAIMS) as usize][(rank % CLAIMS) as usize], 1) != 0 {
+            return Err(self.no_such(rank));
+        }
+        Ok(End::new(&self.head, Roster::new(&self.roster), cpu, rank, policy))
+    }
+
+    #[cold]
+    fn no_such(&self, rank: Rank) -> Error {
+        Cause::Rank { rank, size: self.size }.into()
+    }
+}
+
+fn takes(size: u32) -> Result<(), Error> {
+    let fits = (1..=MOST).contains(&size);
+    fits.then_some(()).ok_or_else(|| Cause::Size { what: "team", size, needs: "at least 1 and at most 2^24" }.into())
+}

@@ -1,0 +1,93 @@
+//! What a waiter knows at the moment at which it decides: a set of yes-or-no answers, small enough to compare at once.
+use core::fmt;
+use core::ops::{BitOr, BitOrAssign};
+
+/// A set of facts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Facts(u32);
+
+macro_rules! facts {
+    ($($bit:literal $name:ident $words:literal;)*) => {
+        impl Facts {
+            $(#[doc = concat!("It holds: ", $words, ".")] pub const $name: Self = Self(1 << $bit);)*
+            /// All of them with their words, in order.
+            pub const ALL: &[(Self, &'static str)] = &[$((Self::$name, $words)),*];
+        }
+    };
+}
+
+facts! {
+    0 HERE "an awaited member was last seen on my processor";
+    1 CROWDED "that was so again and again";
+    2 SLOW "my yield came back only after a quarter of a tick";
+    3 DISTRUSTED "lately a yield of mine went to a stranger";
+    4 LATE "I have waited for longer than my bound and a quarter of a tick";
+    5 REALTIME "I have a real-time class, where others starve while I spin and none is reached by a yield";
+    6 BOUND "my spin bound is over";
+    7 CAP "I have waited for fifteen remote wake-ups";
+    8 ASKED "I have asked whether an awaited member runs";
+    9 RUNS "one of them does";
+    10 READY "none of those that can be asked does";
+    11 MOVABLE "members may be moved, and I may move now";
+    12 EMPTIER "another processor has fewer members than mine";
+    13 MUCH_EMPTIER "it has at least two fewer";
+    14 FAR_EMPTIER "it has at least three fewer";
+    15 IDLE "a scout came back from it";
+    16 TINY "an episode takes less than two local hand-overs";
+    17 LONG "an episode takes more than six of them";
+    18 FITS "the team has no more members than processors";
+    19 PULLABLE "members may be moved, and I have not pulled one lately";
+}
+
+impl Facts {
+    /// Nothing is known.
+    pub const NONE: Self = Self(0);
+
+    /// Both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Without those.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// These, if so.
+    #[must_use]
+    pub(crate) const fn when(self, so: bool) -> Self {
+        if so { self } else { Self::NONE }
+    }
+
+    /// Does it have all of those?
+    pub const fn has(self, all: Self) -> bool {
+        self.0 & all.0 == all.0
+    }
+
+    /// Does it have any of those?
+    pub const fn any(self, some: Self) -> bool {
+        self.0 & some.0 != 0
+    }
+}
+
+impl BitOr for Facts {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        self.and(other)
+    }
+}
+
+impl BitOrAssign for Facts {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = self.and(other);
+    }
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<_> = Self::ALL.iter().filter(|(fact, _)| self.has(*fact)).map(|(_, words)| *words).collect();
+        f.write_str(&words.join("; "))
+    }
+}

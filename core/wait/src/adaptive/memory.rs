@@ -1,0 +1,206 @@
+//! What a member remembers from wait to wait, and how it changes. Every bound is a multiple of one of the machine's three costs.
+use super::{Adaptive, Facts, Rules};
+use crate::roster::Roster;
+use core::cell::Cell;
+use foregather_machine::{Cpu, CpuId, Nanos, Rank};
+
+/// Waits after the last one that found a member on this processor in which the next may: no blind pauses then.
+const LATELY: u32 = 8;
+/// Finds of a member on this processor that make a crowd.
+const CROWD: u32 = 32;
+/// For how many waits a yield that went to a stranger is held against yields: at first, and at most.
+const DISTRUST: (u32, u32) = (16, 4_096);
+/// So many good yields in a row are the end of a longer memory.
+const GOOD: u32 = 256;
+/// After a move nobody moves for half a tick, then twice that and so on, up to this many ticks.
+const LONGEST_HOLD: u64 = 125;
+
+/// One member's.
+pub(crate) struct Memory {
+    /// The costs it reckons with, and the rules that are off.
+    pub(super) of: Adaptive,
+    lately: Cell<u32>,
+    here: Cell<u32>,
+    distrust: Cell<u32>,
+    next_distrust: Cell<u32>,
+    good: Cell<u32>,
+    /// When its last slow wait began, and after how many waits.
+    last_slow: Cell<Option<(Nanos, u64)>>,
+    episode: Cell<Nanos>,
+    next_move: Cell<Nanos>,
+    hold: Cell<Nanos>,
+    next_pull: Cell<Nanos>,
+    /// Where the others believe it to be.
+    seen: Cell<Option<CpuId>>,
+}
+
+impl Memory {
+    pub(crate) fn new(of: Adaptive) -> Self {
+        Self {
+            of,
+            lately: Cell::new(0),
+            here: Cell::new(0),
+            distrust: Cell::new(0),
+            next_distrust: Cell::new(DISTRUST.0),
+            good: Cell::new(0),
+            last_slow: Cell::new(None),
+            episode: Cell::new(Nanos::ZERO),
+            next_move: Cell::new(Nanos::ZERO),
+            hold: Cell::new(of.tick.percent(50)),
+            next_pull: Cell::new(Nanos::ZERO),
+            seen: Cell::new(None),
+        }
+    }
+
+    /// Shall the next wait begin with blind pauses?
+    pub(crate) fn blinks(&self) -> bool {
+        self.lately.get() == 0 && !self.of.without.has(Rules::BLINK)
+    }
+
+    /// The first bound of a spin.
+    pub(crate) fn bound(&self) -> Nanos {
+        self.of.remote
+    }
+
+    /// Lets the others see where this member runs, if that is new to them.
+    #[inline]
+    pub(crate) fn be_seen<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) -> Option<CpuId> {
+        let here = cpu.place();
+        if here != self.seen.get() {
+            self.seen.set(here);
+            roster.be_at(cpu, rank, here);
+        }
+        here
+    }
+
+    /// A wait begins that the blind pauses did not end.
+    pub(super) fn begin(&self, now: Nanos, waits: u64) {
+        self.lately.set(self.lately.get().saturating_sub(1));
+        if let Some((then, before)) = self.last_slow.replace(Some((now, waits)))
+            && let Some(mean) = (now - then).0.checked_div(waits - before)
+        {
+            self.episode.set(Nanos(mean));
+        }
+    }
+
+    /// An awaited member is on this processor.
+    pub(super) fn found_here(&self) {
+        self.lately.set(LATELY);
+        self.here.set(self.here.get().saturating_add(1));
+    }
+
+    /// What is known from earlier waits.
+    pub(super) fn facts(&self) -> Facts {
+        let (episode, hand_over) = (self.episode.get(), self.of.hand_over);
+        Facts::CROWDED.when(self.here.get() >= CROWD)
+            | Facts::DISTRUSTED.when(self.distrust.get() > 0)
+            | Facts::TINY.when(episode > Nanos::ZERO && episode < hand_over * 2)
+            | Facts::LONG.when(episode > hand_over * 6)
+    }
+
+    /// A yield took that long. Did it go to a stranger?
+    pub(super) fn yielded(&self, span: Nanos) -> bool {
+        let slow = span > self.of.slow();
+        if slow {
+            let next = self.next_distrust.get();
+            self.good.set(0);
+            self.distrust.set(next);
+            self.next_distrust.set((next * 2).min(DISTRUST.1));
+        } else {
+            self.good.set(self.good.get() + 1);
+            if self.good.get() > GOOD {
+                self.good.set(0);
+                self.next_distrust.set(DISTRUST.0);
+            }
+        }
+        slow
+    }
+
+    /// One wait less in which yields are held in distrust.
+    pub(super) fn slept_instead(&self) {
+        self.distrust.set(self.distrust.get().saturating_sub(1));
+    }
+
+    pub(super) fn may_move(&self, now: Nanos) -> bool {
+        now >= self.next_move.get()
+    }
+
+    /// Not before `span` is over.
+    pub(super) fn hold_moves(&self, now: Nanos, span: Nanos) {
+        self.next_move.set(now + span);
+    }
+
+    /// It has moved.
+    pub(super) fn moved(&self, now: Nanos) {
+        let hold = self.hold.get();
+        self.here.set(0);
+        self.hold_moves(now, hold);
+        self.hold.set((hold * 2).min(self.of.tick * LONGEST_HOLD));
+    }
+
+    pub(super) fn may_pull(&self, now: Nanos) -> bool {
+        now >= self.next_pull.get()
+    }
+
+    pub(super) fn pulled(&self, now: Nanos) {
+        self.next_pull.set(now + self.of.tick.percent(50));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foregather_machine::Costs;
+
+    fn memory() -> Memory {
+        Memory::new(Adaptive::new(&Costs::TYPICAL))
+    }
+
+    #[test]
+    fn distrust_doubles_and_is_forgotten_after_good_yields() {
+        let memory = memory();
+        let (slow, fast) = (Nanos::from_ms(2), Nanos(700));
+        assert!(!memory.yielded(fast) && !memory.facts().has(Facts::DISTRUSTED));
+        for expected in [16, 32, 64] {
+            assert!(memory.yielded(slow));
+            assert_eq!(memory.distrust.get(), expected);
+        }
+        (0..64).for_each(|_| memory.slept_instead());
+        assert!(!memory.facts().has(Facts::DISTRUSTED), "trusted again after as many waits");
+        assert_eq!(memory.next_distrust.get(), 128);
+        (0..257).for_each(|_| assert!(!memory.yielded(fast)));
+        assert_eq!(memory.next_distrust.get(), 16);
+        (0..20).for_each(|_| assert!(memory.yielded(slow)));
+        assert_eq!(memory.distrust.get(), 4_096, "never longer");
+    }
+
+    #[test]
+    fn a_crowd_is_a_habit_and_ends_with_a_move() {
+        let memory = memory();
+        assert!(memory.blinks());
+        memory.found_here();
+        assert!(!memory.blinks());
+        (0..8).for_each(|episode| memory.begin(Nanos(1), episode));
+        assert!(memory.blinks(), "eight waits later");
+        (1..32).for_each(|_| memory.found_here());
+        assert!(memory.facts().has(Facts::CROWDED));
+        memory.moved(Nanos::from_ms(1));
+        assert!(!memory.facts().has(Facts::CROWDED) && !memory.may_move(Nanos::from_ms(2)) && memory.may_move(Nanos::from_ms(3)));
+        (0..20).for_each(|_| memory.moved(Nanos::ZERO));
+        assert!(!memory.may_move(Nanos::from_ms(499)) && memory.may_move(Nanos::from_ms(500)), "half a second at most");
+    }
+
+    #[test]
+    fn an_episodes_length_is_that_of_all_since_the_last_slow_wait() {
+        let memory = memory();
+        let at = |us, waits| memory.begin(Nanos::from_us(us), waits);
+        at(100, 5);
+        assert_eq!(memory.facts(), Facts::NONE, "not known yet");
+        at(110, 15);
+        assert_eq!((memory.episode.get(), memory.facts()), (Nanos::from_us(1), Facts::TINY));
+        at(111, 15);
+        assert_eq!(memory.episode.get(), Nanos::from_us(1), "no episode in between");
+        at(121, 16);
+        assert_eq!(memory.facts(), Facts::LONG);
+    }
+}

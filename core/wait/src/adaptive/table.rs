@@ -1,0 +1,225 @@
+//! The decision table: what a waiter does in which state, and why. The first rule whose state is the present one decides.
+//!
+//! The blind pauses that come before (some half a microsecond, unless a member was on this processor lately) are no row: episodes
+//! that end in them must not pay for a table.
+use super::Facts;
+
+/// What a waiter does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Move to the emptier processor.
+    Move,
+    /// Send a scout there.
+    Scout,
+    /// Offer the processor.
+    Yield,
+    /// Keep it, until the bound or until it is time to look around again.
+    Spin,
+    /// Ask whether an awaited member holds a processor.
+    Ask,
+    /// Spin for one more bound.
+    Stay,
+    /// Fetch an awaited member that does not run to this processor, and hand it over.
+    Pull,
+    /// Sleep until the word changes.
+    Park,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its name: in statistics, and to switch it off.
+    pub name: &'static str,
+    /// What must hold.
+    pub when: Facts,
+    /// What must not.
+    pub unless: Facts,
+    /// What is done.
+    pub then: Action,
+    /// Why.
+    pub reason: &'static str,
+}
+
+const fn rule(name: &'static str, when: Facts, then: Action, reason: &'static str) -> Rule {
+    Rule { name, when, unless: Facts::NONE, then, reason }
+}
+
+const fn unless(rule: Rule, unless: Facts) -> Rule {
+    Rule { unless, ..rule }
+}
+
+const CROWD: Facts = Facts::HERE.and(Facts::CROWDED).and(Facts::MOVABLE);
+
+/// The rows, first come first.
+pub const TABLE: [Rule; 15] = [
+    rule(
+        "flee",
+        Facts::SLOW.and(Facts::MOVABLE).and(Facts::EMPTIER),
+        Action::Move,
+        "a stranger computes on my processor: whatever the other one does, nothing is lost",
+    ),
+    rule("flee-crowd", CROWD.and(Facts::DISTRUSTED).and(Facts::EMPTIER), Action::Move, "the same, known from an earlier wait"),
+    rule(
+        "leave-crowd",
+        CROWD.and(Facts::FAR_EMPTIER),
+        Action::Move,
+        "three members fewer: even beside two strangers there my share of a processor grows",
+    ),
+    rule(
+        "split-tiny",
+        CROWD.and(Facts::MUCH_EMPTIER).and(Facts::TINY),
+        Action::Move,
+        "the episode is nothing but hand-overs: half of a spread pair is better than all of a stacked one",
+    ),
+    rule("spread", CROWD.and(Facts::MUCH_EMPTIER).and(Facts::IDLE), Action::Move, "the processor is free and this one is shared"),
+    unless(
+        rule(
+            "scout",
+            CROWD.and(Facts::MUCH_EMPTIER),
+            Action::Scout,
+            "moving beside a stranger would make it worse: ask somebody who runs only where nobody else does",
+        ),
+        Facts::IDLE,
+    ),
+    rule(
+        "sleep-beside-stranger",
+        Facts::HERE.and(Facts::DISTRUSTED),
+        Action::Park,
+        "a yield would hand a whole turn to the stranger; a sleeper keeps its claim and preempts at its wake-up",
+    ),
+    rule(
+        "sleep-realtime",
+        Facts::HERE.and(Facts::REALTIME),
+        Action::Park,
+        "a member of an ordinary class runs only while I sleep",
+    ),
+    rule("sleep-late", Facts::HERE.and(Facts::LATE), Action::Park, "yields have not helped"),
+    unless(
+        rule("yield", Facts::HERE, Action::Yield, "it cannot run while I spin, and a yield is the cheapest hand-over there is"),
+        Facts::REALTIME,
+    ),
+    unless(rule("spin", Facts::NONE, Action::Spin, "nobody I wait for needs my processor"), Facts::BOUND),
+    unless(
+        rule("ask", Facts::NONE, Action::Ask, "sleeping costs one remote wake-up and its waker's time: is it worth it?"),
+        Facts::ASKED.and(Facts::CAP),
+    ),
+    rule("stay", Facts::RUNS, Action::Stay, "it computes; to sleep would only add a wake-up"),
+    unless(
+        rule(
+            "pull",
+            Facts::READY.and(Facts::FITS).and(Facts::LONG).and(Facts::PULLABLE),
+            Action::Pull,
+            "it queues behind a stranger for up to a turn, and my processor is free for it",
+        ),
+        Facts::CAP,
+    ),
+    rule("sleep", Facts::NONE, Action::Park, "the processor is worth more to somebody else"),
+];
+
+/// Some rules of the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rules(u32);
+
+/// Rules that cannot be switched off.
+const ALWAYS: [&str; 2] = ["spin", "sleep"];
+
+impl Rules {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+    /// The blind pauses before the first decision.
+    pub(crate) const BLINK: Self = Self(1 << TABLE.len());
+    pub(crate) const SCOUT: Self = Self(1 << 5);
+
+    /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off: without them there
+    /// would be nothing left to do.
+    pub fn named(name: &str) -> Option<Self> {
+        let row = TABLE.iter().position(|rule| rule.name == name && !ALWAYS.contains(&name));
+        row.map(|at| Self(1 << at)).or_else(|| (name == "blink").then_some(Self::BLINK))
+    }
+
+    /// The names of all rules that can be switched off.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.iter().map(|rule| rule.name).filter(|name| !ALWAYS.contains(name)).chain(["blink"])
+    }
+
+    /// These and those.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Are those all among them?
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Their names, in order.
+    pub fn list(self) -> impl Iterator<Item = &'static str> {
+        Self::names().filter(move |name| Self::named(name).is_some_and(|rule| self.has(rule)))
+    }
+}
+
+/// The row that decides, without those switched off.
+pub fn decide(facts: Facts, off: Rules) -> usize {
+    let applies = |(at, rule): &(usize, &Rule)| facts.has(rule.when) && !facts.any(rule.unless) && off.0 & (1 << at) == 0;
+    TABLE.iter().enumerate().find(applies).map_or(TABLE.len() - 1, |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(facts: Facts) -> &'static str {
+        TABLE[decide(facts, Rules::NONE)].name
+    }
+
+    #[test]
+    fn every_rule_decides_in_some_state_and_the_last_in_any() {
+        for (at, rule) in TABLE.iter().enumerate() {
+            let earlier = &TABLE[..at];
+            let hidden = earlier.iter().any(|other| rule.when.has(other.when) && other.unless == Facts::NONE);
+            assert!(!hidden, "{} never decides", rule.name);
+        }
+        let bound = Facts::BOUND | Facts::ASKED;
+        for (facts, name) in [
+            (Facts::NONE, "spin"),
+            (Facts::BOUND, "ask"),
+            (bound, "sleep"),
+            (bound | Facts::RUNS, "stay"),
+            (Facts::BOUND | Facts::CAP, "sleep"),
+            (bound | Facts::READY | Facts::FITS | Facts::LONG | Facts::PULLABLE, "pull"),
+            (bound | Facts::READY | Facts::FITS | Facts::PULLABLE, "sleep"),
+            (Facts::HERE, "yield"),
+            (Facts::HERE | Facts::BOUND, "yield"),
+            (Facts::HERE | Facts::LATE, "sleep-late"),
+            (Facts::HERE | Facts::REALTIME, "sleep-realtime"),
+            (Facts::HERE | Facts::DISTRUSTED, "sleep-beside-stranger"),
+            (CROWD, "yield"),
+            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER, "scout"),
+            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::IDLE, "spread"),
+            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::TINY, "split-tiny"),
+            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER, "leave-crowd"),
+            (CROWD | Facts::EMPTIER | Facts::DISTRUSTED, "flee-crowd"),
+            (Facts::SLOW | Facts::EMPTIER | Facts::MOVABLE, "flee"),
+            (Facts::SLOW | Facts::EMPTIER, "spin"),
+        ] {
+            assert_eq!(chosen(facts), name, "{facts}");
+        }
+    }
+
+    #[test]
+    fn a_rule_switched_off_leaves_the_decision_to_the_next() {
+        let off = Rules::named("yield").unwrap();
+        assert_eq!(TABLE[decide(Facts::HERE, off)].name, "spin");
+        assert_eq!((Rules::named("spin"), Rules::named("sleep")), (None, None));
+        assert_eq!((Rules::named("blink"), Rules::named("blin")), (Some(Rules::BLINK), None));
+        assert_eq!(off.and(Rules::BLINK).list().collect::<Vec<_>>(), ["yield", "blink"]);
+    }
+
+    #[test]
+    fn names_are_those_of_the_rows() {
+        assert_eq!(Rules::named("scout"), Some(Rules::SCOUT));
+        let names: std::collections::BTreeSet<_> = TABLE.iter().map(|rule| rule.name).collect();
+        assert_eq!(names.len(), TABLE.len());
+    }
+}

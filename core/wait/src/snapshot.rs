@@ -1,0 +1,107 @@
+//! What waits came to at one moment, of one member or of many.
+use crate::adaptive::TABLE;
+use core::fmt;
+use foregather_machine::{Nanos, Rank};
+
+/// The waits of one member, or of several added up, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Episodes in which the member came last and waited for nobody.
+    pub last: u64,
+    /// Waits whose event had come already.
+    pub first_look: u64,
+    /// Waits that ended while spinning.
+    pub spun: u64,
+    /// Waits that ended after yielding.
+    pub yielded: u64,
+    /// Waits that ended after parking.
+    pub parked: u64,
+    /// Waits that ended in an error.
+    pub failed: u64,
+    /// Waits that began by spinning.
+    pub spins_began: u64,
+    /// Those of them that ended without yielding or parking.
+    pub spins_succeeded: u64,
+    /// Time of all timed waits.
+    pub waited: Nanos,
+    /// Processor time of all timed waits spent spinning.
+    pub spun_time: Nanos,
+    /// How often the processor was offered.
+    pub yields: u64,
+    /// The longest wait.
+    pub worst: Nanos,
+    /// One of those whom it was for, if the policy asked.
+    pub worst_awaited: Option<Rank>,
+    /// How often each row of the decision table was followed ([`crate::adaptive::TABLE`]).
+    pub rules: [u64; TABLE.len()],
+    /// How often the member moved to another processor.
+    pub moves: u64,
+    /// How often it was refused.
+    pub moves_refused: u64,
+    /// How often it fetched another member to its processor.
+    pub pulls: u64,
+    /// How often a scout was sent, or asked for in vain.
+    pub scouts: u64,
+    /// How often it was back.
+    pub scouts_back: u64,
+}
+
+impl Snapshot {
+    /// The successful-spin rate of Tsafrir & Feitelson 2002 §2.3: of the waits that began by spinning, the share that
+    /// ended while spinning. The last to arrive does not wait and is not counted. `None` if nobody ever spun.
+    pub fn successful_spin_rate(&self) -> Option<f64> {
+        (self.spins_began > 0).then(|| self.spins_succeeded as f64 / self.spins_began as f64)
+    }
+
+    /// Two members' waits together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            last: self.last + other.last,
+            first_look: self.first_look + other.first_look,
+            spun: self.spun + other.spun,
+            yielded: self.yielded + other.yielded,
+            parked: self.parked + other.parked,
+            failed: self.failed + other.failed,
+            spins_began: self.spins_began + other.spins_began,
+            spins_succeeded: self.spins_succeeded + other.spins_succeeded,
+            waited: self.waited + other.waited,
+            spun_time: self.spun_time + other.spun_time,
+            yields: self.yields + other.yields,
+            worst: self.worst.max(other.worst),
+            worst_awaited: if other.worst > self.worst { other.worst_awaited } else { self.worst_awaited },
+            rules: core::array::from_fn(|rule| self.rules[rule] + other.rules[rule]),
+            moves: self.moves + other.moves,
+            moves_refused: self.moves_refused + other.moves_refused,
+            pulls: self.pulls + other.pulls,
+            scouts: self.scouts + other.scouts,
+            scouts_back: self.scouts_back + other.scouts_back,
+        }
+    }
+}
+
+/// For people: how the waits ended, what the decision table did about them, and the longest.
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcomes = [("last", self.last), ("at once", self.first_look), ("spun", self.spun), ("yielded", self.yielded)];
+        let all = outcomes.into_iter().chain([("slept", self.parked), ("failed", self.failed)]);
+        let rules = TABLE.iter().map(|rule| rule.name).zip(self.rules);
+        let acts = [("moves", self.moves), ("refused", self.moves_refused), ("pulls", self.pulls)];
+        let acts = acts.into_iter().chain([("scouts", self.scouts), ("back", self.scouts_back)]);
+        let shown = |counts: &mut dyn Iterator<Item = (&str, u64)>| {
+            counts.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+        };
+        let (all, rules, acts) = (shown(&mut all.into_iter()), shown(&mut rules.into_iter()), shown(&mut acts.into_iter()));
+        write!(f, "waits: {all}")?;
+        if let Some(rate) = self.successful_spin_rate() {
+            write!(f, "; spins that succeeded: {:.1} %", rate * 100.0)?;
+        }
+        for (what, text) in [("rules", rules), ("acts", acts)] {
+            if !text.is_empty() {
+                write!(f, "; {what}: {text}")?;
+            }
+        }
+        write!(f, "; waited {}, {} of it spinning; longest {}", self.waited, self.spun_time, self.worst)?;
+        self.worst_awaited.map_or(Ok(()), |rank| write!(f, ", for rank {rank}"))
+    }
+}

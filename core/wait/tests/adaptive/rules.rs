@@ -1,0 +1,119 @@
+//! Every row of the table decides in some history, and no longer does once it is switched off.
+use crate::script::{MS, Team, US};
+use foregather_machine::{CpuId, Nanos};
+use foregather_wait::adaptive::{Rules, TABLE};
+
+/// Waits for so long, so often, one right after the other.
+fn waits(team: &Team, times: usize, span: Nanos) {
+    for _ in 0..times {
+        let end = team.wait(span);
+        assert!(end.result.is_ok(), "{end:?}");
+    }
+}
+
+/// More than enough finds of a member on this processor to be a crowd, in episodes that are neither tiny nor long.
+fn crowd(team: &Team) {
+    waits(team, 10, US * 3);
+}
+
+fn not_to_be_moved(team: &Team) {
+    team.me.affinity.set(None);
+    team.enroll();
+}
+
+/// Where the others are for [`provoke`].
+fn places(rule: &str) -> &'static [CpuId] {
+    match rule {
+        "flee-crowd" => &[0, 1],
+        "leave-crowd" => &[0, 0],
+        "spin" | "ask" | "stay" | "pull" | "sleep" => &[1],
+        _ => &[0],
+    }
+}
+
+/// A history that leads to a state in which that rule decides.
+fn provoke(rule: &str, team: &Team) {
+    match rule {
+        "flee" => {
+            team.me.yield_span.set(MS * 2);
+            waits(team, 1, MS * 5);
+        }
+        "flee-crowd" => {
+            crowd(team);
+            // Somebody else moves at the moment of the slow yield.
+            team.mover().set(1);
+            team.me.yield_span.set(MS * 2);
+            waits(team, 1, MS * 5);
+            team.mover().set(0);
+            waits(team, 1, US * 3);
+        }
+        "spread" => {
+            crowd(team);
+            team.me.idle.set(Some(true));
+            team.me.pass(MS);
+            waits(team, 1, US * 30);
+        }
+        "leave-crowd" | "scout" => crowd(team),
+        "split-tiny" => waits(team, 40, Nanos(700)),
+        "sleep-beside-stranger" => {
+            not_to_be_moved(team);
+            team.me.yield_span.set(MS * 2);
+            waits(team, 1, MS * 5);
+        }
+        "sleep-realtime" => {
+            team.me.patience.set(US * 50);
+            waits(team, 1, US * 100);
+        }
+        "sleep-late" => {
+            not_to_be_moved(team);
+            waits(team, 1, MS * 5);
+        }
+        "yield" => waits(team, 1, US * 3),
+        "stay" => {
+            team.me.running.set(Some(true));
+            waits(team, 1, US * 100);
+        }
+        "pull" => {
+            team.me.running.set(Some(false));
+            waits(team, 2, US * 100);
+        }
+        _ => waits(team, 1, US * 100),
+    }
+}
+
+fn followed(team: &Team, rule: &str) -> u64 {
+    team.snapshot().rules[TABLE.iter().position(|row| row.name == rule).unwrap()]
+}
+
+#[test]
+fn every_rule_decides_in_some_history() {
+    for rule in TABLE.iter().map(|rule| rule.name) {
+        let team = Team::new(places(rule));
+        provoke(rule, &team);
+        assert!(followed(&team, rule) > 0, "{rule}: {}", team.snapshot());
+    }
+}
+
+#[test]
+fn a_rule_that_is_switched_off_is_not_followed_and_waits_still_end() {
+    for rule in Rules::names().filter(|&name| name != "blink") {
+        let team = Team::without(rule, places(rule));
+        provoke(rule, &team);
+        assert_eq!(followed(&team, rule), 0, "{rule}");
+        assert_eq!(team.mover().get(), 0);
+    }
+}
+
+#[test]
+fn an_account_tells_what_was_done() {
+    for (rule, acts) in [("spread", [1, 0, 0, 1, 1]), ("leave-crowd", [1, 0, 0, 0, 0]), ("pull", [0, 0, 1, 0, 0])] {
+        let team = Team::new(places(rule));
+        provoke(rule, &team);
+        let all = team.snapshot();
+        assert_eq!([all.moves, all.moves_refused, all.pulls, all.scouts, all.scouts_back], acts, "{rule}");
+    }
+    let team = Team::new(&[1, 0]);
+    waits(&team, 1, US * 3);
+    waits(&team, 1, US * 2);
+    assert_eq!(team.snapshot().worst_awaited, Some(2), "the one that was here");
+}

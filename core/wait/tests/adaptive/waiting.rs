@@ -1,0 +1,186 @@
+//! Spinning, yielding and sleeping: how long, and in which order.
+use crate::script::Did::{Ask, Blink, Park, Pull, Spin, Yield};
+use crate::script::{BOTH, Did, MS, OF, Outcome, Team, US};
+use foregather_machine::Nanos;
+use foregather_wait::{Outcome as Ended, Whom};
+
+fn ended(end: &Outcome) -> Ended {
+    end.result.as_ref().unwrap().outcome
+}
+
+#[test]
+fn whoever_can_learn_nothing_spins_for_one_remote_wake_and_sleeps() {
+    let team = Team::new(&[0]);
+    team.me.blind();
+    team.others[0].blind();
+    team.enroll();
+    let end = team.wait(US * 100);
+    assert_eq!((&end.did[..], end.spun), (&[Blink, Spin, Park][..], OF.remote));
+    assert_eq!((ended(&end), end.rules), (Ended::Parked, vec!["spin", "ask", "sleep"]));
+    let end = team.wait(US * 15);
+    assert_eq!((&end.did[..], end.spun, ended(&end)), (&[Blink, Spin][..], US * 15, Ended::Spun));
+}
+
+#[test]
+fn blind_pauses_are_left_out_for_eight_waits_after_a_member_was_here() {
+    let team = Team::new(&[0]);
+    assert_eq!(team.wait(US).did, [Blink, Yield, Yield]);
+    assert_eq!(team.wait(US).did, [Yield, Yield], "it may be here again");
+    team.put(1, 1);
+    let blinked: Vec<_> = (0..10).map(|_| team.wait(US).did == [Blink, Spin]).collect();
+    assert_eq!(blinked, [[false; 8].as_slice(), &[true; 2]].concat());
+    assert_eq!(Team::without("blink", &[1]).wait(US).did, [Spin]);
+}
+
+#[test]
+fn yields_that_do_not_help_end_in_sleep_after_a_quarter_of_a_tick() {
+    let team = Team::new(&[0]);
+    team.me.affinity.set(None);
+    team.enroll();
+    let end = team.wait(MS * 3);
+    let yields = end.did.iter().filter(|&&did| did == Yield).count() as u64;
+    assert_eq!((end.did.last(), end.spun), (Some(&Park), Nanos::ZERO));
+    let limit = OF.remote + OF.tick.percent(25);
+    assert!((limit..limit + Nanos(1_400)).contains(&(Nanos(700) * yields)), "{yields} yields");
+}
+
+#[test]
+fn after_a_slow_yield_it_sleeps_beside_the_stranger_for_16_waits_then_for_twice_as_many() {
+    let team = Team::new(&[0]);
+    team.me.affinity.set(None);
+    team.enroll();
+    for expected in [16, 32, 64] {
+        team.me.yield_span.set(MS * 2);
+        let end = team.wait(MS * 5);
+        assert_eq!(end.did.iter().filter(|&&did| did == Yield).count(), 1);
+        assert_eq!(end.rules, ["sleep-beside-stranger", "yield"]);
+        team.me.yield_span.set(Nanos(700));
+        let slept = (0..9_999).take_while(|_| team.wait(US * 5).did.ends_with(&[Park])).count();
+        assert_eq!(slept + 1, expected);
+    }
+}
+
+#[test]
+fn a_computing_member_is_awaited_for_fifteen_bounds() {
+    let team = Team::new(&[1]);
+    team.me.running.set(Some(true));
+    let end = team.wait(MS * 5);
+    assert_eq!(end.spun, OF.remote * 15);
+    assert_eq!(end.did.iter().filter(|&&did| did == Ask(2)).count(), 14, "the bound is asked for anew each time");
+    assert_eq!((ended(&end), end.rules), (Ended::Parked, vec!["spin", "ask", "stay", "sleep"]));
+}
+
+#[test]
+fn no_more_than_four_are_asked_at_a_time() {
+    let team = Team::new(&[1; 9]);
+    team.me.running.set(Some(false));
+    assert_eq!(team.wait(US * 50).did, [Blink, Spin, Ask(2), Ask(3), Ask(4), Ask(5), Park]);
+}
+
+#[test]
+fn the_first_that_runs_is_enough() {
+    let team = Team::new(&[1; 3]);
+    team.me.running.set(Some(true));
+    assert_eq!(team.wait(US * 30).did, [Blink, Spin, Ask(2), Spin]);
+}
+
+#[test]
+fn an_event_that_comes_while_it_asks_ends_the_wait() {
+    for running in [None, Some(false), Some(true)] {
+        let team = Team::new(&[1; 3]);
+        team.me.running.set(running);
+        team.me.ask_span.set(US * 2);
+        let end = team.wait(OF.remote + US);
+        assert_eq!((&end.did[..], ended(&end)), (&[Blink, Spin, Ask(2)][..], Ended::Spun));
+    }
+}
+
+#[test]
+fn only_those_who_have_not_arrived_are_looked_at() {
+    let team = Team::new(&[0, 1]);
+    team.whom.set(Whom::One(2));
+    assert_eq!(team.wait(US * 30).did, [Blink, Spin, Ask(3), Park], "the first is here, but nobody waits for it");
+    team.whom.set(Whom::One(1));
+    assert_eq!(team.wait(US).did, [Blink, Yield, Yield]);
+}
+
+/// What was missing was somebody else's time.
+#[test]
+fn a_preemption_extends_the_bound() {
+    for gap in [Nanos::ZERO, US * 150, MS * 4] {
+        let team = Team::new(&[1]);
+        team.me.gap.set(gap);
+        let (began, end) = (team.me.now.get(), team.wait(MS * 20));
+        assert_eq!((end.spun, ended(&end)), (OF.remote, Ended::Parked), "{gap}");
+        assert_eq!(team.me.now.get() - began, MS * 20);
+    }
+}
+
+/// Fetching is for those who wait behind a stranger, and only if it cannot do harm.
+#[test]
+fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
+    type Spoils = fn(&Team);
+    let spoils: [(&str, Spoils, bool); 6] = [
+        ("nothing", |_| (), true),
+        ("it runs", |team| team.me.running.set(Some(true)), false),
+        ("nobody knows", |team| team.me.running.set(None), false),
+        ("short episodes", |team| (0..9).for_each(|_| drop(team.wait(US * 3))), false),
+        ("too many members", |team| team.me.affinity.set(Some(foregather_machine::Affinity { width: 1, ..BOTH })), false),
+        (
+            "another affinity",
+            |team| {
+                team.others[0].affinity.set(Some(foregather_machine::Affinity { fingerprint: 8, ..BOTH }));
+                team.enroll();
+            },
+            false,
+        ),
+    ];
+    for (what, spoil, fetched) in spoils {
+        let team = Team::new(&[1]);
+        team.me.running.set(Some(false));
+        assert!(!team.wait(US * 100).did.contains(&Pull(2)), "how long an episode takes is not known yet");
+        spoil(&team);
+        assert_eq!(team.wait(US * 100).did.contains(&Pull(2)), fetched, "{what}");
+    }
+}
+
+#[test]
+fn nobody_is_fetched_twice_within_half_a_tick() {
+    let team = Team::new(&[1]);
+    team.me.running.set(Some(false));
+    team.wait(US * 100);
+    assert_eq!(team.wait(US * 100).did, [Blink, Spin, Ask(2), Pull(2), Spin, Ask(2), Park], "one more bound, then sleep");
+    let began = team.me.now.get();
+    while !team.wait(US * 100).did.contains(&Pull(2)) {}
+    let passed = team.me.now.get() - began;
+    assert!((MS * 2 - US * 200..MS * 2 + US * 200).contains(&passed), "{passed}");
+}
+
+/// Others get the processor only while a member of a real-time class sleeps.
+#[test]
+fn under_a_realtime_class_it_neither_yields_nor_moves_nor_fetches_and_spins_are_bounded() {
+    let begins: [(&[u32], Option<bool>); 4] = [(&[0], None), (&[0, 0], None), (&[1], Some(true)), (&[1], Some(false))];
+    for (places, running) in begins {
+        for patience in [US * 10, US * 50] {
+            let team = Team::new(places);
+            team.me.patience.set(patience);
+            team.me.running.set(running);
+            team.me.idle.set(Some(true));
+            for _ in 0..60 {
+                let end = team.wait(US * 200);
+                assert!(end.spun <= patience, "{places:?}: {end:?}");
+                let harmless = |did: &Did| matches!(did, Blink | Spin | Ask(_) | Park);
+                assert!(end.did.iter().all(harmless) && end.did.ends_with(&[Park]), "{places:?}: {end:?}");
+            }
+        }
+    }
+}
+
+/// Even in an ablation: whoever has the rule switched off that sends it to sleep spins, and that is bounded.
+#[test]
+fn no_rule_that_is_off_makes_a_realtime_member_yield() {
+    let team = Team::without("sleep-realtime,sleep-late", &[0]);
+    team.me.patience.set(US * 50);
+    let end = team.wait(MS);
+    assert!(!end.did.contains(&Yield) && end.spun <= US * 50, "{end:?}");
+}

@@ -1,0 +1,203 @@
+//! Moving a thread to a processor without leaving it bound there: it gets a mask of that processor alone, and its own one back
+//! at once. The kernel has moved it by the time the first call returns, whether it ran or was queued; nothing moves it back.
+//!
+//! Somebody else may change the same mask at the same time. So a thread is left alone unless it has the mask that it had
+//! when it agreed to be moved, and gets that mask back only while it has the lent one: whatever two movers do, the mask that
+//! stays is the thread's own, or the stranger's. A stranger's change that falls between the last look and the call is lost.
+//! A thread that was moved no longer follows a cpuset that grows: the kernel takes its mask for chosen.
+use super::Mask;
+use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use foregather_machine::{CpuId, ThreadId};
+
+/// Lent masks: how many are out now (low half), and how many have been lent (high half).
+static LENT: AtomicU64 = AtomicU64::new(0);
+const OUT: u64 = u32::MAX as u64;
+
+/// A mask of one processor, lent to a thread until this is dropped.
+struct Lend {
+    thread: Option<ThreadId>,
+    own: Mask,
+    /// Nothing if the thread did not get it.
+    lent: Option<Mask>,
+}
+
+impl Lend {
+    fn to(thread: Option<ThreadId>, cpu: CpuId, own: &Mask) -> Self {
+        LENT.fetch_add((OUT + 1) | 1, SeqCst);
+        let mut lend = Self { thread, own: *own, lent: None };
+        if own.contains(cpu) && Mask::of(thread) == Some(*own) {
+            lend.lent = Mask::only(cpu).filter(|one| one.give(thread));
+        }
+        lend
+    }
+}
+
+impl Drop for Lend {
+    fn drop(&mut self) {
+        if self.lent.is_some() && Mask::of(self.thread) == self.lent {
+            self.own.give(self.thread);
+        }
+        LENT.fetch_sub(1, SeqCst);
+    }
+}
+
+/// Moves the calling thread to a processor of its mask, and gives it the mask back. `false`, and nothing has changed, if its
+/// mask is no longer `own`, or the processor is not in it or has gone.
+pub fn move_to(cpu: CpuId, own: &Mask) -> bool {
+    Lend::to(None, cpu, own).lent.is_some()
+}
+
+/// Moves another thread, of mask `own`, to a processor, gives it its mask back, and yields the caller's processor, which should
+/// be that one. `false`, and nothing has changed, if that thread's mask is another, or it is gone.
+///
+/// The mask is back before the yield: the caller may have to wait for long until it runs again, and threads that the other
+/// starts meanwhile would inherit the lent one.
+pub fn pull(thread: ThreadId, cpu: CpuId, own: &Mask) -> bool {
+    let pulled = Lend::to(Some(thread), cpu, own).lent.is_some();
+    if pulled {
+        std::thread::yield_now();
+    }
+    pulled
+}
+
+/// The calling thread's own mask; `None` while one is lent to some thread of this process, perhaps to this one, or if the
+/// kernel does not tell.
+pub fn settled() -> Option<Mask> {
+    let before = LENT.load(SeqCst);
+    if before & OUT != 0 {
+        return None;
+    }
+    Mask::of(None).filter(|_| LENT.load(SeqCst) == before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{affinity, usage};
+    use core::sync::atomic::{AtomicBool, AtomicU32};
+    use std::sync::Barrier;
+    use std::thread;
+
+    /// On a thread of its own, whose mask is nobody else's business.
+    fn alone(body: impl FnOnce(Mask) + Send) {
+        thread::scope(|threads| {
+            threads.spawn(|| body(Mask::of(None).unwrap()));
+        });
+    }
+
+    #[test]
+    fn a_moved_thread_has_been_there_and_keeps_its_mask() {
+        alone(|own| {
+            for cpu in affinity::allowed().into_iter().cycle().take(20) {
+                let lend = Lend::to(None, cpu, &own);
+                assert_eq!(affinity::current(), cpu, "moved by the time the call returns");
+                drop(lend);
+                assert!(move_to(cpu, &own));
+                assert_eq!(Mask::of(None), Some(own));
+            }
+        });
+    }
+
+    #[test]
+    fn a_mask_is_given_back_when_the_stack_unwinds() {
+        alone(|own| {
+            let first = affinity::allowed()[0];
+            let panicked = std::panic::catch_unwind(|| {
+                let _lend = Lend::to(None, first, &own);
+                std::panic::resume_unwind(Box::new(()));
+            });
+            assert!(panicked.is_err() && Mask::of(None) == Some(own));
+        });
+    }
+
+    #[test]
+    fn a_mask_that_somebody_else_has_set_stays() {
+        alone(|own| {
+            let allowed = affinity::allowed();
+            let [first, .., last] = allowed[..] else { return };
+            let theirs = Mask::only(last).unwrap();
+            assert!(theirs.give(None));
+            assert!(!move_to(first, &own), "changed before");
+            assert_eq!(Mask::of(None), Some(theirs));
+            assert!(own.give(None));
+            let lend = Lend::to(None, first, &own);
+            assert!(theirs.give(None));
+            drop(lend);
+            assert_eq!(Mask::of(None), Some(theirs), "changed meanwhile");
+        });
+    }
+
+    #[test]
+    fn processors_outside_the_mask_are_refused() {
+        alone(|own| {
+            for cpu in [own.highest().unwrap() + 1, 1023, 1024, u32::MAX] {
+                assert!(!move_to(cpu, &own) && Mask::of(None) == Some(own), "{cpu}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_pulled_thread_keeps_its_mask_and_one_that_has_ended_is_refused() {
+        let (name, stop) = (AtomicU32::new(0), AtomicBool::new(false));
+        alone(|own| {
+            thread::scope(|threads| {
+                let other = threads.spawn(|| {
+                    name.store(usage::this_thread(), SeqCst);
+                    while !stop.load(SeqCst) {
+                        thread::yield_now();
+                    }
+                });
+                while name.load(SeqCst) == 0 {
+                    thread::yield_now();
+                }
+                let thread = name.load(SeqCst);
+                let kept = (0..100).all(|_| pull(thread, affinity::current(), &own) && Mask::of(Some(thread)) == Some(own));
+                stop.store(true, SeqCst);
+                assert!(kept);
+                other.join().unwrap();
+                while Mask::of(Some(thread)).is_some() {
+                    thread::yield_now();
+                }
+                assert!(!pull(thread, affinity::current(), &own));
+            });
+        });
+    }
+
+    #[test]
+    fn threads_that_pull_each_other_end_with_their_own_masks() {
+        const THREADS: usize = 3;
+        let (names, gate) = (<[AtomicU32; THREADS]>::default(), Barrier::new(THREADS));
+        let (own, allowed) = (Mask::of(None).unwrap(), affinity::allowed());
+        thread::scope(|threads| {
+            for rank in 0..THREADS {
+                let (names, gate, allowed) = (&names, &gate, &allowed);
+                threads.spawn(move || {
+                    names[rank].store(usage::this_thread(), SeqCst);
+                    gate.wait();
+                    let other = names[(rank + 1) % THREADS].load(SeqCst);
+                    for cpu in allowed.iter().copied().cycle().take(300) {
+                        move_to(cpu, &own);
+                        pull(other, cpu, &own);
+                    }
+                    gate.wait();
+                    assert_eq!(Mask::of(None), Some(own));
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn no_mask_is_settled_while_one_is_lent() {
+        alone(|own| {
+            let lend = Lend::to(None, affinity::current(), &own);
+            assert_eq!(settled(), None);
+            drop(lend);
+            // Other tests lend, too.
+            let seen = (0..10_000).any(|_| {
+                thread::sleep(std::time::Duration::from_millis(1));
+                settled() == Some(own)
+            });
+            assert!(seen);
+        });
+    }
+}

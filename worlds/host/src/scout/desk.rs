@@ -1,0 +1,211 @@
+//! The desk where questions are asked and answers left: the states of the scout without the kernel, of which it knows what
+//! [`Kernel`] offers.
+use super::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::*;
+use foregather_machine::{CpuId, Nanos, ThreadId};
+
+/// An idle processor answers within that time, some wakes; at a busy one the scout waits for turns of milliseconds.
+pub(super) const PROMPT: Nanos = Nanos::from_us(500);
+/// For how long a question keeps others out, and for how long an answer is good.
+pub(super) const GOOD: Nanos = Nanos::from_ms(3);
+
+/// What the desk asks of the kernel.
+pub(super) trait Kernel {
+    /// This process.
+    fn process(&self) -> u32;
+    /// The time.
+    fn now(&self) -> Nanos;
+    /// Where the caller runs.
+    fn here(&self) -> CpuId;
+    /// Lets whoever is ready to run there have the caller's processor first.
+    fn give_way(&self);
+    /// Makes the scout; `false` if there can be none.
+    fn start(&self) -> bool;
+    /// Has the scout on that processor when it returns; `false` if that cannot be.
+    fn send(&self, scout: ThreadId, cpu: CpuId) -> bool;
+    /// Wakes the scout, if it sleeps on that word.
+    fn wake(&self, question: &AtomicU32);
+}
+
+/// How often a scout was sent, and came to run where it was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Questions.
+    pub asked: u64,
+    /// Answers, late ones too.
+    pub answered: u64,
+}
+
+/// The scout's word, if it is no thread's number.
+const ABSENT: u32 = 0;
+const STARTING: u32 = u32::MAX;
+const NEVER: u32 = u32::MAX - 1;
+
+/// Questions, answers, and whose they are. All but the last three words are written by who holds the lock.
+pub(super) struct Desk {
+    /// The process one of whose threads holds it, or 0.
+    pub(super) lock: AtomicU32,
+    /// The process that the scout belongs to.
+    process: AtomicU32,
+    /// A thread's number, or one of the three states above. The scout writes it, too: out of [`STARTING`].
+    scout: AtomicU32,
+    /// The last question: its number, on which the scout sleeps, its processor, and when it was asked. None is 0.
+    pub(super) question: AtomicU32,
+    cpu: AtomicU32,
+    asked_at: AtomicU64,
+    asked: AtomicU64,
+    /// The last answer: the number of its question (high half) and where it was given; and when.
+    answer: AtomicU64,
+    answered_at: AtomicU64,
+    answered: AtomicU64,
+}
+
+/// What becomes of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The scout has to be sent.
+    Ask,
+    /// It is under way, here or elsewhere.
+    Wait,
+    /// It has answered.
+    Idle,
+}
+
+/// The last question and, if there is one that belongs to it, its answer: when, and from where.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    cpu: CpuId,
+    asked_at: Nanos,
+    answer: Option<(Nanos, CpuId)>,
+}
+
+impl Last {
+    fn step(&self, cpu: CpuId, now: Nanos) -> Step {
+        match self.answer {
+            None if self.cpu == cpu || now - self.asked_at < GOOD => Step::Wait,
+            Some((at, from)) if self.cpu == cpu && from == cpu && at - self.asked_at < PROMPT && now - at < GOOD => Step::Idle,
+            _ => Step::Ask,
+        }
+    }
+}
+
+impl Desk {
+    pub(super) const fn new() -> Self {
+        Self {
+            lock: AtomicU32::new(0),
+            process: AtomicU32::new(0),
+            scout: AtomicU32::new(ABSENT),
+            question: AtomicU32::new(0),
+            cpu: AtomicU32::new(0),
+            asked_at: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+            answer: AtomicU64::new(0),
+            answered_at: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        Counts { asked: self.asked.load(Relaxed), answered: self.answered.load(Relaxed) }
+    }
+
+    pub(super) fn idle(&self, cpu: CpuId, kernel: &impl Kernel) -> Option<bool> {
+        let process = kernel.process();
+        let holder = self.lock.load(Relaxed);
+        // Another process's mark was left by a thread that this one, a fork, has not.
+        if holder == process || self.lock.compare_exchange(holder, process, Acquire, Relaxed).is_err() {
+            return (self.scout.load(Relaxed) != NEVER).then_some(false);
+        }
+        let said = self.ask(cpu, process, kernel);
+        self.lock.store(0, Release);
+        said
+    }
+
+    /// With the lock.
+    fn ask(&self, cpu: CpuId, process: u32, kernel: &impl Kernel) -> Option<bool> {
+        if self.process.swap(process, Relaxed) != process {
+            self.scout.store(ABSENT, Relaxed);
+            // Nobody will answer it any more.
+            self.leave(0, Nanos::ZERO, self.question.load(Relaxed), 0);
+        }
+        match self.scout.load(Acquire) {
+            NEVER => None,
+            STARTING => Some(false),
+            ABSENT => {
+                self.scout.store(STARTING, Relaxed);
+                let started = kernel.start();
+                if !started {
+                    self.scout.store(NEVER, Relaxed);
+                }
+                started.then_some(false)
+            }
+            scout => {
+                let now = kernel.now();
+                let step = self.last().step(cpu, now);
+                if step == Step::Ask && kernel.send(scout, cpu) {
+                    self.put(cpu, now);
+                    kernel.wake(&self.question);
+                }
+                Some(step == Step::Idle)
+            }
+        }
+    }
+
+    fn last(&self) -> Last {
+        let answer = self.answer.load(Acquire);
+        let belongs = (answer >> 32) as u32 == self.question.load(Relaxed);
+        let (at, from) = (Nanos(self.answered_at.load(Relaxed)), answer as u32);
+        let asked_at = Nanos(self.asked_at.load(Relaxed));
+        Last { cpu: self.cpu.load(Relaxed), asked_at, answer: belongs.then_some((at, from)) }
+    }
+
+    fn put(&self, cpu: CpuId, now: Nanos) {
+        self.cpu.store(cpu, Relaxed);
+        self.asked_at.store(now.0, Relaxed);
+        self.asked.fetch_add(1, Relaxed);
+        // Released after the scout was moved: whoever reads this number is where it asks about.
+        self.question.fetch_add(1, Release);
+    }
+
+    pub(super) fn leave(&self, from: CpuId, now: Nanos, number: u32, count: u64) {
+        self.answered_at.store(now.0, Relaxed);
+        self.answered.fetch_add(count, Relaxed);
+        self.answer.store(u64::from(number) << 32 | u64::from(from), Release);
+    }
+
+    /// The scout may not enter its class.
+    pub(super) fn refused(&self) {
+        self.scout.store(NEVER, Release);
+    }
+
+    /// The scout is there. Returns the number of the last question of before, which nobody waits for.
+    pub(super) fn enter(&self, scout: ThreadId) -> u32 {
+        let before = self.question.load(Relaxed);
+        self.scout.store(scout, Release);
+        before
+    }
+
+    /// Until there is a question after that number.
+    pub(super) fn sleep(&self, answered: u32, wait: impl Fn(&AtomicU32, u32)) {
+        while self.question.load(Relaxed) == answered {
+            wait(&self.question, answered);
+        }
+    }
+
+    /// Answers, if there is a question after that number, and returns its number.
+    pub(super) fn answer(&self, answered: u32, kernel: &impl Kernel) -> u32 {
+        let number = self.question.load(Acquire);
+        if number != answered {
+            kernel.give_way();
+            self.leave(kernel.here(), kernel.now(), number, 1);
+        }
+        number
+    }
+
+    /// The scout's thread, once it is ready.
+    #[cfg(test)]
+    pub(super) fn scout(&self) -> Option<ThreadId> {
+        let scout = self.scout.load(Acquire);
+        (![ABSENT, STARTING, NEVER].contains(&scout)).then_some(scout)
+    }
+}

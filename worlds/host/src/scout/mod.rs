@@ -1,0 +1,248 @@
+//! Is a processor idle? A scout is sent: a thread of the class that gets only what nobody else wants. If it comes to run there
+//! at once, and still does after it has yielded, nobody else wants that processor. (Without the yield it also answers on a busy
+//! one, whenever some third thread goes to sleep there: the scheduler owes it a moment.) Whoever runs there is not disturbed,
+//! and the one who asks does not wait.
+//!
+//! # States
+//!
+//! There is one scout a process, made at the first need. It sleeps on the number of the last question.
+//!
+//! | scout | means | a question |
+//! |---|---|---|
+//! | absent | this process has asked nothing yet, or was forked off one that had | starts it; `Some(false)` |
+//! | starting | its thread enters its class | `Some(false)` |
+//! | ready | its thread's number is known | see below |
+//! | never | no thread, or no right to the class | `None` |
+//!
+//! The last question is *open* until it is answered. An answer counts if it came promptly (a busy processor lets the scout in,
+//! too, after a turn of whoever has it), from the processor that was asked about, and is not stale.
+//!
+//! | last question | the same processor | another one |
+//! |---|---|---|
+//! | open | `Some(false)` | `Some(false)`; after 3 ms it is given up, and the new one asked |
+//! | answered, the answer counts | `Some(true)` | the new one is asked: `Some(false)` |
+//! | answered, it does not | asked again: `Some(false)` | the new one is asked: `Some(false)` |
+//!
+//! # Races
+//!
+//! 1. **Two ask at once.** One word locks the desk; the loser gets `Some(false)` and does not wait.
+//! 2. **A late answer to an old question.** Answers carry the number of their question; another number is no answer.
+//! 3. **The scout reads the new number where the old question sent it.** It is moved first and reads the number then: by the
+//!    time it can see the number it is on the new processor. It also says where it was when it had read the number, in case that
+//!    the kernel has broken its mask because the processor went away.
+//! 4. **The question comes while the scout goes to sleep.** It sleeps only while the number is the one it has answered.
+//! 5. **Fork.** The child has the words but not the thread, and perhaps a locked desk. All are marked with the process that
+//!    they are of.
+//!
+//! `stepwise.rs` plays the states one by one, `tests/shuttle_desk.rs` the races in random order, each with a fault that must be found.
+mod desk;
+#[cfg(test)]
+mod stepwise;
+
+/// The desk's words: here, so that `tests/shuttle_desk.rs` can have others.
+mod atomic {
+    pub(super) use core::sync::atomic::{AtomicU32, AtomicU64};
+}
+
+use crate::futex::{self, Scope};
+use crate::{affinity, clock, sched, usage};
+use atomic::AtomicU32;
+use desk::{Desk, Kernel};
+use foregather_machine::{CpuId, Nanos, ThreadId};
+use std::thread::Builder;
+
+pub use desk::Counts;
+
+/// What the scout's thread needs: it calls hardly anything.
+const STACK_BYTES: usize = 64 << 10;
+
+static DESK: Desk = Desk::new();
+
+/// Is that processor idle? The first call sends the scout there, which takes a microsecond or ten; later ones say whether it
+/// has answered. `None` if this process can have no scout.
+pub fn idle(cpu: CpuId) -> Option<bool> {
+    DESK.idle(cpu, &Linux)
+}
+
+/// How often this process's scout was sent, and came back.
+pub fn counts() -> Counts {
+    DESK.counts()
+}
+
+struct Linux;
+
+impl Kernel for Linux {
+    fn process(&self) -> u32 {
+        std::process::id()
+    }
+    fn now(&self) -> Nanos {
+        clock::now()
+    }
+    fn here(&self) -> CpuId {
+        affinity::current()
+    }
+    fn give_way(&self) {
+        std::thread::yield_now();
+    }
+    fn start(&self) -> bool {
+        let signals = Signals::block_all();
+        let started = Builder::new().name("scout".into()).stack_size(STACK_BYTES).spawn(serve).is_ok();
+        drop(signals);
+        started
+    }
+    fn send(&self, scout: ThreadId, cpu: CpuId) -> bool {
+        affinity::Mask::only(cpu).is_some_and(|mask| mask.give(Some(scout)))
+    }
+    fn wake(&self, question: &AtomicU32) {
+        futex::wake_one(question, Scope::Private);
+    }
+}
+
+/// The scout's life.
+fn serve() {
+    if sched::set_class(sched::Class::Idle, 0).is_err() {
+        return DESK.refused();
+    }
+    let mut answered = DESK.enter(usage::this_thread());
+    loop {
+        DESK.sleep(answered, |question, number| futex::wait(question, number, None, Scope::Private));
+        answered = DESK.answer(answered, &Linux);
+    }
+}
+
+/// The calling thread's blocked signals, restored when dropped. A new thread starts with those of its maker.
+struct Signals(libc::sigset_t);
+
+impl Signals {
+    fn block_all() -> Self {
+        // SAFETY: a signal set is made of integers, for which zero is a value; the calls write into the two sets and change
+        // the calling thread's mask only. They cannot fail with these arguments.
+        unsafe {
+            let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+            Self(before)
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        // SAFETY: the set was filled by `block_all`; nothing is written.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, core::ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child::tests::this_test;
+    use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::sync::{Mutex, PoisonError};
+    use std::time::Duration;
+    use std::{fs, thread};
+
+    /// There is one scout for all tests of this process: one at a time.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    fn pause_a_while() {
+        thread::sleep(Duration::from_micros(100));
+    }
+
+    #[test]
+    fn an_idle_processor_answers() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = counts();
+        // Other tests compute, so some processor must be seen idle at some time only.
+        let cpus = affinity::allowed();
+        let found = (0..100_000).any(|i| {
+            pause_a_while();
+            idle(cpus[i / 100 % cpus.len()]) == Some(true)
+        });
+        let after = counts();
+        assert!(found && after.asked > before.asked && after.answered > before.answered, "{after:?}");
+    }
+
+    #[test]
+    fn a_busy_processor_is_silent_most_of_the_time() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cpu, stop) = (affinity::allowed()[0], AtomicBool::new(false));
+        let idle_moments = thread::scope(|threads| {
+            threads.spawn(|| {
+                affinity::pin(cpu).unwrap();
+                while !stop.load(SeqCst) {
+                    crate::pause::pause();
+                }
+            });
+            thread::sleep(Duration::from_millis(20));
+            // Whatever was answered before the spinner came has gone stale.
+            let idle_moments = (0..300).filter(|_| {
+                pause_a_while();
+                idle(cpu) == Some(true)
+            });
+            let idle_moments = idle_moments.count();
+            stop.store(true, SeqCst);
+            idle_moments
+        });
+        assert!(idle_moments < 150, "{idle_moments} of 300 looks found the spinner's processor idle");
+    }
+
+    #[test]
+    fn the_scout_gets_what_is_left_and_no_signals() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = blocked("/proc/thread-self/status");
+        while DESK.scout().is_none() {
+            assert!(idle(0).is_some());
+            pause_a_while();
+        }
+        assert_eq!(blocked("/proc/thread-self/status"), before, "the maker's signals are as before");
+        let scout = format!("/proc/self/task/{}", DESK.scout().unwrap());
+        assert_eq!(fs::read_to_string(format!("{scout}/comm")).unwrap(), "scout\n");
+        // All but the two that cannot be blocked and the two of the C library.
+        assert_eq!(blocked(&format!("{scout}/status")) | 1 << 31 | 1 << 32, !(1 << 8 | 1 << 18));
+        let policy = fs::read_to_string(format!("{scout}/stat")).unwrap();
+        let policy = policy.rsplit(')').next().unwrap().split_ascii_whitespace().nth(38).unwrap().to_owned();
+        assert_eq!(policy, libc::SCHED_IDLE.to_string());
+    }
+
+    /// Does the scout come back, wherever it is sent, within ten seconds?
+    fn comes_back() -> bool {
+        let before = counts().answered;
+        (0..100_000).any(|_| {
+            pause_a_while();
+            affinity::allowed().iter().any(|&cpu| idle(cpu) == Some(true)) && counts().answered > before
+        })
+    }
+
+    #[test]
+    #[ignore = "runs in a child process of the next test, as forking is for programs that do nothing else"]
+    fn forking() {
+        assert!(comes_back());
+        // SAFETY: the child makes a thread and system calls, for which the C library readies it, and ends without unwinding.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            let fine = comes_back();
+            // SAFETY: ends the process, running nothing of the parent's.
+            unsafe { libc::_exit(if fine { 0 } else { 1 }) };
+        }
+        let mut status = 0;
+        // SAFETY: writes into `status` and nowhere else.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "the child's scout comes back, too");
+        assert!(comes_back());
+    }
+
+    #[test]
+    fn a_forked_process_gets_a_scout_of_its_own() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let output = this_test("scout::tests::forking").output_within(Nanos::from_ms(60_000)).unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    fn blocked(status: &str) -> u64 {
+        let text = fs::read_to_string(status).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    }
+}

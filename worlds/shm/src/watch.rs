@@ -1,0 +1,55 @@
+//! Have other processes ended? Looked up while somebody waits, since nobody is woken for it.
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use foregather_host::clock;
+use foregather_machine::{Cause, Error, Nanos, Rank};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{PidfdFlags, getppid, pidfd_open};
+
+/// How long nobody asks the kernel whether the peers live: a check costs a look at the clock otherwise.
+const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
+
+/// Some processes, and when somebody last looked after them.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Process descriptors are readable once the process has ended.
+    peers: Box<[(Rank, OwnedFd)]>,
+    last_look: AtomicU64,
+}
+
+impl Watch {
+    pub(crate) fn over(peers: impl IntoIterator<Item = (Rank, OwnedFd)>) -> Self {
+        Self { peers: peers.into_iter().collect(), last_look: AtomicU64::new(0) }
+    }
+
+    /// The process that started this one.
+    pub(crate) fn parent(rank: Rank) -> Result<Self, Error> {
+        let lost = || Error::from(Cause::PeerLost { rank });
+        let parent = getppid().ok_or_else(lost)?;
+        let pidfd = pidfd_open(parent, PidfdFlags::empty()).map_err(|errno| match errno {
+            rustix::io::Errno::SRCH => lost(),
+            errno => {
+                let remedy = "use Linux 5.3 or newer and allow pidfd_open in the container's seccomp filter";
+                Error::from(Cause::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy })
+            }
+        })?;
+        // Had it ended before, the descriptor could be that of a later process with its number.
+        if getppid() == Some(parent) { Ok(Self::over([(rank, pidfd)])) } else { Err(lost()) }
+    }
+
+    /// Names a peer that has ended, once in an interval: whoever knows that it has left in peace can wait on.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let now = clock::now();
+        if now - Nanos(self.last_look.load(Relaxed)) < LOOK_INTERVAL {
+            return Ok(());
+        }
+        self.last_look.store(now.0, Relaxed);
+        let mut watched: Vec<_> = self.peers.iter().map(|(_, pidfd)| PollFd::new(pidfd, PollFlags::IN)).collect();
+        // An interrupted look is repeated by the next check.
+        if poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0) {
+            let ended = watched.iter().zip(&self.peers).find(|(pidfd, _)| !pidfd.revents().is_empty());
+            return ended.map_or(Ok(()), |(_, (rank, _))| Err(Error::from(Cause::PeerLost { rank: *rank })));
+        }
+        Ok(())
+    }
+}

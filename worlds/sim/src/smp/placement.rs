@@ -1,0 +1,128 @@
+//! Where threads run, and moving them: the verbs of [`Placement`].
+//!
+//! Only a scheduler with a queue for each processor has anything to be moved from and to. Under one queue for all, as under
+//! round robin and Linux 2.4, any processor takes the thread whose turn it is: there nobody is movable and every action is refused.
+use super::cpu::{SmpCpu, nothing};
+use super::kernel::Kernel;
+use super::machine::{Life, Machine, Want};
+use super::scout::Answer;
+use crate::event::Queue;
+use foregather_machine::{Affinity, Costs, Cpu, CpuId, Nanos, Placement, ThreadId};
+use std::cell::RefMut;
+
+#[cfg(test)]
+mod tests;
+
+/// The fingerprint of those that may run everywhere; the others' follow from their processors.
+const FREE: u32 = 1;
+
+impl Machine {
+    /// What a thread's program would be told of where it may run. A move under way changes nothing about that.
+    fn may_ever(&self, thread: u32, cpu: CpuId) -> bool {
+        self.cpus().contains(&cpu) && self.thread(thread).spec.pin.is_none_or(|pin| pin == cpu)
+    }
+
+    fn affinity(&self, thread: u32, width: u32) -> Affinity {
+        let cpus = self.cpus().end;
+        match self.thread(thread).spec.pin {
+            Some(pin) if cpus > 1 => Affinity { fingerprint: FREE + 1 + pin, width: 1, beyond: cpus },
+            _ => Affinity { fingerprint: FREE, width, beyond: cpus },
+        }
+    }
+
+    /// Asks that thread's scout, who is paid by the thread.
+    fn ask_scout(&mut self, thread: u32, cpu: CpuId) -> bool {
+        let (space, times) = (self.thread(thread).spec.space, (self.now, self.now + self.prices.wake_idle));
+        let answer = self.scouts.ask(space, cpu, times, |cpu| self.processors[cpu as usize].idle);
+        if answer == Answer::Sent {
+            self.threads[thread as usize].debt += self.prices.waker;
+        }
+        answer == Answer::Idle
+    }
+}
+
+impl Kernel {
+    /// Brings a thread that is ready, and that nobody holds, to the processor of a running one. One that moves, moves on.
+    fn fetch(&mut self, thread: u32, by: u32) -> bool {
+        let to = self.machine.thread(by).cpu;
+        let it = self.machine.thread(thread);
+        let movable = self.scheduler.moves() && it.life == Life::Ready && !it.held && self.machine.allows(thread, to);
+        if movable {
+            self.scheduler.fetched(&mut self.machine, thread, to);
+        }
+        movable
+    }
+}
+
+impl<Q: Queue> SmpCpu<'_, Q> {
+    fn kernel(&self) -> RefMut<'_, Kernel> {
+        self.shared.kernel.borrow_mut()
+    }
+
+    /// That thread's number in the simulation. The question costs a look.
+    fn look_at(&self, thread: ThreadId) -> Option<u32> {
+        let machine = &mut self.kernel().machine;
+        machine.threads[self.thread as usize].debt += machine.prices.look;
+        thread.checked_sub(1).filter(|&number| (number as usize) < machine.threads.len())
+    }
+}
+
+/// Ends a thread's confinement to where it moves, however the move ends.
+struct Freeing<'m, 's, Q: Queue>(&'m SmpCpu<'s, Q>);
+
+impl<Q: Queue> Drop for Freeing<'_, '_, Q> {
+    fn drop(&mut self) {
+        let it = &mut self.0.kernel().machine.threads[self.0.thread as usize];
+        it.confined = it.spec.pin;
+    }
+}
+
+impl<Q: Queue> Placement for SmpCpu<'_, Q> {
+    fn place(&self) -> Option<CpuId> {
+        Some(self.shared.kernel.borrow().machine.thread(self.thread).cpu)
+    }
+    fn identity(&self) -> Option<ThreadId> {
+        Some(self.thread + 1)
+    }
+    fn running(&self, thread: ThreadId) -> Option<bool> {
+        let number = self.look_at(thread)?;
+        let machine = &self.kernel().machine;
+        let it = machine.thread(number);
+        // One that a processor still switches to does not run yet.
+        Some(it.life == Life::Running && !machine.cpu(it.cpu).switching)
+    }
+    fn affinity(&self) -> Option<Affinity> {
+        let Kernel { machine, scheduler, .. } = &*self.kernel();
+        scheduler.moves().then(|| machine.affinity(self.thread, scheduler.width(machine, self.thread)))
+    }
+    fn allows(&self, cpu: CpuId) -> bool {
+        self.kernel().machine.may_ever(self.thread, cpu)
+    }
+    fn idle(&self, cpu: CpuId) -> Option<bool> {
+        let machine = &mut self.kernel().machine;
+        machine.cpus().contains(&cpu).then(|| machine.ask_scout(self.thread, cpu))
+    }
+    /// It runs on an idle processor after [`Prices::move_call`]; at a busy one it queues up.
+    ///
+    /// [`Prices::move_call`]: super::Prices::move_call
+    async fn move_to(&self, cpu: CpuId) -> bool {
+        if !self.kernel().scheduler.moves() || !self.allows(cpu) {
+            return false;
+        }
+        if self.place() != Some(cpu) {
+            let _until_there = Freeing(self);
+            self.leaf(Want::Move(cpu), None, Nanos::ZERO, nothing).await;
+        }
+        true
+    }
+    async fn pull(&self, thread: ThreadId) -> bool {
+        let fetched = self.look_at(thread).is_some_and(|thread| self.kernel().fetch(thread, self.thread));
+        if fetched {
+            self.yield_now().await;
+        }
+        fetched
+    }
+    fn costs(&self) -> Costs {
+        self.kernel().machine.costs
+    }
+}

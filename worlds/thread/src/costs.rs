@@ -1,0 +1,244 @@
+//! What switching costs here: kept from an earlier run, or measured in passing, in less than 20 ms.
+//!
+//! The lab measures with more care; what it keeps goes before this.
+use crate::{Thread, Word, run};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use foregather_host::costs::{self, Kept};
+use foregather_host::sched::{self, Class};
+use foregather_host::{affinity, facts};
+use foregather_machine::{Clock, Costs, Cpu, CpuId, Error, Line, Nanos, Rank, run_ready};
+use std::sync::OnceLock;
+
+/// How long one of the four parts takes at most.
+const PART: Nanos = Nanos::from_ms(4);
+/// How long a processor is left idle before a sleeper there is woken.
+const IDLE: Nanos = Nanos::from_us(50);
+/// Round trips of a part, and wakes.
+const ROUNDS: u32 = 200;
+const WAKES: u32 = 40;
+/// Fewer samples than that tell nothing.
+const ENOUGH: usize = 20;
+
+/// The costs that every wait of this process reckons with.
+pub(crate) fn of_this_machine() -> Costs {
+    static COSTS: OnceLock<Costs> = OnceLock::new();
+    *COSTS.get_or_init(|| match costs::load() {
+        Some(kept) => kept.costs,
+        None => measured_and_kept(),
+    })
+}
+
+/// What cannot be measured is taken for typical. It is kept only if all of it was measured, since the next process may find
+/// the machine quieter or have more processors, and only by an optimised program, since it holds for all.
+fn measured_and_kept() -> Costs {
+    let measured = measure().unwrap_or_default();
+    let costs = measured.or(Costs::TYPICAL);
+    if measured.is_complete() && !cfg!(debug_assertions) {
+        // Without a place to keep them every process measures anew.
+        let _ = costs::store(Kept { costs, quick: true });
+    }
+    costs
+}
+
+/// As far as it could be measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    local_switch: Option<Nanos>,
+    remote_wake: Option<Nanos>,
+    waker: Option<Nanos>,
+    yield_switch: Option<Nanos>,
+    line_round_trip: Option<Nanos>,
+    tick: Option<Nanos>,
+}
+
+impl Measured {
+    fn is_complete(&self) -> bool {
+        let all = [self.local_switch, self.remote_wake, self.waker, self.yield_switch, self.line_round_trip, self.tick];
+        all.iter().all(Option::is_some)
+    }
+
+    fn or(&self, typical: Costs) -> Costs {
+        Costs {
+            local_switch: self.local_switch.unwrap_or(typical.local_switch),
+            remote_wake: self.remote_wake.unwrap_or(typical.remote_wake),
+            waker: self.waker.unwrap_or(typical.waker),
+            yield_switch: self.yield_switch.unwrap_or(typical.yield_switch),
+            line_round_trip: self.line_round_trip.unwrap_or(typical.line_round_trip),
+            tick: self.tick.unwrap_or(typical.tick),
+        }
+    }
+}
+
+/// One for each of two partners to write.
+type Words = [Line<Word>; 2];
+
+/// How a partner waits.
+#[derive(Clone, Copy)]
+enum How {
+    Spin,
+    Yield,
+    Block,
+}
+
+fn measure() -> Result<Measured, Error> {
+    let allowed = affinity::allowed();
+    let [yields, blocks, lines, calls]: [Words; 4] = Default::default();
+    let tick = facts::tick();
+    let here = allowed[0];
+    let [yielded, blocked] = pair([here, here], |cpu, rank| {
+        [round_trips(cpu, rank, &yields, How::Yield), round_trips(cpu, rank, &blocks, How::Block)]
+    })?;
+    // A switch that takes a good part of a tick went to somebody else.
+    let switch = |samples| typical_of(samples).filter(|&half| tick.is_none_or(|tick| half * 4 < tick));
+    let mut measured = Measured { yield_switch: switch(yielded), local_switch: switch(blocked), tick, ..Measured::default() };
+    if let Some(&there) = allowed.get(1) {
+        let woken_at = AtomicU64::new(0);
+        let [spun, woken, called] = pair([here, there], |cpu, rank| {
+            let spun = round_trips(cpu, rank, &lines, How::Spin);
+            let [woken, called] = wakes(cpu, rank, &calls, &woken_at);
+            [spun, woken, called]
+        })?;
+        measured.line_round_trip = typical_of(spun).map(|half| half * 2);
+        (measured.remote_wake, measured.waker) = (typical_of(woken), typical_of(called));
+    }
+    Ok(measured)
+}
+
+/// Runs both partners on their processors; what the first one gave.
+fn pair<T: Send>(cpus: [CpuId; 2], body: impl Fn(&Thread, Rank) -> T + Sync) -> Result<T, Error> {
+    let ends = run(
+        2,
+        |rank| Some(cpus[rank as usize]),
+        |cpu, rank| {
+            // Nobody switches between real-time threads for nothing, and no other thread would run meanwhile.
+            if sched::is_realtime() {
+                sched::set_class(Class::Other, 0)?;
+            }
+            Ok(body(&cpu, rank))
+        },
+    )?;
+    ends.into_iter().next().expect("two have ended")
+}
+
+/// The lower quartile: what disturbs a measurement makes it longer.
+fn typical_of(mut samples: Vec<Nanos>) -> Option<Nanos> {
+    samples.sort_unstable();
+    samples.get(samples.len() / 4).copied().filter(|&ns| samples.len() >= ENOUGH && ns > Nanos::ZERO)
+}
+
+/// The partners hand a word to and fro: halves of the first one's round trips.
+fn round_trips(cpu: &Thread, rank: Rank, words: &Words, how: How) -> Vec<Nanos> {
+    let (mine, theirs) = (&words[rank as usize], &words[1 - rank as usize]);
+    let (end, mut samples) = (cpu.now() + PART, Vec::with_capacity(ROUNDS as usize));
+    for round in 1..=ROUNDS {
+        let began = cpu.now();
+        if rank == 0 {
+            cpu.store(mine, round);
+        }
+        if !comes(cpu, theirs, round, how, end) {
+            break;
+        }
+        if rank == 0 {
+            samples.push(Nanos((cpu.now() - began).0 / 2));
+        } else {
+            cpu.store(mine, round);
+        }
+    }
+    samples
+}
+
+/// The first wakes the second: how long until that runs, and what it costs the first.
+fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &Words, woken_at: &AtomicU64) -> [Vec<Nanos>; 2] {
+    let (end, mut woken, mut called) = (cpu.now() + PART, vec![], vec![]);
+    for round in 1..=WAKES {
+        if rank == 0 {
+            run_ready(cpu.delay(IDLE));
+            let began = cpu.now();
+            cpu.store(call, round);
+            let returned = cpu.now();
+            if !comes(cpu, answer, round, How::Spin, end) {
+                break;
+            }
+            called.push(returned - began);
+            woken.push(Nanos(woken_at.load(Relaxed)) - began);
+        } else {
+            if !comes(cpu, call, round, How::Block, end) {
+                break;
+            }
+            woken_at.store(cpu.now().0, Relaxed);
+            cpu.store(answer, round);
+        }
+    }
+    [woken, called]
+}
+
+/// Waits for a value; `false` if it has not come in time.
+fn comes(cpu: &Thread, word: &Word, value: u32, how: How, end: Nanos) -> bool {
+    const SPIN: Nanos = Nanos::from_us(20);
+    let there = || (cpu.load(word) == value).then_some(());
+    loop {
+        if there().is_some() {
+            return true;
+        }
+        if cpu.now() >= end {
+            return false;
+        }
+        match how {
+            How::Spin => drop(run_ready(cpu.spin(word, SPIN, there))),
+            How::Yield => run_ready(cpu.yield_now()),
+            How::Block => {
+                let armed = cpu.arm(word);
+                if there().is_none() {
+                    run_ready(cpu.park(word, armed, end));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_measured_is_a_time_and_the_rest_is_typical() {
+        let measured = measure().unwrap();
+        let costs = measured.or(Costs::TYPICAL);
+        for cost in [costs.local_switch, costs.remote_wake, costs.waker, costs.yield_switch, costs.line_round_trip] {
+            // Any of them is measured in parts of a few milliseconds.
+            assert!(cost > Nanos::ZERO && cost < Nanos::from_ms(100), "{measured:?}");
+        }
+        assert!(costs.tick > costs.yield_switch, "{measured:?}");
+        assert!(measured.remote_wake.is_none() || affinity::allowed().len() > 1);
+        assert_eq!(Measured::default().or(Costs::TYPICAL), Costs::TYPICAL);
+    }
+
+    #[test]
+    fn a_quartile_needs_samples() {
+        assert_eq!(typical_of((1..=40).map(Nanos).rev().collect()), Some(Nanos(11)));
+        assert_eq!(typical_of((1..ENOUGH as u64).map(Nanos).collect()), None);
+        assert_eq!(typical_of(vec![Nanos::ZERO; 40]), None);
+    }
+
+    #[test]
+    fn nothing_is_complete_until_everything_is_measured() {
+        let some = Some(Nanos(1));
+        let all = Measured {
+            local_switch: some,
+            remote_wake: some,
+            waker: some,
+            yield_switch: some,
+            line_round_trip: some,
+            tick: some,
+        };
+        assert!(all.is_complete() && !Measured { waker: None, ..all }.is_complete());
+    }
+
+    #[test]
+    fn a_partner_that_never_comes_is_not_waited_for() {
+        let (cpu, words) = (Thread::current(), Words::default());
+        for how in [How::Spin, How::Yield, How::Block] {
+            assert!(round_trips(&cpu, 0, &words, how).is_empty());
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Where this process's threads run, by what Linux tells any of them: no privilege is needed for any of it.
+//!
+//! A thread's mask is kept from when it was first asked for, which is when its member enrols: whoever sets another one later
+//! means it, and the thread is moved no more until the mask has been read anew.
+use crate::{Scope, Thread, costs};
+use core::cell::Cell;
+use core::future::Future;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use foregather_host::affinity::{self, Mask};
+use foregather_host::{cgroup, clock, scout, usage};
+use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, done};
+use std::sync::OnceLock;
+
+/// For how long a mask and a quota are believed: others may change them at any time.
+const BELIEVED: Nanos = Nanos::from_ms(1_000);
+
+/// This thread's mask, and what follows from it.
+#[derive(Clone, Copy)]
+struct Enrolled {
+    mask: Mask,
+    affinity: Affinity,
+    read_at: Nanos,
+}
+
+thread_local! {
+    static ENROLLED: Cell<Option<Enrolled>> = const { Cell::new(None) };
+}
+
+impl Enrolled {
+    /// What is known of this thread; nothing if the kernel does not tell.
+    fn known() -> Option<Self> {
+        ENROLLED.get().or_else(|| Self::read(Mask::of(None)?))
+    }
+
+    /// The same, but not older than is believed.
+    fn believed() -> Option<Self> {
+        let known = ENROLLED.get();
+        match known {
+            Some(enrolled) if clock::now() - enrolled.read_at < BELIEVED => known,
+            // Another thread may just be moving this one: what it has then is not its own.
+            Some(_) => affinity::settled().map_or(known, Self::read),
+            None => Self::known(),
+        }
+    }
+
+    fn read(mask: Mask) -> Option<Self> {
+        let width = mask.count().min(quota());
+        let affinity = Affinity { fingerprint: mask.fingerprint(), width, beyond: mask.highest()? + 1 };
+        ENROLLED.set(Some(Self { mask, affinity, read_at: clock::now() }));
+        ENROLLED.get()
+    }
+}
+
+/// How many processors this process can keep busy by its quota. Read from the kernel's files by one thread a second.
+fn quota() -> u32 {
+    static READ_AT: AtomicU64 = AtomicU64::new(0);
+    static WIDTH: AtomicU32 = AtomicU32::new(u32::MAX);
+    let (now, last) = (clock::now(), READ_AT.load(Acquire));
+    let stale = now - Nanos(last) >= BELIEVED && READ_AT.compare_exchange(last, now.0, Relaxed, Relaxed).is_ok();
+    if last == 0 || stale {
+        WIDTH.store(width(cgroup::quota()), Relaxed);
+        READ_AT.store(now.0, Release);
+    }
+    WIDTH.load(Relaxed)
+}
+
+/// Whole processors of a quota: part of one is one that is there part of the time.
+fn width(quota: Option<f64>) -> u32 {
+    quota.map_or(u32::MAX, |cpus| (cpus.ceil() as u32).max(1))
+}
+
+/// The user's permission to move threads, for the whole process.
+fn permitted() -> bool {
+    static PERMITTED: OnceLock<bool> = OnceLock::new();
+    *PERMITTED.get_or_init(|| std::env::var_os("FOREGATHER_PLACEMENT").is_none_or(|value| value != "off"))
+}
+
+impl Thread {
+    /// Not under a real-time class: whoever chose that has chosen the processors, too.
+    fn may_be_moved(&self) -> bool {
+        permitted() && !self.is_realtime()
+    }
+
+    /// Threads of other processes cannot be asked after by their numbers.
+    fn knows(&self, thread: ThreadId) -> bool {
+        self.scope == Scope::Private && usage::thread_cpu_of(thread).is_some()
+    }
+}
+
+impl Placement for Thread {
+    #[inline]
+    fn place(&self) -> Option<CpuId> {
+        Some(affinity::current())
+    }
+
+    fn identity(&self) -> Option<ThreadId> {
+        Some(usage::this_thread()).filter(|&thread| thread <= VALUE_MASK)
+    }
+
+    fn running(&self, thread: ThreadId) -> Option<bool> {
+        if self.scope == Scope::Private { usage::advances(|| usage::thread_cpu_of(thread)) } else { None }
+    }
+
+    fn affinity(&self) -> Option<Affinity> {
+        if self.may_be_moved() { Enrolled::believed().map(|enrolled| enrolled.affinity) } else { None }
+    }
+
+    fn allows(&self, cpu: CpuId) -> bool {
+        Enrolled::known().is_some_and(|enrolled| enrolled.mask.contains(cpu))
+    }
+
+    fn idle(&self, cpu: CpuId) -> Option<bool> {
+        if self.may_be_moved() { scout::idle(cpu) } else { None }
+    }
+
+    fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool> {
+        let moved = || affinity::move_to(cpu, &Enrolled::known()?.mask).then_some(());
+        done(self.may_be_moved() && moved().is_some())
+    }
+
+    fn pull(&self, thread: ThreadId) -> impl Future<Output = bool> {
+        // Members of a team that may be moved have the same mask.
+        let pulled = || affinity::pull(thread, affinity::current(), &Enrolled::known()?.mask).then_some(());
+        done(self.may_be_moved() && self.knows(thread) && pulled().is_some())
+    }
+
+    fn costs(&self) -> Costs {
+        costs::of_this_machine()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run;
+    use core::sync::atomic::AtomicBool;
+    use foregather_host::sched::{self, Class};
+    use foregather_machine::run_ready;
+
+    /// On a thread of its own, whose mask and class are nobody else's business.
+    fn alone(body: impl Fn() + Sync) {
+        run(1, |_| None, |_, _| body()).unwrap();
+    }
+
+    #[test]
+    fn an_affinity_tells_the_mask_and_the_quota() {
+        alone(|| {
+            let (cpu, allowed) = (Thread::current(), affinity::allowed());
+            let affinity = cpu.affinity().unwrap();
+            assert_eq!(affinity.beyond, allowed.last().unwrap() + 1);
+            assert_eq!(affinity.width, width(cgroup::quota()).min(allowed.len() as u32));
+            assert!((1..=VALUE_MASK).contains(&affinity.fingerprint));
+            assert!(allowed.iter().all(|&there| cpu.allows(there)) && !cpu.allows(affinity.beyond));
+            affinity::pin(allowed[0]).unwrap();
+            assert_eq!(cpu.affinity(), Some(affinity), "it is not read in every wait");
+            ENROLLED.set(ENROLLED.get().map(|enrolled| Enrolled { read_at: Nanos::ZERO, ..enrolled }));
+            // Other tests move threads meanwhile, and no mask is settled then.
+            let anew = (0..10_000).any(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                cpu.affinity().is_some_and(|anew| anew.width == 1 && anew.beyond == allowed[0] + 1)
+            });
+            assert!(anew);
+        });
+    }
+
+    #[test]
+    fn part_of_a_processor_counts_as_one() {
+        assert_eq!([None, Some(0.1), Some(1.0), Some(1.5), Some(7.65)].map(width), [u32::MAX, 1, 1, 2, 8]);
+    }
+
+    #[test]
+    fn a_thread_moves_unless_somebody_has_bound_it() {
+        alone(|| {
+            let (cpu, allowed) = (Thread::current(), affinity::allowed());
+            assert!(!run_ready(cpu.move_to(allowed.last().unwrap() + 1)));
+            for &there in &allowed {
+                assert!(run_ready(cpu.move_to(there)));
+                assert_eq!(affinity::allowed(), allowed);
+            }
+            if allowed.len() > 1 {
+                affinity::pin(allowed[0]).unwrap();
+                assert!(!run_ready(cpu.move_to(allowed[1])));
+                assert_eq!(affinity::allowed(), allowed[..1]);
+            }
+        });
+    }
+
+    #[test]
+    fn threads_are_known_to_their_process_and_to_no_other() {
+        alone(|| {
+            let (private, shared) = (Thread::current(), Thread::shared());
+            let me = private.identity().unwrap();
+            assert_eq!((private.running(me), shared.running(me)), (Some(true), None));
+            assert_eq!(private.running(VALUE_MASK), None, "nobody");
+            assert!(!run_ready(private.pull(VALUE_MASK)) && !run_ready(shared.pull(me)));
+            assert!(private.place().is_some_and(|cpu| private.allows(cpu)));
+        });
+    }
+
+    #[test]
+    fn a_member_is_pulled_and_stays_free() {
+        let (name, done) = (AtomicU32::new(0), AtomicBool::new(false));
+        let meet = |cpu: Thread, rank| {
+            let (own, allowed) = (cpu.affinity(), affinity::allowed());
+            if rank == 0 {
+                while name.load(Acquire) == 0 {
+                    std::thread::yield_now();
+                }
+                let pulled = run_ready(cpu.pull(name.load(Acquire)));
+                done.store(true, Release);
+                assert!(pulled);
+            } else {
+                name.store(cpu.identity().unwrap(), Release);
+                while !done.load(Acquire) {
+                    std::thread::yield_now();
+                }
+            }
+            assert!(own.is_some() && affinity::allowed() == allowed);
+        };
+        run(2, |_| None, meet).unwrap();
+    }
+
+    /// Needs a right that the test may lack.
+    #[test]
+    fn nobody_moves_a_thread_of_a_real_time_class() {
+        alone(|| {
+            if sched::set_class(Class::RoundRobin, 1).is_ok() {
+                let cpu = Thread::current();
+                assert_eq!((cpu.affinity(), cpu.idle(0)), (None, None));
+                assert!(!run_ready(cpu.move_to(affinity::current())));
+            }
+        });
+    }
+
+    #[test]
+    #[ignore = "runs in a child process of the next test, whose environment forbids moving"]
+    fn forbidden() {
+        let cpu = Thread::current();
+        assert_eq!((cpu.affinity(), cpu.idle(0)), (None, None));
+        assert!(!run_ready(cpu.move_to(affinity::current())) && !run_ready(cpu.pull(cpu.identity().unwrap())));
+    }
+
+    #[test]
+    fn one_variable_forbids_moving() {
+        let mut this = std::process::Command::new(std::env::current_exe().unwrap());
+        this.args(["--exact", "placement::tests::forbidden", "--ignored"]).env("FOREGATHER_PLACEMENT", "off");
+        let output = this.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}

@@ -1,0 +1,51 @@
+//! What becomes of a team of threads when one of them panics.
+#![cfg(not(loom))]
+use foregather_barrier::Team;
+use foregather_machine::{Cause, Error, run_ready};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+/// Who panics in the second region, and what the others get.
+fn ends(panics: u32) -> Vec<(u32, Result<(), Error>)> {
+    let (team, ends) = (Team::new(3).unwrap(), Mutex::new(vec![]));
+    let regions = |cpu, rank| {
+        if rank == 0 {
+            let mut master = team.lead(cpu)?;
+            for region in 1..=3 {
+                assert_eq!(master.fork()?, region);
+                assert!(panics != 0 || region < 2, "as planned");
+                run_ready(master.join())?;
+            }
+            return master.finish();
+        }
+        let mut slave = team.join(cpu, rank)?;
+        while let Some(region) = run_ready(slave.wait())? {
+            assert!(panics != rank || region < 2, "as planned");
+            slave.done()?;
+        }
+        Ok(())
+    };
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        foregather_thread::run(
+            3,
+            |_| None,
+            |cpu, rank| {
+                let end = regions(cpu, rank);
+                ends.lock().unwrap().push((rank, end));
+            },
+        )
+    }));
+    assert!(caught.is_err(), "the panic goes on to whoever started the threads");
+    let mut ends = ends.into_inner().unwrap();
+    ends.sort_by_key(|(rank, _)| *rank);
+    ends
+}
+
+#[test]
+fn a_panic_of_any_member_is_an_error_of_the_others_by_its_name() {
+    for panics in 0..3 {
+        let named = || Err(Error::from(Cause::Poisoned { by: Some(panics) }));
+        let others: Vec<_> = (0..3).filter(|&rank| rank != panics).map(|rank| (rank, named())).collect();
+        assert_eq!(ends(panics), others);
+    }
+}

@@ -1,0 +1,58 @@
+//! Threads that meet again and again by the adaptive policy.
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use foregather_barrier::{BarrierMember, Group, Kind};
+use foregather_machine::{CpuId, Nanos, Rank, run_ready};
+use foregather_thread::Thread;
+use foregather_wait::{Policy, Snapshot};
+
+/// One of them.
+pub(crate) type Member<'g> = BarrierMember<'g, Thread>;
+
+/// An episode that takes longer is taken for lost: the test fails with the name of whoever was awaited.
+pub(crate) const LOST: Nanos = Nanos::from_ms(20_000);
+
+/// Says when dropped that it is done, so also when the stack unwinds: nobody goes on for ever behind a test that has failed.
+pub(crate) struct Done<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Release);
+    }
+}
+
+/// Lets `size` threads meet, pinned to their places if they have any, as long as rank 0 finds that they shall `go_on` with
+/// that episode. Before it arrives, each does its `work`. What all their waits came to.
+pub(crate) fn meet(
+    size: u32,
+    place: impl Fn(Rank) -> Option<CpuId> + Sync,
+    go_on: impl Fn(u32) -> bool + Sync,
+    work: impl Fn(&Member<'_>, u32) + Sync,
+) -> Snapshot {
+    let (group, last) = (Group::new(Kind::Central, size).unwrap(), AtomicU32::new(u32::MAX));
+    let live = |cpu, rank| {
+        let mut member = group.member(cpu, rank, Policy::default()).unwrap();
+        for episode in 0.. {
+            // Said one episode ahead, so that everybody has heard of it when the last one ends.
+            if rank == 0 && last.load(Acquire) == u32::MAX && !go_on(episode) {
+                last.store(episode + 1, Release);
+            }
+            work(&member, episode);
+            run_ready(member.wait_for(LOST)).unwrap();
+            if episode >= last.load(Acquire) {
+                break;
+            }
+        }
+        let account = member.account().snapshot();
+        assert_eq!(account.failed, 0);
+        account
+    };
+    let accounts = foregather_thread::run(size, place, live).unwrap();
+    accounts.into_iter().fold(Snapshot::default(), Snapshot::plus)
+}
+
+/// Work of a length that differs from member to member and from episode to episode: waits of every kind.
+pub(crate) fn uneven(member: &Member<'_>, episode: u32) {
+    const LENGTHS_US: [u64; 5] = [0, 2, 0, 40, 400];
+    let length = LENGTHS_US[(episode as usize / 16 + member.rank() as usize) % LENGTHS_US.len()];
+    run_ready(member.delay(Nanos::from_us(length)));
+}
