@@ -103,8 +103,9 @@ mod tests {
     fn two_processors_agree_within_their_bound() {
         let allowed = affinity::allowed();
         let [a, b, ..] = allowed[..] else { return eprintln!("skipped: one processor only") };
-        let found = cross_cpu_offset_bound(a, b).unwrap();
-        assert!(found.bound_ns > 0.0 && found.bound_ns < 1e6, "{found:?}");
+        // Beside many others each exchange may be interrupted, and then less is known.
+        let attempts = (0..20).map(|_| cross_cpu_offset_bound(a, b).unwrap());
+        let found = attempts.inspect(|found| assert!(found.bound_ns > 0.0)).find(|found| found.bound_ns < 1e6).unwrap();
         let back = cross_cpu_offset_bound(b, a).unwrap();
         let apart = (found.offset_ns + back.offset_ns).abs();
         assert!(apart <= found.bound_ns + back.bound_ns, "{found:?} one way, {back:?} the other");
