@@ -199,8 +199,12 @@ fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
                 master.delay(world.step()).await;
             }
             master.fork()?;
+            // The first slave has done its part, however late it got a processor: the second one alone is missing.
+            while tried.load(SeqCst) < 3 {
+                master.delay(world.step()).await;
+            }
             let end = master.join_for(bound).await;
-            tried.store(3, SeqCst);
+            tried.store(4, SeqCst);
             master.join().await?;
             master.finish()?;
             end
@@ -209,10 +213,13 @@ fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
             let end = slave.wait_for(bound).await.map(drop);
             tried.fetch_add(1, SeqCst);
             assert_eq!(slave.wait().await?, Some(1));
-            while rank == 2 && tried.load(SeqCst) < 3 {
+            while rank == 2 && tried.load(SeqCst) < 4 {
                 slave.delay(world.step()).await;
             }
             slave.done()?;
+            if rank == 1 {
+                tried.fetch_add(1, SeqCst);
+            }
             assert_eq!(slave.wait().await?, None);
             end
         }
