@@ -40,7 +40,7 @@ pub enum Policy {
     },
     /// Spin, for two context switches at most, only if all who are awaited hold processors now; else block at once. What
     /// Karlin, Li, Manasse & Owicki 1991 do for the holder of a lock (discussed by Tsafrir & Feitelson 2002 §6). Where a world
-    /// cannot tell who runs ([`Cpu::running`]) it is two-phase waiting with that bound. It asks after the first blink.
+    /// cannot tell who runs ([`Placement::running`](foregather_machine::Placement::running)) it is two-phase waiting with that bound. It asks after the first blink.
     HolderRunning {
         /// One context switch.
         switch: Nanos,
