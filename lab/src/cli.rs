@@ -159,6 +159,7 @@ pub enum Measure {
                             Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15\n\
                             Example: foregather measure barriers --full --output matrix.json && foregather report matrix.json\n\
                             Example: foregather measure barriers --ablation --output ablation.json\n\
+                            Example: foregather measure barriers --predict --rows '2t' --waiters central/adaptive,central/block\n\
                             Example: foregather measure barriers --validate --check")]
     Barriers(Barriers),
     /// What every barrier costs and how unevenly its members leave it, plain and harmonized; beside it what a simulated network
@@ -268,6 +269,10 @@ pub struct Barriers {
     /// End with 1 if fewer than six of the eight are within a factor of 1.5.
     #[arg(long, requires = "validate")]
     pub check: bool,
+    /// After that, simulates the teams of the same rows with this machine's prices, and says by which factor the simulator is
+    /// off: of the waiters named, or of the adaptive one and a few fixed ones.
+    #[arg(long, conflicts_with_all = ["ablation", "validate"])]
+    pub predict: bool,
     /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; with --validate `V3;V4`.
     #[arg(long)]
     pub rows: Option<String>,

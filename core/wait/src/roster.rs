@@ -11,7 +11,7 @@ const AFFINITY: usize = 3;
 /// In place of an affinity: this member must not be moved, so nobody is.
 const FIXED: u32 = VALUE_MASK;
 /// Whoever looks for somebody looks at so many others at most: in a larger team that many are as good as all.
-const MOST: u32 = 64;
+const MOST: u32 = 1_024;
 
 /// The members of a team, as all of them see it.
 pub struct Roster<'t, C: Cpu> {

@@ -4,10 +4,12 @@
 //! - [`skew`](mod@skew): what barriers cost and how unevenly they release. [`noise`](mod@noise): what disturbs a busy processor.
 //! - [`shift`](mod@shift): what a shift costs, alone and behind a synchronisation.
 //! - [`validate`](mod@validate): the simulator of processors held against this machine.
+//! - `likeness`: this machine for the simulator.
 //! - [`children`](mod@children): hogs and cells as processes of their own.
 
 pub mod barriers;
 pub mod children;
+mod likeness;
 pub mod noise;
 pub mod shift;
 pub mod skew;

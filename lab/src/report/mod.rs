@@ -20,6 +20,7 @@ mod noise;
 mod pack;
 mod ping_pong;
 mod plans;
+mod predictions;
 mod shades;
 mod skew;
 mod strip;
@@ -51,6 +52,8 @@ pub enum Figure {
     Ablation,
     /// Barriers: processor time per episode.
     BarrierCpu,
+    /// Barriers: what the simulator predicts against what was measured.
+    Predictions,
     /// The simulated butterfly barrier over the number of nodes, with its formula.
     Butterfly,
     /// Barriers: cost and exit skew, plain and harmonized, with the cost that LogGP predicts.
@@ -69,7 +72,7 @@ pub enum Figure {
 
 impl Figure {
     /// All but those of plans and timelines, in the order of the page.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::PingPong,
         Self::Gaps,
         Self::Distribution,
@@ -77,6 +80,7 @@ impl Figure {
         Self::BarrierClasses,
         Self::BarrierCpu,
         Self::Ablation,
+        Self::Predictions,
         Self::Skew,
         Self::NoiseTrace,
         Self::NoiseLine,
@@ -99,6 +103,7 @@ impl Figure {
             Self::BarrierClasses => "barrier-classes".to_owned(),
             Self::Ablation => "ablation".to_owned(),
             Self::BarrierCpu => "barrier-cpu".to_owned(),
+            Self::Predictions => "predictions".to_owned(),
             Self::Butterfly => "butterfly".to_owned(),
             Self::Skew => "skew".to_owned(),
             Self::NoiseTrace => "noise-trace".to_owned(),
@@ -118,6 +123,7 @@ impl Figure {
             Self::BarrierClasses => barriers::classes(all),
             Self::Ablation => ablation::draw(all),
             Self::BarrierCpu => barriers::cpu(all),
+            Self::Predictions => predictions::draw(all),
             Self::Butterfly => butterfly::draw(all),
             Self::Skew => skew::draw(all),
             Self::NoiseTrace => noise::trace(all),

@@ -72,6 +72,22 @@ impl Shades {
         Self::new(2, bands, share)
     }
 
+    /// Of regrets, where 0 is the best choice and 1 stands still.
+    pub(super) fn regrets() -> Self {
+        let bands = [
+            (0.02, "0", 9),
+            (0.05, ".02+", 8),
+            (0.1, ".05+", 7),
+            (0.2, ".1+", NEITHER),
+            (0.35, ".2+", 4),
+            (0.5, ".35+", 3),
+            (0.75, ".5+", 2),
+            (f64::INFINITY, ".75+", 0),
+        ];
+        let band = |(below, name, hue): (f64, &str, usize)| Band { below, name: name.to_owned(), hue };
+        Self { bands: bands.map(band).into(), number: share }
+    }
+
     /// Of percentages of what should be 100, with half of it in the middle.
     pub(super) fn percentages() -> Self {
         let bands = [

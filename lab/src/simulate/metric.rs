@@ -18,6 +18,8 @@ pub struct Seen<'a> {
     pub of: Option<&'a str>,
     /// The same jobs in the run that speedups are over.
     pub over: Option<(&'a Study, &'a Outcome)>,
+    /// How long the same jobs took with the choice that was best at this point, if regrets are over one.
+    pub best_ns: Option<f64>,
 }
 
 /// One number. Not a number if it does not exist.
@@ -73,12 +75,15 @@ const fn metric(
 }
 
 /// All numbers of processors that threads share.
-pub static METRICS: [Metric; 25] = [
+pub static METRICS: [Metric; 26] = [
     metric("ssr", "ssr_percent", "%", "spins that succeeded", |s| {
         s.waits().successful_spin_rate().map_or(f64::NAN, |r| r * 100.0)
     }),
     metric("elapsed", "elapsed_us", "us", "mean time until a job had met as often as it should", |s| s.elapsed_ns() / 1e3),
     metric("speedup", "speedup", "times", "how many times sooner jobs ended than with another choice", |s| s.speedup()),
+    metric("regret", "regret_share", "regret", "share of its time that the best choice would have saved", |s| {
+        s.best_ns.map_or(f64::NAN, |best| 1.0 - best / s.elapsed_ns())
+    }),
     metric("barrier-time", "us_per_barrier", "us", "mean time from barrier to barrier", |s| s.barrier_us()),
     metric("compute-share", "compute_share", "share", "processor time that was computed", |s| s.share(s.outcome.split.compute)),
     metric("spin-share", "spin_share", "share", "processor time that was spun away", |s| s.share(s.outcome.split.spin)),
@@ -143,7 +148,7 @@ impl<'a> Seen<'a> {
         self.jobs().fold(Snapshot::default(), |sum, (_, outcome)| sum.plus(outcome.waits))
     }
 
-    fn elapsed_ns(&self) -> f64 {
+    pub(super) fn elapsed_ns(&self) -> f64 {
         mean(self.jobs().map(|(_, outcome)| outcome.elapsed_ns))
     }
 

@@ -79,13 +79,25 @@ fn average_absolute_deviation(values: &[f64]) -> f64 {
 /// A point's runs, each beside the one with the same seed that speedups are over.
 fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a str>) -> impl Iterator<Item = View<'a>> {
     let baseline = plan.baseline(point.number).map(|number| &points[number]);
+    let best_ns = best(plan, points, point, of);
     point.runs.iter().map(move |ran| match &ran.played {
         Played::Smp(study, outcome) => {
             let over = baseline.and_then(|point| point.runs.iter().find(|other| other.seed == ran.seed));
-            View::Smp(Seen { study, outcome, of, over: over.and_then(Ran::smp) })
+            View::Smp(Seen { study, outcome, of, over: over.and_then(Ran::smp), best_ns })
         }
         Played::Network(_, summary) => View::Network(summary),
     })
+}
+
+/// The shortest time of all choices that regrets are over, each averaged over its seeds: luck with one of them is no choice.
+fn best(plan: &Plan, points: &[Point], point: &Point, of: Option<&str>) -> Option<f64> {
+    let mean = |number: usize| {
+        let runs = points[number].runs.iter().filter_map(Ran::smp);
+        let all: Vec<f64> =
+            runs.map(|(study, outcome)| Seen { study, outcome, of, over: None, best_ns: None }.elapsed_ns()).collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    plan.rivals(point.number)?.map(mean).filter(|ns| ns.is_finite()).min_by(f64::total_cmp)
 }
 
 /// What the first seed of a point recorded: states of the first job's threads, and spins window by window.
@@ -153,6 +165,16 @@ pub fn table(plan: &Plan, measurements: &[Measurement]) -> Table {
         let mean = |column: &String| means.get(&(row.clone(), column.clone())).copied().flatten();
         let cells = columns.iter().map(|column| mean(column).map_or_else(|| "-".to_owned(), |mean| digits(mean, 4)));
         table.rows.push(row.iter().cloned().chain(cells).collect());
+    }
+    if figure.best.is_some() {
+        let of =
+            |column: &String| -> Vec<f64> { means.iter().filter(|((_, c), _)| c == column).filter_map(|(_, m)| *m).collect() };
+        let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+        let worst = |all: &[f64]| all.iter().copied().fold(f64::NAN, f64::max);
+        for (name, sum) in [("mean", &mean as &dyn Fn(&[f64]) -> f64), ("worst", &worst)] {
+            let heads = (0..down.len()).map(|at| if at == 0 { name.to_owned() } else { String::new() });
+            table.rows.push(heads.chain(columns.iter().map(|column| digits(sum(&of(column)), 4))).collect());
+        }
     }
     table
 }

@@ -11,7 +11,7 @@ macro_rules! shipped {
 }
 
 /// Their names and texts.
-pub const SHIPPED: [(&str, &str); 29] = shipped![
+pub const SHIPPED: [(&str, &str); 33] = shipped![
     "fig1",
     "fig2",
     "fig3",
@@ -31,6 +31,10 @@ pub const SHIPPED: [(&str, &str); 29] = shipped![
     "baselines",
     "rules",
     "sensitivity",
+    "adaptive-2002",
+    "regret-2002",
+    "regret-today",
+    "ablation",
     "seidel-late-node",
     "seidel-success-as-stated",
     "seidel-success-natural",

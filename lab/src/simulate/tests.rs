@@ -87,6 +87,65 @@ fn a_point_becomes_a_measurement_with_its_circumstances() {
 }
 
 #[test]
+fn regret_is_over_the_best_choice_of_the_point() {
+    let text = SMALL.replace("y = \"speedup\"", "y = \"regret\"").replace("AB = \"block\"", "AB = \"block\", spin = \"spin\"");
+    let plan = plan(&text);
+    let points = run(&plan, 2);
+    let all = measurements(&plan, &points);
+    let elapsed = |point: usize| points[point].runs.iter().map(|ran| ran.smp().unwrap().1.jobs[0].elapsed_ns).sum::<f64>();
+    for (first, load) in [(0, 4), (3, 8)] {
+        let best = (first..first + 3).map(elapsed).fold(f64::INFINITY, f64::min);
+        let regrets: Vec<f64> = (first..first + 3)
+            .map(|point| {
+                let (_, policy) = &points[point].labels[1];
+                let m = find(&all, &format!("simulate/small/load={load}/policy={policy}"));
+                let of = |ran: &super::runner::Ran| 1.0 - best / 2.0 / ran.smp().unwrap().1.jobs[0].elapsed_ns;
+                let expected: Vec<f64> = points[point].runs.iter().map(of).collect();
+                let found = m.values.as_ref().unwrap();
+                assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5), "{found:?} {expected:?}");
+                m.summary.mean.unwrap()
+            })
+            .collect();
+        let (least, most) = regrets.iter().fold((f64::MAX, f64::MIN), |(low, high), &r| (low.min(r), high.max(r)));
+        assert!(least < 0.01 && most > 0.2, "somebody is the best, and somebody is not: {regrets:?}");
+    }
+    let table = table(&plan, &all);
+    let ends: Vec<&str> = table.rows.iter().rev().take(2).map(|row| row[0].as_str()).collect();
+    assert_eq!(ends, ["worst", "mean"]);
+}
+
+#[test]
+fn regrets_need_something_to_be_over() {
+    for (figure, says) in [
+        ("y = \"regret\"\nbest = \"polcy\"", "did you mean `policy`"),
+        ("y = \"speedup\"\nbest = \"policy\"", "give y = \"regret\""),
+    ] {
+        let error = Plan::parse("small.toml", &SMALL.replace("y = \"speedup\"", figure), &Ask::default()).err().unwrap();
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    let without = SMALL.replace("policy = { AB", "spin-policy = { AB").replace("series = \"policy\"", "series = \"load\"");
+    assert!(Plan::parse("small.toml", &without.replace("speedup", "regret"), &Ask::default()).is_err());
+}
+
+#[test]
+fn threads_may_be_so_many_a_processor() {
+    let text = SMALL.replace("threads = 3", "threads = \"0.5x\"");
+    let threads = |text: &str| plan(text).study(0, 1).unwrap().smp().unwrap().jobs[0].threads;
+    assert_eq!((threads(&text), threads(SMALL)), (2, 3));
+    let error = Plan::parse("small.toml", &SMALL.replace("threads = 3", "threads = \"manyx\""), &Ask::default()).err().unwrap();
+    assert!(error.to_string().contains("`manyx` is no threads"), "{error}");
+}
+
+/// Whoever adds a rule to the table adds it to the plan.
+#[test]
+fn the_ablation_plan_switches_off_every_rule_that_can_matter_here() {
+    let (_, text) = super::shipped::SHIPPED.iter().find(|(name, _)| *name == "ablation").unwrap();
+    for rule in foregather_wait::adaptive::Rules::names().filter(|rule| !["blink", "sleep-realtime"].contains(rule)) {
+        assert!(text.contains(&format!("\"{rule}\" = \"adaptive!{rule}\"")), "{rule}");
+    }
+}
+
+#[test]
 fn what_was_recorded_is_kept_over_time() {
     let plan = plan(SMALL);
     let points = run(&plan, 2);

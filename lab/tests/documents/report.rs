@@ -12,7 +12,7 @@ fn demo() -> Vec<Results> {
 
 /// A demo, and what it has no time to measure.
 fn everything() -> Vec<Results> {
-    [demo(), vec![sample::ablation(), skew_and_noise::skew(), skew_and_noise::noise(2)]].concat()
+    [demo(), vec![sample::ablation(), sample::predictions(), skew_and_noise::skew(), skew_and_noise::noise(2)]].concat()
 }
 
 /// The figures of everything: all, and one of each of its two plans.
@@ -59,6 +59,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     let barrier = Measurement::from_values(evil, evil, evil, vec![1.0, 2.0]);
     let barrier = barrier.label("row", evil).label("waiter", evil).label("kind", evil).label("class", "hogs").label("off", evil);
     let barrier = barrier.figure("oracle_share", 1.0).figure("times_full", 2.0);
+    let barrier = barrier.figure("measured_us", 1.0).figure("predicted_us", 2.0).figure("factor", 2.0);
     results.measurements.push(barrier.figure("share", 1.0).figure("cpu_us_per_episode", 2.0).figure(evil, 3.0));
     results.measurements.extend(skew_and_noise::hostile(evil));
     let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);

@@ -19,12 +19,12 @@ macro_rules! facts {
 facts! {
     0 HERE "an awaited member was last seen on my processor";
     1 CROWDED "that was so again and again";
-    2 SLOW "my yield came back only after a quarter of a tick";
+    2 STRANGER "somebody else computes on my processor: a yield came back after a quarter of a tick, now or, beside a crowd, lately";
     3 DISTRUSTED "lately a yield of mine went to a stranger";
     4 LATE "I have waited for longer than my bound and a quarter of a tick";
     5 REALTIME "I have a real-time class, where others starve while I spin and none is reached by a yield";
     6 BOUND "my spin bound is over";
-    7 CAP "I have waited for fifteen remote wake-ups";
+    7 CAP "I have waited for as long as even a computing member is worth";
     8 ASKED "I have asked whether an awaited member runs";
     9 RUNS "one of them does";
     10 READY "none of those that can be asked does";
@@ -35,8 +35,10 @@ facts! {
     15 IDLE "a scout came back from it";
     16 TINY "an episode takes less than two local hand-overs";
     17 LONG "an episode takes more than six of them";
-    18 FITS "the team has no more members than processors";
+    18 FITS "the team has two members, and as many processors";
     19 PULLABLE "members may be moved, and I have not pulled one lately";
+    20 DISTURBED "I was preempted while I spun, a few ticks ago at most";
+    21 CHEAP "to hand over on one processor costs less than a quarter of a remote wake-up";
 }
 
 impl Facts {

@@ -8,12 +8,17 @@ use foregather_machine::{Cpu, CpuId, Nanos, Rank};
 const LATELY: u32 = 8;
 /// Finds of a member on this processor that make a crowd.
 const CROWD: u32 = 32;
-/// For how many waits a yield that went to a stranger is held against yields: at first, and at most.
-const DISTRUST: (u32, u32) = (16, 4_096);
+/// For how many waits a yield that went to a stranger is held against yields: at first, and at most. Such a yield costs a tick, a
+/// good one saves the difference of two hand-overs, which is some thousand times less.
+const DISTRUST: (u32, u32) = (1_024, 16_384);
 /// So many good yields in a row are the end of a longer memory.
 const GOOD: u32 = 256;
+/// A stranger's turn, or those of a few, take no more ticks.
+const STOPPED: u64 = 4;
 /// After a move nobody moves for half a tick, then twice that and so on, up to this many ticks.
 const LONGEST_HOLD: u64 = 125;
+/// For so many ticks after a preemption a stranger is believed to be there still.
+const DISTURBED: u64 = 8;
 
 /// One member's.
 pub(crate) struct Memory {
@@ -30,6 +35,8 @@ pub(crate) struct Memory {
     next_move: Cell<Nanos>,
     hold: Cell<Nanos>,
     next_pull: Cell<Nanos>,
+    /// Until then it shares its processor with a stranger.
+    undisturbed_from: Cell<Nanos>,
     /// Where the others believe it to be.
     seen: Cell<Option<CpuId>>,
 }
@@ -48,6 +55,7 @@ impl Memory {
             next_move: Cell::new(Nanos::ZERO),
             hold: Cell::new(of.tick.percent(50)),
             next_pull: Cell::new(Nanos::ZERO),
+            undisturbed_from: Cell::new(Nanos::ZERO),
             seen: Cell::new(None),
         }
     }
@@ -59,7 +67,7 @@ impl Memory {
 
     /// The first bound of a spin.
     pub(crate) fn bound(&self) -> Nanos {
-        self.of.remote
+        self.of.bound()
     }
 
     /// Lets the others see where this member runs, if that is new to them.
@@ -79,7 +87,9 @@ impl Memory {
         if let Some((then, before)) = self.last_slow.replace(Some((now, waits)))
             && let Some(mean) = (now - then).0.checked_div(waits - before)
         {
-            self.episode.set(Nanos(mean));
+            // One that had a stranger's turn in it says nothing: the length falls at once, and doubles at most.
+            let most = if self.episode.get() == Nanos::ZERO { Nanos::MAX } else { self.episode.get() * 2 };
+            self.episode.set(Nanos(mean).min(most));
         }
     }
 
@@ -94,26 +104,30 @@ impl Memory {
         let (episode, hand_over) = (self.episode.get(), self.of.hand_over);
         Facts::CROWDED.when(self.here.get() >= CROWD)
             | Facts::DISTRUSTED.when(self.distrust.get() > 0)
+            | Facts::CHEAP.when(hand_over * 4 < self.of.remote)
             | Facts::TINY.when(episode > Nanos::ZERO && episode < hand_over * 2)
             | Facts::LONG.when(episode > hand_over * 6)
     }
 
     /// A yield took that long. Did it go to a stranger?
     pub(super) fn yielded(&self, span: Nanos) -> bool {
-        let slow = span > self.of.slow();
-        if slow {
-            let next = self.next_distrust.get();
-            self.good.set(0);
-            self.distrust.set(next);
-            self.next_distrust.set((next * 2).min(DISTRUST.1));
-        } else {
-            self.good.set(self.good.get() + 1);
-            if self.good.get() > GOOD {
-                self.good.set(0);
+        let good = self.good.get();
+        if span <= self.of.slow() {
+            self.good.set(good.saturating_add(1));
+            if good >= GOOD {
                 self.next_distrust.set(DISTRUST.0);
             }
+            return false;
         }
-        slow
+        self.good.set(0);
+        // Out of good yields one that long is no stranger's turn: the whole team was stopped, by a quota perhaps.
+        let stopped = span > self.of.tick * STOPPED && good >= GOOD;
+        if !stopped {
+            let next = self.next_distrust.get();
+            self.distrust.set(next);
+            self.next_distrust.set((next * 2).min(DISTRUST.1));
+        }
+        !stopped
     }
 
     /// One wait less in which yields are held in distrust.
@@ -136,6 +150,15 @@ impl Memory {
         self.here.set(0);
         self.hold_moves(now, hold);
         self.hold.set((hold * 2).min(self.of.tick * LONGEST_HOLD));
+    }
+
+    /// It was preempted while it spun: a stranger shares its processor.
+    pub(super) fn preempted(&self, now: Nanos) {
+        self.undisturbed_from.set(now + self.of.tick * DISTURBED);
+    }
+
+    pub(super) fn is_disturbed(&self, now: Nanos) -> bool {
+        now < self.undisturbed_from.get()
     }
 
     pub(super) fn may_pull(&self, now: Nanos) -> bool {
@@ -161,17 +184,27 @@ mod tests {
         let memory = memory();
         let (slow, fast) = (Nanos::from_ms(2), Nanos(700));
         assert!(!memory.yielded(fast) && !memory.facts().has(Facts::DISTRUSTED));
-        for expected in [16, 32, 64] {
+        for expected in [1_024, 2_048, 4_096] {
             assert!(memory.yielded(slow));
             assert_eq!(memory.distrust.get(), expected);
         }
-        (0..64).for_each(|_| memory.slept_instead());
+        (0..4_096).for_each(|_| memory.slept_instead());
         assert!(!memory.facts().has(Facts::DISTRUSTED), "trusted again after as many waits");
-        assert_eq!(memory.next_distrust.get(), 128);
+        assert_eq!(memory.next_distrust.get(), 8_192);
         (0..257).for_each(|_| assert!(!memory.yielded(fast)));
-        assert_eq!(memory.next_distrust.get(), 16);
+        assert_eq!(memory.next_distrust.get(), 1_024);
         (0..20).for_each(|_| assert!(memory.yielded(slow)));
-        assert_eq!(memory.distrust.get(), 4_096, "never longer");
+        assert_eq!(memory.distrust.get(), 16_384, "never longer");
+    }
+
+    #[test]
+    fn a_stop_of_the_whole_team_is_no_stranger_unless_it_is_one_of_many() {
+        let (memory, stop) = (memory(), Nanos::from_ms(50));
+        assert!(memory.yielded(stop), "nothing is known yet");
+        (0..1_024).for_each(|_| memory.slept_instead());
+        (0..256).for_each(|_| assert!(!memory.yielded(Nanos(700))));
+        assert!(!memory.yielded(stop) && !memory.facts().has(Facts::DISTRUSTED));
+        assert!(memory.yielded(stop), "two in a row are turns of many strangers");
     }
 
     #[test]
@@ -195,12 +228,14 @@ mod tests {
         let memory = memory();
         let at = |us, waits| memory.begin(Nanos::from_us(us), waits);
         at(100, 5);
-        assert_eq!(memory.facts(), Facts::NONE, "not known yet");
+        assert_eq!(memory.facts(), Facts::CHEAP, "not known yet");
         at(110, 15);
-        assert_eq!((memory.episode.get(), memory.facts()), (Nanos::from_us(1), Facts::TINY));
+        assert_eq!((memory.episode.get(), memory.facts()), (Nanos::from_us(1), Facts::CHEAP | Facts::TINY));
         at(111, 15);
         assert_eq!(memory.episode.get(), Nanos::from_us(1), "no episode in between");
         at(121, 16);
-        assert_eq!(memory.facts(), Facts::LONG);
+        assert_eq!(memory.episode.get(), Nanos::from_us(2), "longer, but perhaps by a stranger's turn");
+        (1..4).for_each(|more| at(121 + more * 10, 16 + more));
+        assert_eq!(memory.facts(), Facts::CHEAP | Facts::LONG);
     }
 }

@@ -41,9 +41,20 @@ impl Adaptive {
         self.tick.percent(25)
     }
 
-    /// The longest that even a computing member is awaited on the processor.
-    pub(crate) const fn cap(self) -> Nanos {
-        Nanos(self.remote.0.saturating_mul(15))
+    /// The first bound of a spin: a remote wake-up, or two hand-overs if that is longer. Whom one awaits may be in
+    /// the middle of a switch away, and then of one back (Tsafrir & Feitelson 2002 §4.1).
+    pub(crate) fn bound(self) -> Nanos {
+        self.remote.max(self.hand_over * 2)
+    }
+
+    /// The longest that even a computing member of a team of that size is awaited on the processor. Fifteen remote wake-ups, but
+    /// no more than a small part of a tick: where turns are hardly longer than wake-ups, whoever spins pays with its own turn. And
+    /// up to a tick as long as it takes to wake such a team, one after the other: if the first give up before the last are
+    /// awake, all sleep ever after.
+    pub(crate) fn cap(self, size: u32) -> Nanos {
+        let one = (self.remote * 15).min(self.tick.percent(8));
+        let all = (self.remote * u64::from(size)).min(self.tick);
+        one.max(all).max(self.bound())
     }
 
     /// How long a spinner goes without looking at where the others are: looking takes their lines away from them.

@@ -50,15 +50,11 @@ const fn unless(rule: Rule, unless: Facts) -> Rule {
 
 const CROWD: Facts = Facts::HERE.and(Facts::CROWDED).and(Facts::MOVABLE);
 
+const FLIGHT: Facts = Facts::STRANGER.and(Facts::MOVABLE).and(Facts::EMPTIER);
+
 /// The rows, first come first.
-pub const TABLE: [Rule; 15] = [
-    rule(
-        "flee",
-        Facts::SLOW.and(Facts::MOVABLE).and(Facts::EMPTIER),
-        Action::Move,
-        "a stranger computes on my processor: whatever the other one does, nothing is lost",
-    ),
-    rule("flee-crowd", CROWD.and(Facts::DISTRUSTED).and(Facts::EMPTIER), Action::Move, "the same, known from an earlier wait"),
+pub const TABLE: [Rule; 14] = [
+    rule("flee", FLIGHT, Action::Move, "a stranger computes on my processor: whatever the other one does, nothing is lost"),
     rule(
         "leave-crowd",
         CROWD.and(Facts::FAR_EMPTIER),
@@ -83,7 +79,7 @@ pub const TABLE: [Rule; 15] = [
     ),
     rule(
         "sleep-beside-stranger",
-        Facts::HERE.and(Facts::DISTRUSTED),
+        Facts::HERE.and(Facts::DISTRUSTED).and(Facts::CHEAP),
         Action::Park,
         "a yield would hand a whole turn to the stranger; a sleeper keeps its claim and preempts at its wake-up",
     ),
@@ -95,8 +91,13 @@ pub const TABLE: [Rule; 15] = [
     ),
     rule("sleep-late", Facts::HERE.and(Facts::LATE), Action::Park, "yields have not helped"),
     unless(
-        rule("yield", Facts::HERE, Action::Yield, "it cannot run while I spin, and a yield is the cheapest hand-over there is"),
-        Facts::REALTIME,
+        rule(
+            "yield",
+            Facts::HERE.and(Facts::CHEAP),
+            Action::Yield,
+            "it cannot run while I spin, and a yield is the cheapest hand-over there is",
+        ),
+        Facts::DISTRUSTED.and(Facts::REALTIME),
     ),
     unless(rule("spin", Facts::NONE, Action::Spin, "nobody I wait for needs my processor"), Facts::BOUND),
     unless(
@@ -111,7 +112,7 @@ pub const TABLE: [Rule; 15] = [
             Action::Pull,
             "it queues behind a stranger for up to a turn, and my processor is free for it",
         ),
-        Facts::CAP,
+        Facts::CAP.and(Facts::DISTURBED),
     ),
     rule("sleep", Facts::NONE, Action::Park, "the processor is worth more to somebody else"),
 ];
@@ -128,7 +129,7 @@ impl Rules {
     pub const NONE: Self = Self(0);
     /// The blind pauses before the first decision.
     pub(crate) const BLINK: Self = Self(1 << TABLE.len());
-    pub(crate) const SCOUT: Self = Self(1 << 5);
+    pub(crate) const SCOUT: Self = Self(1 << 4);
 
     /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off: without them there
     /// would be nothing left to do.
@@ -189,19 +190,21 @@ mod tests {
             (Facts::BOUND | Facts::CAP, "sleep"),
             (bound | Facts::READY | Facts::FITS | Facts::LONG | Facts::PULLABLE, "pull"),
             (bound | Facts::READY | Facts::FITS | Facts::PULLABLE, "sleep"),
-            (Facts::HERE, "yield"),
-            (Facts::HERE | Facts::BOUND, "yield"),
+            (bound | Facts::READY | Facts::FITS | Facts::LONG | Facts::PULLABLE | Facts::DISTURBED, "sleep"),
+            (Facts::HERE | Facts::CHEAP, "yield"),
+            (Facts::HERE | Facts::CHEAP | Facts::BOUND, "yield"),
+            (Facts::HERE, "spin"),
             (Facts::HERE | Facts::LATE, "sleep-late"),
             (Facts::HERE | Facts::REALTIME, "sleep-realtime"),
-            (Facts::HERE | Facts::DISTRUSTED, "sleep-beside-stranger"),
-            (CROWD, "yield"),
+            (Facts::HERE | Facts::DISTRUSTED | Facts::CHEAP, "sleep-beside-stranger"),
+            (Facts::HERE | Facts::DISTRUSTED, "spin"),
+            (CROWD | Facts::CHEAP, "yield"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER, "scout"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::IDLE, "spread"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::TINY, "split-tiny"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER, "leave-crowd"),
-            (CROWD | Facts::EMPTIER | Facts::DISTRUSTED, "flee-crowd"),
-            (Facts::SLOW | Facts::EMPTIER | Facts::MOVABLE, "flee"),
-            (Facts::SLOW | Facts::EMPTIER, "spin"),
+            (FLIGHT, "flee"),
+            (Facts::STRANGER | Facts::EMPTIER, "spin"),
         ] {
             assert_eq!(chosen(facts), name, "{facts}");
         }
@@ -210,7 +213,7 @@ mod tests {
     #[test]
     fn a_rule_switched_off_leaves_the_decision_to_the_next() {
         let off = Rules::named("yield").unwrap();
-        assert_eq!(TABLE[decide(Facts::HERE, off)].name, "spin");
+        assert_eq!(TABLE[decide(Facts::HERE | Facts::CHEAP, off)].name, "spin");
         assert_eq!((Rules::named("spin"), Rules::named("sleep")), (None, None));
         assert_eq!((Rules::named("blink"), Rules::named("blin")), (Some(Rules::BLINK), None));
         assert_eq!(off.and(Rules::BLINK).list().collect::<Vec<_>>(), ["yield", "blink"]);

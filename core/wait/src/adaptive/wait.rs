@@ -8,6 +8,9 @@ use foregather_machine::{Cpu, CpuId, Error, Nanos, Rank, Why};
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
 const MOST_ASKED: u32 = 4;
 
+/// A shorter gap in a spin is no stranger's turn but an interrupt.
+const PREEMPTED: Nanos = Nanos::from_us(100);
+
 /// What a wait has come to so far.
 struct Wait<'w, 't, C: Cpu> {
     memory: &'w Memory,
@@ -107,7 +110,7 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
             awaited,
             account,
             began,
-            limit: memory.of.remote.min(cpu.patience()),
+            limit: memory.of.bound().min(cpu.patience()),
             place: None,
             lasting: Facts::REALTIME.when(cpu.patience() < Nanos::MAX),
             target: 0,
@@ -134,22 +137,26 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
         let elapsed = now - self.began;
         let mut facts = self.lasting | memory.facts();
         facts |= Facts::BOUND.when(elapsed >= self.limit);
-        facts |= Facts::CAP.when(elapsed >= of.cap().min(cpu.patience()));
+        facts |= Facts::CAP.when(elapsed >= of.cap(self.awaited.roster.size()).min(cpu.patience()));
+        facts |= Facts::DISTURBED.when(memory.is_disturbed(now));
         facts |= Facts::LATE.when(elapsed > self.limit + of.slow());
         if self.is_anybody_here() {
             memory.found_here();
             facts |= Facts::HERE | memory.facts();
         }
         // The dearer ones only where some rule could follow from them.
-        if facts.has(Facts::HERE | Facts::CROWDED) || facts.has(Facts::SLOW) {
+        let crowd = facts.has(Facts::HERE | Facts::CROWDED);
+        facts |= Facts::STRANGER.when(crowd && facts.has(Facts::DISTRUSTED));
+        if crowd || facts.has(Facts::STRANGER) {
             facts |= self.ways_out(now);
         }
         if facts.has(Facts::READY) && self.may_place() && memory.may_pull(now) {
-            let fits = cpu.affinity().is_some_and(|affinity| self.awaited.roster.size() <= affinity.width);
+            // Of more than two, each that pulls undoes what another one did, and the team ends up on few processors.
+            let fits = self.awaited.roster.size() == 2 && cpu.affinity().is_some_and(|affinity| affinity.width >= 2);
             facts |= Facts::FITS.when(fits);
             facts |= Facts::PULLABLE.when(self.awaited.roster.movable(cpu, self.awaited.rank));
         }
-        self.lasting = self.lasting.without(Facts::SLOW);
+        self.lasting = self.lasting.without(Facts::STRANGER);
         facts
     }
 
@@ -196,13 +203,17 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
         self.waited.spun += used;
         self.waited.began_spinning |= self.waited.yields == 0;
         // What is missing was a preemption: it was not waiting.
-        self.limit += span - used;
+        let missing = span - used;
+        self.limit += missing;
+        if missing > PREEMPTED {
+            self.memory.preempted(self.cpu.now());
+        }
     }
 
     fn yielded(&mut self, span: Nanos) {
         self.waited.yields = self.waited.yields.saturating_add(1);
         self.waited.outcome = Outcome::Yielded;
-        self.lasting |= Facts::SLOW.when(self.memory.yielded(span));
+        self.lasting |= Facts::STRANGER.when(self.memory.yielded(span));
     }
 
     /// Asks of a few awaited members whether they run, until one does, or the wait is over.

@@ -45,11 +45,11 @@ fn yields_that_do_not_help_end_in_sleep_after_a_quarter_of_a_tick() {
 }
 
 #[test]
-fn after_a_slow_yield_it_sleeps_beside_the_stranger_for_16_waits_then_for_twice_as_many() {
+fn after_a_slow_yield_it_sleeps_beside_the_stranger_for_1024_waits_then_for_twice_as_many() {
     let team = Team::new(&[0]);
     team.me.affinity.set(None);
     team.enroll();
-    for expected in [16, 32, 64] {
+    for expected in [1_024, 2_048, 4_096] {
         team.me.yield_span.set(MS * 2);
         let end = team.wait(MS * 5);
         assert_eq!(end.did.iter().filter(|&&did| did == Yield).count(), 1);
@@ -120,10 +120,19 @@ fn a_preemption_extends_the_bound() {
 #[test]
 fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
     type Spoils = fn(&Team);
-    let spoils: [(&str, Spoils, bool); 6] = [
+    let spoils: [(&str, Spoils, bool); 7] = [
         ("nothing", |_| (), true),
         ("it runs", |team| team.me.running.set(Some(true)), false),
         ("nobody knows", |team| team.me.running.set(None), false),
+        (
+            "a stranger here too",
+            |team| {
+                team.me.gap.set(US * 150);
+                team.wait(US * 300);
+                team.me.gap.set(Nanos::ZERO);
+            },
+            false,
+        ),
         ("short episodes", |team| (0..9).for_each(|_| drop(team.wait(US * 3))), false),
         ("too many members", |team| team.me.affinity.set(Some(foregather_machine::Affinity { width: 1, ..BOTH })), false),
         (
@@ -141,6 +150,16 @@ fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
         assert!(!team.wait(US * 100).did.contains(&Pull(2)), "how long an episode takes is not known yet");
         spoil(&team);
         assert_eq!(team.wait(US * 100).did.contains(&Pull(2)), fetched, "{what}");
+    }
+}
+
+/// Of three, each that fetches undoes what another one did.
+#[test]
+fn only_pairs_fetch() {
+    let team = Team::new(&[1, 1]);
+    team.me.running.set(Some(false));
+    for _ in 0..9 {
+        assert!(!team.wait(US * 100).did.iter().any(|did| matches!(did, Pull(_))));
     }
 }
 

@@ -3,13 +3,15 @@
 //! - [`rows`](mod@rows): teams, hogs, placement, quota, grain; [`class`]: which of them ask the same of a waiter.
 //!   [`waiters`](mod@waiters): our policies and the peers.
 //! - [`matrix`](mod@matrix): the order of the cells. [`figures`]: what the cells of a row come to; [`summary`]: those of a waiter.
-//! - [`ablation`]: the same with each rule of the adaptive waiter off in turn. [`output`]: tables for a terminal.
+//! - [`ablation`]: the same with each rule of the adaptive waiter off in turn. [`predict`](mod@predict): the same in the simulator.
+//! - [`output`]: tables for a terminal.
 
 pub mod ablation;
 pub mod class;
 pub mod figures;
 pub mod matrix;
 pub mod output;
+pub mod predict;
 pub mod rows;
 pub mod summary;
 pub mod waiters;
@@ -18,11 +20,13 @@ use crate::cli::Barriers;
 use crate::progress::Progress;
 use crate::results::Measurement;
 use anyhow::{Result, bail};
+use foregather_host::interrupt;
+use foregather_machine::Nanos;
 
 /// What a run of the matrix gave.
 #[derive(Default)]
 pub struct Matrix {
-    /// One measurement per cell, and one per waiter over the rows of each subset.
+    /// One measurement per cell, and one per waiter over the rows of each subset; then the predictions.
     pub measurements: Vec<Measurement>,
     /// What was left out, and why.
     pub notes: Vec<String>,
@@ -70,6 +74,15 @@ pub fn run(options: &Barriers, quiet: bool) -> Result<Matrix> {
         ablation::told(&mut matrix.measurements);
     }
     notes.append(&mut matrix.notes);
+    drop(progress);
+    if options.predict && !matrix.interrupted {
+        let (rows, waiters, named, span) = (&rows, &waiters, options.waiters.is_some(), Nanos::from_ms(ms));
+        let (predictions, left_out) =
+            predict::Plan { rows, waiters, named, costs: &costs, span }.run(&matrix.measurements, quiet);
+        matrix.measurements.extend(predictions);
+        matrix.interrupted = interrupt::requested();
+        notes.extend(left_out);
+    }
     Ok(Matrix { notes, ..matrix })
 }
 

@@ -1,4 +1,5 @@
-//! The matrix for a terminal: every cell in a line, then every waiter over the rows of each subset.
+//! The matrix for a terminal: every cell in a line, then every waiter over the rows of each subset; then what was predicted.
+use super::predict::output::{is_prediction, text as predictions};
 use crate::results::Measurement;
 use crate::results::number::digits;
 use crate::results::table::Table;
@@ -29,11 +30,13 @@ const SUMMARY_FIGURES: [(&str, &str); 9] = [
     ("cpu_over_oracle_worst", "worst"),
 ];
 
-/// Both tables.
+/// All tables.
 pub fn text(measurements: &[Measurement]) -> String {
-    let (summaries, cells): (Vec<_>, Vec<_>) = measurements.iter().partition(|m| m.labels.contains_key("subset"));
+    let measured = measurements.iter().filter(|m| !is_prediction(m));
+    let (summaries, cells): (Vec<_>, Vec<_>) = measured.partition(|m| m.labels.contains_key("subset"));
     let tables = [table(&cells, &CELL_LABELS, &CELL_FIGURES), table(&summaries, &SUMMARY_LABELS, &SUMMARY_FIGURES)];
-    tables.iter().filter(|table| !table.rows.is_empty()).map(Table::to_text).collect::<Vec<_>>().join("\n")
+    let tables = tables.iter().filter(|table| !table.rows.is_empty()).map(Table::to_text);
+    tables.chain([predictions(measurements)]).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn table(measurements: &[&Measurement], labels: &[&str], figures: &[(&str, &str)]) -> Table {

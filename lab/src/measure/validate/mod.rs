@@ -21,16 +21,15 @@ mod simulated;
 mod verdict;
 
 use crate::cli::Barriers;
+use crate::measure::likeness::Likeness;
 use crate::progress::Progress;
 use crate::results::Measurement;
 use anyhow::{Result, bail};
 use compared::{Pair, comparisons};
 use foregather_bench::{Work, prices};
-use foregather_host::{affinity, facts, interrupt, sched};
+use foregather_host::{affinity, interrupt};
 use foregather_machine::{Costs, Nanos, SplitMix};
-use foregather_sim::smp::{Eevdf, Prices};
 use rows::{Compares, Row};
-use simulated::Likeness;
 use verdict::{Comparison, RowVerdict};
 
 /// Round trips of V1 in each circumstance.
@@ -88,7 +87,7 @@ pub fn run(options: &Barriers, quiet: bool) -> Result<Validation> {
     let (_, costs) = prices::measure()?;
     let mut bench = Bench {
         costs,
-        likeness: likeness(&costs),
+        likeness: Likeness::of(&costs),
         cells: measured::Cells {
             repetitions: options.repetitions.unwrap_or(5),
             span: Nanos::from_ms(options.ms.unwrap_or(100)),
@@ -110,14 +109,6 @@ pub fn run(options: &Barriers, quiet: bool) -> Result<Validation> {
     }
     drop(progress);
     Ok(output::of(&outcomes, bench.notes, interrupt::requested()))
-}
-
-/// This machine for the simulator, with these prices.
-fn likeness(costs: &Costs) -> Likeness {
-    let facts = facts::machine();
-    let tick = facts.tick_hz.map_or(costs.tick, |hz| Nanos(1_000_000_000 / u64::from(hz.max(1))));
-    let turn = sched::round_robin_slice().unwrap_or(Nanos::from_ms(100));
-    Likeness { prices: Prices::measured(costs), tick, slice: Eevdf::base_slice(facts.cpus_online), turn }
 }
 
 /// What rows are run with.

@@ -2,7 +2,8 @@
 //! trips are compared: what a wake costs the waker, and what goes on at the same time, is in them.
 use super::compared::{Seen, Side};
 use super::rows::{Case, Place};
-use super::simulated::{Likeness, SEEDS};
+use super::simulated::SEEDS;
+use crate::measure::likeness::Likeness;
 use crate::measure::waits::{self, Circumstance, Placement};
 use crate::progress::Progress;
 use anyhow::Result;
@@ -68,8 +69,8 @@ async fn play(cpu: SmpCpu<'_, Heap>, words: &[SimWord; 2]) -> Result<Nanos, Erro
 #[cfg(test)]
 mod tests {
     use super::super::rows::Row;
-    use super::super::simulated::tests::LIKENESS;
     use super::*;
+    use crate::measure::likeness::tests::LIKENESS;
 
     /// Two switches a round trip on one processor; two wakes of an idle one on two.
     #[test]

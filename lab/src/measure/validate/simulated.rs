@@ -1,41 +1,18 @@
 //! The simulator's side of a case: the same team and policies on a machine that has this one's prices, tick and rules.
 use super::compared::{Seen, Side};
 use super::rows::{Budget, Case, GRAIN};
+use crate::measure::likeness::Likeness;
 use anyhow::{Result, anyhow};
 use foregather_host::interrupt;
 use foregather_machine::{CpuId, Nanos};
-use foregather_sim::smp::{
-    Distribution, Eevdf, Group, Job, MachineSpec, Outcome, Prices, Record, RoundRobin, Scheduler, Stop, Study, Ties, run,
-};
+use foregather_sim::smp::{Distribution, Job, Outcome, Record, Stop, Study, run};
 
 /// With so many seeds; the median counts.
 pub(super) const SEEDS: u64 = 5;
 /// For how long: hundreds of ticks, and tens of thousands of barriers where nothing is slow.
 const SPAN: Nanos = Nanos::from_ms(1_000);
 
-/// This machine, as far as the simulator knows machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Likeness {
-    /// What switching costs.
-    pub(super) prices: Prices,
-    /// The scheduler's tick.
-    pub(super) tick: Nanos,
-    /// What a thread of the fair class asks for at a time.
-    pub(super) slice: Nanos,
-    /// The turn of a thread under `SCHED_RR`.
-    pub(super) turn: Nanos,
-}
-
 impl Likeness {
-    /// A machine of so many processors for one team.
-    pub(super) fn machine(&self, cpus: u32, realtime: bool, quota_ms: Option<u32>) -> MachineSpec {
-        let group = |ms: u32| Group { quota: Some(Nanos::from_ms(u64::from(ms))), ..Group::named("team") };
-        let fair =
-            Eevdf { tick: self.tick, slice: self.slice, groups: quota_ms.map(group).into_iter().collect(), ..Eevdf::LINUX };
-        let scheduler = if realtime { Scheduler::RoundRobin(RoundRobin { quantum: self.turn }) } else { Scheduler::Eevdf(fair) };
-        MachineSpec { cpus, prices: self.prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) }
-    }
-
     fn study(&self, case: &Case, budget: &Budget, seed: u64) -> Study {
         let cpus = case.place.cpus();
         // As in the cells: from three quarters to five quarters of the grain.
@@ -90,29 +67,11 @@ fn side(outcome: &Outcome, limited: bool) -> Side {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::super::rows::{Compares, Row};
     use super::*;
+    use crate::measure::likeness::tests::LIKENESS;
     use foregather_machine::Costs;
-
-    /// A machine with round prices.
-    pub(in super::super) const LIKENESS: Likeness = Likeness {
-        prices: Prices {
-            switch: Nanos(2_000),
-            switch_to_idle: Nanos(1_000),
-            wake_idle: Nanos(12_000),
-            waker: Nanos(6_000),
-            yield_call: Nanos(500),
-            yield_switch: Nanos(1_000),
-            line: Nanos(50),
-            migration: Nanos::ZERO,
-            move_call: Nanos(10_000),
-            look: Nanos(1_600),
-        },
-        tick: Nanos::from_ms(4),
-        slice: Nanos::from_us(1_400),
-        turn: Nanos::from_ms(100),
-    };
 
     #[test]
     fn the_simulated_side_is_the_same_every_time() {

@@ -1,4 +1,5 @@
 //! By which factor the simulator is off: arithmetic only.
+use crate::measure::likeness::factor;
 
 /// A row is within if it is off by no more than this.
 pub(super) const TOLERANCE: f64 = 1.5;
@@ -25,8 +26,7 @@ pub(super) struct Comparison {
 impl Comparison {
     /// By which factor the two differ, whichever is larger: 1 if they do not; not a number if one of them is not positive.
     pub(super) fn factor(&self) -> f64 {
-        let ratio = self.simulated / self.measured;
-        if ratio.is_finite() && ratio > 0.0 { ratio.max(1.0 / ratio) } else { f64::NAN }
+        factor(self.measured, self.simulated)
     }
 }
 

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 /// From so many names of rows on, rows are averaged by choice.
 const NAMES_AVERAGED: usize = 3;
+/// The unit of what the best choice would have saved.
+const REGRET: &str = "regret";
 
 /// What rows with one choice come to on average, column by column.
 struct Effect<'a> {
@@ -61,6 +63,9 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     };
     let values = shown.iter().filter_map(|(_, m)| m.summary.mean);
     let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
+    let sums = if plan.unit == REGRET { sums(&rows) } else { vec![] };
+    let summaries = sums.len() + effects.len();
+    rows.extend(sums);
     rows.extend(effects.iter().map(summary));
     let heat = Heat {
         title: plan.title,
@@ -68,14 +73,27 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
         shades: match plan.unit {
             "%" => Shades::percentages(),
             "times" => Shades::times(),
+            REGRET => Shades::regrets(),
             _ => Shades::between(low, high),
         },
         heads: row_names.iter().map(|name| plain(name).to_owned()).collect(),
         columns: across.iter().map(|names| column(names)).collect(),
         rows,
-        summaries: effects.len(),
+        summaries,
     };
     Some(Drawn { svg: heat.render(), caption })
+}
+
+/// Of regrets two more rows: what each column comes to on average, and at worst.
+fn sums(rows: &[Row]) -> Vec<Row> {
+    let columns = rows.first().map_or(0, |row| row.cells.len());
+    let of = |column: usize| rows.iter().filter_map(|row| row.cells[column]).map(|(value, _)| value).collect::<Vec<f64>>();
+    let row = |name: &str, sum: fn(&[f64]) -> f64| Row {
+        names: vec![name.to_owned()],
+        cells: (0..columns).map(of).map(|all| (!all.is_empty()).then(|| (sum(&all), None))).collect(),
+    };
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+    vec![row("average", mean), row("worst", |all| all.iter().copied().fold(f64::MIN, f64::max))]
 }
 
 /// A column under the last of its choices, of those before.

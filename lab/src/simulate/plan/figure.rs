@@ -4,10 +4,13 @@ use super::sweep::Axis;
 use super::tree::{Node, Read, Value, mistake};
 use crate::simulate::metric::Metric;
 
-pub(super) const KEYS: [&str; 8] = ["kind", "x", "series", "rows", "columns", "y", "of", "over"];
+pub(super) const KEYS: [&str; 9] = ["kind", "x", "series", "rows", "columns", "y", "of", "over", "best"];
 
 /// The series of a figure that shows several jobs.
 const JOB: &str = "job";
+
+/// The number that is over the best of several choices.
+const REGRET: &str = "regret";
 
 /// What a plan's figure shows.
 pub(in crate::simulate) struct Figure {
@@ -22,6 +25,8 @@ pub(in crate::simulate) struct Figure {
     pub(in crate::simulate) of: Vec<String>,
     /// The axis and the choice that speedups are over.
     pub(in crate::simulate) over: Option<(usize, usize)>,
+    /// The axis of whose choices the best is what regrets are over.
+    pub(in crate::simulate) best: Option<usize>,
     /// The line of the section.
     pub(super) line: usize,
     /// Of `of`.
@@ -54,7 +59,26 @@ pub(super) fn read(node: &Node, axes: &[Axis], metrics: &'static [Metric], of_ne
     let rest = varying.iter().map(|&name| name.to_owned()).filter(|name| !along.contains(name)).take(1).collect();
     let across = section.get(across).map_or(Ok(rest), |node| swept(across, node, &varying))?;
     let over = section.get("over").map(|node| baseline(node, axes)).transpose()?;
-    Ok(Figure { heat, along, across, y, of, over, line: section.line(), of_line })
+    let best = best(&section, axes, y)?;
+    Ok(Figure { heat, along, across, y, of, over, best, line: section.line(), of_line })
+}
+
+/// `best = "policy"`, which is what regrets are over if nothing is said.
+fn best(section: &Section<'_>, axes: &[Axis], y: &Metric) -> Read<Option<usize>> {
+    let regrets = y.name == REGRET;
+    let (name, line) = match section.get("best") {
+        Some(node) if !regrets => return mistake(node.line, format!("`best` is what regrets are over: give y = \"{REGRET}\"")),
+        Some(node) => (text("best", node)?, node.line),
+        None if regrets => ("policy", section.line()),
+        None => return Ok(None),
+    };
+    let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+    match names.iter().position(|known| *known == name) {
+        None => {
+            mistake(line, format!("regrets are over the best choice of `{name}`, which does not vary{}", meant(name, &names)))
+        }
+        found => Ok(found),
+    }
 }
 
 /// One name or several.

@@ -3,6 +3,7 @@ use super::compute;
 use super::eevdf;
 use super::files::Files;
 use super::section::{Section, choice, count, span, text};
+use super::study;
 use super::tree::{Node, Read, Value, mistake};
 use foregather_barrier::Kind;
 use foregather_machine::CpuId;
@@ -136,6 +137,16 @@ fn number(section: &Section<'_>, key: &str, default: Option<u32>) -> Read<Number
     }
 }
 
+/// `threads`: also so many times the processors.
+fn threads(section: &Section<'_>, cpus: u32) -> Read<Number> {
+    match section.get("threads") {
+        Some(node @ Node { value: Value::Text(word), .. }) if word.ends_with('x') => {
+            Ok(Number::Of(study::load("threads", node, cpus)?))
+        }
+        _ => number(section, "threads", None),
+    }
+}
+
 /// `count`: none at all is a choice, too.
 fn how_many(section: &Section<'_>) -> Read<Number> {
     match section.get("count") {
@@ -150,7 +161,7 @@ fn one(node: &Node, machine: &MachineSpec, files: &Files) -> Read<Wanted> {
     if load {
         Section::new("a [[job]] with load = true", node, &LOAD_KEYS)?;
     }
-    let (threads, count) = (number(&section, "threads", None)?, how_many(&section)?);
+    let (threads, count) = (threads(&section, machine.cpus)?, how_many(&section)?);
     if threads == Number::Fill && (!load || count != Number::Of(1)) {
         return mistake(
             section.line(),

@@ -248,6 +248,12 @@ impl Plan {
         self.figure.over.map(|(axis, choice)| self.grid.beside(point, axis, choice))
     }
 
+    /// The points that differ from this one in what regrets are over only, itself among them.
+    pub(super) fn rivals(&self, point: usize) -> Option<impl Iterator<Item = usize>> {
+        let axis = self.figure.best?;
+        Some((0..self.grid.0[axis].choices.len()).map(move |choice| self.grid.beside(point, axis, choice)))
+    }
+
     /// What a reader of its results should know.
     pub fn notes(&self) -> Vec<String> {
         let note = match (self.files.asked_for_costs(), self.files.machine()) {

@@ -80,7 +80,7 @@ fn processors(root: &Node, files: &Files, seed: u64) -> Read<smp::Study> {
     let machine = machine::read(table("machine"), files)?;
     let run = run::read(table("run"))?;
     let record = run::record(table("record"), run.limit)?;
-    let load = root.get("load").map(|node| Ok((load(node, machine.cpus)?, node.line))).transpose()?;
+    let load = root.get("load").map(|node| Ok((load("load", node, machine.cpus)?, node.line))).transpose()?;
     let (jobs, line) = match (root.get("job"), root.get("mix")) {
         (Some(list), None) => (job::read(list, &machine, files, load)?, list.line),
         (None, Some(mix)) => (mix::read(mix, &machine, load, seed)?, mix.line),
@@ -101,13 +101,13 @@ fn processors(root: &Node, files: &Files, seed: u64) -> Read<smp::Study> {
 }
 
 /// So many threads, or `"1.5x"` as many as there are processors.
-fn load(node: &Node, cpus: u32) -> Read<u32> {
+pub(super) fn load(key: &str, node: &Node, cpus: u32) -> Read<u32> {
     let most = job::THREADS_MAX;
-    let Value::Text(word) = &node.value else { return Ok(count("load", node, 1..=most.into())? as u32) };
+    let Value::Text(word) = &node.value else { return Ok(count(key, node, 1..=most.into())? as u32) };
     let times = word.strip_suffix('x').and_then(|times| times.trim().parse::<f64>().ok());
     let threads = times.map(|times| (times * f64::from(cpus)).round());
     match threads.filter(|threads| (1.0..=f64::from(most)).contains(threads)) {
         Some(threads) => Ok(threads as u32),
-        None => mistake(node.line, format!("`{word}` is no load; write 48, or \"1.5x\" for so many threads a processor")),
+        None => mistake(node.line, format!("`{word}` is no {key}; write 48, or \"1.5x\" for so many threads a processor")),
     }
 }

@@ -121,11 +121,13 @@ pub enum Distribution {
     },
     /// Measured values, drawn one after the other, each thread from a random place on.
     Trace(Arc<[Nanos]>),
+    /// The thread of rank `i` draws from the one at `i % len`: work that is dealt unevenly.
+    ByRank(Arc<[Self]>),
 }
 
 impl Distribution {
-    /// One duration: a multiple of `resolution`, and at least one.
-    pub(super) fn draw(&self, random: &mut Random, resolution: Nanos) -> Nanos {
+    /// One duration of the thread of that rank: a multiple of `resolution`, and at least one.
+    pub(super) fn draw(&self, rank: u32, random: &mut Random, resolution: Nanos) -> Nanos {
         let ns = match self {
             Self::Constant(span) => return *span,
             Self::Normal { mean_ns, deviation_ns } => mean_ns + deviation_ns * random.normal(),
@@ -136,18 +138,33 @@ impl Distribution {
                 mean_ns * (variance.sqrt() * random.normal() - variance / 2.0).exp()
             }
             Self::Trace(values) => return values[random.step(values.len() as u64) as usize].max(resolution),
+            Self::ByRank(parts) => return parts[rank as usize % parts.len()].draw(rank, random, resolution),
         };
         let steps = (ns / resolution.0 as f64).round().max(1.0);
         Nanos((steps as u64).saturating_mul(resolution.0))
     }
 
-    /// Its mean, in nanoseconds.
+    /// Its mean, in nanoseconds; that of its parts if it goes by rank.
     pub fn mean_ns(&self) -> f64 {
         match self {
             Self::Constant(span) => span.0 as f64,
             Self::Normal { mean_ns, .. } | Self::Exponential { mean_ns } | Self::LogNormal { mean_ns, .. } => *mean_ns,
             Self::Uniform { from, to } => (from.0 + to.0) as f64 / 2.0,
             Self::Trace(values) => values.iter().map(|v| v.0 as f64).sum::<f64>() / values.len() as f64,
+            Self::ByRank(parts) => parts.iter().map(Self::mean_ns).sum::<f64>() / parts.len() as f64,
+        }
+    }
+
+    /// Can one draw from it? What never meets may compute for ever.
+    pub(super) fn is_sound(&self, meets: bool) -> bool {
+        match self {
+            Self::Constant(span) => !meets || *span > Nanos::ZERO && *span < Nanos::MAX,
+            Self::Normal { mean_ns, deviation_ns } => *mean_ns > 0.0 && *deviation_ns >= 0.0,
+            Self::Uniform { from, to } => from <= to && *to > Nanos::ZERO,
+            Self::Exponential { mean_ns } => *mean_ns > 0.0,
+            Self::LogNormal { mean_ns, variation } => *mean_ns > 0.0 && *variation >= 0.0,
+            Self::Trace(values) => !values.is_empty(),
+            Self::ByRank(parts) => !parts.is_empty() && parts.iter().all(|part| part.is_sound(meets)),
         }
     }
 }
@@ -160,7 +177,7 @@ mod tests {
 
     fn draws(of: &Distribution) -> Vec<f64> {
         let mut random = Random::new(7, 0);
-        (0..20_000).map(|_| of.draw(&mut random, Nanos(10)).0 as f64).collect()
+        (0..20_000).map(|i| of.draw(i, &mut random, Nanos(10)).0 as f64).collect()
     }
 
     /// The 90 % rule of Tsafrir & Feitelson 2002 §2.1.
@@ -180,6 +197,7 @@ mod tests {
             Distribution::Exponential { mean_ns: 2e3 },
             Distribution::LogNormal { mean_ns: 2e3, variation: 0.5 },
             Distribution::Trace([US, US * 3].into()),
+            Distribution::ByRank([Distribution::Constant(US), Distribution::Exponential { mean_ns: 3e3 }].into()),
         ] {
             let all = draws(&of);
             let mean = all.iter().sum::<f64>() / all.len() as f64;
@@ -188,9 +206,19 @@ mod tests {
     }
 
     #[test]
+    fn who_computes_for_how_long_may_go_by_rank() {
+        let parts: Vec<Distribution> = [1, 3].map(|us| Distribution::Constant(US * us)).into();
+        let (uneven, mut random) = (Distribution::ByRank(parts.into()), Random::new(1, 2));
+        assert_eq!([0, 1, 2, 3].map(|rank| uneven.draw(rank, &mut random, US)), [US, US * 3, US, US * 3]);
+        let nobody: Vec<Distribution> = vec![];
+        assert!(uneven.is_sound(true) && !Distribution::ByRank(nobody.into()).is_sound(true));
+        assert!(!Distribution::ByRank([Distribution::Constant(Nanos::MAX)].into()).is_sound(true));
+    }
+
+    #[test]
     fn durations_are_multiples_of_the_resolution() {
         let mut random = Random::new(1, 2);
         let fine = Granularity::Fine.normal(US * 6, 0.3);
-        assert!((0..1_000).map(|_| fine.draw(&mut random, US)).all(|d| d >= US && d.0 % US.0 == 0));
+        assert!((0..1_000).map(|_| fine.draw(0, &mut random, US)).all(|d| d >= US && d.0 % US.0 == 0));
     }
 }

@@ -104,7 +104,7 @@ async fn play<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpCpu<'s,
     let mut entering = Entering(book, stage.groups[number].member(cpu, rank, job.policy)?);
     let mut before = None;
     for round in 1..=job.barriers {
-        cpu.delay(job.compute.draw(&mut random, stage.study.machine.resolution)).await;
+        cpu.delay(job.compute.draw(rank, &mut random, stage.study.machine.resolution)).await;
         entering.1.wait().await?;
         if book.met.get() < round {
             book.met.set(round);

@@ -1,6 +1,6 @@
 //! One simulation, from its description to what came of it.
 use super::counts::{Counts, Split};
-use super::job::{Distribution, Job};
+use super::job::Job;
 use super::options::{MachineSpec, Scheduler};
 use super::record::{Record, Recorded};
 use foregather_machine::Nanos;
@@ -162,14 +162,7 @@ impl Study {
             return Err(format!("job `{name}` runs in a group that the scheduler does not have"));
         }
         job.kind.takes(job.threads).map_err(|error| format!("job `{name}`: {error}"))?;
-        let sound = match &job.compute {
-            Distribution::Constant(span) => !job.meets() || *span > Nanos::ZERO && *span < Nanos::MAX,
-            Distribution::Normal { mean_ns, deviation_ns } => *mean_ns > 0.0 && *deviation_ns >= 0.0,
-            Distribution::Uniform { from, to } => from <= to && *to > Nanos::ZERO,
-            Distribution::Exponential { mean_ns } => *mean_ns > 0.0,
-            Distribution::LogNormal { mean_ns, variation } => *mean_ns > 0.0 && *variation >= 0.0,
-            Distribution::Trace(values) => !values.is_empty(),
-        };
+        let sound = job.compute.is_sound(job.meets());
         if sound { Ok(()) } else { Err(format!("job `{name}` computes for impossible times: {:?}", job.compute)) }
     }
 }

@@ -1,0 +1,67 @@
+//! This machine for the simulator of processors, and by which factor the two differ: what every comparison of them needs.
+use foregather_host::{facts, sched};
+use foregather_machine::{Costs, Nanos};
+use foregather_sim::smp::{Eevdf, Group, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
+
+/// This machine, as far as the simulator knows machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Likeness {
+    /// What switching costs.
+    pub(super) prices: Prices,
+    /// The scheduler's tick.
+    pub(super) tick: Nanos,
+    /// What a thread of the fair class asks for at a time.
+    pub(super) slice: Nanos,
+    /// The turn of a thread under `SCHED_RR`.
+    pub(super) turn: Nanos,
+}
+
+impl Likeness {
+    /// This machine, with these prices.
+    pub(super) fn of(costs: &Costs) -> Self {
+        let facts = facts::machine();
+        let tick = facts.tick_hz.map_or(costs.tick, |hz| Nanos(1_000_000_000 / u64::from(hz.max(1))));
+        let turn = sched::round_robin_slice().unwrap_or(Nanos::from_ms(100));
+        Self { prices: Prices::measured(costs), tick, slice: Eevdf::base_slice(facts.cpus_online), turn }
+    }
+
+    /// A machine of so many processors for one team, which is in the only control group if it has a quota: milliseconds of
+    /// processor time in every 100 ms.
+    pub(super) fn machine(&self, cpus: u32, realtime: bool, quota_ms: Option<u32>) -> MachineSpec {
+        let group = |ms: u32| Group { quota: Some(Nanos::from_ms(u64::from(ms))), ..Group::named("team") };
+        let fair =
+            Eevdf { tick: self.tick, slice: self.slice, groups: quota_ms.map(group).into_iter().collect(), ..Eevdf::LINUX };
+        let scheduler = if realtime { Scheduler::RoundRobin(RoundRobin { quantum: self.turn }) } else { Scheduler::Eevdf(fair) };
+        MachineSpec { cpus, prices: self.prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) }
+    }
+}
+
+/// By which factor two numbers differ, whichever is larger: 1 if they do not; not a number if one of them is not positive.
+pub(super) fn factor(measured: f64, simulated: f64) -> f64 {
+    let ratio = simulated / measured;
+    if ratio.is_finite() && ratio > 0.0 { ratio.max(1.0 / ratio) } else { f64::NAN }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A machine with round prices.
+    pub(in super::super) const LIKENESS: Likeness = Likeness {
+        prices: Prices {
+            switch: Nanos(2_000),
+            switch_to_idle: Nanos(1_000),
+            wake_idle: Nanos(12_000),
+            waker: Nanos(6_000),
+            yield_call: Nanos(500),
+            yield_switch: Nanos(1_000),
+            line: Nanos(50),
+            migration: Nanos::ZERO,
+            move_call: Nanos(10_000),
+            look: Nanos(1_600),
+        },
+        tick: Nanos::from_ms(4),
+        slice: Nanos::from_us(1_400),
+        turn: Nanos::from_ms(100),
+    };
+}
