@@ -127,7 +127,7 @@ impl Machine {
     }
 
     /// Has that thread on a processor, and its mask as it was; `false` if somebody else has changed it.
-    fn lend(&self, thread: usize, cpu: CpuId) -> bool {
+    pub(crate) fn lend(&self, thread: usize, cpu: CpuId) -> bool {
         let (mask, one) = (&self.masks[thread], 1 << cpu);
         let found = mask.load(SeqCst);
         let faulty = self.plan.fault == Fault::RestoresWhatItFound;

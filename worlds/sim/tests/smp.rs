@@ -244,6 +244,26 @@ fn a_run_can_be_interrupted_and_gives_what_there_is() {
     assert!(all.interrupted && all.jobs[0].met > 0);
 }
 
+/// Tsafrir & Feitelson 2002 §6 warn of rules that are right for locks: to spin only while the awaited run. Where both switches cost
+/// the same, the adaptive policy has no reason to yield or to sleep early, and waits by 2CS+.
+#[test]
+fn on_the_papers_machine_adaptive_is_no_worse_than_2cs_plus() {
+    let machine = MachineSpec::tsafrir2002();
+    let adaptive = Policy::adaptive(&machine.costs());
+    for (granularity, load) in
+        [Granularity::Fine, Granularity::Medium].into_iter().flat_map(|g| [0, 8, 16, 32].map(|load| (g, load)))
+    {
+        let elapsed_ns = |policy| {
+            let team = Job::meeting("team", 16, 60, granularity.normal(us(6), 0.15), policy);
+            let mut jobs = vec![team];
+            jobs.extend((load > 0).then(|| Job::load("load", 16 + load)));
+            outcome(&study(machine.clone(), jobs)).jobs[0].elapsed_ns
+        };
+        let (ours, theirs) = (elapsed_ns(adaptive), elapsed_ns(Policy::TwoPhase { spin: us(14) }));
+        assert!(ours <= theirs, "{granularity:?} {load}: {ours} against {theirs}");
+    }
+}
+
 fn schedulers() -> impl Strategy<Value = Scheduler> {
     let accounting = prop_oneof![Just(Accounting::Exact), Just(Accounting::Tick), Just(Accounting::Staggered)];
     let wakeups = [Wakeup::Linux, Wakeup::ApMark, Wakeup::ApReserve, Wakeup::GlobalView, Wakeup::Linux22];
