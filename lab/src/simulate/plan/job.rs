@@ -3,7 +3,6 @@ use super::compute;
 use super::eevdf;
 use super::files::Files;
 use super::section::{Section, choice, count, span, text};
-use super::study;
 use super::tree::{Node, Read, Value, mistake};
 use foregather_barrier::Kind;
 use foregather_machine::CpuId;
@@ -140,9 +139,7 @@ fn number(section: &Section<'_>, key: &str, default: Option<u32>) -> Read<Number
 /// `threads`: also so many times the processors.
 fn threads(section: &Section<'_>, cpus: u32) -> Read<Number> {
     match section.get("threads") {
-        Some(node @ Node { value: Value::Text(word), .. }) if word.ends_with('x') => {
-            Ok(Number::Of(study::load("threads", node, cpus)?))
-        }
+        Some(node @ Node { value: Value::Text(word), .. }) if word.ends_with('x') => Ok(Number::Of(load("threads", node, cpus)?)),
         _ => number(section, "threads", None),
     }
 }
@@ -229,4 +226,16 @@ fn processors(key: &str, section: &Section<'_>, cpus: u32) -> Read<Vec<CpuId>> {
     let Some(node) = section.get(key) else { return Ok(vec![]) };
     let Some(items) = node.items() else { return mistake(node.line, format!("`{key}` is a list of processors, counted from 0")) };
     items.iter().map(|item| Ok(count(key, item, 0..=u64::from(cpus - 1))? as CpuId)).collect()
+}
+
+/// So many threads, or `"1.5x"` as many as there are processors.
+pub(super) fn load(key: &str, node: &Node, cpus: u32) -> Read<u32> {
+    let most = THREADS_MAX;
+    let Value::Text(word) = &node.value else { return Ok(count(key, node, 1..=most.into())? as u32) };
+    let times = word.strip_suffix('x').and_then(|times| times.trim().parse::<f64>().ok());
+    let threads = times.map(|times| (times * f64::from(cpus)).round());
+    match threads.filter(|threads| (1.0..=f64::from(most)).contains(threads)) {
+        Some(threads) => Ok(threads as u32),
+        None => mistake(node.line, format!("`{word}` is no {key}; write 48, or \"1.5x\" for so many threads a processor")),
+    }
 }

@@ -1,7 +1,7 @@
 //! One study, read from the tree of a plan in which all choices are made: of processors, or of a network.
 use super::files::Files;
-use super::section::{Section, count};
-use super::tree::{Node, Read, Value, mistake};
+use super::section::Section;
+use super::tree::{Node, Read, mistake};
 use super::{KEYS, job, machine, mix, network, run, trial};
 use crate::simulate::network::{self as net, Machine};
 use foregather_sim::smp::{self, Job, Stop};
@@ -80,7 +80,7 @@ fn processors(root: &Node, files: &Files, seed: u64) -> Read<smp::Study> {
     let machine = machine::read(table("machine"), files)?;
     let run = run::read(table("run"))?;
     let record = run::record(table("record"), run.limit)?;
-    let load = root.get("load").map(|node| Ok((load("load", node, machine.cpus)?, node.line))).transpose()?;
+    let load = root.get("load").map(|node| Ok((job::load("load", node, machine.cpus)?, node.line))).transpose()?;
     let (jobs, line) = match (root.get("job"), root.get("mix")) {
         (Some(list), None) => (job::read(list, &machine, files, load)?, list.line),
         (None, Some(mix)) => (mix::read(mix, &machine, load, seed)?, mix.line),
@@ -98,16 +98,4 @@ fn processors(root: &Node, files: &Files, seed: u64) -> Read<smp::Study> {
     let study = smp::Study { machine, jobs, stop, limit, seed, shuffled, record };
     study.check().or_else(|error| mistake(line, error))?;
     Ok(study)
-}
-
-/// So many threads, or `"1.5x"` as many as there are processors.
-pub(super) fn load(key: &str, node: &Node, cpus: u32) -> Read<u32> {
-    let most = job::THREADS_MAX;
-    let Value::Text(word) = &node.value else { return Ok(count(key, node, 1..=most.into())? as u32) };
-    let times = word.strip_suffix('x').and_then(|times| times.trim().parse::<f64>().ok());
-    let threads = times.map(|times| (times * f64::from(cpus)).round());
-    match threads.filter(|threads| (1.0..=f64::from(most)).contains(threads)) {
-        Some(threads) => Ok(threads as u32),
-        None => mistake(node.line, format!("`{word}` is no {key}; write 48, or \"1.5x\" for so many threads a processor")),
-    }
 }
