@@ -238,7 +238,7 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
 
     /// One more bound, after which everything is asked again.
     fn stay<T>(&mut self) -> Option<T> {
-        self.limit = (self.cpu.now() - self.began + self.of().remote).min(self.cpu.patience());
+        self.limit = (self.cpu.now() - self.began + self.of().bound()).min(self.cpu.patience());
         self.lasting = self.lasting.without(Facts::ASKED | Facts::RUNS | Facts::READY);
         None
     }
