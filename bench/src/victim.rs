@@ -101,7 +101,7 @@ fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error
         });
         let durations = parallel_loop(regions as usize, speed);
         Thread::current().store(&call, 1);
-        slave.map_or(Ok(()), |slave| slave.join().unwrap_or_else(|_| Err(Error::from(Cause::PeerLost { rank: 1 }))))?;
+        slave.map_or(Ok(()), |slave| slave.join().unwrap_or_else(|_| Err(Error::lost(1))))?;
         durations
     })
 }

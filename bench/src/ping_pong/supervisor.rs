@@ -102,7 +102,7 @@ impl Watch<'_> {
                 None => self.trouble().map_or(Ok(()), |cause| Err(self.lost(cause)))?,
             }
         }
-        measured.ok_or_else(|| Error::from(Cause::PeerLost { rank: 0 }))
+        measured.ok_or_else(|| Error::lost(0))
     }
 
     /// The next event, if there is one soon.
@@ -111,14 +111,14 @@ impl Watch<'_> {
             Ok(event) => Ok(Some(event)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             // The master has panicked.
-            Err(RecvTimeoutError::Disconnected) => Err(self.lost(Error::from(Cause::PeerLost { rank: 0 }))),
+            Err(RecvTimeoutError::Disconnected) => Err(self.lost(Error::lost(0))),
         }
     }
 
     /// Is the slave dead, or the time up? Once it has been told that it is over it may end before the master does.
     fn trouble(&self) -> Option<Error> {
         if !self.board.stopped() && self.slave.is_some_and(|child| !child.alive()) {
-            return Some(Error::from(Cause::PeerLost { rank: 1 }));
+            return Some(Error::lost(1));
         }
         let why = Why::new(WHAT, 0).of(1).until(self.deadline);
         (clock::now() > self.deadline).then(|| Error::timed_out(&why, clock::now()))
@@ -142,5 +142,5 @@ fn farewell(mut child: Child) -> Result<(), Error> {
         thread::sleep(Duration::from_micros(200));
     }
     let ended = child.wait_until(Nanos::ZERO)?;
-    if ended.is_some_and(|status| status.success()) { Ok(()) } else { Err(Error::from(Cause::PeerLost { rank: 1 })) }
+    if ended.is_some_and(|status| status.success()) { Ok(()) } else { Err(Error::lost(1)) }
 }

@@ -97,7 +97,7 @@ fn a_killed_slave_is_an_error_that_names_it() {
                 });
             };
             let end = supervisor::supervise(&setup, this_program(), supervisor::GRACE, kill);
-            assert_eq!(end, Err(Error::from(Cause::PeerLost { rank: 1 })), "{setup:?}");
+            assert_eq!(end, Err(Error::lost(1)), "{setup:?}");
         }
     }
 }

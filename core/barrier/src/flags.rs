@@ -247,7 +247,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
     /// Is that the loss of a member that had gone by itself before?
     fn is_of_one_gone(&self, error: &Error) -> bool {
         match *error.cause() {
-            Cause::PeerLost { rank } if rank < self.words.size => {
+            Cause::PeerLost { rank, .. } if rank < self.words.size => {
                 self.words.gone(rank).is_some_and(|gone| self.cpu.load(gone) != 0)
             }
             _ => false,

@@ -132,7 +132,7 @@ impl<C: Cpu> Group<C> {
         match *error.cause() {
             Cause::Poisoned { .. } => Cause::Poisoned { by: cpu.load(self.culprit()).checked_sub(1) }.into(),
             // The dead cannot tell: whoever needs it shall hear of it by its name, even if nobody else watches it.
-            Cause::PeerLost { rank } if rank < self.size => {
+            Cause::PeerLost { rank, .. } if rank < self.size => {
                 self.poison(cpu, rank);
                 error
             }

@@ -28,10 +28,54 @@ pub enum Cause {
         /// How long it waited; 0 if nobody noted when it began.
         waited_ns: u64,
     },
-    /// A process of the job has died.
+    /// A process of the job has died, or stood still for longer than the job allows.
     PeerLost {
         /// Whose process it was.
         rank: Rank,
+        /// When the others knew, by the clock of whoever reports it; 0 if nobody looked.
+        since: Nanos,
+        /// What this rank was doing; may be empty.
+        doing: &'static str,
+    },
+    /// Whoever is waited for has left in order: nothing more will come.
+    Left {
+        /// Who, if one alone was waited for; otherwise all of them have left.
+        peer: Option<Rank>,
+    },
+    /// Memory that a peer was to read is exposed no longer, or is shorter than was said.
+    Concealed {
+        /// Whose memory it was.
+        rank: Rank,
+    },
+    /// The two sides of a message do not agree about it.
+    Mismatch {
+        /// Who sent it.
+        from: Rank,
+        /// Which piece of it, counted from 0.
+        piece: u32,
+        /// What the sender packed, in words.
+        packed: String,
+        /// What the receiver unpacked, in words.
+        unpacked: String,
+    },
+    /// A message to or from that rank is open already.
+    Busy {
+        /// The other side.
+        peer: Rank,
+        /// What is open.
+        what: &'static str,
+    },
+    /// A peer sent what no peer of this version sends.
+    Garbled {
+        /// Who.
+        from: Rank,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A process may not join the job.
+    Refused {
+        /// Why, and what to do about it.
+        why: String,
     },
     /// The algorithm cannot work with a group of this size.
     Size {
@@ -108,6 +152,23 @@ impl Error {
         result.as_ref().err().map(Self::cause)
     }
 
+    /// The process of `rank` was lost at `since`, and with it what `why` waits for.
+    #[cold]
+    pub fn peer_lost(rank: Rank, since: Nanos, why: &crate::Why) -> Self {
+        Cause::PeerLost { rank, since, doing: why.what }.into()
+    }
+
+    /// The process of `rank` was lost while nothing in particular was going on.
+    #[cold]
+    pub fn lost(rank: Rank) -> Self {
+        Cause::PeerLost { rank, since: Nanos::ZERO, doing: "" }.into()
+    }
+
+    /// Who was lost, if that is why.
+    pub fn lost_rank(&self) -> Option<Rank> {
+        if let Cause::PeerLost { rank, .. } = *self.0 { Some(rank) } else { None }
+    }
+
     /// A deadline passed at `now` while `why` was waiting.
     #[cold]
     pub fn timed_out(why: &crate::Why, now: Nanos) -> Self {
@@ -151,7 +212,22 @@ impl fmt::Display for Cause {
                 }
                 peer.map_or(Ok(()), |peer| write!(f, "; rank {peer} did not come"))
             }
-            Self::PeerLost { rank } => write!(f, "the process of rank {rank} has died"),
+            Self::PeerLost { rank, doing, .. } => {
+                write!(f, "the process of rank {rank} has died or stands still")?;
+                if doing.is_empty() { Ok(()) } else { write!(f, "; this rank was waiting in: {doing}") }
+            }
+            Self::Left { peer: Some(peer) } => write!(f, "rank {peer} has left in order: nothing more comes from it"),
+            Self::Left { peer: None } => f.write_str("all others have left in order: nothing more comes"),
+            Self::Concealed { rank } => write!(f, "rank {rank} exposes that memory no longer, or it is shorter than was said"),
+            Self::Mismatch { from, piece, packed, unpacked } => {
+                write!(f, "piece {piece} of the message from rank {from}: {packed} was packed, {unpacked} was unpacked; ")?;
+                f.write_str("both sides must name the same pieces in the same order")
+            }
+            Self::Busy { peer, what } => write!(f, "{what} with rank {peer} is open already: end it first"),
+            Self::Garbled { from, what } => {
+                write!(f, "rank {from} sent {what}: are both sides of one version, and is it one of us?")
+            }
+            Self::Refused { why } => write!(f, "this process may not join: {why}"),
             Self::Size { what, size, needs } => write!(f, "{what} cannot synchronise {size} members: it needs {needs}"),
             Self::Rank { rank, size } => write!(f, "rank {rank} is taken already, or is not one of the group's {size}"),
             Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),

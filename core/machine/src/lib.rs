@@ -7,6 +7,7 @@
 //! - [`Cpu`]: the processor's verbs about a word in memory (spin, yield, arm, park, ...), from which policies choose.
 //! - [`Placement`]: where threads run and whether they do, and moving them; every world may leave it unanswered.
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
+//! - [`Fabric`]: frames between lanes and memory that peers may read.
 //! - [`Port`]: packets that carry bytes. [`LogGp`]: what they cost.
 //! - [`Why`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed.
 //! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random numbers.
@@ -22,6 +23,7 @@ mod costs;
 mod cpu;
 mod endpoint;
 mod error;
+mod fabric;
 mod line;
 mod lines;
 mod loggp;
@@ -36,6 +38,7 @@ pub use costs::{Costs, Switch};
 pub use cpu::{Cpu, CpuId, VALUE_MASK};
 pub use endpoint::{Endpoint, Member, Rank};
 pub use error::{Cause, Error};
+pub use fabric::{Address, Fabric, Key, Limits, Slope, Tolls};
 pub use line::Line;
 pub use lines::{Lines, Quad};
 pub use loggp::LogGp;

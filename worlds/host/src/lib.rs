@@ -11,6 +11,7 @@
 //! - [`child`]: processes that never outlive this one.
 //! - [`interrupt`]: a request to stop that keeps what was measured.
 //! - [`dl`]: shared libraries that may or may not be installed.
+//! - [`vigil`]: whether a rank of the job was lost, and who waits for what since when.
 //! - [`facts`]: what this machine is, for the record.
 //! - [`costs`]: what switching costs on it, kept from run to run.
 
@@ -27,3 +28,4 @@ pub mod pause;
 pub mod sched;
 pub mod scout;
 pub mod usage;
+pub mod vigil;

@@ -24,7 +24,7 @@ impl Watch {
 
     /// The process that started this one.
     pub(crate) fn parent(rank: Rank) -> Result<Self, Error> {
-        let lost = || Error::from(Cause::PeerLost { rank });
+        let lost = || Error::lost(rank);
         let parent = getppid().ok_or_else(lost)?;
         let pidfd = pidfd_open(parent, PidfdFlags::empty()).map_err(|errno| match errno {
             rustix::io::Errno::SRCH => lost(),
@@ -48,7 +48,7 @@ impl Watch {
         // An interrupted look is repeated by the next check.
         if poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0) {
             let ended = watched.iter().zip(&self.peers).find(|(pidfd, _)| !pidfd.revents().is_empty());
-            return ended.map_or(Ok(()), |(_, (rank, _))| Err(Error::from(Cause::PeerLost { rank: *rank })));
+            return ended.map_or(Ok(()), |(_, (rank, _))| Err(Error::lost(*rank)));
         }
         Ok(())
     }

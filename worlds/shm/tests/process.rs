@@ -48,7 +48,7 @@ fn processes_hand_over_and_a_killed_one_is_noticed() {
             std::thread::sleep(std::time::Duration::from_millis(30));
             drop(other);
         });
-        assert_eq!(wait(&cpu, policy, &segment, 1, 201), Err(Error::from(Cause::PeerLost { rank: 1 })), "{policy:?}");
+        assert_eq!(wait(&cpu, policy, &segment, 1, 201), Err(Error::lost(1)), "{policy:?}");
         killer.join().unwrap();
         // What it did before it died still counts.
         wait(&cpu, policy, &segment, 1, 200).unwrap();
@@ -70,7 +70,7 @@ fn orphan() {
     let Some((segment, _)) = arguments() else { return };
     let cpu = Process::watching_parent(7).unwrap();
     cpu.store(segment.word(0), 1);
-    let lost = wait(&cpu, Policy::Block, &segment, 1, 1) == Err(Error::from(Cause::PeerLost { rank: 7 }));
+    let lost = wait(&cpu, Policy::Block, &segment, 1, 1) == Err(Error::lost(7));
     cpu.store(segment.word(0), if lost { 2 } else { 3 });
 }
 

@@ -114,7 +114,7 @@ impl<'t, C: Cpu> End<'t, C> {
         match *error.cause() {
             Cause::Poisoned { .. } => Cause::Poisoned { by: self.cpu.load(self.culprit).checked_sub(1) }.into(),
             // The dead cannot tell: nobody else need be watching it.
-            Cause::PeerLost { rank } if rank < self.roster.size() => {
+            Cause::PeerLost { rank, .. } if rank < self.roster.size() => {
                 self.poison(rank);
                 error
             }

@@ -1,0 +1,131 @@
+//! Frames between lanes, memory that peers may read, and one bell a lane to wait on: what messages and shared pages are made of.
+use crate::{Cpu, Error, Member, Nanos, Quad, Rank};
+use core::future::Future;
+
+/// One activity of a rank (its program, a server, one of several threads). A lane has one owner, and rings and a bell of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    /// Whose.
+    pub rank: Rank,
+    /// Which of its activities, below [`Limits::lanes`].
+    pub lane: u32,
+}
+
+/// Names exposed memory to those who may read it. It crosses the wire as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key(pub u64);
+
+/// What a fabric can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Lanes of a rank.
+    pub lanes: u32,
+    /// Bytes that travel with a frame's head ([`Fabric::post`]).
+    pub inline: usize,
+    /// Bytes of a static buffer ([`Fabric::fill`]).
+    pub buffer: usize,
+    /// Static buffers on the way from one lane to another: so many frames may be unreleased beside those of [`Limits::spare`].
+    pub credits: u32,
+    /// Further frames for which there is room on that way, all of them inline: for what goes without a credit.
+    pub spare: u32,
+    /// Pieces of memory that one descriptor gathers ([`Fabric::expose`] splits longer lists itself).
+    pub gather: usize,
+    /// Can memory be read at all ([`Fabric::get`])? Where it cannot, everything goes through static buffers.
+    pub direct: bool,
+}
+
+/// A cost that grows with the number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slope {
+    /// For no bytes.
+    pub fixed: Nanos,
+    /// For each byte, in picoseconds.
+    pub byte_ps: u64,
+}
+
+impl Slope {
+    /// For that many bytes.
+    pub const fn of(self, bytes: usize) -> Nanos {
+        Nanos(self.fixed.0.saturating_add((bytes as u64).saturating_mul(self.byte_ps) / 1_000))
+    }
+}
+
+/// What the two ways to move bytes cost: for thresholds ([`Fabric::tolls`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tolls {
+    /// Through static buffers: one frame, with its copies in and out.
+    pub buffered: Slope,
+    /// From memory to memory: one [`Fabric::get`], with announcing, registering and what else it takes.
+    pub direct: Slope,
+}
+
+/// One lane of one rank: it can be sent to another thread, but it has one owner at a time and no lock.
+///
+/// Frames between two lanes arrive once and in the order in which they were posted. **Verbs act at once; only waiting is async**,
+/// and there is one way to wait: on [`Fabric::bell`], with a probe that tries all that may have happened. What changes for a lane
+/// (a frame arrives or is released, a peer leaves or is lost) changes its bell or is seen by a probe.
+///
+/// - Flow control is the caller's: [`Limits::credits`] frames and [`Limits::spare`] inline ones always find room.
+/// - No caller's buffer is borrowed across a wait, except in [`Fabric::get`].
+/// - Nothing writes into a peer's borrowed memory, except within a `get` of that peer.
+/// - Waits fail through [`Cpu::check`]: any lost rank fails every wait of its job.
+pub trait Fabric: Member {
+    /// The processor that waits here.
+    type Cpu: Cpu;
+
+    /// The processor that waits here.
+    fn cpu(&self) -> &Self::Cpu;
+    /// Changes whenever something has happened for this lane while its owner was going to sleep.
+    fn bell(&self) -> &<Self::Cpu as Cpu>::Word;
+    /// A line for whoever moves, and then one for each rank's lane of this number: words of `foregather_wait::Roster`.
+    fn roster(&self) -> &[Quad<<Self::Cpu as Cpu>::Word>];
+    /// Which lane this is.
+    fn here(&self) -> Address;
+    /// What it can carry; the same for all lanes and for as long as it exists.
+    fn limits(&self) -> Limits;
+    /// What moving bytes costs here; measured in a few milliseconds if need be, once.
+    fn tolls(&self) -> Tolls;
+
+    /// Sends at most [`Limits::inline`] bytes, copied before it returns. `false`: there is no room now; nothing has happened.
+    ///
+    /// # Errors
+    /// For an address that does not exist, too many bytes, or a peer that is known to be lost.
+    fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error>;
+    /// Lends the next static buffer towards `to`; what is written there stays until it is posted.
+    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R;
+    /// Sends the first `len` bytes of that buffer. `false` as for [`Fabric::post`].
+    ///
+    /// # Errors
+    /// As [`Fabric::post`].
+    fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error>;
+
+    /// The next lane after `after`, in a fixed order, from which there is an unreleased frame.
+    fn arrived(&self, after: Option<Address>) -> Option<Address>;
+    /// Lends the oldest unreleased frame from there, in place. Its bytes are whatever the peer wrote: trust nothing.
+    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R>;
+    /// Gives that frame's buffer back.
+    fn release(&self, from: Address);
+
+    /// Lets peers read these pieces, one after the other, until [`Fabric::conceal`]. The caller keeps the borrow that long.
+    ///
+    /// # Errors
+    /// If the memory cannot be registered.
+    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error>;
+    /// Ends that. Returns when nobody reads or writes there any more on its behalf.
+    fn conceal(&self, key: Key);
+    /// Fills the pieces, one after the other, from what `from` exposes under that key. Dropped early, it writes nothing afterwards.
+    ///
+    /// # Errors
+    /// [`Cause::Concealed`](crate::Cause::Concealed) if it is exposed no longer, or is shorter: nothing in `into` counts then.
+    fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>>;
+    /// Does this side's share of what peers are getting from it, if there is any: called again and again by whoever waits while it
+    /// exposes something. `true`: something was done.
+    fn help(&self) -> bool {
+        false
+    }
+
+    /// Says that nothing more will be posted from here.
+    fn leave(&self);
+    /// Has that lane said so? Whatever it posted before can be seen by then.
+    fn has_left(&self, peer: Address) -> bool;
+}

@@ -1,0 +1,107 @@
+//! What a process knows about its job while its threads wait: whether a rank was lost, and who waits for what since when.
+//!
+//! One thread of the process (its steward, `foregather_launch`) finds out and writes it down; waits read it in every check. It also
+//! lets the steward tell of waits that last long, since a hang that says nothing is the worst of errors.
+use crate::clock;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+use foregather_machine::{Error, Nanos, Rank, Why};
+use std::sync::Mutex;
+
+/// No rank was lost.
+const NOBODY: u64 = 0;
+
+/// Shared by the waits of a process and its steward.
+#[derive(Debug, Default)]
+pub struct Vigil {
+    /// One more than the rank that was lost first.
+    lost: AtomicU64,
+    since: AtomicU64,
+    /// The waits that were checked last, one a thread: small, and touched once a millisecond at most.
+    waits: Mutex<Vec<(std::thread::ThreadId, Wait)>>,
+}
+
+/// A wait that was going on when it was last looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// Who waits for what, since when.
+    pub why: Why,
+    /// When it was last seen waiting.
+    pub seen: Nanos,
+}
+
+impl Vigil {
+    /// From now on every wait fails: the process of `rank` is gone. Only the first loss counts, since the others may follow from it.
+    pub fn declare_lost(&self, rank: Rank) {
+        let since = clock::now().0.max(1);
+        if self.since.compare_exchange(0, since, AcqRel, Acquire).is_ok() {
+            self.lost.store(u64::from(rank) + 1, Release);
+        }
+    }
+
+    /// Who was lost.
+    pub fn lost(&self) -> Option<Rank> {
+        match self.lost.load(Acquire) {
+            NOBODY => None,
+            lost => Some((lost - 1) as Rank),
+        }
+    }
+
+    /// Can a wait still succeed? Notes that it goes on.
+    ///
+    /// # Errors
+    /// [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) once a rank was lost.
+    pub fn check(&self, why: &Why) -> Result<(), Error> {
+        if let Some(rank) = self.lost() {
+            return Err(Error::peer_lost(rank, Nanos(self.since.load(Acquire)), why));
+        }
+        // Short waits are nobody's business; and nobody waits here for a steward that is reading.
+        let now = clock::now();
+        if why.since > Nanos::ZERO
+            && now - why.since > Nanos::from_ms(100)
+            && let Ok(mut waits) = self.waits.try_lock()
+        {
+            let (id, wait) = (std::thread::current().id(), Wait { why: *why, seen: now });
+            match waits.iter_mut().find(|(of, _)| *of == id) {
+                Some((_, noted)) => *noted = wait,
+                None => waits.push((id, wait)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The waits that go on and have lasted for `long` at least. Those of threads that no longer wait are forgotten.
+    pub fn long_waits(&self, long: Nanos) -> Vec<Wait> {
+        let now = clock::now();
+        let Ok(mut waits) = self.waits.lock() else { return Vec::new() };
+        waits.retain(|(_, wait)| now - wait.seen < Nanos::from_ms(500));
+        waits.iter().map(|(_, wait)| *wait).filter(|wait| now - wait.why.since >= long).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_loss_fails_every_wait_and_says_what_it_was() {
+        let vigil = Vigil::default();
+        let why = Why::new("message", 0).of(1);
+        assert_eq!(vigil.check(&why), Ok(()));
+        vigil.declare_lost(3);
+        vigil.declare_lost(4);
+        let error = vigil.check(&why).unwrap_err();
+        assert_eq!(error.lost_rank(), Some(3));
+        assert!(error.to_string().contains("message"), "{error}");
+    }
+
+    #[test]
+    fn only_long_waits_are_told() {
+        let vigil = Vigil::default();
+        let now = clock::now();
+        assert!(vigil.check(&Why::new("short", 0).since(now)).is_ok());
+        assert!(vigil.check(&Why::new("long", 0).since(Nanos(1))).is_ok());
+        let told: Vec<_> = vigil.long_waits(Nanos::from_ms(100)).iter().map(|wait| wait.why.what).collect();
+        assert_eq!(told, ["long"]);
+        assert!(vigil.long_waits(Nanos::MAX).is_empty());
+    }
+}

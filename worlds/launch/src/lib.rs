@@ -1,0 +1,1 @@
+//! Who am I, where are the others: a job of ranks, whoever started them.
