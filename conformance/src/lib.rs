@@ -5,16 +5,22 @@
 //!   [`harmonize::all`] and [`team::all`] run everything.
 //! - [`Network`] is the same for worlds with native null messages; [`endpoint::all`] runs everything;
 //!   [`endpoint::all_over_flags`] does so in a world with words.
-//! - [`Ports`] is the same for worlds with native sized messages; [`port::all`] and [`port::all_over_channels`] run everything.
+//! - [`Ports`] is the same for worlds with native sized messages; [`port::all`], [`collective::all`] and
+//!   [`port::all_over_channels`] run everything.
+//! - [`fabric`]: programs for worlds with frames and lanes, which [`fabric::Fabrics`] provides.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
 pub mod barrier;
+pub mod collective;
 pub mod cpu;
 pub mod endpoint;
+pub mod fabric;
 pub mod harmonize;
+pub mod messages;
 mod orders;
 pub mod port;
+pub mod table;
 pub mod team;
 
 use foregather_machine::{Cpu, Endpoint, Nanos, Port, Rank};

@@ -11,6 +11,7 @@ pub fn all_over_channels(world: &impl World) {
     super::all(&OverChannels { world, room: Some(500), policy: Policy::TwoPhase { spin: Nanos::from_us(5) } });
     let shortest = OverChannels { world, room: Some(32), policy: Policy::Block };
     super::arrive_in_order(&shortest, &[Nanos::ZERO; 2], &SMALL);
+    crate::collective::all(&OverChannels { world, room: None, policy: Policy::Block });
     who_leaves_in_order_harms_nobody(world);
     who_goes_away_is_named(world);
     waits_can_be_bounded(world);

@@ -1,21 +1,25 @@
 //! Messages, each protocol written once over [`Port`](foregather_machine::Port)s.
 //!
+//! - [`Messenger`]: messages built piece by piece, over any [`Fabric`](foregather_machine::Fabric) (Namyst et al. 1999).
 //! - [`Protocol`]: short, long (PROBE, REQUEST, data) and forced; [`send`] and [`receive`] go by it.
 //! - [`exchange`], [`synchronised_exchange`]: two nodes swap messages (Seidel & Davis 1992 §2.2).
 //! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around it (§2.3).
 //! - [`long::answer`]: what a node's system does about a PROBE, whatever its program is doing.
 //! - [`Channels`]: ports made of words, for every world that has memory; a [`ChannelPort`] is one member's end.
 //! - [`Inbox`]: which packets meet which receives, for whoever makes a port.
+//! - [`collective`]: broadcast, reduce, allreduce, gather, all-gather, all-to-all, shift, for any number of members.
 //! - [`compare_clocks`]: a [`CommonClock`] for nodes that have none. [`harmonize`]: leave at one moment of it.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
 mod channel;
 mod clock;
+pub mod collective;
 mod exchange;
 mod harmonize;
 mod inbox;
 pub mod long;
+mod messenger;
 mod protocol;
 mod ring;
 mod tree;
@@ -25,5 +29,8 @@ pub use clock::{CommonClock, Comparing, compare_clocks};
 pub use exchange::{exchange, synchronised_exchange};
 pub use harmonize::harmonize;
 pub use inbox::{Inbox, Key};
+pub use messenger::{
+    Cheaper, Incoming, Later, Messenger, Mode, Outgoing, Path, Piece, Receive, Safer, Settings, Traffic, Value, direct_from,
+};
 pub use protocol::{Protocol, receive, send};
 pub use ring::Ring;

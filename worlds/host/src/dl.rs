@@ -56,10 +56,39 @@ impl Library {
         Ok(address)
     }
 
+    /// The same of that version, where a library keeps several of one name for programs of different age.
+    ///
+    /// # Errors
+    /// If the library has no such symbol of that version, or the loader knows no versions.
+    pub fn symbol_of_version(&self, name: &str, version: &str) -> Result<*mut c_void, Error> {
+        let missing = |remedy: String| {
+            Error::from(Cause::Missing { what: format!("`{name}` of {version} in {}", self.path.display()), remedy })
+        };
+        let (Ok(c_name), Ok(c_version)) = (CString::new(name), CString::new(version)) else {
+            return Err(missing("a name must not contain a zero byte".to_owned()));
+        };
+        let address = versioned(self.handle, &c_name, &c_version);
+        if address.is_null() {
+            return Err(missing(format!("install another version of it ({})", last_complaint())));
+        }
+        Ok(address)
+    }
+
     /// The file that was loaded.
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+#[cfg(target_env = "gnu")]
+fn versioned(handle: NonNull<c_void>, name: &CStr, version: &CStr) -> *mut c_void {
+    // SAFETY: the handle is that of a library which stays loaded, the names are C strings.
+    unsafe { libc::dlvsym(handle.as_ptr(), name.as_ptr(), version.as_ptr()) }
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn versioned(_: NonNull<c_void>, _: &CStr, _: &CStr) -> *mut c_void {
+    core::ptr::null_mut()
 }
 
 /// What the loader said about this thread's last failure.
@@ -112,6 +141,17 @@ mod tests {
         // SAFETY: the C library declares `double cos(double)`.
         let cos = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(f64) -> f64>(cos) };
         assert_eq!(cos(0.0), 1.0);
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn a_version_is_asked_for_by_name() {
+        let library = Library::open(&["libc.so.6"]).unwrap();
+        let version = if cfg!(target_arch = "x86_64") { "GLIBC_2.2.5" } else { "GLIBC_2.17" };
+        assert_eq!(library.symbol_of_version("getpid", version).unwrap(), library.symbol("getpid").unwrap());
+        let error = library.symbol_of_version("getpid", "GLIBC_0.1").unwrap_err().to_string();
+        assert!(error.contains("GLIBC_0.1") && error.contains("getpid"), "{error}");
+        assert!(library.symbol_of_version("get\0pid", version).is_err());
     }
 
     #[test]

@@ -1,1 +1,30 @@
 //! Who am I, where are the others: a job of ranks, whoever started them.
+//!
+//! - [`Job`]: joins, exchanges cards with everybody, and leaves. It works the same under `foregather run`, `mpiexec`, `mpirun`,
+//!   `srun` and `prterun`, and without any launcher as a job of one.
+//! - [`spawn`]: the launcher itself, which `foregather run` is.
+//!
+//! A foreign launcher need only tell rank, size and where rank 0 is. Everything else is the job's own: a **hub**, which is a thread
+//! of rank 0, and a **steward** in every rank, a thread that shows that its process is alive whatever the program does. A rank whose
+//! connection ends, or that stands still for `FOREGATHER_PEER_TIMEOUT` (2 s), is lost; all others learn of it through their
+//! [`Vigil`](foregather_host::vigil::Vigil), which every wait looks at.
+
+mod detect;
+mod frame;
+mod hub;
+mod job;
+mod join;
+mod link;
+mod meet;
+mod nodes;
+mod pmi1;
+mod pmix;
+mod secret;
+mod settings;
+pub mod spawn;
+mod steward;
+mod watchdog;
+mod whereabouts;
+
+pub use detect::Launcher;
+pub use job::Job;

@@ -2,7 +2,7 @@
 use crate::running::running;
 use crate::watch::Watch;
 use core::future::Future;
-use foregather_host::usage;
+use foregather_host::{usage, vigil::Vigil};
 use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, Why};
 use foregather_thread::{Thread, Word};
 use rustix::fd::OwnedFd;
@@ -29,12 +29,13 @@ const SLEEP: Nanos = Nanos::from_ms(50);
 pub struct Process {
     thread: Thread,
     watch: Option<Arc<Watch>>,
+    vigil: Option<Arc<Vigil>>,
 }
 
 impl Process {
     /// Watches nobody: others must end its waits if a peer dies.
     pub fn alone() -> Self {
-        Self { thread: Thread::shared(), watch: None }
+        Self { thread: Thread::shared(), watch: None, vigil: None }
     }
 
     /// Watches the process of `rank`: once that has ended, waits fail. Process descriptors come from `pidfd_open`, or with a child.
@@ -53,6 +54,12 @@ impl Process {
     /// If it has ended already, or the system knows no process descriptors.
     pub fn watching_parent(rank: Rank) -> Result<Self, Error> {
         Ok(Self { watch: Some(Arc::new(Watch::parent(rank)?)), ..Self::alone() })
+    }
+
+    /// Learns of lost ranks from `vigil`, which another thread of this process keeps: the way in a job, where that thread also finds
+    /// out who stands still.
+    pub fn vigilant(vigil: Arc<Vigil>) -> Self {
+        Self { vigil: Some(vigil), ..Self::alone() }
     }
 
     /// The same, but spinning without the pause instruction: a hot loop, for comparison.
@@ -158,6 +165,7 @@ impl Cpu for Process {
     #[inline]
     fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
         self.thread.check(on, why)?;
-        self.watch.as_ref().map_or(Ok(()), |watch| watch.check())
+        self.vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(why))?;
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.check(why))
     }
 }

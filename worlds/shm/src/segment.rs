@@ -1,17 +1,15 @@
 //! Memory that several processes map: lines of words and the C library's semaphores, each on a pair of cache lines of its own.
 //!
-//! It lives in an anonymous file that has no name anywhere, so it vanishes with the last process that has it open. It
-//! can no longer shrink, so no access to it faults, whatever another process does.
+//! It lives in a memory file without a name: see `mapping.rs`.
+use crate::mapping::{Mapping, wrong};
 use crate::object::Slot;
-use crate::os::{inherited, refused};
+use crate::os::inherited;
 use core::mem::{align_of, size_of};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_machine::{Cause, Error, Lines, Quad};
 use foregather_thread::Word;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 /// Bytes of a line: two cache lines, since processors fetch them in pairs.
@@ -20,7 +18,6 @@ const LINE: usize = 128;
 const MAGIC: u64 = u64::from_be_bytes(*b"foregath");
 /// Changes whenever the layout does.
 const VERSION: u32 = 1;
-const WHAT: &str = "a shared segment of this program in the descriptor";
 
 /// Line 0. All fields are written before the magic number, but for `claimed`.
 #[repr(C)]
@@ -35,19 +32,11 @@ struct Header {
 /// Shared memory: line 0 describes it, then come the lines of words, then the objects.
 #[derive(Debug)]
 pub struct Segment {
-    base: NonNull<u8>,
-    bytes: usize,
+    mapping: Mapping,
     /// Lines of words.
     words: u32,
     objects: u32,
-    fd: OwnedFd,
 }
-
-// SAFETY: the segment hands out words, which are atomic, and (within this crate) raw lines for objects of the C
-// library that are made for several threads.
-unsafe impl Send for Segment {}
-// SAFETY: as above.
-unsafe impl Sync for Segment {}
 
 const fn bytes_for(words: u32, objects: u32) -> usize {
     (1 + words as usize + objects as usize) * LINE
@@ -73,14 +62,7 @@ impl Segment {
     /// # Errors
     /// If the system has no memory for it or knows no memory files.
     pub fn new(words: u32, objects: u32) -> Result<Self, Error> {
-        const REMEDY: &str = "raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
-        let refusal = || refused("making a shared segment", REMEDY);
-        let fd = memfd_create("foregather", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(refusal())?;
-        fchmod(&fd, Mode::RUSR | Mode::WUSR).map_err(refusal())?;
-        ftruncate(&fd, bytes_for(words, objects) as u64).map_err(refusal())?;
-        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).map_err(refusal())?;
-        let mut segment = Self::map(fd, bytes_for(words, objects))?;
-        (segment.words, segment.objects) = (words, objects);
+        let segment = Self { mapping: Mapping::new(bytes_for(words, objects))?, words, objects };
         let header = segment.header();
         header.version.store(VERSION, Relaxed);
         header.words.store(words, Relaxed);
@@ -94,13 +76,8 @@ impl Segment {
     /// # Errors
     /// If the descriptor is something else, or of another version of this program.
     pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
-        let wrong = |remedy: String| Error::from(Cause::Missing { what: WHAT.to_owned(), remedy });
-        let sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-        let bytes = fstat(&fd).map_or(0, |stat| stat.st_size as usize);
-        if !sealed || bytes < LINE {
-            return Err(wrong("it is no sealed memory file: pass the descriptor that `Segment::fd` gave".to_owned()));
-        }
-        let mut segment = Self::map(fd, bytes)?;
+        let mut segment = Self { mapping: Mapping::attach(fd, LINE)?, words: 0, objects: 0 };
+        let bytes = segment.mapping.bytes();
         let header = segment.header();
         if header.magic.load(Acquire) != MAGIC {
             return Err(wrong("it is somebody else's memory file: pass the descriptor that `Segment::fd` gave".to_owned()));
@@ -125,18 +102,9 @@ impl Segment {
         Self::attach(inherited(number)?)
     }
 
-    fn map(fd: OwnedFd, bytes: usize) -> Result<Self, Error> {
-        // SAFETY: a new mapping at an address that the kernel chooses replaces nobody's memory.
-        let base = unsafe { mmap(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
-        let base = base.map_err(refused("mapping a shared segment", "raise the limit on address space (`ulimit -v`)"))?;
-        let base = NonNull::new(base.cast())
-            .ok_or_else(|| Error::from(Cause::Missing { what: WHAT.to_owned(), remedy: "it is at 0".to_owned() }))?;
-        Ok(Self { base, bytes, words: 0, objects: 0, fd })
-    }
-
     /// For a child to inherit.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.mapping.fd()
     }
 
     /// How many words there are that share their cache lines with no other: one a line.
@@ -174,13 +142,11 @@ impl Segment {
 
     fn header(&self) -> &Header {
         // SAFETY: every mapping has at least one line, and all fields are atomics.
-        unsafe { self.base.cast().as_ref() }
+        unsafe { self.mapping.at(0).cast().as_ref() }
     }
 
     fn line(&self, number: usize) -> NonNull<u8> {
-        debug_assert!(number * LINE <= self.bytes);
-        // SAFETY: callers have checked the number against the mapping's size; the end of it, where no line is, is a place, too.
-        unsafe { self.base.add(number * LINE) }
+        self.mapping.at(number * LINE)
     }
 
     /// The line of object `number`, if there are so many.
@@ -203,19 +169,12 @@ impl AsRef<[Quad<Word>]> for Segment {
     }
 }
 
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and everything lent from it has ended.
-        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
-        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use foregather_thread::Scope;
     use rustix::fd::AsRawFd;
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
     use rustix::pipe::{PipeFlags, pipe_with};
 
     #[test]

@@ -1,7 +1,7 @@
 //! Have other processes ended? Looked up while somebody waits, since nobody is woken for it.
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_host::clock;
-use foregather_machine::{Cause, Error, Nanos, Rank};
+use foregather_machine::{Cause, Error, Nanos, Rank, Why};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{PidfdFlags, getppid, pidfd_open};
@@ -38,7 +38,7 @@ impl Watch {
     }
 
     /// Names a peer that has ended, once in an interval: whoever knows that it has left in peace can wait on.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self, why: &Why) -> Result<(), Error> {
         let now = clock::now();
         if now - Nanos(self.last_look.load(Relaxed)) < LOOK_INTERVAL {
             return Ok(());
@@ -48,7 +48,7 @@ impl Watch {
         // An interrupted look is repeated by the next check.
         if poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0) {
             let ended = watched.iter().zip(&self.peers).find(|(pidfd, _)| !pidfd.revents().is_empty());
-            return ended.map_or(Ok(()), |(_, (rank, _))| Err(Error::lost(*rank)));
+            return ended.map_or(Ok(()), |(_, (rank, _))| Err(Error::peer_lost(*rank, now, why)));
         }
         Ok(())
     }

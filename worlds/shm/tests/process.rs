@@ -3,7 +3,7 @@ mod common;
 
 use common::{LONG, arguments, child, command, watchdog};
 use foregather_host::{child::Child, clock};
-use foregather_machine::{Cause, Cpu, Error, Nanos, Placement, Why, run_ready};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Placement, Rank, Why, run_ready};
 use foregather_shm::{Process, Segment};
 use foregather_wait::Policy;
 
@@ -13,6 +13,11 @@ fn wait(cpu: &Process, policy: Policy, segment: &Segment, word: u32, value: u32)
     let why = Why::new("test", 0).of(1).until(clock::now() + LONG);
     let word = segment.word(word);
     run_ready(policy.wait(cpu, word, why, false, || (cpu.load(word) == value).then_some(()))).map(|_| ())
+}
+
+/// Is that the loss of `peer`, with when it was found out and what went on?
+fn lost(end: &Result<(), Error>, peer: Rank) -> bool {
+    matches!(Error::of(end), Some(Cause::PeerLost { rank, since, doing: "test" }) if *rank == peer && *since > Nanos::ZERO)
 }
 
 fn watching(child: &Child) -> Process {
@@ -48,7 +53,8 @@ fn processes_hand_over_and_a_killed_one_is_noticed() {
             std::thread::sleep(std::time::Duration::from_millis(30));
             drop(other);
         });
-        assert_eq!(wait(&cpu, policy, &segment, 1, 201), Err(Error::lost(1)), "{policy:?}");
+        let end = wait(&cpu, policy, &segment, 1, 201);
+        assert!(lost(&end, 1), "{policy:?}: {end:?}");
         killer.join().unwrap();
         // What it did before it died still counts.
         wait(&cpu, policy, &segment, 1, 200).unwrap();
@@ -70,7 +76,7 @@ fn orphan() {
     let Some((segment, _)) = arguments() else { return };
     let cpu = Process::watching_parent(7).unwrap();
     cpu.store(segment.word(0), 1);
-    let lost = wait(&cpu, Policy::Block, &segment, 1, 1) == Err(Error::lost(7));
+    let lost = lost(&wait(&cpu, Policy::Block, &segment, 1, 1), 7);
     cpu.store(segment.word(0), if lost { 2 } else { 3 });
 }
 

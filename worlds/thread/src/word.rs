@@ -8,9 +8,9 @@ use foregather_host::futex::Scope;
 use foregather_machine::Nanos;
 
 #[cfg(not(loom))]
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use core::sync::atomic::{Ordering::*, fence};
 #[cfg(loom)]
-use loom::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use loom::sync::atomic::{Ordering::*, fence};
 
 /// Bit 0: somebody sleeps, or is about to.
 const ARMED: u32 = 1;
@@ -85,7 +85,18 @@ impl Word {
     /// Announces a sleeper; the result is for [`Word::park`].
     #[inline]
     pub fn arm(&self) -> u32 {
-        self.0.0.fetch_or(ARMED, AcqRel) | ARMED
+        let armed = self.0.0.fetch_or(ARMED, AcqRel) | ARMED;
+        // For those who change something else than this word (race 6).
+        fence(SeqCst);
+        armed
+    }
+
+    /// Does anybody sleep here, or is about to, who may have missed what was written elsewhere before this call? Then change the
+    /// word. Cheaper than changing it every time: nobody takes its line away from the sleepers to be (race 6).
+    #[inline]
+    pub fn has_sleepers(&self) -> bool {
+        fence(SeqCst);
+        self.0.0.load(Relaxed) & ARMED != 0
     }
 
     /// Sleeps until the word is no longer as `arm` left it, for `timeout` at most, or spuriously.
@@ -103,5 +114,11 @@ impl Word {
         if before & ARMED != 0 {
             self.0.wake_all(scope);
         }
+    }
+
+    /// The negative control of race 6: looks for sleepers without a fence.
+    #[cfg(loom)]
+    pub fn has_sleepers_without_fence(&self) -> bool {
+        self.0.0.load(Relaxed) & ARMED != 0
     }
 }

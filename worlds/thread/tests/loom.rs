@@ -99,3 +99,45 @@ fn what_was_written_before_a_store_is_seen_after_it() {
 fn looking_before_storing_loses_a_sleeper() {
     model(|word| vec![spawn(&word, |w| block(w, || w.load() == 1)), spawn(&word, |w| w.store_looking_first(1, Private))]);
 }
+
+/// Race 6: a frame is stored elsewhere, and the word is changed only if somebody sleeps. Whoever armed and did not see the frame
+/// would sleep from then on unless the word changes.
+fn ring(frame_first: bool, has_sleepers: fn(&Word) -> bool) {
+    use loom::sync::atomic::{AtomicU32, Ordering::*};
+    loom::model(move || {
+        let (frame, bell) = (Arc::new(AtomicU32::new(0)), Arc::new(Word::default()));
+        let sent = frame.clone();
+        let sender = spawn(&bell, move |bell| {
+            if frame_first {
+                sent.store(1, Release);
+            }
+            if has_sleepers(bell) {
+                bell.add(1, Private);
+            }
+            sent.store(1, Release);
+        });
+        bell.arm();
+        let seen = frame.load(Acquire) == 1;
+        sender.join().unwrap();
+        assert!(seen || bell.load() == 1, "slept for ever");
+    });
+}
+
+#[test]
+fn a_bell_rings_for_whoever_armed_before_the_frame_came() {
+    ring(true, Word::has_sleepers);
+}
+
+/// The negative control of race 6: whoever arms between the look and the frame sleeps for ever.
+#[test]
+#[should_panic(expected = "slept for ever")]
+fn looking_before_storing_the_frame_loses_a_sleeper() {
+    ring(false, Word::has_sleepers);
+}
+
+/// The other one: without the fence the look may be made before the frame can be seen.
+#[test]
+#[should_panic(expected = "slept for ever")]
+fn looking_without_a_fence_loses_a_sleeper() {
+    ring(true, Word::has_sleepers_without_fence);
+}

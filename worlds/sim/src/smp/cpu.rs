@@ -12,15 +12,10 @@ use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What the threads of one simulation share.
-pub(super) struct Shared<Q> {
-    pub(super) engine: Engine<Q>,
-    pub(super) kernel: RefCell<Kernel>,
-}
-
 /// One thread's view of the processors it runs on.
 pub struct SmpCpu<'s, Q> {
-    pub(super) shared: &'s Shared<Q>,
+    pub(super) engine: &'s Engine<Q>,
+    pub(super) kernel: &'s RefCell<Kernel>,
     pub(super) thread: u32,
 }
 
@@ -39,7 +34,7 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
 
     /// Since the last call: did this thread spin, and did it park?
     pub(super) fn waited(&self) -> (bool, bool) {
-        let mut kernel = self.shared.kernel.borrow_mut();
+        let mut kernel = self.kernel.borrow_mut();
         let thread = &mut kernel.machine.threads[self.thread as usize];
         (std::mem::take(&mut thread.spun), std::mem::take(&mut thread.parked))
     }
@@ -55,7 +50,7 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
         if word.first_watcher.get() == NOBODY {
             word.version.set(word.version.get().wrapping_add(1));
         } else {
-            self.shared.kernel.borrow_mut().changed(word);
+            self.kernel.borrow_mut().changed(word);
         }
     }
 
@@ -108,7 +103,7 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Future for Leaf<'_, '_, Q, P> {
 impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
     /// Is there anything to pay first?
     fn pays(&mut self) -> bool {
-        let mut kernel = self.cpu.shared.kernel.borrow_mut();
+        let mut kernel = self.cpu.kernel.borrow_mut();
         let thread = &mut kernel.machine.threads[self.cpu.thread as usize];
         let debt = std::mem::take(&mut thread.debt);
         if debt > Nanos::ZERO {
@@ -128,15 +123,14 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
             return Poll::Ready((Some(found), Nanos::ZERO));
         }
         self.stage = Stage::Waiting;
-        let shared = self.cpu.shared;
-        let mut kernel = shared.kernel.borrow_mut();
+        let mut kernel = self.cpu.kernel.borrow_mut();
         let thread = &mut kernel.machine.threads[self.cpu.thread as usize];
         thread.want = self.want;
         thread.spun |= self.want == Want::Spin;
         thread.parked |= self.want == Want::Park;
         thread.left = if self.want == Want::Park { Nanos::ZERO } else { self.span };
         if self.want == Want::Park && self.span < Nanos::MAX {
-            kernel.bound(&shared.engine, self.cpu.thread, self.span);
+            kernel.bound(self.cpu.engine, self.cpu.thread, self.span);
         }
         if let Some(word) = self.on {
             watch(&mut kernel.machine, word, self.cpu.thread);
@@ -146,7 +140,7 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
 
     fn go_on(&mut self) -> Poll<(Option<T>, Nanos)> {
         let found = (self.look)();
-        let mut kernel = self.cpu.shared.kernel.borrow_mut();
+        let mut kernel = self.cpu.kernel.borrow_mut();
         let left = kernel.machine.thread(self.cpu.thread).left;
         if self.want == Want::Spin && found.is_none() && left > Nanos::ZERO {
             // The word changed, but not to what this thread waits for.
@@ -175,7 +169,7 @@ impl<Q: Queue, P> Leaf<'_, '_, Q, P> {
 impl<Q: Queue, P> Drop for Leaf<'_, '_, Q, P> {
     fn drop(&mut self) {
         if self.stage == Stage::Waiting {
-            self.end(&mut self.cpu.shared.kernel.borrow_mut().machine);
+            self.end(&mut self.cpu.kernel.borrow_mut().machine);
         }
     }
 }
@@ -217,7 +211,7 @@ pub(super) fn nothing() -> Option<()> {
 
 impl<Q: Queue> Clock for SmpCpu<'_, Q> {
     fn now(&self) -> Nanos {
-        self.shared.engine.now()
+        self.engine.now()
     }
     async fn delay(&self, span: Nanos) {
         self.leaf(Want::Compute, None, span, nothing).await;
@@ -265,6 +259,11 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
         if on.is_poisoned() {
             return Err(Error::from(Cause::Poisoned { by: None }));
         }
+        let machine = &mut self.kernel.borrow_mut().machine;
+        if let Some((rank, since)) = machine.lost {
+            return Err(Error::peer_lost(rank, since, why));
+        }
+        machine.threads[self.thread as usize].why = Some(*why);
         if self.now() >= why.deadline { Err(Error::timed_out(why, self.now())) } else { Ok(()) }
     }
 }

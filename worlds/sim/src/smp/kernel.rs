@@ -61,7 +61,7 @@ impl Kernel {
     /// What an event's task number means: processors first, then the scheduler, then the threads' bounds.
     fn about(&self, task: u32) -> About {
         let cpus = self.machine.processors.len() as u32;
-        match task {
+        match task - self.machine.first.event {
             cpu if cpu < cpus => About::Processor(cpu),
             timer if timer == cpus => About::Timer,
             thread => About::Bound(thread - cpus - 1),
@@ -130,7 +130,7 @@ impl Kernel {
 
     /// Accounts for what a processor did since it was last asked.
     #[inline]
-    fn settle(&mut self, cpu: CpuId) {
+    pub(super) fn settle(&mut self, cpu: CpuId) {
         let processor = &mut self.machine.processors[cpu as usize];
         let span = self.machine.now - processor.since;
         if span == Nanos::ZERO {
@@ -157,7 +157,7 @@ impl Kernel {
     }
 
     /// Foresees a processor's next event: of what its thread does, its allotment, and the tick, whichever comes first.
-    fn arm<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
+    pub(super) fn arm<Q: Queue>(&mut self, engine: &Engine<Q>, cpu: CpuId) {
         let machine = &self.machine;
         let processor = machine.cpu(cpu);
         let (time, spinning) = if processor.switching {
@@ -180,7 +180,7 @@ impl Kernel {
         let pending = &mut self.pending[cpu as usize];
         if pending.time != time || pending.class != class {
             *pending = Pending { time, class, number: pending.number.wrapping_add(1) };
-            engine.at_turn(time, class, turn, cpu, pending.number);
+            engine.at_turn(time, class, turn, self.machine.first.event + cpu, pending.number);
         }
     }
 
@@ -315,6 +315,7 @@ impl Kernel {
             self.schedule(engine, cpu);
         } else if want == Want::Yield {
             self.machine.threads[thread as usize].left = self.machine.prices.yield_call;
+            self.machine.note_yield(thread);
             self.scheduler.yielded(&mut self.machine, thread);
             self.schedule(engine, cpu);
         } else if let Want::Move(to) = want
@@ -367,7 +368,7 @@ impl Kernel {
 
     /// Foresees the end of a bounded sleep.
     pub(super) fn bound<Q: Queue>(&mut self, engine: &Engine<Q>, thread: u32, until: Nanos) {
-        let task = self.machine.processors.len() as u32 + 1 + thread;
+        let task = self.machine.first.event + self.machine.processors.len() as u32 + 1 + thread;
         engine.at(until.max(engine.now()), Class::Timeout, task, self.machine.thread(thread).wait);
     }
 
@@ -412,7 +413,8 @@ impl Kernel {
         }
         if self.machine.timer != self.timer.0 {
             self.timer = (self.machine.timer, self.timer.1.wrapping_add(1));
-            engine.at(self.timer.0, Class::Arrival, self.machine.processors.len() as u32, self.timer.1);
+            let task = self.machine.first.event + self.machine.processors.len() as u32;
+            engine.at(self.timer.0, Class::Arrival, task, self.timer.1);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::random::Random;
 use super::record::{Record, Recorded, Sample, Span, State};
 use super::scout::Scouts;
 use crate::word::NONE;
-use foregather_machine::{Costs, CpuId, Nanos};
+use foregather_machine::{Costs, CpuId, Nanos, Rank, Why};
 
 /// No thread.
 pub(super) const NOBODY: u32 = NONE;
@@ -28,6 +28,15 @@ pub(super) enum Want {
     Park,
     /// To leave for that processor.
     Move(CpuId),
+}
+
+/// From where on a machine's numbers count, if it is one of several that share one time: events are told apart by them, and
+/// programs on different machines must not take each other for neighbours.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct First {
+    pub(crate) event: u32,
+    pub(crate) thread: u32,
+    pub(crate) cpu: CpuId,
 }
 
 /// What a machine is made of.
@@ -74,6 +83,8 @@ pub(super) struct Thread {
     /// Since the last time it was asked: did it begin to spin, did it park?
     pub(super) spun: bool,
     pub(super) parked: bool,
+    /// What it last asked whether it can still come.
+    pub(super) why: Option<Why>,
     pub(super) split: Split,
     ready_since: Nanos,
     shown: (State, Nanos),
@@ -103,6 +114,7 @@ pub(super) struct Processor {
 
 /// What schedulers see.
 pub(super) struct Machine {
+    pub(super) first: First,
     pub(super) now: Nanos,
     pub(super) processors: Vec<Processor>,
     pub(super) threads: Vec<Thread>,
@@ -127,6 +139,10 @@ pub(super) struct Machine {
     pub(super) idle_while_ready: Nanos,
     pub(super) record: Record,
     pub(super) recorded: Recorded,
+    /// Who yielded when, if spans are kept.
+    pub(super) yields: Vec<(u32, Nanos)>,
+    /// A machine that nobody hears of any more, and since when that is known: no wait can succeed.
+    pub(super) lost: Option<(Rank, Nanos)>,
     next_sample: Nanos,
 }
 
@@ -148,6 +164,7 @@ impl Machine {
         };
         let threads: Vec<_> = threads.iter().map(|thread| Thread::new(thread, hardware.cpus, &mut random)).collect();
         Self {
+            first: First::default(),
             now: Nanos::ZERO,
             processors: (0..hardware.cpus).map(processor).collect(),
             runnable: threads.len() as u32,
@@ -167,6 +184,8 @@ impl Machine {
             idle_while_ready: Nanos::ZERO,
             record,
             recorded: Recorded::default(),
+            yields: Vec::new(),
+            lost: None,
             next_sample: Nanos::ZERO,
         }
     }
@@ -285,6 +304,14 @@ impl Machine {
         }
     }
 
+    /// A thread offers its processor.
+    #[inline]
+    pub(super) fn note_yield(&mut self, thread: u32) {
+        if self.yields.len() < self.record.spans {
+            self.yields.push((thread, self.now));
+        }
+    }
+
     /// A new epoch begins.
     pub(super) fn epoch(&mut self) {
         self.counts.epochs += 1;
@@ -324,6 +351,7 @@ impl Thread {
             next_watcher: NOBODY,
             spun: false,
             parked: false,
+            why: None,
             split: Split::default(),
             ready_since: Nanos::ZERO,
             shown: (State::Ready, Nanos::ZERO),

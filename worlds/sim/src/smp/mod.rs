@@ -10,12 +10,14 @@ mod counts;
 mod cpu;
 mod dispatch;
 mod eevdf;
+mod interrupt;
 #[cfg(debug_assertions)]
 mod invariants;
 mod job;
 mod kernel;
 mod linux24;
 mod machine;
+mod node;
 mod options;
 #[cfg(test)]
 mod pitfalls;
@@ -34,6 +36,8 @@ pub use cpu::SmpCpu;
 pub use eevdf::{Eevdf, Group, Placement};
 pub use job::{Distribution, Granularity, Job};
 pub use linux24::{Accounting, Insertion, Linux24, Wakeup};
+pub(crate) use machine::First;
+pub(crate) use node::Node;
 pub use options::{MachineSpec, Scheduler, Ties};
 pub use play::{run, run_on};
 pub use prices::Prices;

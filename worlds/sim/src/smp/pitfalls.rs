@@ -2,11 +2,12 @@
 use super::kernel::Kernel;
 use super::linux24::Linux24;
 use super::machine::{Life, Machine, NOBODY, ThreadSpec, Want};
+use super::node::build;
 use super::options::{MachineSpec, Scheduler, Ties};
 use super::prices::Prices;
 use super::record::Record;
 use super::round_robin::RoundRobin;
-use super::world::build;
+
 use crate::engine::Engine;
 use crate::event::Heap;
 use foregather_machine::Nanos;

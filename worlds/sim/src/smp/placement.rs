@@ -8,7 +8,6 @@ use super::machine::{Life, Machine, Want};
 use super::scout::Answer;
 use crate::event::Queue;
 use foregather_machine::{Affinity, Costs, Cpu, CpuId, Nanos, Placement, ThreadId};
-use std::cell::RefMut;
 
 #[cfg(test)]
 mod tests;
@@ -17,16 +16,24 @@ mod tests;
 const FREE: u32 = 1;
 
 impl Machine {
+    /// The processor that programs know by that number, if it is one of this machine.
+    fn processor_called(&self, cpu: CpuId) -> Option<CpuId> {
+        cpu.checked_sub(self.first.cpu).filter(|cpu| self.cpus().contains(cpu))
+    }
+
     /// What a thread's program would be told of where it may run. A move under way changes nothing about that.
     fn may_ever(&self, thread: u32, cpu: CpuId) -> bool {
-        self.cpus().contains(&cpu) && self.thread(thread).spec.pin.is_none_or(|pin| pin == cpu)
+        let local = self.processor_called(cpu);
+        local.is_some_and(|cpu| self.thread(thread).spec.pin.is_none_or(|pin| pin == cpu))
     }
 
     fn affinity(&self, thread: u32, width: u32) -> Affinity {
-        let cpus = self.cpus().end;
+        // Numbers of events are apart by more than the processors of a machine, so no two machines have the same fingerprint.
+        let (cpus, free) = (self.cpus().end, FREE + self.first.event);
+        let beyond = self.first.cpu + cpus;
         match self.thread(thread).spec.pin {
-            Some(pin) if cpus > 1 => Affinity { fingerprint: FREE + 1 + pin, width: 1, beyond: cpus },
-            _ => Affinity { fingerprint: FREE, width, beyond: cpus },
+            Some(pin) if cpus > 1 => Affinity { fingerprint: free + 1 + pin, width: 1, beyond },
+            _ => Affinity { fingerprint: free, width, beyond },
         }
     }
 
@@ -55,15 +62,11 @@ impl Kernel {
 }
 
 impl<Q: Queue> SmpCpu<'_, Q> {
-    fn kernel(&self) -> RefMut<'_, Kernel> {
-        self.shared.kernel.borrow_mut()
-    }
-
     /// That thread's number in the simulation. The question costs a look.
     fn look_at(&self, thread: ThreadId) -> Option<u32> {
-        let machine = &mut self.kernel().machine;
+        let machine = &mut self.kernel.borrow_mut().machine;
         machine.threads[self.thread as usize].debt += machine.prices.look;
-        thread.checked_sub(1).filter(|&number| (number as usize) < machine.threads.len())
+        thread.checked_sub(1 + machine.first.thread).filter(|&number| (number as usize) < machine.threads.len())
     }
 }
 
@@ -72,57 +75,59 @@ struct Freeing<'m, 's, Q: Queue>(&'m SmpCpu<'s, Q>);
 
 impl<Q: Queue> Drop for Freeing<'_, '_, Q> {
     fn drop(&mut self) {
-        let it = &mut self.0.kernel().machine.threads[self.0.thread as usize];
+        let it = &mut self.0.kernel.borrow_mut().machine.threads[self.0.thread as usize];
         it.confined = it.spec.pin;
     }
 }
 
 impl<Q: Queue> Placement for SmpCpu<'_, Q> {
     fn place(&self) -> Option<CpuId> {
-        Some(self.shared.kernel.borrow().machine.thread(self.thread).cpu)
+        let machine = &self.kernel.borrow().machine;
+        Some(machine.first.cpu + machine.thread(self.thread).cpu)
     }
     fn identity(&self) -> Option<ThreadId> {
-        Some(self.thread + 1)
+        Some(self.kernel.borrow().machine.first.thread + self.thread + 1)
     }
     fn running(&self, thread: ThreadId) -> Option<bool> {
         let number = self.look_at(thread)?;
-        let machine = &self.kernel().machine;
+        let machine = &self.kernel.borrow_mut().machine;
         let it = machine.thread(number);
         // One that a processor still switches to does not run yet.
         Some(it.life == Life::Running && !machine.cpu(it.cpu).switching)
     }
     fn affinity(&self) -> Option<Affinity> {
-        let Kernel { machine, scheduler, .. } = &*self.kernel();
+        let Kernel { machine, scheduler, .. } = &*self.kernel.borrow_mut();
         scheduler.moves().then(|| machine.affinity(self.thread, scheduler.width(machine, self.thread)))
     }
     fn allows(&self, cpu: CpuId) -> bool {
-        self.kernel().machine.may_ever(self.thread, cpu)
+        self.kernel.borrow_mut().machine.may_ever(self.thread, cpu)
     }
     fn idle(&self, cpu: CpuId) -> Option<bool> {
-        let machine = &mut self.kernel().machine;
-        machine.cpus().contains(&cpu).then(|| machine.ask_scout(self.thread, cpu))
+        let machine = &mut self.kernel.borrow_mut().machine;
+        machine.processor_called(cpu).map(|cpu| machine.ask_scout(self.thread, cpu))
     }
     /// It runs on an idle processor after [`Prices::move_call`]; at a busy one it queues up.
     ///
     /// [`Prices::move_call`]: super::Prices::move_call
     async fn move_to(&self, cpu: CpuId) -> bool {
-        if !self.kernel().scheduler.moves() || !self.allows(cpu) {
+        if !self.kernel.borrow_mut().scheduler.moves() || !self.allows(cpu) {
             return false;
         }
         if self.place() != Some(cpu) {
             let _until_there = Freeing(self);
+            let cpu = cpu - self.kernel.borrow().machine.first.cpu;
             self.leaf(Want::Move(cpu), None, Nanos::ZERO, nothing).await;
         }
         true
     }
     async fn pull(&self, thread: ThreadId) -> bool {
-        let fetched = self.look_at(thread).is_some_and(|thread| self.kernel().fetch(thread, self.thread));
+        let fetched = self.look_at(thread).is_some_and(|thread| self.kernel.borrow_mut().fetch(thread, self.thread));
         if fetched {
             self.yield_now().await;
         }
         fetched
     }
     fn costs(&self) -> Costs {
-        self.kernel().machine.costs
+        self.kernel.borrow_mut().machine.costs
     }
 }

@@ -46,7 +46,7 @@ fn simulation(machine: &MachineSpec, starts: &[CpuId]) -> Smp<Heap> {
 
 /// Is it free to be moved again?
 fn assert_free(cpu: &SmpCpu<'_, impl Queue>) {
-    let kernel = cpu.kernel();
+    let kernel = cpu.kernel.borrow_mut();
     let it = kernel.machine.thread(cpu.thread);
     assert_eq!(it.confined, it.spec.pin);
 }
@@ -102,8 +102,8 @@ fn a_preempted_thread_is_fetched_and_runs_at_once() {
         let &[waits] = &waits[..] else { panic!("one of two waits: {waits:?}") };
         assert!(!cpu.pull(5 - waits).await, "the other one runs");
         assert!(cpu.pull(waits).await);
-        assert_eq!(cpu.kernel().machine.thread(waits - 1).cpu, 0);
-        assert_ne!(cpu.kernel().machine.thread(waits - 1).split.compute, Nanos::ZERO);
+        assert_eq!(cpu.kernel.borrow_mut().machine.thread(waits - 1).cpu, 0);
+        assert_ne!(cpu.kernel.borrow_mut().machine.thread(waits - 1).split.compute, Nanos::ZERO);
     });
     assert!(done.get() < MS * 19, "{}", done.get());
 }

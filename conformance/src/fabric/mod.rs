@@ -1,0 +1,174 @@
+//! What a [`Fabric`] promises, tried by programs that know nothing else of their world, and what a messenger makes of it.
+//!
+//! - [`Program`]: what all lanes play together; each lane checks what it sees and panics if a promise is broken.
+//! - [`Fabrics`]: what a world under test provides: lanes, each on a thread, a process or a node of its own.
+//! - `talk`: waiting with a bound, sending, receiving. `frames`, `room`, `bell`, `memory`, `ends`: the programs over frames.
+//! - `letters`: those over [`Messenger`](foregather_message::Messenger)s: messages, sized packets, collective operations.
+//!
+//! A program keeps to the flow control that is the caller's affair, so it runs where frames without room are lost as well as where
+//! they are refused; [`Program::Overrun`] alone does not.
+
+mod bell;
+mod ends;
+mod frames;
+mod letters;
+mod memory;
+mod room;
+mod talk;
+
+use foregather_machine::Fabric;
+use talk::Talk;
+
+/// A world whose lanes are under test.
+pub trait Fabrics {
+    /// Makes [`Program::ranks`] ranks with [`Program::lanes`] lanes each, and lets every lane [`play`](Program::play) its part at the
+    /// same time, over so many rounds.
+    ///
+    /// # Panics
+    /// If one of them does.
+    fn run(&self, program: Program, rounds: u32);
+}
+
+/// Everything.
+pub fn all(fabrics: &impl Fabrics, rounds: u32) {
+    Program::ALL.into_iter().for_each(|program| fabrics.run(program, rounds));
+}
+
+/// What the lanes of a world do together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// One lane sends frames of all sizes to another one: they arrive once, unchanged and in order.
+    Stream,
+    /// Every lane to every other one, those of its own rank included.
+    Everybody,
+    /// Credits and spare frames find room, again and again.
+    Room,
+    /// A sleeper is woken by a frame, and by a release.
+    Bell,
+    /// Lists of pieces are read from memory.
+    Memory,
+    /// The same memory is read by several at once.
+    Readers,
+    /// Two read from each other at the same time.
+    EachOther,
+    /// What is concealed or shorter cannot be read.
+    Concealed,
+    /// Who leaves is seen to have left, after everything it has sent.
+    Leave,
+    /// What there is not, or is too long, is an error.
+    Refused,
+    /// Everybody sends messages beyond all credits before anybody receives, on two lanes of every rank.
+    Crossfire,
+    /// Messages of any pieces.
+    Pieces,
+    /// A LATER piece is read at the end.
+    Later,
+    /// A number there and back.
+    PingPong,
+    /// Nobody who has sent is left waiting for the others when a message of anybody is wanted.
+    Anybody,
+    /// The two sides disagree about a short piece, and are told.
+    DisagreeShort,
+    /// The same about a long one.
+    DisagreeLong,
+    /// A message is dropped in the middle.
+    Abandoned,
+    /// Whoever waits when all others have left is told.
+    LeftInOrder,
+    /// Barriers, sized packets and collective operations.
+    Together,
+    /// Beyond its room a frame is refused, never lost: not where cards drop what nobody has a buffer for.
+    Overrun,
+}
+
+impl Program {
+    /// What every world must pass: all but [`Program::Overrun`].
+    pub const ALL: [Self; 20] = [
+        Self::Stream,
+        Self::Everybody,
+        Self::Room,
+        Self::Bell,
+        Self::Memory,
+        Self::Readers,
+        Self::EachOther,
+        Self::Concealed,
+        Self::Leave,
+        Self::Refused,
+        Self::Crossfire,
+        Self::Pieces,
+        Self::Later,
+        Self::PingPong,
+        Self::Anybody,
+        Self::DisagreeShort,
+        Self::DisagreeLong,
+        Self::Abandoned,
+        Self::LeftInOrder,
+        Self::Together,
+    ];
+
+    /// Its name, for the command line of a process that plays a part of it.
+    pub fn name(self) -> String {
+        format!("{self:?}")
+    }
+
+    /// The program of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().chain([Self::Overrun]).find(|program| program.name() == name)
+    }
+
+    /// How many ranks it takes.
+    pub const fn ranks(self) -> u32 {
+        match self {
+            Self::Everybody | Self::Room | Self::Overrun => 3,
+            Self::Crossfire | Self::Anybody | Self::LeftInOrder => 3,
+            Self::Together => 5,
+            _ => 2,
+        }
+    }
+
+    /// How many lanes of each rank.
+    pub const fn lanes(self) -> u32 {
+        match self {
+            Self::Everybody | Self::Readers | Self::Crossfire => 2,
+            _ => 1,
+        }
+    }
+
+    /// One lane's part.
+    ///
+    /// # Panics
+    /// If a promise is broken, or a wait takes half a minute.
+    pub async fn play<F: Fabric>(self, fabric: F, rounds: u32) {
+        if self.is_over_messages() {
+            return letters::play(self, fabric, rounds).await;
+        }
+        let talk = Talk::new(&fabric, self.lanes());
+        match self {
+            Self::Everybody => frames::everybody(&talk, rounds).await,
+            Self::Room => room::found(&talk, rounds).await,
+            Self::Overrun => room::overrun(&talk).await,
+            Self::Bell => bell::ping_pong(&talk, rounds).await,
+            Self::Memory => memory::pieces(&talk).await,
+            Self::Readers => memory::readers(&talk, rounds).await,
+            Self::EachOther => memory::each_other(&talk, rounds).await,
+            Self::Concealed => memory::concealed(&talk, rounds).await,
+            Self::Leave => ends::leave(&talk).await,
+            Self::Refused => ends::refused(&talk).await,
+            _ => frames::stream(&talk, rounds).await,
+        }
+        fabric.leave();
+        for other in talk.others() {
+            talk.until("an end", || fabric.has_left(other).then_some(())).await;
+        }
+    }
+
+    const fn is_over_messages(self) -> bool {
+        use Program::{
+            Abandoned, Anybody, Crossfire, DisagreeLong, DisagreeShort, Later, LeftInOrder, Pieces, PingPong, Together,
+        };
+        matches!(
+            self,
+            Crossfire | Pieces | Later | PingPong | Anybody | DisagreeShort | DisagreeLong | Abandoned | LeftInOrder | Together
+        )
+    }
+}

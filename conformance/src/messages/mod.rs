@@ -1,0 +1,16 @@
+//! Programs over [`Messenger`]s that must end well in every world, whatever arrives first.
+
+mod crossfire;
+mod pieces;
+mod trouble;
+
+pub use crossfire::crossfire;
+pub use pieces::{Plan, one_message};
+pub use trouble::{abandoned, disagreeing, impatient, later_is_read_at_the_end, left_in_order};
+
+use foregather_machine::{Cause, Error};
+
+/// A failed check, as a value: a panic would be somebody else's hang.
+pub(crate) fn must(holds: bool, what: &'static str) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Cause::Setting { what, needs: "that this holds in every world" }.into()) }
+}

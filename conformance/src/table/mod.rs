@@ -1,0 +1,244 @@
+//! A fabric on which every order of deliveries can be tried: no time, no processors, only choices.
+//!
+//! Programs run until all of them wait; then one of the things that may happen next (a frame arrives, a read ends) is chosen, by a seed
+//! or one after the other. Two messages between the same lanes never overtake each other; everything else may.
+
+mod chooser;
+mod seat;
+
+pub use chooser::Chooser;
+pub use seat::{Chair, Seat};
+
+use core::cell::{Cell, RefCell};
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use foregather_machine::{Address, Key, Limits, Nanos, Quad, Rank, Why};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A frame, on its way or there.
+pub(crate) struct Frame {
+    head: u32,
+    bytes: Vec<u8>,
+}
+
+/// Something that may happen next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Frame(usize, usize),
+    /// A read by that lane ends.
+    Read(usize),
+    /// That lane's delay is over.
+    Delay(usize),
+}
+
+/// A read that goes on.
+struct Read {
+    of: usize,
+    key: Key,
+    bytes: usize,
+    /// Has the other side done its share?
+    helped: bool,
+    end: Option<Option<Vec<u8>>>,
+}
+
+/// One lane, as the table knows it.
+#[derive(Default)]
+struct Place {
+    bell: Cell<u32>,
+    inbox: RefCell<BTreeMap<usize, VecDeque<Frame>>>,
+    filling: RefCell<BTreeMap<usize, Vec<u8>>>,
+    read: RefCell<Option<Read>>,
+    delayed: Cell<bool>,
+    left: Cell<bool>,
+    /// Until when it sleeps at most.
+    until: Cell<u64>,
+    /// What it waited for when it was last asked.
+    why: Cell<Option<Why>>,
+}
+
+/// Lanes, and what lies between them.
+pub struct Table {
+    size: u32,
+    limits: Limits,
+    places: Box<[Place]>,
+    roster: Box<[Quad<Cell<u32>>]>,
+    flight: RefCell<BTreeMap<(usize, usize), VecDeque<Frame>>>,
+    unreleased: RefCell<BTreeMap<(usize, usize), u32>>,
+    exposed: RefCell<BTreeMap<u64, (usize, Vec<u8>)>>,
+    keys: Cell<u64>,
+    chooser: RefCell<Chooser>,
+    now: Cell<u64>,
+    lost: Cell<Option<Rank>>,
+    /// Counts what others could see.
+    changes: Cell<u64>,
+    /// Reads end only once the other side has helped.
+    helped: bool,
+    frames: Cell<u64>,
+}
+
+impl Table {
+    /// `size` ranks; what may happen next is up to `chooser`.
+    pub fn new(size: u32, limits: Limits, chooser: Chooser) -> Self {
+        let places = (size * limits.lanes) as usize;
+        Self {
+            size,
+            limits,
+            places: (0..places).map(|_| Place { until: Cell::new(u64::MAX), ..Place::default() }).collect(),
+            roster: (0..=size).map(|_| Quad::default()).collect(),
+            flight: RefCell::default(),
+            unreleased: RefCell::default(),
+            exposed: RefCell::default(),
+            keys: Cell::new(0),
+            chooser: RefCell::new(chooser),
+            now: Cell::new(1),
+            lost: Cell::new(None),
+            changes: Cell::new(0),
+            helped: false,
+            frames: Cell::new(0),
+        }
+    }
+
+    /// The same, but a read ends only once the other side has helped, as on networks without remote reads.
+    #[must_use]
+    pub fn helped(self) -> Self {
+        Self { helped: true, ..self }
+    }
+
+    /// A lane's end.
+    pub fn seat(&self, rank: Rank, lane: u32) -> Seat<'_> {
+        Seat::new(self, Address { rank, lane })
+    }
+
+    /// Gives the chooser back, to go on to the next order.
+    pub fn into_chooser(self) -> Chooser {
+        self.chooser.into_inner()
+    }
+
+    /// A rank dies: nothing that it has not yet sent will come, and every wait is told so.
+    pub fn kill(&self, rank: Rank) {
+        self.lost.set(Some(rank));
+        self.ring_all();
+    }
+
+    /// A frame that nobody has sent.
+    pub fn forge(&self, from: Address, to: Address, head: u32, bytes: &[u8]) {
+        let frame = Frame { head, bytes: bytes.to_vec() };
+        self.flight.borrow_mut().entry((self.index(from), self.index(to))).or_default().push_back(frame);
+    }
+
+    /// How many frames were delivered.
+    pub fn frames(&self) -> u64 {
+        self.frames.get()
+    }
+
+    /// Who still waited for what when nothing was left to happen.
+    pub fn stuck(&self) -> Vec<String> {
+        let line = |why: Why| format!("rank {} waits for {} of {:?}", why.rank, why.what, why.peer);
+        self.places.iter().filter_map(|place| place.why.get()).map(line).collect()
+    }
+
+    fn index(&self, of: Address) -> usize {
+        (of.rank * self.limits.lanes + of.lane) as usize
+    }
+
+    fn address(&self, index: usize) -> Address {
+        let index = index as u32;
+        Address { rank: index / self.limits.lanes, lane: index % self.limits.lanes }
+    }
+
+    fn changed(&self) {
+        self.changes.set(self.changes.get() + 1);
+    }
+
+    fn ring(&self, place: usize) {
+        let bell = &self.places[place].bell;
+        bell.set(bell.get() + 1);
+        self.changed();
+    }
+
+    fn ring_all(&self) {
+        (0..self.places.len()).for_each(|place| self.ring(place));
+    }
+
+    /// Runs the programs until nothing is left to happen; `None` for those that still wait then. `look` sees the table after each event.
+    pub fn run<'t, T>(
+        &'t self,
+        programs: Vec<Pin<Box<dyn Future<Output = T> + 't>>>,
+        mut look: impl FnMut(u64),
+    ) -> Vec<Option<T>> {
+        let mut programs: Vec<_> = programs.into_iter().map(Some).collect();
+        let mut ends: Vec<Option<T>> = programs.iter().map(|_| None).collect();
+        let context = &mut Context::from_waker(Waker::noop());
+        loop {
+            loop {
+                let before = self.changes.get();
+                for (program, end) in programs.iter_mut().zip(&mut ends) {
+                    if let Some(Poll::Ready(output)) = program.as_mut().map(|program| program.as_mut().poll(context)) {
+                        (*program, *end) = (None, Some(output));
+                        self.changed();
+                    }
+                }
+                if self.changes.get() == before {
+                    break;
+                }
+            }
+            if programs.iter().all(Option::is_none) || !self.happens() {
+                return ends;
+            }
+            look(self.now.get());
+        }
+    }
+
+    /// Lets one thing happen; `false` if there is none.
+    fn happens(&self) -> bool {
+        let mut next: Vec<Next> = Vec::new();
+        let flight = self.flight.borrow();
+        next.extend(flight.iter().filter(|(_, frames)| !frames.is_empty()).map(|(&(from, to), _)| Next::Frame(from, to)));
+        drop(flight);
+        for (index, place) in self.places.iter().enumerate() {
+            if place.read.borrow().as_ref().is_some_and(|read| read.end.is_none() && (read.helped || !self.helped)) {
+                next.push(Next::Read(index));
+            }
+            if place.delayed.get() {
+                next.push(Next::Delay(index));
+            }
+        }
+        self.now.set(self.now.get() + 1);
+        if next.is_empty() {
+            let until = self.places.iter().map(|place| place.until.get()).min().filter(|&until| until < u64::MAX);
+            until.inspect(|&until| self.now.set(self.now.get().max(until)));
+            return until.is_some();
+        }
+        let chosen = next[self.chooser.borrow_mut().choose(next.len())];
+        self.happen(chosen);
+        true
+    }
+
+    fn happen(&self, next: Next) {
+        match next {
+            Next::Frame(from, to) => {
+                let frame = self.flight.borrow_mut().get_mut(&(from, to)).and_then(VecDeque::pop_front);
+                self.places[to].inbox.borrow_mut().entry(from).or_default().extend(frame);
+                self.frames.set(self.frames.get() + 1);
+                self.ring(to);
+            }
+            Next::Read(by) => {
+                if let Some(read) = &mut *self.places[by].read.borrow_mut() {
+                    let exposed = self.exposed.borrow();
+                    let bytes = exposed.get(&read.key.0).filter(|(of, bytes)| *of == read.of && bytes.len() == read.bytes);
+                    read.end = Some(bytes.map(|(_, bytes)| bytes.clone()));
+                }
+                self.ring(by);
+            }
+            Next::Delay(of) => {
+                self.places[of].delayed.set(false);
+                self.ring(of);
+            }
+        }
+    }
+
+    /// The present moment: one for each thing that has happened.
+    pub fn now(&self) -> Nanos {
+        Nanos(self.now.get())
+    }
+}

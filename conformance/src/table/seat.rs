@@ -1,0 +1,259 @@
+//! One lane's end of the table.
+use super::{Frame, Read, Table};
+use core::cell::Cell;
+use core::future::poll_fn;
+use core::task::Poll;
+use foregather_machine::{
+    Address, Cause, Clock, Cpu, Error, Fabric, Key, Limits, Member, Nanos, Placement, Quad, Rank, Slope, Tolls, Why, done,
+};
+use std::collections::VecDeque;
+
+/// A processor without time: it looks once, then it sleeps until something has happened.
+#[derive(Clone, Copy)]
+pub struct Chair<'t> {
+    table: &'t Table,
+    place: usize,
+}
+
+/// One lane's end.
+pub struct Seat<'t> {
+    chair: Chair<'t>,
+    here: Address,
+}
+
+impl<'t> Seat<'t> {
+    pub(super) fn new(table: &'t Table, here: Address) -> Self {
+        Self { chair: Chair { table, place: table.index(here) }, here }
+    }
+
+    fn place(&self) -> &'t super::Place {
+        &self.chair.table.places[self.chair.place]
+    }
+
+    fn send(&self, to: Address, head: u32, bytes: Vec<u8>) -> Result<bool, Error> {
+        let table = self.chair.table;
+        let pair = (self.chair.place, table.index(to));
+        let mut unreleased = table.unreleased.borrow_mut();
+        let count = unreleased.entry(pair).or_default();
+        if *count == table.limits.credits + table.limits.spare {
+            return Ok(false);
+        }
+        *count += 1;
+        table.flight.borrow_mut().entry(pair).or_default().push_back(Frame { head, bytes });
+        table.changed();
+        Ok(true)
+    }
+}
+
+impl Clock for Chair<'_> {
+    fn now(&self) -> Nanos {
+        self.table.now()
+    }
+    fn delay(&self, _: Nanos) -> impl Future<Output = ()> {
+        let place = &self.table.places[self.place];
+        let mut begun = false;
+        poll_fn(move |_| {
+            if !core::mem::replace(&mut begun, true) {
+                place.delayed.set(true);
+            }
+            if place.delayed.get() { Poll::Pending } else { Poll::Ready(()) }
+        })
+    }
+}
+
+impl Placement for Chair<'_> {}
+
+impl Cpu for Chair<'_> {
+    type Word = Cell<u32>;
+
+    fn load(&self, word: &Cell<u32>) -> u32 {
+        word.get()
+    }
+    fn note(&self, word: &Cell<u32>, value: u32) {
+        word.set(value);
+    }
+    fn store(&self, word: &Cell<u32>, value: u32) {
+        word.set(value);
+        self.table.changed();
+    }
+    fn add(&self, word: &Cell<u32>, n: u32) -> u32 {
+        self.table.changed();
+        word.replace(word.get() + n)
+    }
+    fn poison(&self, _: &Cell<u32>) {}
+    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+        probe()
+    }
+    fn spin<T>(
+        &self,
+        _: &Cell<u32>,
+        budget: Nanos,
+        mut probe: impl FnMut() -> Option<T>,
+    ) -> impl Future<Output = (Option<T>, Nanos)> {
+        done((probe(), budget))
+    }
+    fn yield_now(&self) -> impl Future<Output = ()> {
+        done(())
+    }
+    fn arm(&self, on: &Cell<u32>) -> u32 {
+        on.get()
+    }
+    fn park(&self, on: &Cell<u32>, armed: u32, until: Nanos) -> impl Future<Output = ()> {
+        let place = &self.table.places[self.place];
+        poll_fn(move |_| {
+            place.until.set(until.0);
+            if on.get() == armed && self.table.now() < until {
+                return Poll::Pending;
+            }
+            place.until.set(u64::MAX);
+            place.why.set(None);
+            Poll::Ready(())
+        })
+    }
+    fn check(&self, _: &Cell<u32>, why: &Why) -> Result<(), Error> {
+        self.table.places[self.place].why.set(Some(*why));
+        if let Some(rank) = self.table.lost.get() {
+            return Err(Error::peer_lost(rank, self.now(), why));
+        }
+        if why.deadline <= self.now() { Err(Error::timed_out(why, self.now())) } else { Ok(()) }
+    }
+}
+
+impl Clock for Seat<'_> {
+    fn now(&self) -> Nanos {
+        self.chair.now()
+    }
+    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
+        self.chair.delay(span)
+    }
+}
+
+impl Member for Seat<'_> {
+    fn rank(&self) -> Rank {
+        self.here.rank
+    }
+    fn size(&self) -> u32 {
+        self.chair.table.size
+    }
+}
+
+impl<'t> Fabric for Seat<'t> {
+    type Cpu = Chair<'t>;
+
+    fn cpu(&self) -> &Chair<'t> {
+        &self.chair
+    }
+    fn bell(&self) -> &Cell<u32> {
+        &self.place().bell
+    }
+    fn roster(&self) -> &[Quad<Cell<u32>>] {
+        &self.chair.table.roster
+    }
+    fn here(&self) -> Address {
+        self.here
+    }
+    fn limits(&self) -> Limits {
+        self.chair.table.limits
+    }
+    fn tolls(&self) -> Tolls {
+        let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
+        Tolls { buffered: slope(100, 200), direct: slope(1_000, 50) }
+    }
+
+    fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
+        assert!(bytes.len() <= self.limits().inline, "{} bytes are posted inline", bytes.len());
+        self.send(to, head, bytes.to_vec())
+    }
+    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+        let (table, mut filling) = (self.chair.table, self.place().filling.borrow_mut());
+        write(filling.entry(table.index(to)).or_insert_with(|| vec![0; table.limits.buffer]))
+    }
+    fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
+        let bytes = self.fill(to, |buffer| buffer[..len].to_vec());
+        self.send(to, head, bytes)
+    }
+
+    fn arrived(&self, after: Option<Address>) -> Option<Address> {
+        let table = self.chair.table;
+        let first = after.map_or(0, |after| table.index(after) + 1);
+        let inbox = self.place().inbox.borrow();
+        inbox.range(first..).find(|(_, frames)| !frames.is_empty()).map(|(&from, _)| table.address(from))
+    }
+    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+        let inbox = self.place().inbox.borrow();
+        let frame = inbox.get(&self.chair.table.index(from))?.front()?;
+        Some(read(frame.head, &frame.bytes))
+    }
+    fn release(&self, from: Address) {
+        let (table, from) = (self.chair.table, self.chair.table.index(from));
+        let frame = self.place().inbox.borrow_mut().get_mut(&from).and_then(VecDeque::pop_front);
+        assert!(frame.is_some(), "there is no frame to release");
+        let mut unreleased = table.unreleased.borrow_mut();
+        // A forged frame was never counted.
+        let count = unreleased.entry((from, self.chair.place)).or_default();
+        *count = count.saturating_sub(1);
+        drop(unreleased);
+        table.ring(from);
+    }
+
+    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
+        let table = self.chair.table;
+        let key = table.keys.get() + 1;
+        table.keys.set(key);
+        table.exposed.borrow_mut().insert(key, (self.chair.place, pieces.concat()));
+        Ok(Key(key))
+    }
+    fn conceal(&self, key: Key) {
+        let concealed = self.chair.table.exposed.borrow_mut().remove(&key.0);
+        assert!(concealed.is_some_and(|(of, _)| of == self.chair.place), "this lane exposes nothing by that key");
+    }
+    fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
+        let (table, place) = (self.chair.table, self.place());
+        let bytes = into.iter().map(|piece| piece.len()).sum();
+        let mut begun = false;
+        poll_fn(move |_| {
+            let mut read = place.read.borrow_mut();
+            if !core::mem::replace(&mut begun, true) {
+                *read = Some(Read { of: table.index(from), key, bytes, helped: false, end: None });
+                table.ring(table.index(from));
+                return Poll::Pending;
+            }
+            if let Some(rank) = table.lost.get() {
+                return Poll::Ready(Err(Error::lost(rank)));
+            }
+            let Some(end) = read.as_mut().and_then(|read| read.end.take()) else { return Poll::Pending };
+            *read = None;
+            let Some(bytes) = end else { return Poll::Ready(Err(Cause::Concealed { rank: from.rank }.into())) };
+            let mut rest = &bytes[..];
+            for piece in into.iter_mut() {
+                let (now, later) = rest.split_at(piece.len());
+                piece.copy_from_slice(now);
+                rest = later;
+            }
+            Poll::Ready(Ok(()))
+        })
+    }
+    fn help(&self) -> bool {
+        let table = self.chair.table;
+        let mut helped = false;
+        for place in &table.places {
+            if let Some(read) = &mut *place.read.borrow_mut()
+                && read.of == self.chair.place
+                && !read.helped
+            {
+                (read.helped, helped) = (true, true);
+            }
+        }
+        helped
+    }
+
+    fn leave(&self) {
+        self.place().left.set(true);
+        self.chair.table.ring_all();
+    }
+    fn has_left(&self, peer: Address) -> bool {
+        let (table, peer) = (self.chair.table, self.chair.table.index(peer));
+        let flight = table.flight.borrow();
+        table.places[peer].left.get() && flight.get(&(peer, self.chair.place)).is_none_or(VecDeque::is_empty)
+    }
+}

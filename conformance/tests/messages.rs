@@ -1,0 +1,167 @@
+//! Messages on the table: every order of deliveries for the smallest cases, random ones beyond. Each explorer has a planted fault.
+use foregather_conformance::messages::{
+    Plan, abandoned, crossfire, disagreeing, impatient, later_is_read_at_the_end, left_in_order, one_message,
+};
+use foregather_conformance::table::{Chooser, Seat, Table};
+use foregather_machine::{Address, Cause, Error, Limits, Nanos};
+use foregather_message::{Messenger, Path, Settings};
+use foregather_wait::Policy;
+use std::cell::RefCell;
+
+/// A narrow fabric: what is rare elsewhere happens all the time here.
+const NARROW: Limits = Limits { lanes: 1, inline: 24, buffer: 128, credits: 2, spare: 8, gather: 3, direct: true };
+const SETTINGS: Settings = Settings {
+    policy: Some(Policy::Block),
+    path: Path::Chosen,
+    direct_at: Some(300),
+    credits: None,
+    alert: None,
+    slots: 4,
+    kept_bytes: 1 << 20,
+};
+
+fn messengers(table: &Table, size: u32, settings: Settings) -> Vec<Messenger<Seat<'_>>> {
+    (0..size).map(|rank| Messenger::new(table.seat(rank, 0), settings).unwrap()).collect()
+}
+
+/// Runs a program on every rank; what each gave, or who is stuck.
+fn run<T>(
+    table: &Table,
+    settings: Settings,
+    size: u32,
+    program: impl AsyncFn(&Messenger<Seat<'_>>) -> T,
+) -> Result<Vec<T>, Vec<String>> {
+    let messengers = messengers(table, size, settings);
+    let program = &program;
+    let ends = table.run(messengers.iter().map(|messenger| Box::pin(program(messenger)) as _).collect(), |_| ());
+    ends.into_iter().collect::<Option<_>>().ok_or_else(|| table.stuck())
+}
+
+/// The same for random orders, in both kinds of networks.
+fn for_random_orders(seeds: u64, size: u32, program: impl AsyncFn(&Messenger<Seat<'_>>, u64) -> Result<(), Error>) {
+    for seed in 0..seeds {
+        for helped in [false, true] {
+            let table = Table::new(size, NARROW, Chooser::random(seed));
+            let table = if helped { table.helped() } else { table };
+            let path = [Path::Chosen, Path::Buffered, Path::Direct][seed as usize % 3];
+            let ends = run(&table, Settings { path, ..SETTINGS }, size, async |messenger| program(messenger, seed).await);
+            let ends = ends.unwrap_or_else(|stuck| panic!("seed {seed}, helped {helped}: {stuck:?}"));
+            assert!(ends.iter().all(|end| *end == Ok(())), "seed {seed}, helped {helped}: {ends:?}");
+        }
+    }
+}
+
+#[test]
+fn two_sides_that_only_send_never_wait_for_each_other() {
+    for_random_orders(150, 2, async |messenger, _| crossfire(messenger, 7, 100, 400).await);
+    for_random_orders(60, 4, async |messenger, _| crossfire(messenger, 3, 200, 301).await);
+}
+
+#[test]
+fn every_order_of_a_small_crossfire_ends_well() {
+    let (mut chooser, mut orders) = (Chooser::every(), 0);
+    loop {
+        let table = Table::new(3, NARROW, chooser);
+        let ends = run(&table, SETTINGS, 3, async |messenger| crossfire(messenger, 1, 100, 0).await);
+        assert!(ends.as_ref().is_ok_and(|ends| ends.iter().all(|end| *end == Ok(()))), "{ends:?}");
+        (chooser, orders) = (table.into_chooser(), orders + 1);
+        if !chooser.advance() || orders == 20_000 {
+            break;
+        }
+    }
+    assert!(orders > 50, "{orders}");
+}
+
+#[test]
+fn a_receiver_that_takes_nothing_in_stops_the_crossfire() {
+    // The negative control of the two tests above: nothing is kept for later.
+    let table = Table::new(2, NARROW, Chooser::random(1));
+    let lazy = Settings { kept_bytes: 0, path: Path::Buffered, ..SETTINGS };
+    let stuck = run(&table, lazy, 2, async |messenger| crossfire(messenger, 7, 100, 400).await);
+    assert!(stuck.is_err_and(|stuck| stuck.iter().any(|line| line.contains("credit"))));
+}
+
+#[test]
+fn any_pieces_arrive_as_they_were_packed() {
+    for_random_orders(600, 2, async |messenger, seed| one_message(messenger, &Plan::random(seed, 12, 3_000)).await);
+}
+
+#[test]
+fn later_pieces_are_read_at_the_end() {
+    for_random_orders(20, 2, async |messenger, _| later_is_read_at_the_end(messenger).await);
+}
+
+#[test]
+fn a_disagreement_is_named_on_both_sides() {
+    for_random_orders(60, 2, async |messenger, _| disagreeing(messenger, 40).await);
+    for_random_orders(60, 2, async |messenger, _| disagreeing(messenger, 700).await);
+}
+
+#[test]
+fn a_dropped_message_is_told_to_its_receiver() {
+    for_random_orders(60, 2, async |messenger, _| abandoned(messenger).await);
+}
+
+#[test]
+fn a_deadline_ends_a_wait() {
+    for_random_orders(5, 2, async |messenger, _| impatient(messenger, Nanos(100)).await);
+}
+
+#[test]
+fn whoever_waits_is_told_when_all_others_have_left() {
+    for seed in 0..100 {
+        let table = Table::new(3, NARROW, Chooser::random(seed));
+        let messengers = messengers(&table, 3, SETTINGS);
+        let ends = table.run(messengers.into_iter().map(|messenger| Box::pin(left_in_order(messenger)) as _).collect(), |_| ());
+        assert!(ends.iter().all(|end| *end == Some(Ok(()))), "seed {seed}: {ends:?} {:?}", table.stuck());
+    }
+}
+
+#[test]
+fn a_lost_rank_fails_every_wait_wherever_it_dies() {
+    for seed in 0..200 {
+        let table = Table::new(3, NARROW, Chooser::random(seed));
+        let messengers = messengers(&table, 3, SETTINGS);
+        let program = |messenger| Box::pin(crossfire(messenger, 4, 100, 400)) as _;
+        let ends = table.run(messengers.iter().map(program).collect(), |now| {
+            if now == 10 + seed {
+                table.kill(2);
+            }
+        });
+        assert!(ends.iter().all(Option::is_some), "seed {seed}: {ends:?} {:?}", table.stuck());
+        let ends: Vec<_> = ends.into_iter().flatten().collect();
+        let told = |end: &Result<(), Error>| {
+            matches!(Error::of(end), None | Some(Cause::PeerLost { rank: 2, .. } | Cause::Poisoned { by: Some(2) }))
+        };
+        assert!(ends.iter().all(told), "seed {seed}: {ends:?}");
+    }
+}
+
+#[test]
+fn hostile_frames_are_named_errors() {
+    for seed in 0..3_000_u64 {
+        let table = Table::new(2, NARROW, Chooser::random(seed));
+        let mut random = foregather_machine::SplitMix(seed);
+        let address = |rank| Address { rank, lane: 0 };
+        for _ in 0..1 + random.below(4) {
+            let head = if random.below(2) == 0 {
+                random.below(1 << 32) as u32
+            } else {
+                random.below(8) as u32 | (random.below(8) << 16) as u32
+            };
+            let bytes: Vec<u8> = (0..random.below(40)).map(|_| random.below(256) as u8).collect();
+            table.forge(address(0), address(1), head, &bytes);
+        }
+        let told = RefCell::new(None);
+        let messengers = messengers(&table, 2, SETTINGS);
+        let victim = async {
+            let mut message = messengers[1].begin_unpacking_from(0)?;
+            let _: u32 = message.unpack_express(foregather_message::Mode::Safer).await?;
+            message.end().await
+        };
+        table.run(vec![Box::pin(async { *told.borrow_mut() = Some(victim.await) })], |_| ());
+        // It may wait for more, be told what is wrong, or have got a message: but nothing breaks.
+        let told = told.into_inner();
+        assert!(told.is_some() || !table.stuck().is_empty(), "seed {seed}");
+    }
+}

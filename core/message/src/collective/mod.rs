@@ -1,0 +1,119 @@
+//! What all members of a group do together with sized messages: every member calls the same functions in the same order.
+//!
+//! - [`broadcast`], [`gather`], [`all_gather`], [`all_to_all`], [`shift`]: bytes from one to all, from all to one, from all to all, onwards.
+//! - [`reduce`], [`allreduce`]: values of an [`Element`] combined by [`sum`], [`minimum`], [`maximum`] or any function.
+//!
+//! They work for any number of members, and take the algorithm that suits the length: few messages for short payloads, few bytes for
+//! long ones, from the `_LONG` constants on (those of MPICH; Thakur, Rabenseifner & Gropp 2005). What comes out never depends on who
+//! was early. The costs in their pages are those of LogGP when all begin together: `c(m) = o + L + mG + o` is one message of `m`
+//! bytes that goes by the short protocol, and the round trip of a PROBE comes on top where it goes by the long one.
+//!
+//! Their messages have the tags of [`TAGS`], which nobody else may use. A member that gives another length than the rest gets or
+//! causes [`Cause::Mismatch`]; whoever gets an error must leave the group, since the others may wait for it.
+
+mod all_gather;
+mod all_to_all;
+mod allreduce;
+mod broadcast;
+mod cube;
+mod element;
+mod gather;
+mod reduce;
+mod reduction;
+mod shift;
+
+pub use all_gather::{ALL_GATHER_LONG, all_gather};
+pub use all_to_all::{ALL_TO_ALL_LONG, all_to_all};
+pub use allreduce::allreduce;
+pub use broadcast::{BROADCAST_LONG, broadcast};
+pub use element::{Element, maximum, minimum, sum};
+pub use gather::gather;
+pub use reduce::reduce;
+pub use reduction::REDUCE_LONG;
+pub use shift::shift;
+
+use crate::{Protocol, receive, send};
+use core::ops::Range;
+use foregather_machine::{Cause, Error, Port, Rank};
+
+/// The tags of collective messages.
+pub const TAGS: Range<u32> = 0xc011_0000..0xc011_0100;
+
+/// Which operation a message belongs to: its tag.
+#[derive(Clone, Copy)]
+enum Tag {
+    Broadcast,
+    Reduce,
+    Allreduce,
+    Gather,
+    AllGather,
+    AllToAll,
+    Shift,
+}
+
+/// A member's end, for one operation.
+struct Link<'p, P> {
+    port: &'p P,
+    tag: u32,
+}
+
+impl<'p, P: Port> Link<'p, P> {
+    fn new(port: &'p P, tag: Tag) -> Self {
+        Self { port, tag: TAGS.start + tag as u32 }
+    }
+
+    fn rank(&self) -> Rank {
+        self.port.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.port.size()
+    }
+
+    /// Whoever is so many places further on, round the end.
+    fn after(&self, distance: u32) -> Rank {
+        ((u64::from(self.rank()) + u64::from(distance)) % u64::from(self.size())) as Rank
+    }
+
+    /// Whoever is so many places back.
+    fn before(&self, distance: u32) -> Rank {
+        self.after(self.size() - distance % self.size())
+    }
+
+    async fn give(&self, to: Rank, bytes: &[u8]) -> Result<(), Error> {
+        send(self.port, to, self.tag, bytes, Protocol::of_length(self.port, bytes.len())).await
+    }
+
+    /// Takes a message that is as long as the place for it.
+    async fn take(&self, from: Rank, into: &mut [u8]) -> Result<(), Error> {
+        let expected = into.len();
+        let came = match receive(self.port, from, self.tag, into).await {
+            Ok(came) => came,
+            Err(error) => match *error.cause() {
+                Cause::Length { bytes, room, .. } if room == expected => bytes,
+                _ => return Err(error),
+            },
+        };
+        if came == expected {
+            return Ok(());
+        }
+        let (packed, unpacked) = (format!("{came} bytes"), format!("{expected} bytes"));
+        Err(Cause::Mismatch { from, piece: 0, packed, unpacked }.into())
+    }
+}
+
+/// Is there such a member?
+fn known<P: Port>(port: &P, rank: Rank) -> Result<(), Error> {
+    if rank < port.size() { Ok(()) } else { Err(Cause::Rank { rank, size: port.size() }.into()) }
+}
+
+/// The part of `into` that takes `count` blocks of so many bytes.
+fn room_for(into: &mut [u8], count: u32, block: usize) -> Result<&mut [u8], Error> {
+    let (bytes, room) = (block.saturating_mul(count as usize), into.len());
+    into.get_mut(..bytes).ok_or_else(|| Cause::Length { what: "what all members give", bytes, room }.into())
+}
+
+/// Where the blocks of that number lie, each of so many bytes.
+fn blocks(range: Range<u32>, block: usize) -> Range<usize> {
+    range.start as usize * block..range.end as usize * block
+}

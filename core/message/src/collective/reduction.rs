@@ -1,0 +1,111 @@
+//! Combining the values of all members in one fixed order, whichever way they travel.
+//!
+//! Along each dimension of the [`Cube`], the lowest first, what the lower end has is combined with what the upper end has. So every
+//! value is combined in rank order and in the same brackets by [`reduce`](super::reduce) and [`allreduce`](super::allreduce), for every
+//! root and every length: floats come out bit for bit the same.
+use super::cube::Cube;
+use super::element::write_all;
+use super::{Element, Link, Tag};
+use core::ops::Range;
+use foregather_machine::{Error, Port, Rank};
+
+/// From so many bytes on reductions halve the values instead of doubling the messages.
+pub const REDUCE_LONG: usize = 2 << 10;
+/// Below so many members there is nothing to be won by that.
+const MANY: u32 = 4;
+
+/// One member's part in a reduction.
+pub(super) struct Reduction<'v, P, T, F> {
+    pub(super) link: Link<'v, P>,
+    pub(super) cube: Cube,
+    values: &'v mut [T],
+    combine: F,
+    /// Which values this member still works on.
+    window: Range<usize>,
+    bytes: Vec<u8>,
+}
+
+impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
+    pub(super) fn new(port: &'v P, tag: Tag, values: &'v mut [T], combine: F) -> Self {
+        let window = 0..values.len();
+        Self { link: Link::new(port, tag), cube: Cube::of(port), values, combine, window, bytes: Vec::new() }
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        self.link.size() >= MANY && size_of_val(self.values) >= REDUCE_LONG
+    }
+
+    async fn give(&mut self, to: Rank, range: Range<usize>) -> Result<(), Error> {
+        write_all(&self.values[range], &mut self.bytes);
+        self.link.give(to, &self.bytes).await
+    }
+
+    /// Takes what `from` has of these values; `merge` makes one of ours and theirs.
+    async fn take(&mut self, from: Rank, range: Range<usize>, merge: impl Fn(&F, T, T) -> T) -> Result<(), Error> {
+        self.bytes.resize(range.len() * T::BYTES, 0);
+        self.link.take(from, &mut self.bytes).await?;
+        let theirs = self.bytes.chunks_exact(T::BYTES).map(T::read);
+        self.values[range].iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = merge(&self.combine, *mine, theirs));
+        Ok(())
+    }
+
+    pub(super) async fn give_all(&mut self, to: Rank) -> Result<(), Error> {
+        self.give(to, 0..self.values.len()).await
+    }
+
+    pub(super) async fn replace_all(&mut self, from: Rank) -> Result<(), Error> {
+        self.take(from, 0..self.values.len(), |_, _, theirs| theirs).await
+    }
+
+    /// Combines our window with the one at the other end of that edge, which has been or is being sent.
+    pub(super) async fn combine(&mut self, dimension: u32) -> Result<(), Error> {
+        let (across, window) = (self.cube.across(dimension), self.window.clone());
+        if self.cube.is_upper(dimension) {
+            self.take(across, window, |combine, mine, theirs| combine(theirs, mine)).await
+        } else {
+            self.take(across, window, |combine, mine, theirs| combine(mine, theirs)).await
+        }
+    }
+
+    pub(super) async fn give_window(&mut self, dimension: u32) -> Result<(), Error> {
+        self.give(self.cube.across(dimension), self.window.clone()).await
+    }
+
+    /// The members that are too many hand in their values; who acts for this one, if it is one of them?
+    pub(super) async fn fold(&mut self) -> Result<Option<Rank>, Error> {
+        let actor = self.cube.represented_by();
+        if let Some(actor) = actor {
+            self.give_all(actor).await?;
+        } else if let Some(other) = self.cube.represents() {
+            self.take(other, self.window.clone(), |combine, mine, theirs| combine(mine, theirs)).await?;
+        }
+        Ok(actor)
+    }
+
+    /// The halves of a window: ours and that of the other end.
+    fn halves(&self, window: &Range<usize>, dimension: u32) -> (Range<usize>, Range<usize>) {
+        let middle = window.start.midpoint(window.end);
+        let (lower, upper) = (window.start..middle, middle..window.end);
+        if self.cube.is_upper(dimension) { (upper, lower) } else { (lower, upper) }
+    }
+
+    /// Recursive halving: along each dimension the two ends combine one half of the values each. The windows that it went through,
+    /// the whole one first.
+    pub(super) async fn halve(&mut self) -> Result<Vec<Range<usize>>, Error> {
+        let mut windows = Vec::new();
+        for dimension in self.cube.dimensions() {
+            let (ours, theirs) = self.halves(&self.window, dimension);
+            self.give(self.cube.across(dimension), theirs).await?;
+            windows.push(core::mem::replace(&mut self.window, ours));
+            self.combine(dimension).await?;
+        }
+        Ok(windows)
+    }
+
+    /// Takes the half that the other end of that edge has made, so that `window` is whole again.
+    pub(super) async fn widen(&mut self, dimension: u32, window: Range<usize>) -> Result<(), Error> {
+        let (_, theirs) = self.halves(&window, dimension);
+        self.window = window;
+        self.take(self.cube.across(dimension), theirs, |_, _, theirs| theirs).await
+    }
+}

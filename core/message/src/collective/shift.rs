@@ -1,0 +1,22 @@
+//! Everybody's bytes to whoever is so many places further on. [`Ring`](crate::Ring) does it along the edges of a hypercube.
+use super::{Link, Tag};
+use crate::receive;
+use foregather_machine::{Cause, Error, Port};
+
+/// Sends `out` to the member `distance` places further on, round the end, and takes into the front of `into` what comes from the one
+/// as far back. Lengths may differ from member to member; says how many bytes came. One message each, `c(m)`.
+///
+/// # Errors
+/// [`Cause::Length`] if there is too little room for what comes; what the port reports.
+pub async fn shift<P: Port>(port: &P, distance: u32, out: &[u8], into: &mut [u8]) -> Result<usize, Error> {
+    let link = Link::new(port, Tag::Shift);
+    let (to, from) = (link.after(distance), link.before(distance));
+    if to == link.rank() {
+        let (bytes, room) = (out.len(), into.len());
+        let into = into.get_mut(..bytes).ok_or(Cause::Length { what: "a shifted message", bytes, room })?;
+        into.copy_from_slice(out);
+        return Ok(bytes);
+    }
+    link.give(to, out).await?;
+    receive(port, from, link.tag, into).await
+}

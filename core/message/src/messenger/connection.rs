@@ -1,0 +1,155 @@
+//! What one side knows of its connection with one peer: credits, offers, what came before it was asked for.
+//!
+//! A credit is an empty static buffer at the receiver (Namyst et al. 1999 §4). The receiver owes one for each frame it has taken, and
+//! returns what it owes on whatever frame goes that way; only if the sender may soon have none left, they travel alone.
+use super::frame::Head;
+use super::piece::Shape;
+use core::cell::{Cell, RefCell};
+use foregather_machine::{Key, Packet, Rank};
+use std::collections::VecDeque;
+
+/// Something of a message that has come and waits for the program.
+pub(super) enum Kept {
+    /// A frame, copied.
+    Frame(Head, Vec<u8>),
+    /// Offered pieces, fetched already.
+    Fetched(Offer, Vec<u8>),
+}
+
+impl Kept {
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Frame(_, bytes) | Self::Fetched(_, bytes) => bytes.len(),
+        }
+    }
+}
+
+/// Pieces in the peer's memory.
+#[derive(Clone)]
+pub(super) struct Offer {
+    pub(super) key: Key,
+    pub(super) shapes: Vec<Shape>,
+    /// Does its message end with it?
+    pub(super) last: bool,
+}
+
+impl Offer {
+    pub(super) fn bytes(&self) -> usize {
+        self.shapes.iter().fold(0, |sum: usize, shape| sum.saturating_add(shape.bytes))
+    }
+}
+
+/// A sized packet of which not all frames have come.
+pub(super) struct Assembling {
+    pub(super) packet: Packet,
+    pub(super) tag: u32,
+    pub(super) bytes: usize,
+    /// `None` if nobody wants it.
+    pub(super) kept: Option<Vec<u8>>,
+    pub(super) come: usize,
+}
+
+#[derive(Default)]
+pub(super) struct Connection {
+    credits: Cell<u32>,
+    owed: Cell<u32>,
+    /// Offers of ours that the peer has taken and the program has not asked after.
+    pub(super) done: Cell<u32>,
+    /// Offers that we have taken and not told yet.
+    pub(super) untold: Cell<u32>,
+    /// The frame at the head of the ring belongs to a message and was counted already.
+    pub(super) held: Cell<bool>,
+    pub(super) kept: RefCell<VecDeque<Kept>>,
+    pub(super) assembling: RefCell<Option<Assembling>>,
+    /// Answers to PROBEs that are still to be sent, by tag.
+    pub(super) requests: RefCell<VecDeque<u32>>,
+    pub(super) packing: Cell<bool>,
+    pub(super) unpacking: Cell<bool>,
+    /// A message was given up, on this side or the other; who is to blame.
+    pub(super) poisoned: Cell<Option<Rank>>,
+    /// The peer was told so.
+    pub(super) told: Cell<bool>,
+}
+
+impl Connection {
+    pub(super) fn new(credits: u32) -> Self {
+        Self { credits: Cell::new(credits), ..Self::default() }
+    }
+
+    /// Takes a credit, if there is one.
+    #[inline]
+    pub(super) fn take_credit(&self) -> bool {
+        let left = self.credits.get();
+        if left > 0 {
+            self.credits.set(left - 1);
+        }
+        left > 0
+    }
+
+    /// Gives a credit back that was not used after all.
+    #[inline]
+    pub(super) fn untake_credit(&self) {
+        self.credits.set(self.credits.get() + 1);
+    }
+
+    /// Credits have come back. `false`: more than there can be.
+    #[inline]
+    pub(super) fn credited(&self, credits: u8, full: u32) -> bool {
+        self.credits.set(self.credits.get().saturating_add(u32::from(credits)));
+        self.credits.get() <= full
+    }
+
+    /// The credits to send along; they are still owed until [`Connection::repaid`].
+    #[inline]
+    pub(super) fn owed(&self) -> u8 {
+        self.owed.get().min(u32::from(u8::MAX)) as u8
+    }
+    #[inline]
+    pub(super) fn repaid(&self, credits: u8) {
+        self.owed.set(self.owed.get() - u32::from(credits));
+    }
+
+    /// A frame was taken, so its buffer is empty. `true`: the peer may have too few to wait for a frame that takes them along.
+    #[inline]
+    pub(super) fn owes_one_more(&self, full: u32, alert: u32) -> bool {
+        self.owed.set(self.owed.get() + 1);
+        full.saturating_sub(self.owed.get()) <= alert
+    }
+    /// The same, asked again: what had no room has to go when there is.
+    pub(super) fn overdue(&self, full: u32, alert: u32) -> bool {
+        self.owed.get() > 0 && full.saturating_sub(self.owed.get()) <= alert
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credits_are_neither_made_nor_lost() {
+        let (full, alert) = (4, 1);
+        let (sender, receiver) = (Connection::new(full), Connection::new(full));
+        let mut in_flight = 0;
+        for turn in 0..1_000 {
+            if turn % 3 != 2 && sender.take_credit() {
+                in_flight += 1;
+            } else if in_flight > 0 {
+                in_flight -= 1;
+                if receiver.owes_one_more(full, alert) {
+                    let credits = receiver.owed();
+                    receiver.repaid(credits);
+                    assert!(sender.credited(credits, full));
+                }
+            }
+            assert_eq!(sender.credits.get() + in_flight + receiver.owed.get(), full);
+        }
+    }
+
+    #[test]
+    fn a_peer_that_returns_too_many_is_noticed() {
+        let sender = Connection::new(2);
+        assert!(sender.take_credit() && sender.take_credit() && !sender.take_credit());
+        assert!(sender.credited(2, 2));
+        assert!(!sender.credited(1, 2));
+    }
+}

@@ -1,0 +1,85 @@
+//! What stands in the 32 bits before a frame's bytes: its kind, the credits that ride back on it, and 16 bits of its kind's own.
+
+/// What a frame is for. The first group costs a credit, the second goes into the spare room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Part of a message; more frames of it follow. In the first one the extra bits describe its first piece.
+    Data,
+    /// The last part of a message.
+    Last,
+    /// Pieces that wait in the sender's memory: a key, and their shapes.
+    Offer,
+    /// A null message; the extra bits are its slot.
+    Signal,
+    /// Part of a sized packet; the extra bits are its kind and whether more follows.
+    Packet,
+    /// So many offers were taken (extra bits).
+    Done,
+    /// Credits and nothing else.
+    Credit,
+    /// The sender gives up the connection; the bytes name the rank that is to blame.
+    Abort,
+}
+
+/// The kinds by number.
+const KINDS: [Kind; 8] = [Kind::Data, Kind::Last, Kind::Offer, Kind::Signal, Kind::Packet, Kind::Done, Kind::Credit, Kind::Abort];
+
+/// A frame's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) kind: Kind,
+    pub(super) credits: u8,
+    pub(super) extra: u16,
+}
+
+impl Kind {
+    /// Does a frame of this kind use a static buffer of the receiver, to be given back as a credit?
+    #[inline]
+    pub(super) const fn costs(self) -> bool {
+        !matches!(self, Self::Done | Self::Credit | Self::Abort)
+    }
+
+    /// Is it part of a message that a program unpacks?
+    #[inline]
+    pub(super) const fn is_message(self) -> bool {
+        matches!(self, Self::Data | Self::Last | Self::Offer)
+    }
+}
+
+impl Head {
+    #[inline]
+    pub(super) const fn pack(self) -> u32 {
+        self.kind as u32 | (self.credits as u32) << 4 | (self.extra as u32) << 16
+    }
+
+    /// `None` if no peer of this version sends that.
+    #[inline]
+    pub(super) const fn unpack(bits: u32) -> Option<Self> {
+        let kind = bits & 0xf;
+        if kind as usize >= KINDS.len() || bits & 0xf000 != 0 {
+            return None;
+        }
+        Some(Self { kind: KINDS[kind as usize], credits: (bits >> 4) as u8, extra: (bits >> 16) as u16 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_keeps_what_it_was_told() {
+        for kind in KINDS {
+            for (credits, extra) in [(0, 0), (255, 0), (0, u16::MAX), (77, 0x1234)] {
+                let head = Head { kind, credits, extra };
+                assert_eq!(Head::unpack(head.pack()), Some(head));
+            }
+        }
+    }
+
+    #[test]
+    fn bits_that_no_head_has_are_refused() {
+        assert_eq!(Head::unpack(8), None);
+        assert_eq!(Head::unpack(1 << 12), None);
+    }
+}

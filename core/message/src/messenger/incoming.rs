@@ -1,0 +1,495 @@
+//! A message being taken apart: piece by piece, in the order and with the modes in which it was packed.
+use super::connection::Kept;
+use super::connection::Offer;
+use super::frame::{Head, Kind};
+use super::outgoing::NONE;
+use super::piece::{LENGTH, Mode, Receive, SHORT, Shape, Value};
+use super::{Messenger, Waiting};
+use core::future::Future;
+use foregather_machine::{Cause, Cpu, Error, Fabric, Rank};
+
+/// A message being taken apart. Dropped before [`Incoming::end`], it poisons its connection.
+///
+/// `'m` is how long the memory of its CHEAPER pieces stays borrowed: they cannot be read before the end.
+///
+/// ```compile_fail,E0503
+/// # use foregather_machine::{Error, Fabric};
+/// # use foregather_message::{Messenger, Mode};
+/// async fn early<F: Fabric>(messenger: &Messenger<F>) -> Result<u8, Error> {
+///     let mut body = [0; 8];
+///     let mut message = messenger.begin_unpacking().await?;
+///     message.unpack(Mode::Cheaper, &mut body).await?;
+///     let early = body[0]; // still borrowed by the message
+///     message.end().await?;
+///     Ok(early)
+/// }
+/// ```
+#[must_use = "a message that is dropped before its end poisons the connection"]
+pub struct Incoming<'c, 'm, F: Fabric> {
+    messenger: &'c Messenger<F>,
+    from: Rank,
+    /// How far the frame at hand was read.
+    at: usize,
+    piece: u32,
+    /// Was the first frame looked at?
+    begun: bool,
+    /// The pieces so far of the offer at hand.
+    group: Vec<&'m mut [u8]>,
+    /// The last frame was an offer, and it was taken.
+    over: bool,
+    ended: bool,
+}
+
+/// What is at the head of a connection.
+enum Front {
+    Frame(Kind),
+    Offer(Offer),
+    Fetched(Offer),
+}
+
+/// How the short way to a piece ended.
+enum Step {
+    /// It was copied; how far the frame was read, and is it used up?
+    Taken(usize, bool),
+    /// Not all of it is here.
+    NotNow,
+    /// Something else was packed, or nothing more.
+    Disagree(Option<Shape>),
+    Garbled,
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// Begins to take the next message of that rank apart, whether it has come yet or not.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`]; [`Cause::Busy`] if one is open; [`Cause::Poisoned`] if one was given up on this side.
+    #[inline]
+    pub fn begin_unpacking_from<'m>(&self, from: Rank) -> Result<Incoming<'_, 'm, F>, Error> {
+        self.known(from)?;
+        if self.with(from).unpacking.replace(true) {
+            return Err(Cause::Busy { peer: from, what: "a message being unpacked" }.into());
+        }
+        Ok(Incoming { messenger: self, from, at: 0, piece: 0, begun: false, group: Vec::new(), over: false, ended: false })
+    }
+
+    /// Waits for a message of anybody: of several that have come, from the rank behind the one served last. Acts when called: await it.
+    ///
+    /// # Errors
+    /// When there can be none any more: a lost rank, all others have left, passed deadline.
+    pub fn begin_unpacking<'m>(&self) -> impl Future<Output = Result<Incoming<'_, 'm, F>, Error>> {
+        self.fabric.cpu().at_once(async move {
+            let from = match self.anybody() {
+                Some(from) => from?,
+                None => self.until("a message", Waiting::Any, || self.anybody()).await?,
+            };
+            self.turn.set((from + 1) % self.size);
+            self.begin_unpacking_from(from)
+        })
+    }
+
+    fn anybody(&self) -> Option<Result<Rank, Error>> {
+        let first = self.turn.get();
+        (first..self.size).chain(0..first).find_map(|rank| {
+            let open = self.with(rank).unpacking.get();
+            if open { None } else { self.ready(rank).map(|ready| ready.then_some(rank)).transpose() }
+        })
+    }
+
+    /// Reads the frame at the head of `from`, which `ready` has seen; `None` if something fetched is there.
+    #[inline]
+    fn read<R>(&self, from: Rank, read: impl FnOnce(Head, &[u8]) -> R) -> Option<R> {
+        if self.kept.get() > 0
+            && let Some(kept) = self.with(from).kept.borrow().front()
+        {
+            let Kept::Frame(head, bytes) = kept else { return None };
+            return Some(read(*head, bytes));
+        }
+        let head = |bits| Head::unpack(bits).unwrap_or(Head { kind: Kind::Abort, credits: 0, extra: 0 });
+        self.fabric.look(self.address(from), |bits, bytes| read(head(bits), bytes))
+    }
+
+    #[cold]
+    fn front(&self, from: Rank) -> Option<Front> {
+        if let Some(Kept::Fetched(offer, _)) = self.with(from).kept.borrow().front() {
+            return Some(Front::Fetched(offer.clone()));
+        }
+        self.read(from, |head, bytes| match head.kind {
+            Kind::Offer => Offer::read(head, bytes).map(Front::Offer),
+            kind => Some(Front::Frame(kind)),
+        })?
+    }
+
+    /// Lets go of what is at the head of `from`.
+    #[inline]
+    fn next(&self, from: Rank) {
+        let with = self.with(from);
+        if self.kept.get() > 0
+            && let Some(kept) = with.kept.borrow_mut().pop_front()
+        {
+            self.kept.set(self.kept.get() - 1);
+            self.kept_bytes.set(self.kept_bytes.get() - kept.bytes());
+            return;
+        }
+        with.held.set(false);
+        self.give_back(from, true);
+    }
+}
+
+impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
+    /// Who sent it.
+    pub fn from(&self) -> Rank {
+        self.from
+    }
+
+    /// The next piece, of an EXPRESS kind: a number or an array of bytes. Acts when called: await it.
+    ///
+    /// # Errors
+    /// [`Cause::Mismatch`] if something else was packed; when the message can no longer come.
+    #[inline]
+    pub fn unpack_express<T: Value>(&mut self, sent: Mode) -> impl Future<Output = Result<T, Error>> {
+        let mut bytes = T::EMPTY;
+        let wanted = Shape { mode: sent, receive: Receive::Express, bytes: bytes.as_ref().len() };
+        let messenger = self.messenger;
+        let rest = match self.take_now(wanted, bytes.as_mut()) {
+            Err(error) => Err(error),
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(async move {
+                let mut bytes = T::EMPTY;
+                self.express(wanted, bytes.as_mut()).await.map(|()| bytes)
+            }))),
+        };
+        async move {
+            Ok(T::from_bytes(match rest? {
+                None => bytes,
+                Some(rest) => rest.await?,
+            }))
+        }
+    }
+
+    /// The same for a piece of any length, into memory of the caller.
+    ///
+    /// # Errors
+    /// As [`Incoming::unpack_express`].
+    #[inline]
+    pub fn unpack_express_into<'a>(
+        &'a mut self,
+        sent: Mode,
+        into: &'a mut [u8],
+    ) -> impl Future<Output = Result<(), Error>> + use<'a, 'c, 'm, F> {
+        let wanted = Shape { mode: sent, receive: Receive::Express, bytes: into.len() };
+        let messenger = self.messenger;
+        let rest = match self.take_now(wanted, into) {
+            Err(error) => Err(error),
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(self.express(wanted, into)))),
+        };
+        async move {
+            match rest? {
+                None => Ok(()),
+                Some(rest) => rest.await,
+            }
+        }
+    }
+
+    /// The next piece, of a CHEAPER kind: it is there when the message has ended. Acts when called: await it.
+    ///
+    /// # Errors
+    /// As [`Incoming::unpack_express`].
+    #[inline]
+    pub fn unpack(&mut self, sent: Mode, into: &'m mut [u8]) -> impl Future<Output = Result<(), Error>> {
+        let wanted = Shape { mode: sent, receive: Receive::Cheaper, bytes: into.len() };
+        let messenger = self.messenger;
+        let rest = match self.take_now(wanted, into) {
+            Err(error) => Err(error),
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(self.cheaper(wanted, into)))),
+        };
+        async move {
+            match rest? {
+                None => Ok(()),
+                Some(rest) => rest.await,
+            }
+        }
+    }
+
+    /// Ends the message: all of its pieces are there. Acts when called: await it.
+    ///
+    /// # Errors
+    /// [`Cause::Mismatch`] if there are pieces left; as [`Incoming::unpack_express`].
+    #[inline]
+    pub fn end(mut self) -> impl Future<Output = Result<(), Error>> {
+        let messenger = self.messenger;
+        let rest = match self.end_now() {
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(self.end_rest()))),
+            Err(error) => Err(error),
+        };
+        async move {
+            match rest? {
+                None => Ok(()),
+                Some(rest) => rest.await,
+            }
+        }
+    }
+
+    #[cold]
+    fn disagree(&self, packed: Option<Shape>, unpacked: Option<Shape>) -> Error {
+        let words = |shape: Option<Shape>| shape.map_or("nothing more".to_owned(), |shape| shape.to_string());
+        Cause::Mismatch { from: self.from, piece: self.piece, packed: words(packed), unpacked: words(unpacked) }.into()
+    }
+
+    #[cold]
+    fn garbled(&self, what: &'static str) -> Error {
+        Cause::Garbled { from: self.from, what }.into()
+    }
+
+    /// The short way: the whole piece is in the frame at hand. `false`: nothing has changed.
+    #[inline]
+    fn take_now(&mut self, wanted: Shape, into: &mut [u8]) -> Result<bool, Error> {
+        if !self.group.is_empty() || self.over || !self.messenger.ready(self.from)? {
+            return Ok(false);
+        }
+        let (at, begun) = (self.at, self.begun);
+        let step = self.messenger.read(self.from, |head, bytes| match read_shape(head, bytes, at, begun) {
+            Place::At(shape, at) if shape == wanted => match bytes.get(at..at + into.len()) {
+                Some(piece) => {
+                    into.copy_from_slice(piece);
+                    let end = at + into.len();
+                    Step::Taken(end, end == bytes.len() && head.kind == Kind::Data)
+                }
+                None => Step::NotNow,
+            },
+            Place::At(shape, _) => Step::Disagree(Some(shape)),
+            Place::Nowhere => Step::Disagree(None),
+            Place::NotHere => Step::NotNow,
+            Place::Garbled => Step::Garbled,
+        });
+        match step {
+            Some(Step::Taken(at, over)) => {
+                (self.begun, self.at, self.piece) = (true, at, self.piece + 1);
+                if over {
+                    self.at = 0;
+                    self.messenger.next(self.from);
+                }
+                Ok(true)
+            }
+            // Nothing to read in place: something fetched.
+            Some(Step::NotNow) | None => Ok(false),
+            Some(Step::Disagree(packed)) => Err(self.disagree(packed, Some(wanted))),
+            Some(Step::Garbled) => Err(self.garbled("a piece without a shape")),
+        }
+    }
+
+    /// Waits until something is at the head.
+    async fn frame(&self) -> Result<Front, Error> {
+        let (messenger, from) = (self.messenger, self.from);
+        if !messenger.ready(from)? {
+            let ready = || messenger.ready(from).map(|ready| ready.then_some(())).transpose();
+            messenger.until("the message", Waiting::From(from), ready).await?;
+        }
+        messenger.front(from).ok_or_else(|| self.garbled("an offer of nothing"))
+    }
+
+    #[cold]
+    async fn express(&mut self, wanted: Shape, into: &mut [u8]) -> Result<(), Error> {
+        if !self.group.is_empty() {
+            return Err(self.disagree(None, Some(wanted)));
+        }
+        let Some(offer) = self.through_frames(wanted, into).await? else { return Ok(()) };
+        self.agree(&offer, wanted)?;
+        if offer.shapes.len() != 1 {
+            return Err(self.disagree(None, Some(wanted)));
+        }
+        self.take_offer(&offer, &mut [into]).await
+    }
+
+    #[cold]
+    async fn cheaper(&mut self, wanted: Shape, into: &'m mut [u8]) -> Result<(), Error> {
+        let Some(offer) = self.through_frames(wanted, into).await? else { return Ok(()) };
+        self.agree(&offer, wanted)?;
+        self.group.push(into);
+        self.piece += 1;
+        if self.group.len() == offer.shapes.len() {
+            let mut group = core::mem::take(&mut self.group);
+            self.piece -= 1;
+            self.take_offer(&offer, &mut group).await?;
+        }
+        Ok(())
+    }
+
+    /// Is the next piece of the offer the one that is wanted?
+    fn agree(&self, offer: &Offer, wanted: Shape) -> Result<(), Error> {
+        let packed = offer.shapes.get(self.group.len()).copied();
+        if packed == Some(wanted) && !self.over { Ok(()) } else { Err(self.disagree(packed, Some(wanted))) }
+    }
+
+    async fn take_offer(&mut self, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        let (messenger, from) = (self.messenger, self.from);
+        if let Some(Kept::Fetched(_, bytes)) = messenger.with(from).kept.borrow().front() {
+            let mut rest = &bytes[..];
+            for piece in into {
+                let (now, later) = rest.split_at(piece.len());
+                piece.copy_from_slice(now);
+                rest = later;
+            }
+        } else {
+            messenger.fetch(from, offer, into).await?;
+        }
+        messenger.next(from);
+        (self.begun, self.at, self.piece, self.over) = (true, 0, self.piece + 1, offer.last);
+        Ok(())
+    }
+
+    /// A piece that comes in frames, of which the first may hold its beginning only. Gives the offer instead, if it is one.
+    async fn through_frames(&mut self, wanted: Shape, into: &mut [u8]) -> Result<Option<Offer>, Error> {
+        if self.over {
+            return Err(self.disagree(None, Some(wanted)));
+        }
+        let (messenger, from) = (self.messenger, self.from);
+        loop {
+            match self.frame().await? {
+                Front::Offer(offer) | Front::Fetched(offer) => return Ok(Some(offer)),
+                Front::Frame(kind) => {
+                    let (at, begun) = (self.at, self.begun);
+                    let place = messenger.read(from, |head, bytes| read_shape(head, bytes, at, begun));
+                    match place {
+                        Some(Place::At(shape, at)) if shape == wanted => {
+                            (self.begun, self.at) = (true, at);
+                            break;
+                        }
+                        Some(Place::At(shape, _)) => return Err(self.disagree(Some(shape), Some(wanted))),
+                        Some(Place::NotHere) if kind == Kind::Data => {
+                            (self.begun, self.at) = (true, 0);
+                            messenger.next(from);
+                        }
+                        Some(Place::Nowhere) => return Err(self.disagree(None, Some(wanted))),
+                        _ => return Err(self.garbled("a piece without a shape")),
+                    }
+                }
+            }
+        }
+        self.copy_frames(into).await.map(|()| None)
+    }
+
+    /// The bytes of a piece whose shape was read.
+    async fn copy_frames(&mut self, mut into: &mut [u8]) -> Result<(), Error> {
+        let (messenger, from) = (self.messenger, self.from);
+        loop {
+            let at = self.at;
+            let copied = messenger.read(from, |head, bytes| {
+                let rest = bytes.get(at..).unwrap_or_default();
+                let now = rest.len().min(into.len());
+                into[..now].copy_from_slice(&rest[..now]);
+                (now, now == rest.len() && head.kind == Kind::Data, head.kind)
+            });
+            let Some((now, over, kind)) = copied else { return Err(self.garbled("an offer within a piece")) };
+            (self.at, into) = (self.at + now, &mut into[now..]);
+            if over {
+                self.at = 0;
+                messenger.next(from);
+            }
+            if into.is_empty() {
+                self.piece += 1;
+                return Ok(());
+            }
+            if kind != Kind::Data {
+                return Err(self.garbled("a piece that ends too soon"));
+            }
+            self.frame().await?;
+        }
+    }
+
+    #[inline]
+    fn end_now(&mut self) -> Result<bool, Error> {
+        if self.over {
+            self.ended = true;
+            return Ok(true);
+        }
+        if !self.group.is_empty() || !self.messenger.ready(self.from)? {
+            return Ok(false);
+        }
+        let (at, begun) = (self.at, self.begun);
+        let last = self.messenger.read(self.from, |head, bytes| {
+            let empty = if begun { true } else { head.extra == NONE };
+            head.kind == Kind::Last && empty && at == bytes.len()
+        });
+        if last == Some(true) {
+            self.messenger.next(self.from);
+            self.ended = true;
+        }
+        Ok(self.ended)
+    }
+
+    #[cold]
+    async fn end_rest(mut self) -> Result<(), Error> {
+        if !self.group.is_empty() {
+            let packed = self.messenger.front(self.from).and_then(|front| match front {
+                Front::Offer(offer) | Front::Fetched(offer) => offer.shapes.get(self.group.len()).copied(),
+                Front::Frame(_) => None,
+            });
+            return Err(self.disagree(packed, None));
+        }
+        loop {
+            let front = self.frame().await?;
+            if self.end_now()? {
+                return Ok(());
+            }
+            let (at, begun) = (self.at, self.begun);
+            let packed = match front {
+                Front::Offer(offer) | Front::Fetched(offer) => offer.shapes.first().copied(),
+                Front::Frame(_) => match self.messenger.read(self.from, |head, bytes| read_shape(head, bytes, at, begun)) {
+                    Some(Place::At(shape, _)) => Some(shape),
+                    // The frame is used up, and the next one may be the last.
+                    Some(Place::NotHere) => {
+                        (self.begun, self.at) = (true, 0);
+                        self.messenger.next(self.from);
+                        continue;
+                    }
+                    _ => None,
+                },
+            };
+            return Err(self.disagree(packed, None));
+        }
+    }
+}
+
+/// Where the shape of the next piece is.
+enum Place {
+    /// Here, and behind it its bytes.
+    At(Shape, usize),
+    /// In a later frame.
+    NotHere,
+    /// The message has ended.
+    Nowhere,
+    Garbled,
+}
+
+#[inline]
+fn read_shape(head: Head, bytes: &[u8], at: usize, begun: bool) -> Place {
+    let (short, at) = match (head.kind, begun) {
+        (Kind::Offer, _) => return Place::NotHere,
+        (_, false) if head.extra == NONE => return Place::Nowhere,
+        (_, false) => (head.extra, 0),
+        (kind, true) if at == bytes.len() => return if kind == Kind::Last { Place::Nowhere } else { Place::NotHere },
+        (_, true) => match bytes.get(at..).and_then(|rest| rest.first_chunk::<SHORT>()) {
+            Some(short) => (u16::from_le_bytes(*short), at + SHORT),
+            None => return Place::Garbled,
+        },
+    };
+    let length = || bytes.get(at..).and_then(|rest| rest.first_chunk::<LENGTH>()).copied();
+    match Shape::read(short, length) {
+        Some(shape) => Place::At(shape, at + if short >> 3 == 0x1fff { LENGTH } else { 0 }),
+        None => Place::Garbled,
+    }
+}
+
+impl<F: Fabric> Drop for Incoming<'_, '_, F> {
+    #[inline]
+    fn drop(&mut self) {
+        // What was given up stays open on this side: nobody can tell any more where the next message begins.
+        self.messenger.with(self.from).unpacking.set(!self.ended);
+        if !self.ended {
+            self.messenger.give_up(self.from);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What a wait does for others: it takes in what has come, gives buffers back, and says what it owes.
+use super::connection::{Kept, Offer};
+use super::frame::{Head, Kind};
+use super::piece::{LENGTH, SHORT, Shape};
+use super::{Messenger, Waiting, count};
+use foregather_machine::{Address, Cause, Error, Fabric, Key, Rank};
+
+/// What serving came to.
+pub(super) enum Served {
+    Nothing,
+    Something,
+    /// Somebody cannot go on until this is fetched.
+    Offered(Rank, Offer),
+}
+
+/// What became of a frame.
+enum Taken {
+    /// It belongs to a message: for the program.
+    Message(Head),
+    /// It is done with; did it use a buffer?
+    Obeyed(bool),
+}
+
+/// What became of a frame that nobody reads in place.
+enum Drained {
+    /// It is done with, or was copied; did it use a buffer?
+    Done(bool),
+    Offer(Offer),
+}
+
+fn garbled(from: Rank, what: &'static str) -> Error {
+    Cause::Garbled { from, what }.into()
+}
+
+impl Offer {
+    /// From the bytes of its frame: a key, and for each piece its short shape and its length.
+    pub(super) fn read(head: Head, bytes: &[u8]) -> Option<Self> {
+        let last = head.extra != 0;
+        let (key, shapes) = bytes.split_first_chunk::<8>()?;
+        let (shapes, rest) = shapes.as_chunks::<{ SHORT + LENGTH }>();
+        if shapes.is_empty() || !rest.is_empty() {
+            return None;
+        }
+        let shape = |bytes: &[u8; SHORT + LENGTH]| {
+            let (short, length) = bytes.split_first_chunk::<SHORT>()?;
+            // Written in full whatever the length is.
+            Shape::read(u16::from_le_bytes(*short) | 0x1fff << 3, || length.first_chunk().copied())
+        };
+        let shapes = shapes.iter().map(shape).collect::<Option<_>>()?;
+        Some(Self { key: Key(u64::from_le_bytes(*key)), shapes, last })
+    }
+
+    pub(super) fn write(key: Key, shapes: impl Iterator<Item = Shape>, into: &mut [u8]) -> usize {
+        into[..8].copy_from_slice(&key.0.to_le_bytes());
+        let mut at = 8;
+        for shape in shapes {
+            into[at..at + SHORT].copy_from_slice(&shape.short().to_le_bytes());
+            into[at + SHORT..at + SHORT + LENGTH].copy_from_slice(&(shape.bytes as u64).to_le_bytes());
+            at += SHORT + LENGTH;
+        }
+        at
+    }
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// Is there a frame, or something fetched, of a message of `from`?
+    #[inline]
+    pub(super) fn ready(&self, from: Rank) -> Result<bool, Error> {
+        let with = self.with(from);
+        if with.held.get() || (self.kept.get() > 0 && !with.kept.borrow().is_empty()) {
+            return Ok(true);
+        }
+        let at = self.address(from);
+        while let Some(taken) = self.fabric.look(at, |bits, bytes| self.obey(from, bits, bytes)) {
+            match taken.inspect_err(|_| self.give_up(from))? {
+                Taken::Message(_) => {
+                    with.held.set(true);
+                    return Ok(true);
+                }
+                Taken::Obeyed(costs) => self.give_back(from, costs),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Does what a frame says, unless it is part of a message.
+    #[inline]
+    fn obey(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Taken, Error> {
+        let with = self.with(from);
+        let head = Head::unpack(bits).ok_or_else(|| garbled(from, "a frame of no known kind"))?;
+        if head.credits > 0 && !with.credited(head.credits, self.rules.full) {
+            return Err(garbled(from, "more credits than there are"));
+        }
+        if head.kind.is_message() { Ok(Taken::Message(head)) } else { self.obey_other(from, head, bytes) }
+    }
+
+    fn obey_other(&self, from: Rank, head: Head, bytes: &[u8]) -> Result<Taken, Error> {
+        let with = self.with(from);
+        match head.kind {
+            Kind::Done => with.done.set(with.done.get() + u32::from(head.extra)),
+            Kind::Abort => {
+                let by = bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).filter(|&by| by < self.size);
+                with.told.set(true);
+                with.poisoned.set(with.poisoned.get().or(Some(by.unwrap_or(from))));
+            }
+            Kind::Signal => {
+                let slot =
+                    self.signals.get(usize::from(head.extra)).ok_or_else(|| garbled(from, "a slot that does not exist"))?;
+                slot.set(slot.get() + 1);
+            }
+            Kind::Packet => self.take_packet(from, head.extra, bytes)?,
+            Kind::Credit | Kind::Data | Kind::Last | Kind::Offer => {}
+        }
+        Ok(Taken::Obeyed(head.kind.costs()))
+    }
+
+    /// Lets go of the frame at the head of the ring.
+    #[inline]
+    pub(super) fn give_back(&self, from: Rank, costs: bool) {
+        self.fabric.release(self.address(from));
+        if costs && self.with(from).owes_one_more(self.rules.full, self.rules.alert) {
+            self.acknowledge(from);
+        }
+    }
+
+    #[cold]
+    fn acknowledge(&self, to: Rank) {
+        match self.post(to, Kind::Credit, 0, &[]) {
+            Ok(true) => count(&self.traffic.acknowledgements, 1),
+            Ok(false) => self.arrears.set(true),
+            // A peer that is lost needs no credits; the wait says so.
+            Err(_) => {}
+        }
+    }
+
+    /// An offer of `from` was taken.
+    pub(super) fn tell_done(&self, from: Rank) {
+        let with = self.with(from);
+        with.untold.set(with.untold.get() + 1);
+        self.retell(from);
+    }
+
+    fn retell(&self, to: Rank) {
+        let with = self.with(to);
+        let told = with.untold.get().min(u32::from(u16::MAX));
+        match self.post(to, Kind::Done, told as u16, &[]) {
+            Ok(true) => with.untold.set(with.untold.get() - told),
+            Ok(false) => self.arrears.set(true),
+            Err(_) => {}
+        }
+    }
+
+    /// Takes in what has come, as far as this wait does not read it in place; says what is owed; helps who reads from here.
+    #[inline]
+    pub(super) fn serve(&self, waiting: Waiting) -> Result<Served, Error> {
+        let mut served = if self.exposed.get() > 0 && self.fabric.help() { Served::Something } else { Served::Nothing };
+        if self.arrears.get() {
+            self.pay_arrears();
+        }
+        let in_place = |from: Rank| waiting == Waiting::Any || waiting == Waiting::From(from);
+        let mut at = None;
+        while let Some(from) = self.fabric.arrived(at) {
+            at = Some(from);
+            if in_place(from.rank) && from.lane == self.here.lane {
+                continue;
+            }
+            match self.drain(from, waiting)? {
+                Served::Nothing => {}
+                Served::Something => served = Served::Something,
+                offered @ Served::Offered(..) => return Ok(offered),
+            }
+        }
+        Ok(served)
+    }
+
+    #[cold]
+    fn drain(&self, at: Address, waiting: Waiting) -> Result<Served, Error> {
+        let (from, with) = (at.rank, self.with(at.rank));
+        if at.lane != self.here.lane {
+            return Err(garbled(from, "a frame from another lane"));
+        }
+        let mut served = Served::Nothing;
+        while self.kept_bytes.get() <= self.rules.kept_bytes {
+            let Some(drained) = self.fabric.look(at, |bits, bytes| self.drain_frame(from, bits, bytes)) else { break };
+            let (costs, offer) = match drained.inspect_err(|_| self.give_up(from))? {
+                Drained::Done(costs) => (costs, None),
+                Drained::Offer(_) if waiting == Waiting::Nothing => {
+                    with.held.set(true);
+                    break;
+                }
+                Drained::Offer(offer) => (true, Some(offer)),
+            };
+            with.held.set(false);
+            self.give_back(from, costs);
+            served = Served::Something;
+            if let Some(offer) = offer {
+                return Ok(Served::Offered(from, offer));
+            }
+        }
+        Ok(served)
+    }
+
+    fn drain_frame(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Drained, Error> {
+        // A frame that is held was obeyed when it was found.
+        let taken = if self.with(from).held.get() {
+            Taken::Message(Head::unpack(bits).ok_or_else(|| garbled(from, "a frame that changed"))?)
+        } else {
+            self.obey(from, bits, bytes)?
+        };
+        match taken {
+            Taken::Message(head) if head.kind == Kind::Offer => {
+                Offer::read(head, bytes).map(Drained::Offer).ok_or_else(|| garbled(from, "an offer of nothing"))
+            }
+            Taken::Message(head) => {
+                self.keep(from, Kept::Frame(head, bytes.to_vec()));
+                Ok(Drained::Done(true))
+            }
+            Taken::Obeyed(costs) => Ok(Drained::Done(costs)),
+        }
+    }
+
+    pub(super) fn keep(&self, from: Rank, kept: Kept) {
+        self.kept.set(self.kept.get() + 1);
+        self.kept_bytes.set(self.kept_bytes.get() + kept.bytes());
+        self.with(from).kept.borrow_mut().push_back(kept);
+    }
+
+    /// Fetches what a peer offers before the program asks for it, because the program waits for somebody else.
+    #[cold]
+    pub(super) async fn fetch_aside(&self, from: Rank, offer: Offer) -> Result<(), Error> {
+        let bytes = offer.bytes();
+        let mut aside = Vec::new();
+        if aside.try_reserve_exact(bytes).is_err() {
+            self.give_up(from);
+            return Err(Cause::Length { what: "a message that came", bytes, room: 0 }.into());
+        }
+        aside.resize(bytes, 0);
+        self.fetch(from, &offer, &mut [&mut aside]).await?;
+        self.keep(from, Kept::Fetched(offer, aside));
+        Ok(())
+    }
+
+    /// Fetches what a peer offers, and tells it so.
+    pub(super) async fn fetch(&self, from: Rank, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        let got = self.fabric.get(self.address(from), offer.key, into).await;
+        got.map_err(|error| match error.cause() {
+            // It is gone because the peer has given up; who made it do so may not be known here yet.
+            Cause::Concealed { rank } => {
+                let by = self.with(from).poisoned.get().unwrap_or(*rank);
+                self.blamed(Cause::Poisoned { by: Some(by) }.into())
+            }
+            _ => self.blamed(error),
+        })?;
+        count(&self.traffic.direct_bytes, offer.bytes() as u64);
+        self.tell_done(from);
+        Ok(())
+    }
+
+    /// What had no room may have some now.
+    #[cold]
+    fn pay_arrears(&self) {
+        self.arrears.set(false);
+        for peer in 0..self.size {
+            let with = self.with(peer);
+            if with.untold.get() > 0 {
+                self.retell(peer);
+            }
+            if with.poisoned.get().is_some() && !with.told.get() {
+                self.tell_abort(peer);
+            }
+            if !with.requests.borrow().is_empty() {
+                self.answer(peer);
+            }
+            if with.overdue(self.rules.full, self.rules.alert) {
+                self.acknowledge(peer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::piece::{Mode, Receive};
+    use super::*;
+
+    #[test]
+    fn an_offer_is_read_as_it_was_written() {
+        let shape = |bytes| Shape { mode: Mode::Cheaper, receive: Receive::Cheaper, bytes };
+        let shapes = [shape(0), shape(5), shape(1 << 33)];
+        let head = Head { kind: Kind::Offer, credits: 0, extra: 1 };
+        let mut bytes = [0; 64];
+        let len = Offer::write(Key(77), shapes.into_iter(), &mut bytes);
+        let offer = Offer::read(head, &bytes[..len]).unwrap();
+        assert!(offer.key == Key(77) && offer.shapes == shapes && offer.last);
+        assert!((0..len).all(|len| len == 18 || len == 28 || Offer::read(head, &bytes[..len]).is_none()));
+    }
+}

@@ -1,0 +1,351 @@
+//! Messages built piece by piece: Madeleine's contract (Namyst et al. 1999), over any [`Fabric`].
+//!
+//! Small pieces are copied into static buffers of the fabric, which travel as frames under credits; large lasting pieces stay where
+//! they are, and the receiver fetches them. Whoever waits takes in what has come for it, so two sides that only send never wait for
+//! each other. States, order and races: `README.md`.
+//!
+//! - this file: the one wait there is. [`intake`]: what is done for others meanwhile. [`connection`]: credits and what was kept.
+//! - [`outgoing`], [`incoming`]: a message on its way out and in. [`piece`], [`frame`]: what crosses the wire.
+//! - [`port`]: null messages and sized packets over the same frames. [`settings`]: thresholds.
+
+mod connection;
+mod frame;
+mod incoming;
+mod intake;
+mod outgoing;
+mod piece;
+mod port;
+mod settings;
+
+pub use incoming::Incoming;
+pub use outgoing::Outgoing;
+pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, Value};
+pub use settings::{Path, Settings, direct_from};
+
+use crate::inbox::Inbox;
+use connection::{Connection, Offer};
+use core::cell::{Cell, RefCell};
+use core::fmt;
+use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, Why};
+use foregather_wait::{Awaited, Chooser, Policy, Roster, Snapshot, Whom};
+use frame::{Head, Kind};
+use intake::Served;
+use settings::Rules;
+
+/// One lane's end of a channel that all ranks share: lane *i* of each rank talks to lane *i* of the others.
+///
+/// Messages between two ends arrive in the order in which they were ended. A rank that wants several threads to send and receive at
+/// once gives each a lane, and a messenger: messages of different lanes have no order among them. A messenger can be sent to another
+/// thread, but is used by one at a time.
+pub struct Messenger<F: Fabric> {
+    fabric: F,
+    here: Address,
+    size: u32,
+    inline: usize,
+    buffer: usize,
+    gather: usize,
+    rules: Rules,
+    connections: Box<[Connection]>,
+    signals: Box<[Cell<u32>]>,
+    inbox: RefCell<Inbox<Vec<u8>>>,
+    chooser: Chooser,
+    deadline: Cell<Nanos>,
+    /// Things and bytes of messages that nobody has asked for yet.
+    kept: Cell<u32>,
+    kept_bytes: Cell<usize>,
+    /// Something could not be sent for want of room.
+    arrears: Cell<bool>,
+    /// Offers of ours that are not taken yet: while there are any, whoever waits helps.
+    exposed: Cell<u32>,
+    /// Who comes first when a message from anybody is wanted.
+    turn: Cell<Rank>,
+    /// Who is to blame for what is given up here: this rank until a wait fails.
+    culprit: Cell<Rank>,
+    traffic: Traffic<Cell<u64>>,
+}
+
+/// What went through a messenger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic<N = u64> {
+    /// Messages that were sent and ended.
+    pub messages: N,
+    /// Frames that were sent, of all kinds.
+    pub frames: N,
+    /// Frames that returned credits and nothing else: the explicit acknowledgements.
+    pub acknowledgements: N,
+    /// Bytes that were fetched from a peer's memory.
+    pub direct_bytes: N,
+}
+
+#[inline]
+fn count(of: &Cell<u64>, n: u64) {
+    of.set(of.get() + n);
+}
+
+/// Takes so many from a counter that has as many.
+#[inline]
+fn take(from: &Cell<u32>, many: u32) -> Option<()> {
+    from.set(from.get().checked_sub(many)?);
+    Some(())
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// A message of that rank, read in place.
+    From(Rank),
+    /// A message of anybody.
+    Any,
+    /// That rank's taking something.
+    To(Rank),
+    /// A null message of whomever.
+    Signal,
+    /// A packet of that rank.
+    Packet(Rank),
+    /// Nothing: it only looks, and must not be given anything that takes time.
+    Nothing,
+}
+
+impl Waiting {
+    fn peer(self) -> Option<Rank> {
+        match self {
+            Self::From(peer) | Self::To(peer) | Self::Packet(peer) => Some(peer),
+            Self::Any | Self::Signal | Self::Nothing => None,
+        }
+    }
+}
+
+/// How a look ended.
+enum Found<T> {
+    End(Result<T, Error>),
+    /// First something has to be fetched for somebody who cannot go on before.
+    Fetch(Rank, Offer),
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// The messenger of that lane. There must be one per lane, ever.
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] if the settings contradict themselves or the fabric.
+    pub fn new(fabric: F, settings: Settings) -> Result<Self, Error> {
+        let (limits, here, size) = (fabric.limits(), fabric.here(), fabric.size());
+        let rules = settings.rules(&limits, || fabric.tolls())?;
+        let policy = settings.policy.unwrap_or_else(|| Policy::adaptive(&fabric.cpu().costs()));
+        Roster::<F::Cpu>::new(fabric.roster()).enroll(fabric.cpu(), here.rank);
+        Ok(Self {
+            here,
+            size,
+            inline: limits.inline.min(outgoing::STAGE),
+            buffer: limits.buffer,
+            gather: limits.gather.clamp(1, (limits.buffer - 8) / 10),
+            rules,
+            connections: (0..size).map(|_| Connection::new(rules.full)).collect(),
+            signals: (0..settings.slots).map(|_| Cell::new(0)).collect(),
+            inbox: RefCell::default(),
+            chooser: Chooser::new(policy, here.rank),
+            deadline: Cell::new(Nanos::MAX),
+            kept: Cell::new(0),
+            kept_bytes: Cell::new(0),
+            arrears: Cell::new(false),
+            exposed: Cell::new(0),
+            turn: Cell::new((here.rank + 1) % size.max(1)),
+            culprit: Cell::new(here.rank),
+            traffic: Traffic::default(),
+            fabric,
+        })
+    }
+
+    /// From how many bytes on a CHEAPER piece is not copied through static buffers; `usize::MAX` if all are.
+    pub fn direct_at(&self) -> usize {
+        self.rules.direct_at
+    }
+
+    /// The fabric below.
+    pub fn fabric(&self) -> &F {
+        &self.fabric
+    }
+
+    /// From now on every wait ends at `deadline`, by [`Cause::TimedOut`]; [`Nanos::MAX`] for never.
+    pub fn set_deadline(&self, deadline: Nanos) {
+        self.deadline.set(deadline);
+    }
+
+    /// How its waits ended, and by which rules.
+    pub fn account(&self) -> Snapshot {
+        self.chooser.account().snapshot()
+    }
+
+    /// What went through it.
+    pub fn traffic(&self) -> Traffic {
+        let of = &self.traffic;
+        Traffic {
+            messages: of.messages.get(),
+            frames: of.frames.get(),
+            acknowledgements: of.acknowledgements.get(),
+            direct_bytes: of.direct_bytes.get(),
+        }
+    }
+
+    /// Leaves in order: what was sent can still be received, and only who waits for more is told.
+    pub fn leave(self) {
+        self.fabric.leave();
+    }
+
+    #[inline]
+    fn with(&self, peer: Rank) -> &Connection {
+        &self.connections[peer as usize]
+    }
+
+    #[inline]
+    const fn address(&self, rank: Rank) -> Address {
+        Address { rank, lane: self.here.lane }
+    }
+
+    #[inline]
+    fn known(&self, rank: Rank) -> Result<(), Error> {
+        if rank < self.size { Ok(()) } else { Err(Cause::Rank { rank, size: self.size }.into()) }
+    }
+
+    /// Posts an inline frame with the credits that are owed. Without room nothing has changed.
+    #[inline]
+    fn post(&self, to: Rank, kind: Kind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
+        let with = self.with(to);
+        let credits = with.owed();
+        let sent = self.fabric.post(self.address(to), Head { kind, credits, extra }.pack(), bytes)?;
+        self.posted(to, sent, credits);
+        Ok(sent)
+    }
+
+    /// The same with what was filled into a static buffer.
+    #[inline]
+    fn post_filled(&self, to: Rank, kind: Kind, extra: u16, len: usize) -> Result<bool, Error> {
+        let credits = self.with(to).owed();
+        let sent = self.fabric.post_filled(self.address(to), Head { kind, credits, extra }.pack(), len)?;
+        self.posted(to, sent, credits);
+        Ok(sent)
+    }
+
+    #[inline]
+    fn posted(&self, to: Rank, sent: bool, credits: u8) {
+        if sent {
+            self.with(to).repaid(credits);
+            count(&self.traffic.frames, 1);
+        }
+    }
+
+    /// Has whoever could bring what is awaited left?
+    #[inline]
+    fn left(&self, waiting: Waiting) -> bool {
+        match waiting.peer() {
+            Some(peer) => self.fabric.has_left(self.address(peer)),
+            None => {
+                let mut others = (0..self.size).filter(|&other| other != self.here.rank);
+                self.size > 1 && others.all(|other| self.fabric.has_left(self.address(other)))
+            }
+        }
+    }
+
+    /// Was a message given up that matters to this wait?
+    #[inline]
+    fn poisoned(&self, waiting: Waiting) -> Option<Rank> {
+        match waiting {
+            Waiting::Any => self.connections.iter().find_map(|with| with.poisoned.get()),
+            _ => waiting.peer().and_then(|peer| self.with(peer).poisoned.get()),
+        }
+    }
+
+    /// One look of a wait: is it there, and if not, what can be done for others?
+    #[inline]
+    fn look<T>(&self, waiting: Waiting, found: &mut impl FnMut() -> Option<Result<T, Error>>) -> Option<Found<T>> {
+        // What a peer did before it left is seen below: so this comes first.
+        let left = self.left(waiting);
+        if let Some(end) = found() {
+            return Some(Found::End(end));
+        }
+        match self.serve(waiting) {
+            Err(error) => return Some(Found::End(Err(error))),
+            Ok(Served::Offered(from, offer)) => return Some(Found::Fetch(from, offer)),
+            // What was served may be what is waited for; its bell has rung already.
+            Ok(Served::Something) => {
+                if let Some(end) = found() {
+                    return Some(Found::End(end));
+                }
+            }
+            Ok(Served::Nothing) => {}
+        }
+        // Giving up comes as a frame, so it is known by now.
+        if let Some(by) = self.poisoned(waiting) {
+            return Some(Found::End(Err(Cause::Poisoned { by: Some(by) }.into())));
+        }
+        left.then(|| Found::End(Err(Cause::Left { peer: waiting.peer() }.into())))
+    }
+
+    /// The one wait there is. Only how it begins is the caller's: by a look of its own that found nothing.
+    async fn until<T>(
+        &self,
+        what: &'static str,
+        waiting: Waiting,
+        mut found: impl FnMut() -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let (cpu, bell) = (self.fabric.cpu(), self.fabric.bell());
+        let why = Why { peer: waiting.peer(), ..Why::new(what, self.here.rank).until(self.deadline.get()) };
+        let roster = Roster::new(self.fabric.roster());
+        loop {
+            self.chooser.be_seen(cpu, roster, self.here.rank);
+            let mut probe = || self.look(waiting, &mut found);
+            let waited = match self.chooser.phases().glance(cpu, false, &mut probe) {
+                Some((found, waited)) => {
+                    self.chooser.learn(waited);
+                    Ok((found, waited))
+                }
+                None => {
+                    let whom = waiting.peer().map_or(Whom::Behind, Whom::One);
+                    let awaited = Awaited { roster, rank: self.here.rank, whom };
+                    self.chooser.persist(cpu, bell, why, awaited, probe).await
+                }
+            };
+            let (found, waited) = waited.map_err(|error| self.blamed(error))?;
+            self.chooser.account().waited(waited);
+            match found {
+                Found::End(end) => return end.map_err(|error| self.blamed(error)),
+                Found::Fetch(from, offer) => self.fetch_aside(from, offer).await?,
+            }
+        }
+    }
+
+    /// Remembers who is to blame for whatever is given up because of this.
+    #[cold]
+    fn blamed(&self, error: Error) -> Error {
+        if let Cause::PeerLost { rank, .. } | Cause::Poisoned { by: Some(rank) } | Cause::Left { peer: Some(rank) } =
+            *error.cause()
+        {
+            self.culprit.set(rank);
+        }
+        error
+    }
+
+    /// The connection is lost: its message will never be whole. The peer is told, now or as soon as there is room.
+    #[cold]
+    fn give_up(&self, peer: Rank) {
+        let with = self.with(peer);
+        if with.poisoned.get().is_none() {
+            with.poisoned.set(Some(self.culprit.get()));
+            self.tell_abort(peer);
+        }
+    }
+
+    fn tell_abort(&self, peer: Rank) {
+        let with = self.with(peer);
+        let culprit = with.poisoned.get().unwrap_or(self.here.rank).to_le_bytes();
+        match self.post(peer, Kind::Abort, 0, &culprit) {
+            Ok(false) => self.arrears.set(true),
+            Ok(true) | Err(_) => with.told.set(true),
+        }
+    }
+}
+
+impl<F: Fabric> fmt::Debug for Messenger<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Messenger").field("here", &self.here).field("size", &self.size).finish_non_exhaustive()
+    }
+}

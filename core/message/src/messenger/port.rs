@@ -1,0 +1,268 @@
+//! Null messages and sized packets over the same frames, so that every barrier, exchange and collective runs over any fabric.
+use super::connection::Assembling;
+use super::frame::Kind;
+use super::{Messenger, Waiting, take};
+use core::future::Future;
+use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Fabric, Member, Nanos, Packet, Port, Rank};
+
+/// Bytes before those of a packet, in its first frame: tag and length.
+const BEFORE: usize = 4 + 8;
+/// The longest short message: it travels with its head, or in one static buffer of any fabric.
+const SHORT_LIMIT: usize = 100;
+
+/// The extra bits of a packet's frame: its kind, and whether more follows.
+fn extra(packet: Packet, more: bool) -> u16 {
+    let number = Packet::ALL.iter().position(|&of| of == packet).unwrap_or(0);
+    (number << 1) as u16 | u16::from(more)
+}
+
+fn garbled(from: Rank, what: &'static str) -> Error {
+    Cause::Garbled { from, what }.into()
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// A part of a packet has come.
+    pub(super) fn take_packet(&self, from: Rank, extra: u16, bytes: &[u8]) -> Result<(), Error> {
+        let packet = *Packet::ALL.get(usize::from(extra >> 1)).ok_or_else(|| garbled(from, "a packet of no known kind"))?;
+        let more = extra & 1 == 1;
+        if let Packet::Probe | Packet::Request = packet {
+            // These come in between the parts of another one.
+            let tag = bytes.first_chunk().ok_or_else(|| garbled(from, "a packet that is too short"))?;
+            return self.take_question(from, packet, u32::from_le_bytes(*tag));
+        }
+        let mut assembling = self.with(from).assembling.borrow_mut();
+        let (mut part, bytes) = match assembling.take() {
+            Some(part) => (part, bytes),
+            None => self.begin_packet(from, packet, bytes)?,
+        };
+        if part.packet != packet || bytes.len() > part.bytes - part.come || (!more && bytes.len() != part.bytes - part.come) {
+            return Err(garbled(from, "parts of a packet that do not fit together"));
+        }
+        part.come += bytes.len();
+        if let Some(kept) = &mut part.kept {
+            kept.extend_from_slice(bytes);
+        }
+        if more {
+            *assembling = Some(part);
+        } else if let Some(kept) = part.kept {
+            self.inbox.borrow_mut().arrive(packet, (from, part.tag), kept);
+        }
+        Ok(())
+    }
+
+    fn begin_packet<'b>(&self, from: Rank, packet: Packet, bytes: &'b [u8]) -> Result<(Assembling, &'b [u8]), Error> {
+        let short = || garbled(from, "a packet that is too short");
+        let (before, bytes) = bytes.split_first_chunk::<BEFORE>().ok_or_else(short)?;
+        let (tag, length) = before.split_first_chunk::<4>().ok_or_else(short)?;
+        let length = u64::from_le_bytes(*length.first_chunk().ok_or_else(short)?);
+        let length = usize::try_from(length).map_err(|_| garbled(from, "a packet that is too long"))?;
+        let tag = u32::from_le_bytes(*tag);
+        let kept = if self.inbox.borrow_mut().admits(packet, (from, tag)) {
+            let mut kept = Vec::new();
+            let refused = |_| Cause::Length { what: "a message that came", bytes: length, room: 0 };
+            kept.try_reserve_exact(length).map_err(refused)?;
+            Some(kept)
+        } else {
+            None
+        };
+        Ok((Assembling { packet, tag, bytes: length, kept, come: 0 }, bytes))
+    }
+
+    /// A PROBE is answered by whichever wait this is; a REQUEST is for the program.
+    fn take_question(&self, from: Rank, packet: Packet, tag: u32) -> Result<(), Error> {
+        let mut inbox = self.inbox.borrow_mut();
+        if inbox.admits(packet, (from, tag)) {
+            inbox.arrive(packet, (from, tag), Vec::new());
+        }
+        if crate::long::answer(packet) == Some(Packet::Request) {
+            self.with(from).requests.borrow_mut().push_back(tag);
+            // Sent by the next look, since a frame is being looked at.
+            self.arrears.set(true);
+        }
+        Ok(())
+    }
+
+    /// Sends the answers that there are credits and room for.
+    pub(super) fn answer(&self, to: Rank) {
+        let with = self.with(to);
+        let mut requests = with.requests.borrow_mut();
+        while let Some(tag) = requests.front() {
+            let sent = with.take_credit() && {
+                let sent = self.post(to, Kind::Packet, extra(Packet::Request, false), &tag.to_le_bytes()) == Ok(true);
+                if !sent {
+                    with.untake_credit();
+                }
+                sent
+            };
+            if !sent {
+                return self.arrears.set(true);
+            }
+            requests.pop_front();
+        }
+    }
+
+    /// Sends one frame that costs a credit, as soon as there is one, and room.
+    async fn send(&self, to: Rank, kind: Kind, extra: u16, bytes: &[u8]) -> Result<(), Error> {
+        let post = || {
+            if !self.with(to).take_credit() {
+                return None;
+            }
+            let sent = if bytes.len() <= self.inline {
+                self.post(to, kind, extra, bytes)
+            } else {
+                self.fabric.fill(self.address(to), |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
+                self.post_filled(to, kind, extra, bytes.len())
+            };
+            if sent != Ok(true) {
+                self.with(to).untake_credit();
+            }
+            sent.map(|sent| sent.then_some(())).transpose()
+        };
+        match post() {
+            Some(sent) => sent,
+            None => self.until("room for a packet", Waiting::To(to), post).await,
+        }
+    }
+
+    async fn send_packet(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error> {
+        if let Packet::Probe | Packet::Request = packet {
+            return self.send(to, Kind::Packet, extra(packet, false), &tag.to_le_bytes()).await;
+        }
+        let (now, mut later) = bytes.split_at(bytes.len().min(self.buffer - BEFORE));
+        let first = [&tag.to_le_bytes()[..], &(bytes.len() as u64).to_le_bytes(), now].concat();
+        self.send(to, Kind::Packet, extra(packet, !later.is_empty()), &first).await?;
+        while !later.is_empty() {
+            let (now, rest) = later.split_at(later.len().min(self.buffer));
+            later = rest;
+            self.send(to, Kind::Packet, extra(packet, !later.is_empty()), now).await?;
+        }
+        Ok(())
+    }
+
+    /// May a packet go there now? Not while a message is being packed, which may have filled a buffer half.
+    fn free(&self, to: Rank, packet: Packet, bytes: usize) -> Result<(), Error> {
+        self.known(to)?;
+        let room = if packet == Packet::Short { SHORT_LIMIT } else { usize::MAX };
+        if bytes > room {
+            return Err(Cause::Length { what: "a packet", bytes, room }.into());
+        }
+        let with = self.with(to);
+        if let Some(by) = with.poisoned.get() {
+            return Err(Cause::Poisoned { by: Some(by) }.into());
+        }
+        if with.packing.get() {
+            return Err(Cause::Busy { peer: to, what: "a message being packed" }.into());
+        }
+        Ok(())
+    }
+}
+
+/// A packet that is dropped half sent can never be whole.
+struct Whole<'p, F: Fabric>(&'p Messenger<F>, Rank);
+
+impl<F: Fabric> Drop for Whole<'_, F> {
+    fn drop(&mut self) {
+        self.0.give_up(self.1);
+    }
+}
+
+impl<F: Fabric> Clock for Messenger<F> {
+    fn now(&self) -> Nanos {
+        self.fabric.now()
+    }
+    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
+        self.fabric.delay(span)
+    }
+}
+
+impl<F: Fabric> Member for Messenger<F> {
+    fn rank(&self) -> Rank {
+        self.here.rank
+    }
+    fn size(&self) -> u32 {
+        self.size
+    }
+}
+
+impl<F: Fabric> Endpoint for Messenger<F> {
+    fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
+        self.fabric.cpu().at_once(async move {
+            self.known(peer)?;
+            if slot as usize >= self.signals.len() {
+                return Err(Cause::Slot { slot, slots: self.signals.len() as u32 }.into());
+            }
+            if peer == self.here.rank {
+                let slot = &self.signals[slot as usize];
+                slot.set(slot.get() + 1);
+                return Ok(());
+            }
+            self.send(peer, Kind::Signal, slot as u16, &[]).await
+        })
+    }
+
+    fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
+        self.fabric.cpu().at_once(async move {
+            let slots = self.signals.len() as u32;
+            let count = self.signals.get(slot as usize).ok_or_else(|| Error::from(Cause::Slot { slot, slots }))?;
+            let come = || take(count, 1).map(Ok);
+            match come() {
+                Some(taken) => taken,
+                None => self.until("a null message", Waiting::Signal, come).await,
+            }
+        })
+    }
+}
+
+impl<F: Fabric> Port for Messenger<F> {
+    fn short_limit(&self) -> usize {
+        SHORT_LIMIT
+    }
+
+    fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> impl Future<Output = Result<(), Error>> {
+        self.fabric.cpu().at_once(async move {
+            self.free(to, packet, bytes.len())?;
+            let whole = Whole(self, to);
+            self.send_packet(to, packet, tag, bytes).await?;
+            core::mem::forget(whole);
+            Ok(())
+        })
+    }
+
+    fn post(&self, from: Rank, tag: u32) -> Result<(), Error> {
+        self.known(from)?;
+        // Whatever is there already came before the receive was posted.
+        self.serve(Waiting::Nothing)?;
+        self.inbox.borrow_mut().post((from, tag));
+        Ok(())
+    }
+
+    fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> impl Future<Output = Result<usize, Error>> {
+        self.fabric.cpu().at_once(async move {
+            self.known(from)?;
+            let mut arrived = || {
+                let mut inbox = self.inbox.borrow_mut();
+                if let Some(message) = inbox.take_message((from, tag)) {
+                    let room = into.len();
+                    let Some(into) = into.get_mut(..message.len()) else {
+                        return Some(Err(Cause::Length { what: "the message that came", bytes: message.len(), room }.into()));
+                    };
+                    into.copy_from_slice(&message);
+                    return Some(Ok(message.len()));
+                }
+                inbox.take_unposted((from, tag)).then(|| Err(Cause::Unposted { from, tag }.into()))
+            };
+            match arrived() {
+                Some(end) => end,
+                None => self.until("a packet", Waiting::Packet(from), arrived).await,
+            }
+        })
+    }
+
+    fn requested(&self, from: Rank, tag: u32) -> impl Future<Output = Result<(), Error>> {
+        self.fabric.cpu().at_once(async move {
+            self.known(from)?;
+            let requested = || self.inbox.borrow_mut().take_request((from, tag)).then_some(Ok(()));
+            self.until("a REQUEST", Waiting::Packet(from), requested).await
+        })
+    }
+}

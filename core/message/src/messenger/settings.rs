@@ -1,0 +1,121 @@
+//! What can be said about a messenger, and what it finds out for itself.
+use foregather_machine::{Cause, Error, Limits, Tolls};
+use foregather_wait::Policy;
+
+/// By which way large CHEAPER pieces go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Path {
+    /// The cheaper one, by what this fabric's ways cost.
+    #[default]
+    Chosen,
+    /// Through static buffers, one after the other, copies and all.
+    Buffered,
+    /// From memory to memory, however small.
+    Direct,
+}
+
+/// How a messenger works; `Settings::default()` is what one wants.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How it waits; `None` for the adaptive policy with the costs that its world knows.
+    pub policy: Option<Policy>,
+    /// By which way large pieces go.
+    pub path: Path,
+    /// From how many bytes on a piece goes directly; `None` to work it out ([`direct_from`]).
+    pub direct_at: Option<usize>,
+    /// Frames towards one peer that it need not have taken; `None` for as many as the fabric has room for.
+    pub credits: Option<u32>,
+    /// When a peer has so few credits left they are returned alone; `None` for a quarter of them.
+    pub alert: Option<u32>,
+    /// Slots for null messages.
+    pub slots: u32,
+    /// Bytes of messages that nobody has asked for yet. Beyond that they are left with their senders, who then wait.
+    pub kept_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { policy: None, path: Path::Chosen, direct_at: None, credits: None, alert: None, slots: 64, kept_bytes: 1 << 30 }
+    }
+}
+
+/// Settings that were checked against a fabric.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    /// Credits of a connection, and how many may be left when they are returned alone.
+    pub(super) full: u32,
+    pub(super) alert: u32,
+    pub(super) direct_at: usize,
+    pub(super) kept_bytes: usize,
+}
+
+impl Settings {
+    pub(super) fn rules(&self, limits: &Limits, tolls: impl FnOnce() -> Tolls) -> Result<Rules, Error> {
+        let full = self.credits.unwrap_or_else(|| limits.credits.min(255));
+        if full == 0 || full > limits.credits || full > 255 {
+            let needs = "at least 1, and no more than the fabric has buffers, or 255";
+            return Err(Cause::Setting { what: "the number of credits", needs }.into());
+        }
+        let alert = self.alert.unwrap_or(full / 4);
+        // Credits that travel alone need room beside those they return: one frame for each stretch between two alerts.
+        if alert >= full || full.div_ceil(full - alert) + SPARE > limits.spare {
+            return Err(
+                Cause::Setting { what: "the alert level", needs: "below the credits, and lower in a narrow fabric" }.into()
+            );
+        }
+        let direct_at = match self.path {
+            _ if !limits.direct => usize::MAX,
+            Path::Buffered => usize::MAX,
+            Path::Direct => 1,
+            Path::Chosen => self.direct_at.unwrap_or_else(|| direct_from(limits, &tolls())),
+        };
+        Ok(Rules { full, alert, direct_at, kept_bytes: self.kept_bytes })
+    }
+}
+
+/// Frames that go without a credit, beside credits: what was taken, and giving up.
+const SPARE: u32 = 2;
+
+/// From how many bytes on it is cheaper to read a piece from memory than to send it through static buffers. The 512 B, 4 KiB and
+/// 32 KiB of 1999 and those of today come from the same two slopes.
+pub fn direct_from(limits: &Limits, tolls: &Tolls) -> usize {
+    let buffered = |bytes: usize| {
+        let full = (bytes / limits.buffer) as u64;
+        full * tolls.buffered.of(limits.buffer).0 + tolls.buffered.of(bytes % limits.buffer).0
+    };
+    let cheaper = |bytes: usize| tolls.direct.of(bytes).0 < buffered(bytes);
+    let step = |power: u32| 64_usize << power;
+    (0..=24).map(step).find(|&bytes| cheaper(bytes)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foregather_machine::{Nanos, Slope};
+
+    const LIMITS: Limits = Limits { lanes: 1, inline: 56, buffer: 4_096, credits: 16, spare: 16, gather: 64, direct: true };
+
+    fn tolls(frame: (u64, u64), direct: (u64, u64)) -> Tolls {
+        let slope = |(fixed, byte_ps)| Slope { fixed: Nanos(fixed), byte_ps };
+        Tolls { buffered: slope(frame), direct: slope(direct) }
+    }
+
+    #[test]
+    fn the_threshold_follows_the_costs() {
+        let today = direct_from(&LIMITS, &tolls((100, 150), (800, 40)));
+        assert!((4_096..=16_384).contains(&today), "{today}");
+        let dear = direct_from(&LIMITS, &tolls((100, 150), (5_000, 40)));
+        assert!(dear > today, "{dear}");
+        assert_eq!(direct_from(&LIMITS, &tolls((100, 40), (800, 150))), usize::MAX);
+    }
+
+    #[test]
+    fn impossible_settings_are_errors() {
+        let rules = |settings: Settings| settings.rules(&LIMITS, || tolls((1, 1), (1, 1)));
+        assert!(rules(Settings::default()).is_ok());
+        assert!(rules(Settings { credits: Some(17), ..Settings::default() }).is_err());
+        assert!(rules(Settings { credits: Some(0), ..Settings::default() }).is_err());
+        assert!(rules(Settings { credits: Some(2), alert: Some(2), ..Settings::default() }).is_err());
+        assert_eq!(rules(Settings { path: Path::Direct, ..Settings::default() }).map(|rules| rules.direct_at).ok(), Some(1));
+    }
+}

@@ -1,0 +1,204 @@
+//! Which launcher started this process, and as which rank of how many: told by variables alone.
+//!
+//! The order matters. Ranks of Open MPI's `mpirun` within a Slurm allocation inherit the number of the daemon that started them
+//! (`SLURM_PROCID`), so Open MPI comes before Slurm. A batch script has that number too, but no step: it is one process.
+use crate::nodes;
+use foregather_machine::{Cause, Error, Rank};
+use std::fmt;
+
+/// Variables of our own launcher.
+pub(crate) mod own {
+    /// Which rank.
+    pub(crate) const RANK: &str = "FOREGATHER_RANK";
+    /// Of how many.
+    pub(crate) const SIZE: &str = "FOREGATHER_SIZE";
+    /// The job's name, made up for each.
+    pub(crate) const JOB: &str = "FOREGATHER_JOB";
+    /// The number of a descriptor: the bound socket of rank 0.
+    pub(crate) const LISTENER: &str = "FOREGATHER_LISTENER";
+    /// Where rank 0 is, as `host:port`, or `host` for ports that follow from the job's name. With any launcher.
+    pub(crate) const ROOT: &str = "FOREGATHER_ROOT";
+    /// What a rank must know to join, in hexadecimal digits or any text. With any launcher.
+    pub(crate) const SECRET: &str = "FOREGATHER_SECRET";
+}
+
+/// More ranks than that are a mistake.
+pub(crate) const MOST_RANKS: u32 = 4_096;
+
+/// Who started this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// `foregather run`.
+    Own,
+    /// MPICH's `mpiexec`, `srun --mpi=pmi2`: anybody who speaks PMI-1.
+    Pmi,
+    /// Open MPI's `mpirun`.
+    OpenMpi,
+    /// `srun`.
+    Slurm,
+    /// `prterun`, or whoever else has a PMIx server.
+    Pmix,
+    /// Nobody in particular: a job of one.
+    Alone,
+}
+
+impl fmt::Display for Launcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Own => "foregather run",
+            Self::Pmi => "PMI",
+            Self::OpenMpi => "Open MPI",
+            Self::Slurm => "Slurm",
+            Self::Pmix => "PMIx",
+            Self::Alone => "alone",
+        })
+    }
+}
+
+/// What the variables tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Detected {
+    pub(crate) launcher: Launcher,
+    pub(crate) rank: Rank,
+    /// `None` if only a PMIx server knows.
+    pub(crate) size: Option<u32>,
+    /// Are all ranks on one host, as far as the launcher says?
+    pub(crate) one_host: bool,
+    /// What this job is called here and now, the same for all of its ranks and different for every other job of the host.
+    pub(crate) identity: String,
+    /// Where rank 0 is, if the launcher says so.
+    pub(crate) hosts: Vec<String>,
+}
+
+/// Reads the variables.
+pub(crate) fn detect(var: impl Fn(&str) -> Option<String>) -> Result<Detected, Error> {
+    let found = find(&var)?;
+    match found.size {
+        Some(size) if size == 0 || size > MOST_RANKS => {
+            Err(refused(format!("{}: a job has 1 to {MOST_RANKS} ranks, not {size}", found.launcher)))
+        }
+        Some(size) if found.rank >= size => Err(Cause::Rank { rank: found.rank, size }.into()),
+        _ => Ok(found),
+    }
+}
+
+fn refused(why: String) -> Error {
+    Error::from(Cause::Refused { why })
+}
+
+fn find(var: &impl Fn(&str) -> Option<String>) -> Result<Detected, Error> {
+    let set = |name: &str| var(name).filter(|text| !text.trim().is_empty());
+    let number = |name: &str| -> Result<Option<u32>, Error> {
+        let Some(text) = set(name) else { return Ok(None) };
+        text.trim().parse().map(Some).map_err(|_| refused(format!("{name} should be a number, and is `{}`", text.escape_debug())))
+    };
+    let needed = |name: &str| number(name)?.ok_or_else(|| refused(format!("{name} is missing, which goes with its launcher")));
+    let text = |name: &str| set(name).unwrap_or_default();
+    let of = |launcher, rank, size| Detected { launcher, rank, size, one_host: false, identity: String::new(), hosts: vec![] };
+
+    if set(own::RANK).is_some() || set(own::SIZE).is_some() {
+        return Ok(Detected { identity: text(own::JOB), ..of(Launcher::Own, needed(own::RANK)?, Some(needed(own::SIZE)?)) });
+    }
+    let slurm = || -> Result<Detected, Error> {
+        let hosts = nodes::first(&text("SLURM_STEP_NODELIST"))?.into_iter().chain(set("SLURM_LAUNCH_NODE_IPADDR")).collect();
+        let identity = format!("slurm {} {}", text("SLURM_JOB_ID"), text("SLURM_STEP_ID"));
+        let one_host = number("SLURM_STEP_NUM_NODES")? == Some(1);
+        Ok(Detected { one_host, identity, hosts, ..of(Launcher::Slurm, 0, None) })
+    };
+    if set("PMI_FD").is_some() {
+        let (rank, size) = (needed("PMI_RANK")?, needed("PMI_SIZE")?);
+        let step = set("SLURM_STEP_NODELIST").is_some();
+        let around = if step { slurm()? } else { of(Launcher::Pmi, rank, Some(size)) };
+        let one_host = around.one_host || number("MPI_LOCALNRANKS")? == Some(size) || size == 1;
+        let identity = format!("pmi {}", text("PMI_JOBID"));
+        return Ok(Detected { launcher: Launcher::Pmi, rank, size: Some(size), one_host, identity, ..around });
+    }
+    if let (Some(rank), Some(size)) = (number("OMPI_COMM_WORLD_RANK")?, number("OMPI_COMM_WORLD_SIZE")?) {
+        let one_host = number("OMPI_COMM_WORLD_LOCAL_SIZE")? == Some(size);
+        let identity = format!("pmix {}", text("PMIX_NAMESPACE"));
+        return Ok(Detected { one_host, identity, ..of(Launcher::OpenMpi, rank, Some(size)) });
+    }
+    if set("PRTE_LAUNCHED").is_none()
+        && let (Some(rank), Some(size)) = (number("SLURM_PROCID")?, number("SLURM_STEP_NUM_TASKS")?)
+    {
+        return Ok(Detected { rank, size: Some(size), ..slurm()? });
+    }
+    if let Some(rank) = number("PMIX_RANK")? {
+        return Ok(Detected { identity: format!("pmix {}", text("PMIX_NAMESPACE")), ..of(Launcher::Pmix, rank, None) });
+    }
+    Ok(Detected { one_host: true, ..of(Launcher::Alone, 0, Some(1)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Result<Detected, Error> {
+        detect(|name| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    fn who(variables: &[(&str, &str)]) -> (Launcher, Rank, Option<u32>, bool) {
+        let found = of(variables).unwrap();
+        (found.launcher, found.rank, found.size, found.one_host)
+    }
+
+    const STEP: [(&str, &str); 6] = [
+        ("SLURM_PROCID", "1"),
+        ("SLURM_STEP_NUM_TASKS", "2"),
+        ("SLURM_STEP_NUM_NODES", "2"),
+        ("SLURM_STEP_NODELIST", "n[3-4]"),
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_STEP_ID", "0"),
+    ];
+
+    #[test]
+    fn every_launcher_is_known_by_its_variables() {
+        assert_eq!(who(&[("FOREGATHER_RANK", "2"), ("FOREGATHER_SIZE", "4")]), (Launcher::Own, 2, Some(4), false));
+        let hydra = [("PMI_FD", "9"), ("PMI_RANK", "1"), ("PMI_SIZE", "3"), ("MPI_LOCALNRANKS", "3")];
+        assert_eq!(who(&hydra), (Launcher::Pmi, 1, Some(3), true));
+        let mpirun = [
+            ("OMPI_COMM_WORLD_RANK", "3"),
+            ("OMPI_COMM_WORLD_SIZE", "4"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+            ("PMIX_RANK", "3"),
+        ];
+        assert_eq!(who(&mpirun), (Launcher::OpenMpi, 3, Some(4), false));
+        assert_eq!(who(&STEP), (Launcher::Slurm, 1, Some(2), false));
+        assert_eq!(of(&STEP).unwrap().hosts, ["n3"]);
+        assert_eq!(who(&[("PMIX_RANK", "5"), ("PMIX_NAMESPACE", "x")]), (Launcher::Pmix, 5, None, false));
+        assert_eq!(who(&[]), (Launcher::Alone, 0, Some(1), true));
+    }
+
+    #[test]
+    fn mpirun_within_an_allocation_is_mpirun_and_a_batch_script_is_alone() {
+        let mpirun = [&STEP[..], &[("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4")]].concat();
+        assert_eq!(who(&mpirun), (Launcher::OpenMpi, 3, Some(4), false));
+        let prterun = [&STEP[..], &[("PRTE_LAUNCHED", "1"), ("PMIX_RANK", "3")]].concat();
+        assert_eq!(who(&prterun), (Launcher::Pmix, 3, None, false));
+        assert_eq!(who(&[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7")]), (Launcher::Alone, 0, Some(1), true));
+        let pmi2 = [&STEP[..], &[("PMI_FD", "9"), ("PMI_RANK", "1"), ("PMI_SIZE", "2")]].concat();
+        assert_eq!(who(&pmi2), (Launcher::Pmi, 1, Some(2), false));
+        assert_eq!(of(&pmi2).unwrap().hosts, ["n3"]);
+    }
+
+    #[test]
+    fn our_own_launcher_comes_first() {
+        let both = [&STEP[..], &[("FOREGATHER_RANK", "0"), ("FOREGATHER_SIZE", "9")]].concat();
+        assert_eq!(who(&both), (Launcher::Own, 0, Some(9), false));
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for (variables, said) in [
+            (&[("FOREGATHER_RANK", "2")][..], "FOREGATHER_SIZE"),
+            (&[("FOREGATHER_RANK", "x"), ("FOREGATHER_SIZE", "2")], "`x`"),
+            (&[("FOREGATHER_RANK", "2"), ("FOREGATHER_SIZE", "2")], "rank 2"),
+            (&[("FOREGATHER_RANK", "0"), ("FOREGATHER_SIZE", "0")], "not 0"),
+            (&[("FOREGATHER_RANK", "0"), ("FOREGATHER_SIZE", "99999")], "99999"),
+            (&[("PMI_FD", "3")], "PMI_RANK"),
+        ] {
+            let error = of(variables).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What hub and ranks say to each other: frames of a kind, a length and so many bytes. Whatever comes in is a stranger's until it
+//! has been looked at: lengths are bounded before anything is kept.
+use crate::detect::MOST_RANKS;
+use crate::secret::{BYTES, Token};
+use foregather_machine::Rank;
+
+/// Changes whenever a frame does. The first bytes of [`Frame::Hello`] and [`Frame::Join`] never change, so every version can tell.
+pub(crate) const VERSION: u32 = 1;
+const MAGIC: [u8; 8] = *b"foregath";
+
+/// The longest card that a rank may show.
+pub(crate) const MOST_CARD: usize = 16 << 10;
+/// The longest frame before the other side has proved anything.
+pub(crate) const MOST_STRANGER: usize = 512;
+/// The longest frame a rank may send.
+pub(crate) const MOST_OF_RANK: usize = MOST_CARD + 64;
+/// The longest frame of the hub: everybody's card.
+pub(crate) const MOST_OF_HUB: usize = MOST_RANKS as usize * (MOST_CARD + 4) + 64;
+const MOST_TEXT: usize = 400;
+
+/// Everything that can be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    /// The hub's first word. Of another version nothing but that is known.
+    Hello { version: u32, nonce: Token },
+    /// A rank's answer, with its proof.
+    Join { version: u32, rank: Rank, size: u32, nonce: Token, proof: Token },
+    /// It is in; the hub's own proof.
+    Welcome { proof: Token },
+    /// It is not, or the job cannot be. `final`: another hub would say the same.
+    Refused { last: bool, why: String },
+    /// I am alive.
+    Beat,
+    /// A rank's card in that round.
+    Card { round: u32, bytes: Vec<u8> },
+    /// Everybody's.
+    Cards { round: u32, cards: Vec<Vec<u8>> },
+    /// That rank is gone; `quiet`: it stands still, so its process may still be there.
+    Lost { rank: Rank, quiet: bool },
+    /// I leave in order.
+    Leave,
+}
+
+impl Frame {
+    /// As bytes on the wire.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let number = |body: &mut Vec<u8>, n: u32| body.extend_from_slice(&n.to_le_bytes());
+        let kind = match self {
+            Self::Hello { version, nonce } => {
+                body.extend_from_slice(&MAGIC);
+                number(&mut body, *version);
+                body.extend_from_slice(nonce);
+                1
+            }
+            Self::Join { version, rank, size, nonce, proof } => {
+                body.extend_from_slice(&MAGIC);
+                [version, rank, size].into_iter().for_each(|n| number(&mut body, *n));
+                body.extend_from_slice(nonce);
+                body.extend_from_slice(proof);
+                2
+            }
+            Self::Welcome { proof } => {
+                body.extend_from_slice(proof);
+                3
+            }
+            Self::Refused { last, why } => {
+                body.push(u8::from(*last));
+                body.extend(why.chars().take(MOST_TEXT / 4).collect::<String>().into_bytes());
+                4
+            }
+            Self::Beat => 5,
+            Self::Card { round, bytes } => {
+                number(&mut body, *round);
+                body.extend_from_slice(bytes);
+                6
+            }
+            Self::Cards { round, cards } => {
+                number(&mut body, *round);
+                for card in cards {
+                    number(&mut body, card.len() as u32);
+                    body.extend_from_slice(card);
+                }
+                7
+            }
+            Self::Lost { rank, quiet } => {
+                number(&mut body, *rank);
+                body.push(u8::from(*quiet));
+                8
+            }
+            Self::Leave => 9,
+        };
+        let mut frame = vec![kind];
+        number(&mut frame, body.len() as u32);
+        frame.append(&mut body);
+        frame
+    }
+
+    fn decode(kind: u8, body: &[u8]) -> Option<Self> {
+        let mut rest = Rest(body);
+        let frame = match kind {
+            1 => match rest.opening()? {
+                VERSION => Self::Hello { version: VERSION, nonce: rest.token()? },
+                version => return Some(Self::Hello { version, nonce: [0; BYTES] }),
+            },
+            2 => match rest.opening()? {
+                VERSION => {
+                    let (rank, size) = (rest.number()?, rest.number()?);
+                    Self::Join { version: VERSION, rank, size, nonce: rest.token()?, proof: rest.token()? }
+                }
+                version => return Some(Self::Join { version, rank: 0, size: 0, nonce: [0; BYTES], proof: [0; BYTES] }),
+            },
+            3 => Self::Welcome { proof: rest.token()? },
+            4 => {
+                let last = rest.flag()?;
+                let why = String::from_utf8_lossy(rest.take(rest.0.len().min(MOST_TEXT))?);
+                // It is shown on a terminal: a stranger's control characters are not.
+                Self::Refused { last, why: why.chars().filter(|c| !c.is_control()).collect() }
+            }
+            5 => Self::Beat,
+            6 => Self::Card { round: rest.number()?, bytes: rest.take(rest.0.len())?.to_vec() },
+            7 => {
+                let round = rest.number()?;
+                let mut cards = Vec::new();
+                while !rest.0.is_empty() {
+                    let bytes = rest.number()? as usize;
+                    cards.push(rest.take(bytes)?.to_vec());
+                }
+                Self::Cards { round, cards }
+            }
+            8 => Self::Lost { rank: rest.number()?, quiet: rest.flag()? },
+            9 => Self::Leave,
+            _ => return None,
+        };
+        rest.0.is_empty().then_some(frame)
+    }
+}
+
+/// What has not been read of a frame.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+    fn number(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+    fn token(&mut self) -> Option<Token> {
+        self.take(BYTES)?.try_into().ok()
+    }
+    fn flag(&mut self) -> Option<bool> {
+        match self.take(1)? {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        }
+    }
+    /// The magic number, and the version after it.
+    fn opening(&mut self) -> Option<u32> {
+        (self.take(MAGIC.len())? == MAGIC).then(|| self.number())?
+    }
+}
+
+/// The other side does not speak as we do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Garbled;
+
+/// Bytes that came in, until they are whole frames.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    bytes: Vec<u8>,
+    /// Where the next frame begins.
+    from: usize,
+}
+
+impl Inbox {
+    /// Keeps what was read.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.from);
+        self.from = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame of at most `most` bytes after its head.
+    pub(crate) fn next(&mut self, most: usize) -> Result<Option<Frame>, Garbled> {
+        let Some((&[kind, a, b, c, d], rest)) = self.bytes[self.from..].split_first_chunk::<5>() else { return Ok(None) };
+        let bytes = u32::from_le_bytes([a, b, c, d]) as usize;
+        if bytes > most {
+            return Err(Garbled);
+        }
+        let Some(body) = rest.get(..bytes) else { return Ok(None) };
+        let frame = Frame::decode(kind, body).ok_or(Garbled)?;
+        self.from += 5 + bytes;
+        Ok(Some(frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frames() -> impl Strategy<Value = Frame> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..40);
+        prop_oneof![
+            any::<Token>().prop_map(|nonce| Frame::Hello { version: VERSION, nonce }),
+            (any::<u32>(), any::<u32>(), any::<Token>(), any::<Token>()).prop_map(|(rank, size, nonce, proof)| Frame::Join {
+                version: VERSION,
+                rank,
+                size,
+                nonce,
+                proof
+            }),
+            any::<Token>().prop_map(|proof| Frame::Welcome { proof }),
+            (any::<bool>(), "[a-z ]{0,90}").prop_map(|(last, why)| Frame::Refused { last, why }),
+            Just(Frame::Beat),
+            (any::<u32>(), bytes()).prop_map(|(round, bytes)| Frame::Card { round, bytes }),
+            (any::<u32>(), prop::collection::vec(bytes(), 0..5)).prop_map(|(round, cards)| Frame::Cards { round, cards }),
+            (any::<u32>(), any::<bool>()).prop_map(|(rank, quiet)| Frame::Lost { rank, quiet }),
+            Just(Frame::Leave),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_is_understood_however_it_is_cut(said in prop::collection::vec(frames(), 1..6), cut in 1_usize..30) {
+            let wire: Vec<u8> = said.iter().flat_map(Frame::encode).collect();
+            let (mut inbox, mut heard) = (Inbox::default(), Vec::new());
+            for piece in wire.chunks(cut) {
+                inbox.push(piece);
+                while let Some(frame) = inbox.next(MOST_OF_RANK).unwrap() {
+                    heard.push(frame);
+                }
+            }
+            prop_assert_eq!(said, heard);
+        }
+
+        #[test]
+        fn no_bytes_break_it(kind in 0_u8..12, body in prop::collection::vec(any::<u8>(), 0..120), lie in any::<u32>()) {
+            let mut inbox = Inbox::default();
+            inbox.push(&[&[kind][..], &(body.len() as u32).to_le_bytes(), &body].concat());
+            let _ = inbox.next(MOST_STRANGER);
+            let mut inbox = Inbox::default();
+            inbox.push(&[&[kind][..], &lie.to_le_bytes(), &body].concat());
+            if lie as usize > MOST_STRANGER {
+                prop_assert_eq!(inbox.next(MOST_STRANGER), Err(Garbled));
+            }
+        }
+    }
+
+    #[test]
+    fn another_version_is_told_whatever_follows() {
+        let mut wire = Frame::Hello { version: VERSION, nonce: [7; BYTES] }.encode();
+        wire[13..17].copy_from_slice(&9_u32.to_le_bytes());
+        wire.push(1);
+        wire[1] += 1;
+        let mut inbox = Inbox::default();
+        inbox.push(&wire);
+        assert_eq!(inbox.next(MOST_STRANGER), Ok(Some(Frame::Hello { version: 9, nonce: [0; BYTES] })));
+    }
+
+    #[test]
+    fn a_refusal_shows_no_control_characters() {
+        let mut inbox = Inbox::default();
+        inbox.push(&Frame::Refused { last: true, why: "a\u{1b}[2Jb\n".to_owned() }.encode());
+        assert_eq!(inbox.next(MOST_STRANGER), Ok(Some(Frame::Refused { last: true, why: "a[2Jb".to_owned() })));
+    }
+}

@@ -1,0 +1,330 @@
+//! The hub of a job, a thread of rank 0: lets ranks in, hands everybody's card to all, and tells all when somebody is lost.
+//!
+//! A rank is lost when its connection ends before it left, or when nothing has come from it for a while, although its steward
+//! ([`crate::steward`]) sends something five times a second. That while is counted in the hub's own rounds, not in time: a hub that
+//! got no processor itself has missed nothing, and reads what came meanwhile before it counts.
+use crate::frame::{Frame, MOST_OF_RANK, MOST_STRANGER, VERSION};
+use crate::link::{Closed, Link};
+use crate::secret::{self, Claim, Key, Side, Token};
+use crate::settings::Settings;
+use foregather_host::{clock, sched};
+use foregather_machine::{Cause, Error, Nanos, Rank};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+/// How often who came and who is quiet is looked at. Stewards and hub send a sign of life every second time.
+pub(crate) const TICK: Nanos = Nanos::from_ms(100);
+/// A sign of life comes every so many ticks.
+pub(crate) const BEAT_TICKS: u64 = 2;
+/// Connections that have not proved anything yet: more must wait in the socket's queue.
+const MOST_STRANGERS: usize = 64;
+/// A stranger has that long to prove itself.
+const STRANGER_TICKS: u64 = 50;
+/// After so many complaints about strangers the hub is silent.
+const MOST_COMPLAINTS: u32 = 5;
+
+/// After so many ticks without a sign of life somebody is lost: soon enough for all to know within the bound.
+pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
+    (settings.peer_timeout.percent(75).0 / TICK.0).max(3)
+}
+
+/// The hub's thread; at its end it says who was lost.
+pub(crate) type Running = JoinHandle<Option<Rank>>;
+
+enum Seat {
+    Absent,
+    Taken { link: Link, quiet: u64, card: Option<Vec<u8>> },
+    Left,
+    Lost,
+}
+
+struct Stranger {
+    link: Link,
+    nonce: Token,
+    ticks: u64,
+}
+
+pub(crate) struct Hub {
+    listener: TcpListener,
+    port: u16,
+    key: Key,
+    settings: Settings,
+    seats: Vec<Seat>,
+    strangers: Vec<Stranger>,
+    round: u32,
+    lost: Option<Rank>,
+    complaints: u32,
+    /// By then all must have come.
+    until: Nanos,
+    ticks: u64,
+}
+
+impl Hub {
+    /// Starts the thread. It ends when nobody is left, or when rank 0 is gone.
+    pub(crate) fn start(listener: TcpListener, size: u32, key: Key, settings: Settings) -> Result<Running, Error> {
+        let refused = |error: std::io::Error| {
+            let remedy = "raise the limits of processes and open files (ulimit -u, -n)";
+            Error::from(Cause::Os { what: "starting the job's hub", errno: error.raw_os_error().unwrap_or(0), remedy })
+        };
+        listener.set_nonblocking(true).map_err(refused)?;
+        let port = listener.local_addr().map_err(refused)?.port();
+        let until = clock::now() + settings.join_timeout;
+        let seats = (0..size).map(|_| Seat::Absent).collect();
+        let hub = Self {
+            listener,
+            port,
+            key,
+            settings,
+            seats,
+            strangers: vec![],
+            round: 0,
+            lost: None,
+            complaints: 0,
+            until,
+            ticks: 0,
+        };
+        Builder::new().name("hub".to_owned()).spawn(move || hub.run()).map_err(refused)
+    }
+
+    fn run(mut self) -> Option<Rank> {
+        // Short turns come soon, however many others want the processor.
+        sched::set_slice(Nanos::from_us(100));
+        let mut next = clock::now() + TICK;
+        while !self.over() {
+            let (doors, strangers, ranks) = self.wait(next - clock::now());
+            // Ranks first: whoever gets a seat below was not among them.
+            for rank in ranks {
+                self.hear(rank);
+            }
+            for at in strangers.into_iter().rev() {
+                self.meet(at);
+            }
+            if doors {
+                self.open();
+            }
+            if clock::now() >= next {
+                next = clock::now() + TICK;
+                self.tick();
+            }
+        }
+        self.lost
+    }
+
+    /// Without rank 0's process there is no hub; and without anybody else no need for one.
+    fn over(&self) -> bool {
+        let gone = |seat: &Seat| matches!(seat, Seat::Left | Seat::Lost);
+        matches!(self.seats[0], Seat::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())
+    }
+
+    /// Who has something to say: at the door, of the strangers, of the ranks.
+    fn wait(&self, timeout: Nanos) -> (bool, Vec<usize>, Vec<usize>) {
+        let events = |link: &Link| if link.pending() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut watched = Vec::with_capacity(1 + self.strangers.len() + self.seats.len());
+        let door = if self.strangers.len() < MOST_STRANGERS { PollFlags::IN } else { PollFlags::empty() };
+        watched.push(PollFd::new(&self.listener, door));
+        watched.extend(self.strangers.iter().map(|stranger| PollFd::new(&stranger.link.stream, events(&stranger.link))));
+        let mut ranks = Vec::new();
+        for (rank, seat) in self.seats.iter().enumerate() {
+            if let Seat::Taken { link, .. } = seat {
+                watched.push(PollFd::new(&link.stream, events(link)));
+                ranks.push(rank);
+            }
+        }
+        let timeout = Timespec { tv_sec: (timeout.0 / 1_000_000_000) as _, tv_nsec: (timeout.0 % 1_000_000_000) as _ };
+        if !matches!(poll(&mut watched, Some(&timeout)), Ok(1..)) {
+            return (false, vec![], vec![]);
+        }
+        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let (strangers, seated) = watched[1..].split_at(self.strangers.len());
+        let strangers = (0..strangers.len()).filter(|&at| ready(&strangers[at])).collect();
+        let ranks = ranks.into_iter().zip(seated).filter(|(_, fd)| ready(fd)).map(|(rank, _)| rank).collect();
+        (ready(&watched[0]), strangers, ranks)
+    }
+
+    fn open(&mut self) {
+        while self.strangers.len() < MOST_STRANGERS
+            && let Ok((stream, _)) = self.listener.accept()
+        {
+            if let (Ok(mut link), Ok(nonce)) = (Link::new(stream), secret::random())
+                && link.send(&Frame::Hello { version: VERSION, nonce }).is_ok()
+            {
+                self.strangers.push(Stranger { link, nonce, ticks: 0 });
+            }
+        }
+    }
+
+    /// A stranger's first frame decides: it gets a seat, or goes.
+    fn meet(&mut self, at: usize) {
+        let stranger = &mut self.strangers[at];
+        let (frames, open) = stranger.link.receive(MOST_STRANGER);
+        let Some(first) = frames.into_iter().next() else {
+            if open.is_err() {
+                self.strangers.swap_remove(at);
+            }
+            return;
+        };
+        let mut stranger = self.strangers.swap_remove(at);
+        let (rank, proof) = match self.judge(&first, stranger.nonce) {
+            Ok(admitted) => admitted,
+            Err((last, why)) => {
+                self.complain(&stranger.link, &why);
+                let _ = stranger.link.send(&Frame::Refused { last, why });
+                return;
+            }
+        };
+        if stranger.link.send(&Frame::Welcome { proof }).is_ok() {
+            self.seats[rank as usize] = Seat::Taken { link: stranger.link, quiet: 0, card: None };
+            if let Some(lost) = self.lost {
+                self.tell(rank, &Frame::Lost { rank: lost, quiet: false });
+            }
+        }
+    }
+
+    /// Its rank and our own proof; or why not, and whether that is the last word.
+    fn judge(&self, first: &Frame, of_hub: Token) -> Result<(Rank, Token), (bool, String)> {
+        let &Frame::Join { version, rank, size, nonce, ref proof } = first else {
+            return Err((false, "it does not speak as a rank does".to_owned()));
+        };
+        if version != VERSION {
+            return Err((
+                false,
+                format!("it speaks version {version}, the job version {VERSION}: start all ranks from one build"),
+            ));
+        }
+        let claim = Claim { of_hub, of_rank: nonce, rank, size, port: self.port };
+        if !self.key.holds(Side::Rank, &claim, proof) {
+            return Err((
+                false,
+                "it does not know the job's secret: set FOREGATHER_SECRET to the same text for all ranks".to_owned(),
+            ));
+        }
+        let ours = self.seats.len();
+        if size as usize != ours {
+            return Err((true, format!("it was told of {size} ranks, the job has {ours}")));
+        }
+        match self.seats.get(rank as usize) {
+            None => Err((true, format!("there is no rank {rank} in a job of {ours}"))),
+            Some(Seat::Absent) => Ok((rank, self.key.prove(Side::Hub, &claim))),
+            Some(_) => Err((true, format!("rank {rank} has joined already"))),
+        }
+    }
+
+    fn complain(&mut self, link: &Link, why: &str) {
+        self.complaints += 1;
+        if self.complaints <= MOST_COMPLAINTS {
+            let from = link.stream.peer_addr().map_or_else(|_| "somebody".to_owned(), |address| address.to_string());
+            eprintln!("foregather: {from} may not join: {why}");
+        }
+    }
+
+    fn hear(&mut self, at: usize) {
+        let Seat::Taken { link, quiet, .. } = &mut self.seats[at] else { return };
+        *quiet = 0;
+        let flushed = link.flush();
+        let (frames, open) = link.receive(MOST_OF_RANK);
+        for frame in frames {
+            match frame {
+                Frame::Beat => {}
+                Frame::Card { round, bytes } if round == self.round => {
+                    let Seat::Taken { card: card @ None, .. } = &mut self.seats[at] else { return self.lose(at as Rank, false) };
+                    *card = Some(bytes);
+                    self.deal();
+                }
+                Frame::Leave => {
+                    self.seats[at] = Seat::Left;
+                    return self.deal();
+                }
+                _ => return self.lose(at as Rank, false),
+            }
+        }
+        if flushed.is_err() || open.is_err() {
+            self.lose(at as Rank, false);
+        }
+    }
+
+    /// Once there is a card of everybody, everybody gets them all; never, if somebody has left.
+    fn deal(&mut self) {
+        let waited_for = self.seats.iter().any(|seat| matches!(seat, Seat::Taken { card: Some(_), .. }));
+        let left = self.seats.iter().position(|seat| matches!(seat, Seat::Left));
+        if let (Some(left), true) = (left, waited_for) {
+            let why = format!("rank {left} has left the job, so cards can no longer be exchanged");
+            return self.to_all(&Frame::Refused { last: true, why }.encode().into());
+        }
+        if !self.seats.iter().all(|seat| matches!(seat, Seat::Taken { card: Some(_), .. })) {
+            return;
+        }
+        let take = |seat: &mut Seat| if let Seat::Taken { card, .. } = seat { card.take() } else { None };
+        let cards = self.seats.iter_mut().map(|seat| take(seat).unwrap_or_default()).collect();
+        let bytes: Arc<[u8]> = Frame::Cards { round: self.round, cards }.encode().into();
+        self.round += 1;
+        self.to_all(&bytes);
+    }
+
+    fn tell(&mut self, rank: Rank, frame: &Frame) {
+        if let Seat::Taken { link, .. } = &mut self.seats[rank as usize] {
+            // One that cannot be reached is noticed when it is next heard.
+            let _ = link.send(frame);
+        }
+    }
+
+    /// Rank 0 last: its process might end at the news, and this thread with it.
+    fn to_all(&mut self, bytes: &Arc<[u8]>) {
+        for seat in self.seats.iter_mut().rev() {
+            if let Seat::Taken { link, .. } = seat {
+                let _: Result<(), Closed> = link.send_shared(Arc::clone(bytes));
+            }
+        }
+    }
+
+    /// Only the first loss is told: the others may follow from it. The lost rank is told, too, in case it only stood still.
+    fn lose(&mut self, rank: Rank, quiet: bool) {
+        if self.lost.is_none() {
+            self.lost = Some(rank);
+            self.to_all(&Frame::Lost { rank, quiet }.encode().into());
+        }
+        self.seats[rank as usize] = Seat::Lost;
+    }
+
+    fn tick(&mut self) {
+        self.ticks += 1;
+        let most = quiet_ticks(&self.settings);
+        let beat: Arc<[u8]> = Frame::Beat.encode().into();
+        let mut silent = Vec::new();
+        for (rank, seat) in self.seats.iter_mut().enumerate() {
+            let Seat::Taken { link, quiet, .. } = seat else { continue };
+            *quiet += 1;
+            if *quiet > most {
+                silent.push(rank as Rank);
+            } else if self.ticks % BEAT_TICKS == 0 && !link.pending() {
+                let _ = link.send_shared(Arc::clone(&beat));
+            }
+        }
+        for rank in silent {
+            self.lose(rank, true);
+        }
+        self.strangers.retain_mut(|stranger| {
+            stranger.ticks += 1;
+            stranger.ticks < STRANGER_TICKS
+        });
+        if self.lost.is_none() && clock::now() >= self.until {
+            self.give_up();
+        }
+    }
+
+    /// Ends the job if somebody has not come.
+    fn give_up(&mut self) {
+        self.until = Nanos::MAX;
+        let absent: Vec<_> = (0..self.seats.len()).filter(|&rank| matches!(self.seats[rank], Seat::Absent)).collect();
+        if absent.is_empty() {
+            return;
+        }
+        let some: Vec<_> = absent.iter().take(8).map(usize::to_string).collect();
+        let more = if absent.len() > some.len() { ", ..." } else { "" };
+        let (of, within) = (self.seats.len(), self.settings.join_timeout);
+        let why = format!("of {of} ranks {} did not come within {within}: {}{more}", absent.len(), some.join(", "));
+        self.to_all(&Frame::Refused { last: true, why }.encode().into());
+        self.lost = Some(absent[0] as Rank);
+    }
+}

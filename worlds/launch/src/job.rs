@@ -1,0 +1,219 @@
+//! A process's place in its job, from joining to leaving.
+use crate::detect::{Launcher, detect};
+use crate::frame::{Frame, MOST_CARD};
+use crate::hub::{self, Hub};
+use crate::join;
+use crate::meet::{Meeting, meet};
+use crate::secret::{self, Key};
+use crate::settings::Settings;
+use crate::steward::{self, Shared};
+use crate::whereabouts::Whereabouts;
+use foregather_host::vigil::Vigil;
+use foregather_machine::{Cause, Error, Rank};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::env;
+use std::net::{IpAddr, Shutdown};
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// A launcher's descriptors are taken once.
+static JOINED: AtomicBool = AtomicBool::new(false);
+
+/// This process as a rank of its job. Dropped without [`Job::leave`], it counts as lost for the others.
+#[derive(Debug)]
+pub struct Job {
+    rank: Rank,
+    size: u32,
+    launcher: Launcher,
+    host_address: Option<IpAddr>,
+    vigil: Arc<Vigil>,
+    /// `None` for a job of one: there is nobody to talk to.
+    line: Option<Line>,
+    /// Of each rank.
+    places: Vec<Whereabouts>,
+    /// Which exchange comes next; locked for as long as one lasts.
+    round: Mutex<u32>,
+}
+
+/// The connection to the hub and the threads at its ends.
+#[derive(Debug)]
+struct Line {
+    shared: Arc<Shared>,
+    steward: JoinHandle<()>,
+    hub: Option<hub::Running>,
+}
+
+impl Job {
+    /// Joins the job that this process was started for, whoever started it; a job of one if nobody did. Once in a process's life.
+    /// Returns when all ranks have come.
+    ///
+    /// # Errors
+    /// [`Cause::Refused`] if the variables make no sense, the hub cannot be found, it or this process lacks the job's secret, the
+    /// rank is taken, the versions differ, or not all ranks come within `FOREGATHER_JOIN_TIMEOUT`.
+    pub fn join() -> Result<Self, Error> {
+        if JOINED.swap(true, AcqRel) {
+            return Err(Error::from(Cause::Refused { why: "it has joined its job already".to_owned() }));
+        }
+        let settings = Settings::from_env()?;
+        let found = detect(|name| env::var(name).ok())?;
+        if found.size == Some(1) {
+            return Self::alone(found.launcher, &settings);
+        }
+        Self::begin(found.launcher, meet(&found, &settings)?, &secret::find()?, settings)
+    }
+
+    fn alone(launcher: Launcher, settings: &Settings) -> Result<Self, Error> {
+        Ok(Self {
+            rank: 0,
+            size: 1,
+            launcher,
+            host_address: settings.host_address,
+            vigil: Arc::default(),
+            line: None,
+            places: vec![Whereabouts::here()?],
+            round: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn begin(launcher: Launcher, mut meeting: Meeting, secret: &[u8], settings: Settings) -> Result<Self, Error> {
+        let key = Key::new(secret, &meeting.name);
+        let (rank, size) = (meeting.rank, meeting.size);
+        let hub = meeting.listener.take().map(|listener| Hub::start(listener, size, key.clone(), settings)).transpose()?;
+        let (stream, inbox) = join::join(&meeting, &key, &settings)?;
+        let shared = Arc::new(Shared::new(rank, stream));
+        let steward = steward::start(Arc::clone(&shared), inbox, settings)?;
+        let mut job = Self {
+            rank,
+            size,
+            launcher,
+            host_address: settings.host_address,
+            vigil: Arc::clone(&shared.vigil),
+            line: Some(Line { shared, steward, hub }),
+            places: vec![],
+            round: Mutex::default(),
+        };
+        job.look_around()?;
+        Ok(job)
+    }
+
+    /// Everybody says where it is.
+    fn look_around(&mut self) -> Result<(), Error> {
+        let cards = self.exchange(&Whereabouts::here()?.encode())?;
+        for (from, card) in (0..).zip(cards) {
+            let garbled = || Cause::Garbled { from, what: "a card that does not say where it is" };
+            self.places.push(Whereabouts::decode(&card).ok_or_else(garbled)?);
+        }
+        let Some(line) = &self.line else { return Ok(()) };
+        let here = self.places[self.rank as usize].pid;
+        let mut neighbours = line.shared.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+        for rank in self.local_ranks().into_iter().filter(|&rank| self.places[rank as usize].pid != here) {
+            // One that has died by now is noticed by its connection.
+            let process = Pid::from_raw(self.places[rank as usize].pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+            neighbours.extend(process.and_then(Result::ok).map(|process| (rank, process)));
+        }
+        Ok(())
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Who started this process.
+    pub fn launcher(&self) -> Launcher {
+        self.launcher
+    }
+
+    /// What `FOREGATHER_HOST_ADDRESS` says: the address of this host towards the others.
+    pub fn host_address(&self) -> Option<IpAddr> {
+        self.host_address
+    }
+
+    /// The ranks of this host, this one among them, in order: those that can share memory.
+    pub fn local_ranks(&self) -> Vec<Rank> {
+        let here = &self.places[self.rank as usize];
+        (0..).zip(&self.places).filter(|(_, place)| place.beside(here)).map(|(rank, _)| rank).collect()
+    }
+
+    /// The number of a rank's process, as its own host counts them.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if there is no such rank.
+    pub fn process(&self, rank: Rank) -> Result<i32, Error> {
+        let place = self.places.get(rank as usize);
+        place.map(|place| place.pid).ok_or_else(|| Cause::Rank { rank, size: self.size }.into())
+    }
+
+    /// What the name of a rank's host is, for people.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if there is no such rank.
+    pub fn host(&self, rank: Rank) -> Result<&str, Error> {
+        let place = self.places.get(rank as usize);
+        place.map(|place| &place.host[..]).ok_or_else(|| Cause::Rank { rank, size: self.size }.into())
+    }
+
+    /// Shows everybody this rank's card, of at most 16 KiB, and returns everybody's, by rank. All ranks do so in the same order.
+    ///
+    /// # Errors
+    /// [`Cause::Length`] for a longer card, [`Cause::PeerLost`] if a rank was lost, [`Cause::Refused`] if one has left.
+    pub fn exchange(&self, card: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        if card.len() > MOST_CARD {
+            return Err(Cause::Length { what: "a card", bytes: card.len(), room: MOST_CARD }.into());
+        }
+        let Some(line) = &self.line else { return Ok(vec![card.to_vec()]) };
+        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        line.shared.send(&Frame::Card { round: *round, bytes: card.to_vec() });
+        let cards = line.shared.cards(*round)?;
+        *round += 1;
+        if cards.len() == self.size as usize { Ok(cards) } else { Err(Cause::Garbled { from: 0, what: "too few cards" }.into()) }
+    }
+
+    /// Who was lost, and who waits: for the waits of this process.
+    pub fn vigil(&self) -> Arc<Vigil> {
+        Arc::clone(&self.vigil)
+    }
+
+    /// Leaves in order. Rank 0 stays until all others have left, too: the hub is its thread.
+    ///
+    /// # Errors
+    /// [`Cause::PeerLost`] if a rank was lost meanwhile.
+    pub fn leave(mut self) -> Result<(), Error> {
+        let lost = match self.line.take() {
+            None => None,
+            Some(line) => {
+                let lost = self.vigil.lost();
+                // Before the word itself: once all have left, the hub hangs up, and that is no loss.
+                line.shared.leaving.store(true, Release);
+                line.shared.send(&Frame::Leave);
+                lost.or(line.end())
+            }
+        };
+        lost.map_or(Ok(()), |rank| Err(Error::lost(rank)))
+    }
+}
+
+impl Line {
+    /// Hangs up, and waits for both threads. Who was lost, as the hub knows.
+    fn end(self) -> Option<Rank> {
+        self.shared.leaving.store(true, Release);
+        let _ = self.shared.stream.shutdown(Shutdown::Both);
+        let _ = self.steward.join();
+        self.hub.and_then(|hub| hub.join().ok().flatten())
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // Without a word of leaving: the hub takes it for a loss, and tells the others.
+        if let Some(line) = self.line.take() {
+            line.end();
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A rank's way into its job: finds the hub, proves that it knows the secret, and has the hub prove the same.
+use crate::frame::{Frame, Inbox, MOST_STRANGER, VERSION};
+use crate::meet::Meeting;
+use crate::secret::{self, Claim, Key, Side};
+use crate::settings::Settings;
+use foregather_host::clock;
+use foregather_machine::{Cause, Error, Nanos};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::thread;
+use std::time::Duration;
+
+/// Between two rounds of attempts.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Where several hubs are possible, none is waited for longer than that at a time.
+const GLANCE: Nanos = Nanos::from_ms(1_000);
+
+/// Why an attempt failed, and whether another one might not.
+struct Failed {
+    last: bool,
+    why: String,
+}
+
+/// A connection to the hub, and what came behind its welcome.
+pub(crate) fn join(meeting: &Meeting, key: &Key, settings: &Settings) -> Result<(TcpStream, Inbox), Error> {
+    let until = clock::now() + settings.join_timeout;
+    let alone = meeting.candidates.len() == 1;
+    let mut complaint = String::new();
+    loop {
+        for (host, port) in &meeting.candidates {
+            let patience = if alone { until - clock::now() } else { GLANCE.min(until - clock::now()) };
+            match attempt(host, *port, patience, meeting, key) {
+                Ok(found) => return Ok(found),
+                Err(Failed { last: true, why }) => return Err(Error::from(Cause::Refused { why })),
+                Err(Failed { last: false, why }) => complaint = format!("{host}:{port}: {why}"),
+            }
+        }
+        if clock::now() >= until {
+            let within = settings.join_timeout;
+            let remedy = "is rank 0 there? FOREGATHER_ROOT=host:port says where it is, FOREGATHER_JOIN_TIMEOUT how long to try";
+            let why = format!("no hub of its job answered within {within} ({complaint}); {remedy}");
+            return Err(Error::from(Cause::Refused { why }));
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &Key) -> Result<(TcpStream, Inbox), Failed> {
+    let again = |error: &dyn std::fmt::Display| Failed { last: false, why: error.to_string() };
+    let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|error| again(&error))?.collect();
+    let patience = Duration::from_nanos(patience.0.max(1_000_000));
+    let mut stream = Err(again(&"the host has no address"));
+    for address in &addresses {
+        stream = TcpStream::connect_timeout(address, patience).map_err(|error| again(&error));
+        if stream.is_ok() {
+            break;
+        }
+    }
+    let stream = stream?;
+    let set = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(patience)));
+    set.and_then(|()| stream.set_write_timeout(Some(patience))).map_err(|error| again(&error))?;
+    let inbox = greet(&stream, port, meeting, key)?;
+    stream.set_read_timeout(None).map_err(|error| again(&error))?;
+    Ok((stream, inbox))
+}
+
+fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &Key) -> Result<Inbox, Failed> {
+    let again = |why: &str| Failed { last: false, why: why.to_owned() };
+    let mut inbox = Inbox::default();
+    let of_hub = match hear(stream, &mut inbox)? {
+        Frame::Hello { version: VERSION, nonce } => nonce,
+        Frame::Hello { version, .. } => {
+            let why = format!("the job speaks version {version}, this process version {VERSION}: start all ranks from one build");
+            return Err(Failed { last: meeting.candidates.len() == 1, why });
+        }
+        _ => return Err(again("somebody else answered")),
+    };
+    let of_rank = secret::random().map_err(|error| again(&error.to_string()))?;
+    let claim = Claim { of_hub, of_rank, rank: meeting.rank, size: meeting.size, port };
+    let proof = key.prove(Side::Rank, &claim);
+    let join = Frame::Join { version: VERSION, rank: meeting.rank, size: meeting.size, nonce: of_rank, proof };
+    stream.write_all(&join.encode()).map_err(|error| again(&error.to_string()))?;
+    match hear(stream, &mut inbox)? {
+        Frame::Welcome { proof } if key.holds(Side::Hub, &claim, &proof) => Ok(inbox),
+        Frame::Welcome { .. } => Err(again("the hub does not know the job's secret")),
+        Frame::Refused { last, why } => Err(Failed { last: last || meeting.candidates.len() == 1, why }),
+        _ => Err(again("somebody else answered")),
+    }
+}
+
+/// The next frame. Nothing longer than a stranger's is expected: cards come when all have shown theirs.
+fn hear(mut stream: &TcpStream, inbox: &mut Inbox) -> Result<Frame, Failed> {
+    let again = |why: &str| Failed { last: false, why: why.to_owned() };
+    loop {
+        match inbox.next(MOST_STRANGER) {
+            Ok(Some(frame)) => return Ok(frame),
+            Ok(None) => {}
+            Err(_) => return Err(again("somebody else answered")),
+        }
+        let mut piece = [0; 1_024];
+        match stream.read(&mut piece) {
+            Ok(0) => return Err(again("it hung up")),
+            Ok(bytes) => inbox.push(&piece[..bytes]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(again(&format!("it was silent ({error})"))),
+        }
+    }
+}

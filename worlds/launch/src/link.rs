@@ -1,0 +1,85 @@
+//! One end of a connection that never blocks: bytes in until they are frames, frames out as the other side takes them.
+use crate::frame::{Frame, Inbox};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+/// The connection is over: the other side closed it, or spoke nonsense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+/// The hub's end of a connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) stream: TcpStream,
+    inbox: Inbox,
+    outbox: VecDeque<Arc<[u8]>>,
+    /// How much of the first one is out.
+    sent: usize,
+}
+
+impl Link {
+    pub(crate) fn new(stream: TcpStream) -> std::io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, inbox: Inbox::default(), outbox: VecDeque::new(), sent: 0 })
+    }
+
+    /// Is there something that the other side has not taken yet?
+    pub(crate) fn pending(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    pub(crate) fn send(&mut self, frame: &Frame) -> Result<(), Closed> {
+        self.send_shared(frame.encode().into())
+    }
+
+    pub(crate) fn send_shared(&mut self, bytes: Arc<[u8]>) -> Result<(), Closed> {
+        self.outbox.push_back(bytes);
+        self.flush()
+    }
+
+    /// Sends what the other side takes.
+    pub(crate) fn flush(&mut self) -> Result<(), Closed> {
+        while let Some(first) = self.outbox.front() {
+            match self.stream.write(&first[self.sent..]) {
+                Ok(bytes) => self.sent += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return Err(Closed),
+            }
+            if self.sent == first.len() {
+                self.outbox.pop_front();
+                self.sent = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// What has come in whole, of at most `most` bytes each; and is the connection over after that?
+    pub(crate) fn receive(&mut self, most: usize) -> (Vec<Frame>, Result<(), Closed>) {
+        let mut frames = Vec::new();
+        let mut piece = [0; 16 << 10];
+        loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return (frames, Err(Closed)),
+                Ok(bytes) => self.inbox.push(&piece[..bytes]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return (frames, Ok(())),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return (frames, Err(Closed)),
+            }
+            loop {
+                match self.inbox.next(most) {
+                    Ok(Some(frame)) => frames.push(frame),
+                    Ok(None) => break,
+                    Err(_) => return (frames, Err(Closed)),
+                }
+            }
+            // Nobody who sends without end keeps the hub from the others.
+            if frames.len() >= 64 {
+                return (frames, Ok(()));
+            }
+        }
+    }
+}

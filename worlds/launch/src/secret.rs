@@ -1,0 +1,226 @@
+//! Joining needs the job's secret. Nobody sends it: both sides prove that they know it, by a keyed hash (HMAC-SHA-256) over fresh
+//! random numbers of both.
+//!
+//! The proof also covers the port of the hub, so whoever sits at another port cannot pass the two sides' proofs on.
+use crate::detect::own;
+use foregather_machine::{Cause, Error, Rank};
+use hmac::{Hmac, KeyInit, Mac};
+use rustix::rand::{GetRandomFlags, getrandom};
+use sha2::Sha256;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::{env, process};
+
+/// Bytes of a secret, of a random number and of a proof.
+pub(crate) const BYTES: usize = 32;
+/// A random number, or a proof.
+pub(crate) type Token = [u8; BYTES];
+
+/// Fresh random bytes.
+pub(crate) fn random() -> Result<Token, Error> {
+    let mut token = [0; BYTES];
+    match getrandom(&mut token, GetRandomFlags::empty()) {
+        Ok(BYTES) => Ok(token),
+        Ok(_) => Err(os("drawing random bytes", 0, "")),
+        Err(errno) => Err(os("drawing random bytes", errno.raw_os_error(), "allow getrandom in the container's seccomp filter")),
+    }
+}
+
+/// As text for a variable.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Who proves it.
+#[derive(Clone, Copy)]
+pub(crate) enum Side {
+    Hub,
+    Rank,
+}
+
+/// What is proved: that this rank and this hub speak to each other now.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim {
+    pub(crate) of_hub: Token,
+    pub(crate) of_rank: Token,
+    pub(crate) rank: Rank,
+    pub(crate) size: u32,
+    pub(crate) port: u16,
+}
+
+/// The job's key: from the secret and the job's name.
+#[derive(Clone)]
+pub(crate) struct Key(Token);
+
+impl Key {
+    pub(crate) fn new(secret: &[u8], job: &[u8]) -> Self {
+        Self(keyed(secret, &[b"foregather job", job]).finalize().into_bytes().into())
+    }
+
+    pub(crate) fn prove(&self, side: Side, claim: &Claim) -> Token {
+        self.over(side, claim).finalize().into_bytes().into()
+    }
+
+    /// In constant time.
+    pub(crate) fn holds(&self, side: Side, claim: &Claim, proof: &Token) -> bool {
+        self.over(side, claim).verify_slice(proof).is_ok()
+    }
+
+    fn over(&self, side: Side, claim: &Claim) -> Hmac<Sha256> {
+        let side: &[u8] = match side {
+            Side::Hub => b"hub",
+            Side::Rank => b"rank",
+        };
+        let numbers = [claim.rank.to_le_bytes(), claim.size.to_le_bytes(), u32::from(claim.port).to_le_bytes()].concat();
+        keyed(&self.0, &[side, &claim.of_hub, &claim.of_rank, &numbers])
+    }
+}
+
+/// Each part with its length before it, so that no two lists of parts look alike.
+fn keyed(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
+    let mut mac =
+        <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of every length"));
+    for part in parts {
+        mac.update(&(part.len() as u64).to_le_bytes());
+        mac.update(part);
+    }
+    mac
+}
+
+/// The secret: of the variable, or of this user's file, which is made if there is none. Ranks on several hosts find the same one
+/// if they share a home.
+pub(crate) fn find() -> Result<Vec<u8>, Error> {
+    if let Ok(text) = env::var(own::SECRET)
+        && !text.is_empty()
+    {
+        return Ok(text.into_bytes());
+    }
+    let path =
+        path().ok_or_else(|| refused("there is no place for its secret: set FOREGATHER_SECRET, HOME or XDG_CACHE_HOME"))?;
+    of_file(&path)
+}
+
+fn path() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
+    Some(cache.join("foregather").join("secret"))
+}
+
+fn of_file(path: &Path) -> Result<Vec<u8>, Error> {
+    let named = |what: &str, error: &dyn std::fmt::Display| {
+        refused(&format!("{what} {} failed ({error}): set FOREGATHER_SECRET to the same text for all ranks", path.display()))
+    };
+    if let Some(secret) = read(path)? {
+        return Ok(secret);
+    }
+    if let Some(folder) = path.parent() {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| named("making the folder of", &error))?;
+    }
+    // Written whole beside its place, then linked there: of all ranks that begin at once one makes it, and nobody reads half of it.
+    let secret = random()?;
+    let part = path.with_extension(format!("{}.part", hex(&random()?[..8])));
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
+    let linked = written.and_then(|mut file| file.write_all(&secret)).and_then(|()| fs::hard_link(&part, path));
+    let _ = fs::remove_file(&part);
+    match linked {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(named("writing", &error)),
+        _ => read(path)?.ok_or_else(|| named("reading", &"it vanished")),
+    }
+}
+
+/// `None` if there is none. Refuses one that others can read, or have written.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    let named = |why: &str| refused(&format!("{} {why}", path.display()));
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(named(&format!("cannot be read: {error}"))),
+    };
+    let about = file.metadata().map_err(|error| named(&error.to_string()))?;
+    if about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o077 != 0 || !about.is_file() {
+        return Err(named("can be read by others, or is theirs: remove it, and it is made anew"));
+    }
+    let mut secret = [0; BYTES];
+    file.read_exact(&mut secret).map_err(|_| named("is no secret: remove it, and it is made anew"))?;
+    Ok(Some(secret.to_vec()))
+}
+
+fn refused(why: &str) -> Error {
+    Error::from(Cause::Refused { why: why.to_owned() })
+}
+
+fn os(what: &'static str, errno: i32, remedy: &'static str) -> Error {
+    Error::from(Cause::Os { what, errno, remedy })
+}
+
+/// A name for a job that nobody else has.
+pub(crate) fn job_name() -> Result<String, Error> {
+    Ok(format!("{}-{}", process::id(), hex(&random()?[..8])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn claim() -> Claim {
+        Claim { of_hub: [1; BYTES], of_rank: [2; BYTES], rank: 3, size: 4, port: 5 }
+    }
+
+    #[test]
+    fn a_proof_holds_for_its_claim_its_side_and_its_key_alone() {
+        let key = Key::new(b"secret", b"job");
+        let proof = key.prove(Side::Rank, &claim());
+        assert!(key.holds(Side::Rank, &claim(), &proof));
+        assert!(!key.holds(Side::Hub, &claim(), &proof), "a reflected proof");
+        assert!(!Key::new(b"Secret", b"job").holds(Side::Rank, &claim(), &proof));
+        assert!(!Key::new(b"secret", b"jab").holds(Side::Rank, &claim(), &proof));
+        for other in [
+            Claim { of_hub: [9; BYTES], ..claim() },
+            Claim { of_rank: [9; BYTES], ..claim() },
+            Claim { rank: 9, ..claim() },
+            Claim { size: 9, ..claim() },
+            Claim { port: 9, ..claim() },
+        ] {
+            assert!(!key.holds(Side::Rank, &other, &proof));
+        }
+    }
+
+    #[test]
+    fn the_keyed_hash_is_the_published_one() {
+        // RFC 4231, test case 2.
+        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(b"Jefe").unwrap();
+        mac.update(b"what do ya want for nothing?");
+        let found = hex(&mac.finalize().into_bytes());
+        assert_eq!(found, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    }
+
+    #[test]
+    fn the_file_is_made_once_and_refused_once_others_can_read_it() {
+        let folder = env::temp_dir().join(format!("foregather-{}", job_name().unwrap()));
+        let path = folder.join("cache").join("secret");
+        let secret = of_file(&path).unwrap();
+        assert_eq!((secret.len(), of_file(&path).unwrap()), (BYTES, secret));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "pieces are left");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let error = of_file(&path).unwrap_err().to_string();
+        assert!(error.contains("secret") && error.contains("remove it"), "{error}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn many_who_begin_at_once_find_one_secret() {
+        let folder = env::temp_dir().join(format!("foregather-{}", job_name().unwrap()));
+        let path = folder.join("secret");
+        let found: Vec<_> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| of_file(&path).unwrap())).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(found.iter().all(|secret| *secret == found[0] && secret.len() == BYTES));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

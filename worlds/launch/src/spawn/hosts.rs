@@ -1,0 +1,93 @@
+//! The file of hosts: a line each, `name [slots=N] [address=A]`; what follows a `#` is a comment.
+use super::refused;
+use foregather_machine::Error;
+use std::net::IpAddr;
+
+/// Hosts and slots beyond that are a mistake.
+const MOST: usize = 4_096;
+
+/// A host that ranks may go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// What the remote shell calls it; `localhost` needs none.
+    pub name: String,
+    /// How many ranks go there.
+    pub slots: u32,
+    /// Its address towards the others, if its name does not tell.
+    pub address: Option<IpAddr>,
+}
+
+impl Host {
+    /// Reads such a file.
+    ///
+    /// # Errors
+    /// [`Cause::Refused`](foregather_machine::Cause::Refused), with the line's number.
+    pub fn parse(text: &str) -> Result<Vec<Self>, Error> {
+        let mut hosts = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default();
+            hosts.extend(one(line).map_err(|what| refused(format!("line {} of the hosts: {what}", at + 1)))?);
+            if hosts.len() > MOST {
+                return Err(refused(format!("more than {MOST} hosts are a mistake")));
+            }
+        }
+        if hosts.is_empty() { Err(refused("the file of hosts names none: write one a line".to_owned())) } else { Ok(hosts) }
+    }
+
+    /// Is it this host, without a shell?
+    pub(super) fn is_here(&self) -> bool {
+        self.name == "localhost"
+    }
+}
+
+fn one(line: &str) -> Result<Option<Host>, String> {
+    let mut words = line.split_whitespace();
+    let Some(name) = words.next() else { return Ok(None) };
+    let sound = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
+    if name.starts_with('-') || !name.chars().all(sound) {
+        return Err(format!("`{}` is no host's name", name.escape_debug()));
+    }
+    let mut host = Host { name: name.to_owned(), slots: 1, address: None };
+    for word in words {
+        let wrong = || format!("`{}`: write slots=N or address=A, with A in figures", word.escape_debug());
+        match word.split_once('=') {
+            Some(("slots", n)) => {
+                host.slots = n.parse().ok().filter(|n| (1..=MOST as u32).contains(n)).ok_or_else(wrong)?;
+            }
+            Some(("address", a)) => host.address = Some(a.parse().map_err(|_| wrong())?),
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(Some(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn hosts_have_slots_and_addresses() {
+        let hosts = Host::parse("# ours\nn1 slots=4 address=10.0.0.1\n\n n2 # one\n").unwrap();
+        let n1 = Host { name: "n1".to_owned(), slots: 4, address: Some("10.0.0.1".parse().unwrap()) };
+        assert_eq!(hosts, [n1, Host { name: "n2".to_owned(), slots: 1, address: None }]);
+    }
+
+    #[test]
+    fn mistakes_have_a_line() {
+        for bad in ["n1\nn2 slots=0", "a\nn2 slot=3", "a\n-oProxyCommand=x", "a\nn;rm", "a\nb address=n1", "a\nb slots=5000"] {
+            let error = Host::parse(bad).unwrap_err().to_string();
+            assert!(error.contains("line 2"), "{error}");
+        }
+        assert!(Host::parse("# nobody\n").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_it(text in "[a-z0-9=# \n.\\-]{0,80}|.{0,80}") {
+            if let Ok(hosts) = Host::parse(&text) {
+                prop_assert!(hosts.iter().all(|host| host.slots > 0 && !host.name.starts_with('-')));
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What ranks print, line by line, each with its rank before it: lines of several ranks are never mixed.
+use foregather_machine::Rank;
+use std::io::{Result, Write};
+
+/// A longer line is cut into several.
+const MOST: usize = 64 << 10;
+
+pub(super) struct Lines {
+    prefix: String,
+    /// The line that has not ended yet.
+    open: Vec<u8>,
+}
+
+impl Lines {
+    pub(super) fn of(rank: Rank) -> Self {
+        Self { prefix: format!("[{rank}] "), open: Vec::new() }
+    }
+
+    /// Passes on the lines that end here.
+    pub(super) fn feed(&mut self, bytes: &[u8], to: &mut (impl Write + ?Sized)) -> Result<()> {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.open.extend_from_slice(piece);
+            if self.open.ends_with(b"\n") || self.open.len() >= MOST {
+                self.end(to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what there is of the last line.
+    pub(super) fn end(&mut self, to: &mut (impl Write + ?Sized)) -> Result<()> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        if !self.open.ends_with(b"\n") {
+            self.open.push(b'\n');
+        }
+        let line = [self.prefix.as_bytes(), &self.open].concat();
+        self.open.clear();
+        to.write_all(&line)?;
+        to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(pieces: &[&[u8]]) -> Vec<u8> {
+        let (mut lines, mut to) = (Lines::of(3), Vec::new());
+        for piece in pieces {
+            lines.feed(piece, &mut to).unwrap();
+        }
+        lines.end(&mut to).unwrap();
+        to
+    }
+
+    #[test]
+    fn each_line_says_whose_it_is_however_it_comes() {
+        assert_eq!(printed(&[b"a\nb", b"c", b"\n\nd"]), b"[3] a\n[3] bc\n[3] \n[3] d\n");
+        assert_eq!(printed(&[b""]), b"");
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut() {
+        let long = vec![b'x'; MOST / 2];
+        let found = printed(&[&long, &long, &long]);
+        assert_eq!(found.len(), 3 * long.len() + 2 * "[3] \n".len());
+    }
+}

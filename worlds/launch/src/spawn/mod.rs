@@ -1,0 +1,182 @@
+//! The launcher itself: starts the ranks of a job, shows what they print, and sees to it that all of them end.
+//!
+//! The first rank that ends badly ends the job. The others get a while to say what that means for them, then SIGTERM, then SIGKILL.
+//! Each rank has a process group of its own, which ends with it, so nothing is left behind; if the launcher itself is killed, the
+//! kernel kills the ranks.
+mod hosts;
+mod lines;
+mod rank;
+mod remote;
+mod variables;
+
+pub use hosts::Host;
+
+use crate::settings::Settings;
+use foregather_host::{clock, interrupt};
+use foregather_machine::{Cause, Error, Nanos};
+use rank::Running;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use std::process::ExitStatus;
+use variables::Variables;
+
+/// How long nothing is looked at.
+const SLICE: Nanos = Nanos::from_ms(50);
+/// Between asking a rank to end and making it.
+const TERMINATING: Nanos = Nanos::from_ms(1_000);
+/// Beyond the time in which ranks learn of a loss: for what they have to say about it.
+const LAST_WORDS: Nanos = Nanos::from_ms(1_000);
+/// What a shell shows for a program ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// What to start.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// How many ranks.
+    pub size: u32,
+    /// The program, and its arguments.
+    pub program: Vec<String>,
+    /// What `FOREGATHER_FABRIC` says to the ranks, if anything.
+    pub fabric: Option<String>,
+    /// Where the ranks go, in this order; here, if there are none.
+    pub hosts: Vec<Host>,
+    /// The command that starts a shell elsewhere, with the host's name after it.
+    pub remote_shell: Vec<String>,
+    /// Is each line of output to say whose it is?
+    pub prefix: bool,
+}
+
+/// Starts the job and returns when all of it has ended: with 0, or with what the first rank that failed ended with (128 and its
+/// signal's number, if a signal ended it), or 130 if somebody asked this program to stop. To be called on a thread that stays.
+///
+/// # Errors
+/// If a rank cannot be started, or the plan makes no sense.
+pub fn run(plan: &Plan) -> Result<u8, Error> {
+    let settings = Settings::from_env()?;
+    let variables = Variables::new(plan)?;
+    let mut ranks = Vec::new();
+    for rank in 0..plan.size {
+        ranks.push(Running::start(plan, rank, &variables)?);
+    }
+    // Rank 0 alone may answer at the job's port.
+    drop(variables);
+    Job { ranks, grace: settings.peer_timeout + LAST_WORDS, stage: Stage::Running, code: 0 }.see_through()
+}
+
+/// How far the job's end has come.
+#[derive(Clone, Copy)]
+enum Stage {
+    Running,
+    /// Somebody failed; the others may still say something.
+    Failed(Nanos),
+    /// They were asked to end.
+    Terminating(Nanos),
+    /// They were killed.
+    Killed,
+}
+
+struct Job {
+    ranks: Vec<Running>,
+    grace: Nanos,
+    stage: Stage,
+    code: u8,
+}
+
+impl Job {
+    fn see_through(mut self) -> Result<u8, Error> {
+        while self.ranks.iter().any(|rank| !rank.over()) {
+            self.wait();
+            let mut unheard = false;
+            for rank in &mut self.ranks {
+                unheard |= rank.pump().is_err();
+                if rank.stopped() {
+                    eprintln!("foregather: rank {} was stopped by a signal", rank.rank);
+                }
+                if let Some(status) = rank.reap()?
+                    && self.code == 0
+                    && matches!(self.stage, Stage::Running)
+                    && !status.success()
+                {
+                    self.code = code_of(status);
+                    eprintln!("foregather: rank {} {}", rank.rank, told(status));
+                }
+            }
+            self.advance(unheard);
+        }
+        Ok(self.code)
+    }
+
+    /// Until somebody prints something, or ends, or it is time to look.
+    fn wait(&self) {
+        let mut watched: Vec<_> =
+            self.ranks.iter().flat_map(Running::watched).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let _ = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: SLICE.0 as _ }));
+    }
+
+    fn advance(&mut self, unheard: bool) {
+        let now = clock::now();
+        let asked = interrupt::requested();
+        match self.stage {
+            Stage::Running | Stage::Failed(_) if asked || unheard => {
+                // Nobody reads what they print any more: as if the signal for that had reached them.
+                self.code = if asked { INTERRUPTED } else { 128 + Signal::PIPE.as_raw() as u8 };
+                self.terminate(now);
+            }
+            Stage::Running if self.code != 0 => self.stage = Stage::Failed(now + self.grace),
+            Stage::Failed(until) if now >= until => self.terminate(now),
+            Stage::Terminating(until) if now >= until => {
+                self.signal(Signal::KILL);
+                self.stage = Stage::Killed;
+            }
+            _ => {}
+        }
+    }
+
+    fn terminate(&mut self, now: Nanos) {
+        self.signal(Signal::TERM);
+        // A stopped process hears of it when it goes on.
+        self.signal(Signal::CONT);
+        self.stage = Stage::Terminating(now + TERMINATING);
+    }
+
+    fn signal(&self, signal: Signal) {
+        self.ranks.iter().filter(|rank| !rank.over()).for_each(|rank| rank.signal(signal));
+    }
+}
+
+fn code_of(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    // A failure never looks like success.
+    u8::try_from(code).ok().filter(|&code| code > 0).unwrap_or(u8::MAX)
+}
+
+fn told(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with code {code}"),
+        (None, Some(signal)) => {
+            let names = [
+                (1, "HUP"),
+                (2, "INT"),
+                (4, "ILL"),
+                (6, "ABRT"),
+                (7, "BUS"),
+                (8, "FPE"),
+                (9, "KILL"),
+                (11, "SEGV"),
+                (13, "PIPE"),
+                (15, "TERM"),
+                (24, "XCPU"),
+            ];
+            let name =
+                names.iter().find(|(number, _)| *number == signal).map_or(String::new(), |(_, name)| format!(" (SIG{name})"));
+            format!("was killed by signal {signal}{name}")
+        }
+        _ => "ended in an unknown way".to_owned(),
+    }
+}
+
+pub(crate) fn refused(why: String) -> Error {
+    Error::from(Cause::Refused { why })
+}

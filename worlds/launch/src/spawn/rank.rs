@@ -1,0 +1,150 @@
+//! One rank of a job that this process started: its process, and what it prints.
+use super::lines::Lines;
+use super::remote;
+use super::variables::Variables;
+use super::{Plan, refused};
+use foregather_host::child::Child;
+use foregather_machine::{Error, Nanos, Rank};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::fs::File;
+use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdin, stdout};
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+
+pub(super) struct Running {
+    pub(super) rank: Rank,
+    child: Child,
+    /// What it prints, and where that goes.
+    out: Option<Pipe>,
+    err: Option<Pipe>,
+    /// Open for as long as a rank elsewhere is to live.
+    lifeline: Option<ChildStdin>,
+    over: bool,
+}
+
+struct Pipe {
+    from: File,
+    lines: Lines,
+}
+
+impl Running {
+    pub(super) fn start(plan: &Plan, rank: Rank, variables: &Variables) -> Result<Self, Error> {
+        let host = variables.host(rank).filter(|host| !host.is_here());
+        let mut command = match host {
+            None => {
+                let mut command = Command::new(&plan.program[0]);
+                command.args(&plan.program[1..]).envs(variables.of(rank));
+                // A terminal has one reader, and that must be in its foreground group.
+                command.stdin(if rank == 0 && !stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() });
+                command
+            }
+            Some(host) => {
+                let (program, args) =
+                    plan.remote_shell.split_first().ok_or_else(|| refused("no remote shell is named".to_owned()))?;
+                let mut command = Command::new(program);
+                command.args(args).arg(&host.name).arg("sh").stdin(Stdio::piped());
+                command
+            }
+        };
+        if plan.prefix {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        command.process_group(0);
+        let keep = variables.listener().filter(|_| rank == 0);
+        let mut child = Child::spawn(command, keep.as_slice())?;
+        let lifeline = child.streams().stdin.take();
+        let mut running = Self { rank, out: None, err: None, child, lifeline, over: false };
+        if let Some(lifeline) = &mut running.lifeline {
+            let script = remote::script(&variables.of(rank), &plan.program)?;
+            lifeline.write_all(script.as_bytes()).map_err(|error| refused(format!("rank {rank} hears nothing: {error}")))?;
+        }
+        let streams = running.child.streams();
+        let (out, err) = (streams.stdout.take().map(OwnedFd::from), streams.stderr.take().map(OwnedFd::from));
+        running.out = out.map(|fd| Pipe::new(fd, rank)).transpose()?;
+        running.err = err.map(|fd| Pipe::new(fd, rank)).transpose()?;
+        Ok(running)
+    }
+
+    pub(super) fn over(&self) -> bool {
+        self.over
+    }
+
+    pub(super) fn watched(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let pipes = [&self.out, &self.err].into_iter().flatten().map(|pipe| pipe.from.as_fd());
+        pipes.chain((!self.over).then(|| self.child.pidfd()))
+    }
+
+    /// Passes on what it has printed. An error: nobody reads it.
+    pub(super) fn pump(&mut self) -> std::io::Result<()> {
+        let out = pump(&mut self.out, &mut stdout().lock());
+        out.and(pump(&mut self.err, &mut stderr().lock()))
+    }
+
+    /// How it ended, if that is new.
+    pub(super) fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {
+        if self.over || self.child.alive() {
+            return Ok(None);
+        }
+        // Until it is reaped its number is nobody else's. Whatever it started ends with it.
+        self.signal(Signal::KILL);
+        let status = self.child.wait_until(Nanos::ZERO)?;
+        self.over = status.is_some();
+        self.lifeline = None;
+        // A reader that has gone away has been noticed already.
+        let _ = self.pump();
+        for (pipe, to) in [(self.out.take(), &mut stdout() as &mut dyn Write), (self.err.take(), &mut stderr())] {
+            let _ = pipe.map(|mut pipe| pipe.lines.end(to)).transpose();
+        }
+        Ok(status)
+    }
+
+    /// Was it stopped since the last look?
+    pub(super) fn stopped(&self) -> bool {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        !self.over && matches!(waitid(WaitId::PidFd(self.child.pidfd()), options), Ok(Some(status)) if status.stopped())
+    }
+
+    /// To the process and all that it has started.
+    pub(super) fn signal(&self, signal: Signal) {
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.over {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
+impl Pipe {
+    fn new(fd: OwnedFd, rank: Rank) -> Result<Self, Error> {
+        fcntl_setfl(&fd, OFlags::NONBLOCK).map_err(|errno| refused(format!("rank {rank} cannot be listened to: {errno}")))?;
+        Ok(Self { from: File::from(fd), lines: Lines::of(rank) })
+    }
+}
+
+/// In bounded portions, so that nobody who prints without end keeps the others waiting.
+fn pump(pipe: &mut Option<Pipe>, to: &mut impl Write) -> std::io::Result<()> {
+    let Some(open) = pipe else { return Ok(()) };
+    let mut piece = [0; 16 << 10];
+    for _ in 0..16 {
+        match open.from.read(&mut piece) {
+            Ok(0) => {
+                let end = open.lines.end(to);
+                *pipe = None;
+                return end;
+            }
+            Ok(bytes) => open.lines.feed(&piece[..bytes], to)?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        }
+    }
+    to.flush()
+}

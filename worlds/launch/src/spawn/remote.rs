@@ -1,0 +1,75 @@
+//! How a rank is started on another host: by a shell there, which reads what to do from its standard input. So the job's secret
+//! stands in no list of processes, and the command that gets us there (`ssh`, `ip netns exec`) has nothing to quote.
+use super::refused;
+use foregather_machine::Error;
+use std::env;
+
+/// Variables of this process that ranks elsewhere get, too.
+const PASSED_ON: [&str; 3] = ["FOREGATHER_", "FI_", "RUST_"];
+
+/// What the shell is to do. Standard input stays open for as long as the rank is to live: its end, when this process or the
+/// connection is gone, ends the rank.
+pub(super) fn script(variables: &[(String, String)], program: &[String]) -> Result<String, Error> {
+    let passed = env::vars().filter(|(name, _)| PASSED_ON.iter().any(|prefix| name.starts_with(prefix)));
+    let mut script = "{\n".to_owned();
+    for (name, value) in passed.chain(variables.iter().cloned()) {
+        if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            script += &format!("export {name}={}\n", quoted(&value)?);
+        }
+    }
+    let folder = env::current_dir().map_err(|error| refused(format!("this folder has no name: {error}")))?;
+    let program = program.iter().map(|word| quoted(word)).collect::<Result<Vec<_>, _>>()?.join(" ");
+    script += &format!("cd {} || exit 127\n", quoted(&folder.to_string_lossy())?);
+    script += &format!("exec 3<&0\n{program} </dev/null 3<&- &\nrank=$!\n");
+    script += "(cat <&3; kill -TERM $rank; sleep 1; kill -KILL $rank) >/dev/null 2>&1 &\nlifeline=$!\nexec 3<&-\n";
+    script += "wait $rank\ncode=$?\nkill $lifeline\nexit $code\n}\n";
+    Ok(script)
+}
+
+/// As one word of a shell.
+fn quoted(word: &str) -> Result<String, Error> {
+    if word.contains('\0') {
+        return Err(refused("a word with a zero byte cannot be passed on".to_owned()));
+    }
+    Ok(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    fn shell(program: &[&str]) -> std::process::Child {
+        let program: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
+        let script = script(&[("FOREGATHER_X".to_owned(), "it's".to_owned())], &program).unwrap();
+        let mut shell = Command::new("sh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        shell.stdin.as_mut().unwrap().write_all(script.as_bytes()).unwrap();
+        shell
+    }
+
+    #[test]
+    fn the_program_runs_with_its_variables_and_its_code_comes_back() {
+        let mut shell = shell(&["sh", "-c", "echo \"$FOREGATHER_X $1\"; exit 7", "x", "a 'b' $c"]);
+        let mut said = String::new();
+        shell.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said, "it's a 'b' $c\n");
+        assert_eq!(shell.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn the_end_of_the_lifeline_ends_the_program() {
+        let mut shell = shell(&["sleep", "1000"]);
+        drop(shell.stdin.take());
+        assert_eq!(shell.wait().unwrap().code(), Some(143));
+    }
+
+    proptest! {
+        #[test]
+        fn a_quoted_word_stays_one_word(word in "[^\0\n]{0,20}") {
+            let output = Command::new("sh").args(["-c", &format!("printf %s {}", quoted(&word).unwrap())]).output().unwrap();
+            prop_assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+        }
+    }
+}

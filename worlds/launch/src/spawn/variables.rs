@@ -1,0 +1,133 @@
+//! What each rank of a job is told, and the socket that its rank 0 will answer at.
+use super::hosts::Host;
+use super::{Plan, refused};
+use crate::detect::{MOST_RANKS, own};
+use crate::secret;
+use crate::settings::HOST_ADDRESS;
+use foregather_machine::{Error, Rank};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+
+/// Which fabric the ranks are to use.
+pub(super) const FABRIC: &str = "FOREGATHER_FABRIC";
+
+pub(super) struct Variables {
+    common: Vec<(String, String)>,
+    /// Bound here, if rank 0 will be here.
+    listener: Option<TcpListener>,
+    /// Of each rank; empty if all are here.
+    hosts: Vec<Host>,
+}
+
+impl Variables {
+    pub(super) fn new(plan: &Plan) -> Result<Self, Error> {
+        if plan.size == 0 || plan.size > MOST_RANKS {
+            return Err(refused(format!("a job has 1 to {MOST_RANKS} ranks, not {}", plan.size)));
+        }
+        if plan.program.first().is_none_or(String::is_empty) {
+            return Err(refused("no program is named".to_owned()));
+        }
+        let hosts = seats(&plan.hosts, plan.size)?;
+        let (root, listener) = root(&hosts)?;
+        let mut common = vec![
+            (own::SIZE.to_owned(), plan.size.to_string()),
+            (own::JOB.to_owned(), secret::job_name()?),
+            (own::ROOT.to_owned(), root),
+            (own::SECRET.to_owned(), secret::hex(&secret::random()?)),
+        ];
+        common.extend(plan.fabric.iter().map(|fabric| (FABRIC.to_owned(), fabric.clone())));
+        Ok(Self { common, listener, hosts })
+    }
+
+    /// Where that rank goes; `None` for here.
+    pub(super) fn host(&self, rank: Rank) -> Option<&Host> {
+        self.hosts.get(rank as usize)
+    }
+
+    /// What that rank is told.
+    pub(super) fn of(&self, rank: Rank) -> Vec<(String, String)> {
+        let mut all = self.common.clone();
+        all.push((own::RANK.to_owned(), rank.to_string()));
+        if let (0, Some(listener)) = (rank, &self.listener) {
+            all.push((own::LISTENER.to_owned(), listener.as_raw_fd().to_string()));
+        }
+        let address = self.host(rank).and_then(|host| host.address);
+        all.extend(address.map(|address| (HOST_ADDRESS.to_owned(), address.to_string())));
+        all
+    }
+
+    /// What rank 0 inherits.
+    pub(super) fn listener(&self) -> Option<BorrowedFd<'_>> {
+        self.listener.as_ref().map(TcpListener::as_fd)
+    }
+}
+
+/// One host for each rank: the first host's slots first.
+fn seats(hosts: &[Host], size: u32) -> Result<Vec<Host>, Error> {
+    let all = hosts.iter().flat_map(|host| std::iter::repeat_n(host, host.slots as usize));
+    let seats: Vec<Host> = all.take(size as usize).cloned().collect();
+    if !hosts.is_empty() && seats.len() < size as usize {
+        return Err(refused(format!("the hosts have room for {} ranks, {size} are wanted: raise their slots=N", seats.len())));
+    }
+    Ok(seats)
+}
+
+/// Where rank 0 will be; and its socket, if that is here. Only ranks elsewhere can make it more than this host's own affair.
+fn root(hosts: &[Host]) -> Result<(String, Option<TcpListener>), Error> {
+    let all_here = hosts.iter().all(Host::is_here);
+    let (host, bound_to) = match hosts.first() {
+        Some(first) if !first.is_here() => {
+            let host = first.address.map_or_else(|| first.name.clone(), |address| address.to_string());
+            // A user's name before an `@` is the shell's affair.
+            return Ok((host.rsplit('@').next().unwrap_or_default().to_owned(), None));
+        }
+        Some(Host { address: Some(address), .. }) => (address.to_string(), *address),
+        _ if all_here => (Ipv4Addr::LOCALHOST.to_string(), IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        _ => (rustix::system::uname().nodename().to_string_lossy().into_owned(), IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+    };
+    let listener = TcpListener::bind((bound_to, 0)).and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
+    let (port, listener) = listener.map_err(|error| refused(format!("no socket can be bound at {bound_to}: {error}")))?;
+    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    Ok((format!("{host}:{port}"), Some(listener)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(size: u32, hosts: &str) -> Plan {
+        let hosts = if hosts.is_empty() { vec![] } else { Host::parse(hosts).unwrap() };
+        Plan { size, program: vec!["true".to_owned()], hosts, ..Plan::default() }
+    }
+
+    fn said(variables: &Variables, rank: Rank, name: &str) -> Option<String> {
+        variables.of(rank).into_iter().find(|(of, _)| of == name).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn rank_0_alone_inherits_the_socket_and_only_this_host_reaches_it() {
+        let variables = Variables::new(&plan(2, "")).unwrap();
+        assert!(said(&variables, 0, own::LISTENER).is_some() && said(&variables, 1, own::LISTENER).is_none());
+        assert!(said(&variables, 1, own::ROOT).unwrap().starts_with("127.0.0.1:"));
+        assert_eq!(said(&variables, 1, own::RANK).as_deref(), Some("1"));
+        let other = Variables::new(&plan(2, "")).unwrap();
+        assert_ne!(said(&variables, 0, own::SECRET), said(&other, 0, own::SECRET));
+        assert_ne!(said(&variables, 0, own::JOB), said(&other, 0, own::JOB));
+    }
+
+    #[test]
+    fn hosts_are_filled_in_order() {
+        let variables = Variables::new(&plan(3, "me@n1 slots=2\nn2 address=10.0.0.2")).unwrap();
+        assert_eq!(variables.host(1).unwrap().name, "me@n1");
+        assert_eq!(said(&variables, 2, HOST_ADDRESS).as_deref(), Some("10.0.0.2"));
+        assert_eq!(said(&variables, 2, own::ROOT).as_deref(), Some("n1"));
+        assert!(variables.listener().is_none());
+        assert!(Variables::new(&plan(4, "n1 slots=2\nn2")).is_err());
+    }
+
+    #[test]
+    fn impossible_plans_are_refused() {
+        assert!(Variables::new(&plan(0, "")).is_err() && Variables::new(&plan(99_999, "")).is_err());
+        assert!(Variables::new(&Plan { size: 1, ..Plan::default() }).is_err());
+    }
+}

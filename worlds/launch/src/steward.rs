@@ -1,0 +1,189 @@
+//! A rank's thread for its job: shows that the process is alive whatever its program does, hears from the hub who was lost, and
+//! tells of waits that last long.
+use crate::frame::{Frame, Inbox, MOST_OF_HUB};
+use crate::hub::{BEAT_TICKS, TICK, quiet_ticks};
+use crate::settings::Settings;
+use crate::watchdog::Watchdog;
+use foregather_host::vigil::Vigil;
+use foregather_host::{clock, sched};
+use foregather_machine::{Cause, Error, Nanos, Rank};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Signal, pidfd_send_signal};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// How long a process that stood still may take to die.
+const DYING: Nanos = Nanos::from_ms(500);
+
+/// What a rank's threads and its steward share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) rank: Rank,
+    pub(crate) stream: TcpStream,
+    pub(crate) vigil: Arc<Vigil>,
+    /// One at a time: frames must not be mixed.
+    writing: Mutex<()>,
+    mail: Mutex<Mail>,
+    changed: Condvar,
+    /// The connection may end now.
+    pub(crate) leaving: AtomicBool,
+    /// Processes of this host, to end those that stood still: they might go on, and write into memory that is not theirs any more.
+    pub(crate) neighbours: Mutex<Vec<(Rank, OwnedFd)>>,
+}
+
+/// What came in, until somebody takes it.
+#[derive(Debug, Default)]
+struct Mail {
+    cards: Option<(u32, Vec<Vec<u8>>)>,
+    /// Nothing more will come, because of this.
+    over: Option<Error>,
+}
+
+/// Whatever a thread was doing when it panicked, what is shared here is whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(rank: Rank, stream: TcpStream) -> Self {
+        Self {
+            rank,
+            stream,
+            vigil: Arc::default(),
+            writing: Mutex::default(),
+            mail: Mutex::default(),
+            changed: Condvar::new(),
+            leaving: AtomicBool::new(false),
+            neighbours: Mutex::default(),
+        }
+    }
+
+    /// Sends a frame. A connection that is over is the steward's business.
+    pub(crate) fn send(&self, frame: &Frame) {
+        let _one = lock(&self.writing);
+        let _ = (&self.stream).write_all(&frame.encode());
+    }
+
+    /// Waits for everybody's cards of that round.
+    pub(crate) fn cards(&self, round: u32) -> Result<Vec<Vec<u8>>, Error> {
+        let why = foregather_machine::Why::new("exchange of cards", self.rank).since(clock::now());
+        let mut mail = lock(&self.mail);
+        loop {
+            match mail.cards.take() {
+                Some((of, cards)) if of == round => return Ok(cards),
+                Some(_) => return Err(Cause::Garbled { from: 0, what: "cards of another round" }.into()),
+                None => {}
+            }
+            if let Some(error) = &mail.over {
+                return Err(error.clone());
+            }
+            self.vigil.check(&why)?;
+            let slice = std::time::Duration::from_nanos(TICK.0);
+            mail = self.changed.wait_timeout(mail, slice).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lose(&self, rank: Rank, quiet: bool) {
+        if quiet && rank != self.rank {
+            for (_, process) in lock(&self.neighbours).iter().filter(|(of, _)| *of == rank) {
+                let _ = pidfd_send_signal(process, Signal::KILL);
+                let patience = Timespec { tv_sec: 0, tv_nsec: DYING.0 as _ };
+                let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&patience));
+            }
+        }
+        self.vigil.declare_lost(rank);
+        self.changed.notify_all();
+    }
+
+    fn end(&self, error: Error) {
+        lock(&self.mail).over.get_or_insert(error);
+        self.changed.notify_all();
+    }
+}
+
+/// Starts the thread.
+pub(crate) fn start(shared: Arc<Shared>, inbox: Inbox, settings: Settings) -> Result<JoinHandle<()>, Error> {
+    let steward =
+        Steward { shared, inbox, quiet: 0, ticks: 0, most: quiet_ticks(&settings), watchdog: Watchdog::new(settings.watchdog) };
+    Builder::new().name("steward".to_owned()).spawn(move || steward.run()).map_err(|error| {
+        let (what, remedy) = ("starting a thread", "raise the limit of processes (ulimit -u)");
+        Error::from(Cause::Os { what, errno: error.raw_os_error().unwrap_or(0), remedy })
+    })
+}
+
+struct Steward {
+    shared: Arc<Shared>,
+    inbox: Inbox,
+    /// Ticks since the hub's last sign of life.
+    quiet: u64,
+    ticks: u64,
+    most: u64,
+    watchdog: Watchdog,
+}
+
+impl Steward {
+    fn run(mut self) {
+        sched::set_slice(Nanos::from_us(100));
+        let mut next = clock::now() + TICK;
+        let mut open = self.digest();
+        while open && !self.shared.leaving.load(Acquire) {
+            let left = next - clock::now();
+            let timeout = Timespec { tv_sec: (left.0 / 1_000_000_000) as _, tv_nsec: (left.0 % 1_000_000_000) as _ };
+            if matches!(poll(&mut [PollFd::new(&self.shared.stream, PollFlags::IN)], Some(&timeout)), Ok(1..)) {
+                open = self.read();
+            }
+            if clock::now() >= next {
+                next = clock::now() + TICK;
+                open = open && self.tick();
+            }
+        }
+        // The hub is a thread of rank 0: without a word from it, that is who is gone.
+        if !self.shared.leaving.load(Acquire) && self.shared.vigil.lost().is_none() {
+            self.shared.lose(0, self.quiet > self.most);
+        }
+    }
+
+    fn read(&mut self) -> bool {
+        let mut piece = vec![0; 64 << 10];
+        match (&self.shared.stream).read(&mut piece) {
+            Ok(0) => false,
+            Ok(bytes) => {
+                self.quiet = 0;
+                self.inbox.push(&piece[..bytes]);
+                self.digest()
+            }
+            Err(error) => matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock),
+        }
+    }
+
+    /// Does what the hub says. `false`: it speaks nonsense, and counts as lost.
+    fn digest(&mut self) -> bool {
+        loop {
+            match self.inbox.next(MOST_OF_HUB) {
+                Ok(None) => return true,
+                Ok(Some(Frame::Beat)) => {}
+                Ok(Some(Frame::Cards { round, cards })) => {
+                    lock(&self.shared.mail).cards = Some((round, cards));
+                    self.shared.changed.notify_all();
+                }
+                Ok(Some(Frame::Lost { rank, quiet })) => self.shared.lose(rank, quiet),
+                Ok(Some(Frame::Refused { why, .. })) => self.shared.end(Cause::Refused { why }.into()),
+                Ok(Some(_)) | Err(_) => return false,
+            }
+        }
+    }
+
+    fn tick(&mut self) -> bool {
+        self.ticks += 1;
+        self.quiet += 1;
+        if self.ticks % BEAT_TICKS == 0 {
+            self.shared.send(&Frame::Beat);
+        }
+        self.watchdog.look(&self.shared.vigil, self.shared.rank);
+        self.quiet <= self.most
+    }
+}

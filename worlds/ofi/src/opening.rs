@@ -1,0 +1,90 @@
+//! How lanes come to be: open, tell the others where, and be told where they are.
+use crate::cpu::Processor;
+use crate::endpoint::Endpoint;
+use crate::lane::{Lane, Seat};
+use crate::peers::Peer;
+use crate::provider::Provider;
+use crate::wire::{Card, LANES_MAX, stamp};
+use foregather_host::vigil::Vigil;
+use foregather_machine::{Cause, Error, Rank};
+use std::sync::Arc;
+
+/// The lanes of a rank that are open, but do not know the others yet.
+pub struct Opening {
+    provider: Arc<Provider>,
+    seat: Seat,
+    card: Vec<u8>,
+    endpoints: Vec<Endpoint>,
+    vigil: Option<Arc<Vigil>>,
+}
+
+impl Opening {
+    /// Opens `lanes` endpoints for `rank` of `size`. `job` is a number that all ranks of a job are told and others are not:
+    /// frames of other jobs are not listened to.
+    ///
+    /// # Errors
+    /// If the rank is none of the job's, there are too many lanes, or libfabric refuses.
+    pub fn new(provider: Arc<Provider>, rank: Rank, size: u32, lanes: u32, job: u64) -> Result<Self, Error> {
+        if rank >= size {
+            return Err(Cause::Rank { rank, size }.into());
+        }
+        if lanes == 0 || u64::from(size) * u64::from(lanes) > LANES_MAX {
+            return Err(Cause::Size { what: "a fabric's lanes", size: lanes, needs: "at least one a rank, and 2^20 in all" }.into());
+        }
+        let endpoints: Vec<_> = (0..lanes).map(|_| Endpoint::open(Arc::clone(&provider))).collect::<Result<_, _>>()?;
+        let names = endpoints.iter().map(Endpoint::name).collect::<Result<_, _>>()?;
+        let card = Card { provider: provider.name().to_owned(), lanes: names }.write();
+        Ok(Self { provider, seat: Seat { rank, size, lanes, stamp: stamp(job) }, card, endpoints, vigil: None })
+    }
+
+    /// Waits of these lanes fail once the vigil knows that a rank was lost.
+    #[must_use]
+    pub fn watched_by(self, vigil: Arc<Vigil>) -> Self {
+        Self { vigil: Some(vigil), ..self }
+    }
+
+    /// Where the others reach this rank's lanes: to be handed to each of them as it is.
+    pub fn address(&self) -> Vec<u8> {
+        self.card.clone()
+    }
+
+    /// The lanes, once every rank's address is known: in the order of the ranks, this one's own among them. Connections are
+    /// made when something is first sent.
+    ///
+    /// # Errors
+    /// [`Cause::Garbled`] for an address that is none, or one of another version; [`Cause::Setting`] if there are not as many as
+    /// ranks, or of another provider or number of lanes.
+    pub fn connect(self, addresses: &[Vec<u8>]) -> Result<Vec<Lane>, Error> {
+        let seat = self.seat;
+        if addresses.len() != seat.size as usize {
+            return Err(Cause::Setting { what: "the number of addresses", needs: "one of each rank, in order" }.into());
+        }
+        let cards = addresses.iter().enumerate().map(|(from, bytes)| Card::read(bytes, from as Rank));
+        let cards: Vec<Card> = cards.collect::<Result<_, _>>()?;
+        let own = Card::read(&self.card, seat.rank)?;
+        let len = own.lanes.first().map_or(0, Vec::len);
+        for (from, card) in cards.iter().enumerate() {
+            if card.provider != self.provider.name() || card.lanes.len() != seat.lanes as usize {
+                let needs = "the same provider and as many lanes at every rank";
+                return Err(Cause::Setting { what: "the fabric", needs }.into());
+            }
+            // What libfabric reads from the address book's entry is as long as its own names are; those of shm are texts.
+            let fits = |name: &Vec<u8>| if own.provider == "shm" { name.ends_with(&[0]) } else { name.len() == len };
+            if !card.lanes.iter().all(fits) {
+                return Err(Cause::Garbled { from: from as Rank, what: "an address of another kind" }.into());
+            }
+        }
+        let names: Vec<&Vec<u8>> = cards.iter().flat_map(|card| &card.lanes).collect();
+        let lanes = self.endpoints.into_iter().enumerate().map(|(lane, endpoint)| {
+            let peers = names.iter().map(|name| Ok(Peer::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
+            Lane::start(seat, lane as u32, peers, Processor::new(endpoint, self.vigil.clone()))
+        });
+        lanes.collect()
+    }
+}
+
+impl core::fmt::Debug for Opening {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Opening").field("provider", &self.provider.name()).field("seat", &self.seat).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,224 @@
+//! Which network libfabric is to drive, and what it answered about it.
+use crate::abi::*;
+use crate::library::Api;
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr::{NonNull, null, null_mut};
+use foregather_machine::{Cause, Error};
+use std::ffi::CString;
+use std::path::PathBuf;
+
+/// Says at which address of this host the others reach it: a name or a number.
+const HOST_ADDRESS: &str = "FOREGATHER_HOST_ADDRESS";
+/// The version of the interface that is spoken.
+const API: u32 = 1 << 16 | 14;
+
+/// A network that libfabric drives, by name: `tcp`, `shm`, `verbs`, `efa`.
+#[derive(Debug)]
+pub struct Provider {
+    pub(crate) api: Api,
+    /// What libfabric answered; only read.
+    info: NonNull<core::ffi::c_void>,
+    name: String,
+}
+
+// SAFETY: the record belongs to the provider alone and is only read; libfabric's five functions may be called by any thread.
+unsafe impl Send for Provider {}
+// SAFETY: as above.
+unsafe impl Sync for Provider {}
+
+/// What was found on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Of the interface, major and minor.
+    pub version: (u32, u32),
+    /// The file that was loaded.
+    pub path: PathBuf,
+    /// The names of the providers that work here, layered ones (`tcp;ofi_rxm`) as they are called.
+    pub providers: Vec<String>,
+}
+
+/// What libfabric and which of its providers there are.
+///
+/// # Errors
+/// [`Cause::Missing`] if libfabric is not installed.
+pub fn found() -> Result<Found, Error> {
+    let api = Api::load()?;
+    Ok(Found { version: api.version(), path: api.path().to_owned(), providers: providers(&api) })
+}
+
+fn providers(api: &Api) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    // Without hints everything there is.
+    if let Ok(list) = ask(api, null_mut(), None) {
+        // SAFETY: the list is libfabric's, not freed yet.
+        unsafe {
+            let mut at = list;
+            while !at.is_null() {
+                names.push(name_of(at));
+                at = pointer(at, INFO_NEXT);
+            }
+            (api.free_info)(list);
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// # Safety
+/// `info` must be a record of libfabric's.
+unsafe fn name_of(info: Object) -> String {
+    // SAFETY: every record that libfabric gives away has a fabric and its provider's name, a C string.
+    unsafe { CStr::from_ptr(pointer(pointer(info, INFO_FABRIC), FABRIC_PROVIDER).cast()).to_string_lossy().into_owned() }
+}
+
+/// The list that answers the hints, or the number of the error.
+fn ask(api: &Api, hints: Object, host: Option<&CStr>) -> Result<Object, c_int> {
+    let (node, flags) = host.map_or((null(), 0), |host| (host.as_ptr(), SOURCE));
+    let mut list = null_mut();
+    // SAFETY: the node is null or a C string, the hints are null or a record of libfabric's; the answer is written to `list`.
+    match unsafe { (api.get_info)(API, node, null::<c_char>(), flags, hints, &raw mut list) } {
+        0 if !list.is_null() => Ok(list),
+        0 => Err(ENODATA as c_int),
+        error => Err(-error),
+    }
+}
+
+impl Provider {
+    /// The provider of that name: as it is, or with libfabric's layer for reliable datagrams (`ofi_rxm`) on top.
+    ///
+    /// `host` is the address by which the others reach this host; without it the variable `FOREGATHER_HOST_ADDRESS` counts,
+    /// and without that libfabric takes the first network it finds.
+    ///
+    /// # Errors
+    /// [`Cause::Missing`] if libfabric or the provider is not there, or the address is not one of this host.
+    pub fn open(name: &str, host: Option<&str>) -> Result<Self, Error> {
+        let api = Api::load()?;
+        let host = host.map(str::to_owned).or_else(|| std::env::var(HOST_ADDRESS).ok()).filter(|host| !host.is_empty());
+        // Memory has no address on a network.
+        let host = host.filter(|_| name != "shm");
+        let (Ok(c_name), Ok(c_host)) = (CString::new(name), host.as_deref().map(CString::new).transpose()) else {
+            return Err(Cause::Setting { what: "the fabric's name or address", needs: "text without zero bytes" }.into());
+        };
+        // Not all providers let memory be read: then there are frames only.
+        let info = [CAP_RMA | READ | REMOTE_READ, 0].into_iter().find_map(|more| {
+            let hints = Hints::new(&api, &c_name, CAP_MSG | CAP_TAGGED | SEND | RECV | more)?;
+            let list = ask(&api, hints.0, c_host.as_deref()).ok()?;
+            choose(&api, list, name)
+        });
+        let Some(info) = info else {
+            let at = host.map(|host| format!(" at the address {host} ({HOST_ADDRESS})")).unwrap_or_default();
+            let what = format!("libfabric's provider `{name}`{at}");
+            let (major, minor) = api.version();
+            let others = providers(&api).join(", ");
+            let remedy = format!("name one of those that libfabric {major}.{minor} has here, and an address of this host: {others}");
+            return Err(Cause::Missing { what, remedy }.into());
+        };
+        // SAFETY: the record is libfabric's, and this one's to free.
+        let name = unsafe { name_of(info.as_ptr()) };
+        Ok(Self { api, info, name })
+    }
+
+    /// As libfabric calls it, layers and all.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was answered, for calls that take it.
+    pub(crate) fn info(&self) -> Object {
+        self.info.as_ptr()
+    }
+
+    /// A number of one of the answer's records.
+    fn number<T: Copy>(&self, record: u64, offset: u64) -> T {
+        // SAFETY: libfabric fills in all records of an answer; the constants name their fields and `T` is the field's type.
+        unsafe { *field::<T>(pointer(self.info(), record), offset) }
+    }
+
+    /// Can memory be read through it?
+    pub(crate) fn reads(&self) -> bool {
+        // SAFETY: a field of the record.
+        let caps = unsafe { *field::<u64>(self.info(), INFO_CAPS) };
+        caps & CAP_RMA != 0 && caps & REMOTE_READ != 0
+    }
+
+    pub(crate) fn memory_mode(&self) -> u64 {
+        u64::from(self.number::<u32>(INFO_DOMAIN, DOMAIN_MR_MODE))
+    }
+    pub(crate) fn inject_size(&self) -> usize {
+        self.number(INFO_TX, TX_INJECT_SIZE)
+    }
+    pub(crate) fn pieces(&self) -> usize {
+        self.number::<usize>(INFO_TX, TX_IOV_LIMIT).max(1)
+    }
+    pub(crate) fn operations(&self) -> usize {
+        self.number::<usize>(INFO_TX, TX_SIZE) + self.number::<usize>(INFO_RX, RX_SIZE)
+    }
+    pub(crate) fn message_size(&self) -> usize {
+        self.number(INFO_EP, EP_MAX_MSG_SIZE)
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        // SAFETY: it came from libfabric, and everything opened with it is closed: whatever was holds the provider.
+        unsafe { (self.api.free_info)(self.info.as_ptr()) }
+    }
+}
+
+/// Takes the record that fits best out of a list, and frees the list.
+fn choose(api: &Api, list: Object, name: &str) -> Option<NonNull<core::ffi::c_void>> {
+    let layered = format!("{name};ofi_rxm");
+    let (mut plain, mut above) = (null_mut(), null_mut());
+    // SAFETY: the list is libfabric's; the record chosen is copied before it is freed.
+    unsafe {
+        let mut at = list;
+        while !at.is_null() {
+            let found = name_of(at);
+            if found == name && plain.is_null() {
+                plain = at;
+            } else if found == layered && above.is_null() {
+                above = at;
+            }
+            at = pointer(at, INFO_NEXT);
+        }
+        let chosen = if plain.is_null() { above } else { plain };
+        let copy = if chosen.is_null() { null_mut() } else { (api.dup_info)(chosen) };
+        (api.free_info)(list);
+        NonNull::new(copy)
+    }
+}
+
+/// What is asked for.
+struct Hints<'a>(Object, &'a Api);
+
+impl<'a> Hints<'a> {
+    fn new(api: &'a Api, name: &CStr, caps: u64) -> Option<Self> {
+        // SAFETY: a copy of nothing is an empty record of the library's own size, with all its parts, which the constants
+        // name. The name is freed with the record, by C's `free`.
+        unsafe {
+            let hints = (api.dup_info)(null());
+            if hints.is_null() {
+                return None;
+            }
+            let domain = pointer(hints, INFO_DOMAIN);
+            *field::<u64>(hints, INFO_CAPS) = caps;
+            *field::<u64>(hints, INFO_MODE) = CONTEXT | CONTEXT2;
+            *field::<u32>(pointer(hints, INFO_EP), EP_TYPE) = EP_RDM as u32;
+            // A lane has a domain of its own, and one owner: libfabric need not lock.
+            *field::<u32>(domain, DOMAIN_THREADING) = THREAD_DOMAIN as u32;
+            *field::<u32>(domain, DOMAIN_CONTROL_PROGRESS) = PROGRESS_MANUAL as u32;
+            *field::<u32>(domain, DOMAIN_DATA_PROGRESS) = PROGRESS_MANUAL as u32;
+            *field::<u32>(domain, DOMAIN_MR_MODE) = (MR_LOCAL | MR_VIRT_ADDR | MR_ALLOCATED | MR_PROV_KEY) as u32;
+            *field::<*mut c_char>(pointer(hints, INFO_FABRIC), FABRIC_PROVIDER) = libc::strdup(name.as_ptr());
+            Some(Self(hints, api))
+        }
+    }
+}
+
+impl Drop for Hints<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by libfabric, and nobody keeps it.
+        unsafe { (self.1.free_info)(self.0) }
+    }
+}

@@ -1,0 +1,54 @@
+//! Registrations of memory that is lent for a while, shared by all that lend the same memory at the same time.
+//!
+//! A cache that keeps registrations of memory which is no longer borrowed must learn of every `munmap`, and hooks into the allocator
+//! are what crashes programs that use such caches. This one keeps nothing beyond the borrow: a registration lives as long as
+//! somebody uses it, and is found by its range meanwhile. So it can never describe memory that has gone.
+use crate::abi::{MR_VIRT_ADDR, READ, REMOTE_READ};
+use crate::endpoint::{Endpoint, Registration};
+use crate::wire::Record;
+use core::cell::RefCell;
+use foregather_machine::Error;
+use std::sync::{Arc, Weak};
+
+struct Known {
+    start: usize,
+    len: usize,
+    registration: Weak<Registration>,
+}
+
+/// The registrations that are in use.
+#[derive(Default)]
+pub(crate) struct Registrations(RefCell<Vec<Known>>);
+
+impl Registrations {
+    /// The registration of exactly that memory: one that is in use, or a new one. Not of more: the rest may be given back
+    /// while this one is still used.
+    ///
+    /// # Safety
+    /// The memory must stay where it is until the registration is dropped.
+    pub(crate) unsafe fn lease(&self, endpoint: &Endpoint, memory: *const u8, len: usize) -> Result<Arc<Registration>, Error> {
+        let mut all = self.0.borrow_mut();
+        all.retain(|known| known.registration.strong_count() > 0);
+        let same = all.iter().find(|known| known.start == memory as usize && known.len == len);
+        if let Some(registration) = same.and_then(|known| known.registration.upgrade()) {
+            return Ok(registration);
+        }
+        // SAFETY: the caller keeps the memory.
+        let registration = Arc::new(unsafe { endpoint.register(memory, len, READ | REMOTE_READ)? });
+        all.push(Known { start: memory as usize, len, registration: Arc::downgrade(&registration) });
+        Ok(registration)
+    }
+
+    /// How many are in use.
+    #[cfg(test)]
+    pub(crate) fn in_use(&self) -> usize {
+        self.0.borrow().iter().filter(|known| known.registration.strong_count() > 0).count()
+    }
+}
+
+/// How a peer reads memory that is registered so.
+pub(crate) fn record(endpoint: &Endpoint, registration: &Registration, memory: *const u8, len: usize) -> Record {
+    // Some networks address memory as the program does, others from where the registration begins.
+    let by_address = endpoint.provider().memory_mode() & MR_VIRT_ADDR != 0;
+    Record { address: if by_address { memory as u64 } else { 0 }, len: len as u64, key: registration.key() }
+}

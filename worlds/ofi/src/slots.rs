@@ -1,0 +1,197 @@
+//! Static buffers: memory that stays where it is, with the context that libfabric wants for every operation on it.
+//!
+//! They are made a chunk at a time, when they are needed and not before: what must be there for every peer is only a bound.
+use crate::abi::{CONTEXT_SIZE, MR_LOCAL, Object};
+use crate::endpoint::{Endpoint, Registration};
+use crate::wire::{BUFFER, HEAD};
+use core::cell::{Cell, RefCell};
+use core::ptr::null_mut;
+use foregather_machine::Error;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+
+/// Buffers that are made at a time: 270 KB, of which the kernel gives what is touched.
+const CHUNK: usize = 32;
+
+/// What a buffer is lent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Use {
+    /// A frame is to come there.
+    Receive,
+    /// A frame goes from there.
+    Send,
+    /// Only its context is lent, to a read of a peer's memory.
+    Read,
+}
+
+/// One buffer, and what its completion must tell.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    context: [u8; CONTEXT_SIZE as usize],
+    index: u32,
+    purpose: Use,
+    peer: u32,
+    /// So that the bytes behind the head begin at a multiple of eight.
+    _align: [u32; 2],
+    bytes: [u8; HEAD + BUFFER],
+}
+
+/// What stands beside a buffer that comes back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Returned {
+    pub(crate) index: u32,
+    pub(crate) purpose: Use,
+    pub(crate) peer: u32,
+}
+
+struct Chunk {
+    memory: *mut Slot,
+    registration: Option<Registration>,
+}
+
+/// The buffers for one direction. They may go only when the endpoint is silent.
+pub(crate) struct Slots {
+    chunks: RefCell<Vec<Chunk>>,
+    free: RefCell<Vec<u32>>,
+    bound: usize,
+    access: u64,
+    taken: Cell<u32>,
+}
+
+// SAFETY: the memory belongs to the slots alone, and goes where they go.
+unsafe impl Send for Slots {}
+
+const LAYOUT: Layout = match Layout::array::<Slot>(CHUNK) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a chunk is small"),
+};
+
+impl Slots {
+    /// At most that many, rounded up to whole chunks.
+    pub(crate) fn new(bound: usize, access: u64) -> Self {
+        Self { chunks: RefCell::default(), free: RefCell::default(), bound, access, taken: Cell::new(0) }
+    }
+
+    /// How many are taken.
+    pub(crate) fn taken(&self) -> u32 {
+        self.taken.get()
+    }
+
+    fn at(&self, index: u32) -> *mut Slot {
+        let chunks = self.chunks.borrow();
+        // SAFETY: within the chunk's memory.
+        unsafe { chunks[index as usize / CHUNK].memory.add(index as usize % CHUNK) }
+    }
+
+    /// Takes one; makes more if there is none and there may be more. `None`: the bound is reached.
+    ///
+    /// # Errors
+    /// If memory cannot be registered.
+    pub(crate) fn take(&self, endpoint: &Endpoint, purpose: Use, peer: usize) -> Result<Option<u32>, Error> {
+        if self.free.borrow().is_empty() && !self.grow(endpoint)? {
+            return Ok(None);
+        }
+        let Some(index) = self.free.borrow_mut().pop() else { return Ok(None) };
+        let slot = self.at(index);
+        // SAFETY: the slot is nobody else's until it is given back.
+        unsafe {
+            (*slot).purpose = purpose;
+            (*slot).peer = peer as u32;
+        }
+        self.taken.set(self.taken.get() + 1);
+        Ok(Some(index))
+    }
+
+    /// Gives one back.
+    pub(crate) fn give(&self, index: u32) {
+        self.taken.set(self.taken.get() - 1);
+        self.free.borrow_mut().push(index);
+    }
+
+    #[cold]
+    fn grow(&self, endpoint: &Endpoint) -> Result<bool, Error> {
+        let mut chunks = self.chunks.borrow_mut();
+        let first = chunks.len() * CHUNK;
+        if first >= self.bound {
+            return Ok(false);
+        }
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc_zeroed(LAYOUT) }.cast::<Slot>();
+        if memory.is_null() {
+            handle_alloc_error(LAYOUT);
+        }
+        chunks.push(Chunk { memory, registration: None });
+        if endpoint.provider().memory_mode() & MR_LOCAL != 0 {
+            // SAFETY: the chunk stays where it is for as long as its registration.
+            let registered = unsafe { endpoint.register(memory.cast(), LAYOUT.size(), self.access) };
+            match registered {
+                Ok(registration) => chunks[first / CHUNK].registration = Some(registration),
+                Err(error) => {
+                    drop_chunk(chunks.pop());
+                    return Err(error);
+                }
+            }
+        }
+        for at in 0..CHUNK {
+            // SAFETY: zeroed memory of the right size; all bits zero are a slot.
+            unsafe { (*memory.add(at)).index = (first + at) as u32 };
+        }
+        self.free.borrow_mut().extend((first as u32..(first + CHUNK) as u32).rev());
+        Ok(true)
+    }
+
+    /// Where head and bytes stand. Whoever reads or writes there must have taken the slot, and not lent it.
+    pub(crate) fn bytes(&self, index: u32) -> *mut [u8; HEAD + BUFFER] {
+        // SAFETY: a place within the slot.
+        unsafe { &raw mut (*self.at(index)).bytes }
+    }
+
+    /// What is lent to an operation: it leads back to the slot.
+    pub(crate) fn context(&self, index: u32) -> Object {
+        self.at(index).cast()
+    }
+
+    /// What operations on it are to be given.
+    pub(crate) fn descriptor(&self, index: u32) -> Object {
+        let chunks = self.chunks.borrow();
+        chunks[index as usize / CHUNK].registration.as_ref().map_or(null_mut(), Registration::descriptor)
+    }
+
+    /// Whose context that is.
+    ///
+    /// # Safety
+    /// It must be one that [`Slots::context`] gave.
+    pub(crate) unsafe fn returned(context: Object) -> Returned {
+        let slot = context.cast::<Slot>();
+        // SAFETY: libfabric writes into the context only, which stands before these.
+        unsafe { Returned { index: (*slot).index, purpose: (*slot).purpose, peer: (*slot).peer } }
+    }
+}
+
+fn drop_chunk(chunk: Option<Chunk>) {
+    if let Some(Chunk { memory, registration }) = chunk {
+        drop(registration);
+        // SAFETY: made with this layout, and freed once.
+        unsafe { dealloc(memory.cast(), LAYOUT) };
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for chunk in self.chunks.take() {
+            drop_chunk(Some(chunk));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_behind_the_head_are_aligned() {
+        assert_eq!((core::mem::offset_of!(Slot, bytes) + HEAD) % 8, 0);
+        assert_eq!(core::mem::offset_of!(Slot, context), 0);
+        assert_eq!(size_of::<Slot>() % 64, 0);
+    }
+}

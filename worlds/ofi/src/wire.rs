@@ -1,0 +1,213 @@
+//! What crosses the wire: the tag of a frame, the card by which a rank is reached, and where exposed memory stands.
+use foregather_machine::{Cause, Error, Rank};
+
+/// Bytes of the head before a frame's own.
+pub(crate) const HEAD: usize = 4;
+/// Bytes that are copied at once, whatever the network: a header's worth.
+pub(crate) const INLINE: usize = 248;
+/// Bytes of a static buffer: with its head below what layered providers send eagerly.
+pub(crate) const BUFFER: usize = 8_192;
+/// Frames with and without a credit that a lane may have on its way to another.
+pub(crate) const CREDITS: u32 = 16;
+pub(crate) const SPARE: u32 = 32;
+
+/// Of this wire format.
+const VERSION: u8 = 1;
+const MAGIC: [u8; 4] = *b"fgof";
+/// Lanes that a job can have: they are told apart by 20 bits.
+pub(crate) const LANES_MAX: u64 = 1 << 20;
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// For the layer above.
+    Frame,
+    /// Nothing more will be posted.
+    Bye,
+    /// May I read this? The head is a ticket, the bytes a key and how much.
+    Ask,
+    /// Yes, it stands there. The first byte says whether more records follow.
+    Records,
+    /// No, not any more.
+    Concealed,
+    /// I have read it. The bytes are the key.
+    Done,
+}
+
+const KINDS: [Kind; 6] = [Kind::Frame, Kind::Bye, Kind::Ask, Kind::Records, Kind::Concealed, Kind::Done];
+
+/// A frame's tag: which job and version (24 bits), its kind (4), its sender (20), and its number on this way (16).
+///
+/// Messages of the same two lanes may be completed in another order than they were sent; the number restores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) kind: Kind,
+    pub(crate) from: u32,
+    pub(crate) number: u16,
+}
+
+/// By what frames of one job and one version are known: strangers are not listened to.
+pub(crate) fn stamp(job: u64) -> u32 {
+    let mixed = (job ^ u64::from(VERSION) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 40) as u32
+}
+
+/// What a tag turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    Ours(Tag),
+    /// One of ours sent what none of us sends.
+    Garbled(u32),
+    Stranger,
+}
+
+impl Tag {
+    pub(crate) fn pack(self, stamp: u32) -> u64 {
+        u64::from(stamp) << 40 | (self.kind as u64) << 36 | u64::from(self.from) << 16 | u64::from(self.number)
+    }
+
+    /// `lanes` is how many there are in the job.
+    pub(crate) fn read(bits: u64, stamp: u32, lanes: usize) -> Read {
+        let from = (bits >> 16 & (LANES_MAX - 1)) as u32;
+        if (bits >> 40) as u32 != stamp || from as usize >= lanes {
+            return Read::Stranger;
+        }
+        let kind = KINDS.get((bits >> 36 & 0xf) as usize);
+        kind.map_or(Read::Garbled(from), |&kind| Read::Ours(Self { kind, from, number: bits as u16 }))
+    }
+}
+
+/// By what the others reach a rank: the names of its lanes, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Card {
+    pub(crate) provider: String,
+    pub(crate) lanes: Vec<Vec<u8>>,
+}
+
+impl Card {
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(VERSION);
+        bytes.extend(CREDITS.to_le_bytes());
+        bytes.extend((BUFFER as u32).to_le_bytes());
+        for text in core::iter::once(self.provider.as_bytes()).chain(self.lanes.iter().map(Vec::as_slice)) {
+            bytes.extend((text.len() as u16).to_le_bytes());
+            bytes.extend(text);
+        }
+        bytes
+    }
+
+    /// The card of `from`, which must be one of this version.
+    pub(crate) fn read(bytes: &[u8], from: Rank) -> Result<Self, Error> {
+        let garbled = |what| Error::from(Cause::Garbled { from, what });
+        let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| garbled("something else than an address"))?;
+        let (&[version], rest) = rest.split_first_chunk().ok_or_else(|| garbled("half an address"))?;
+        let (credits, rest) = rest.split_first_chunk().ok_or_else(|| garbled("half an address"))?;
+        let (buffer, rest) = rest.split_first_chunk().ok_or_else(|| garbled("half an address"))?;
+        let same = (version, u32::from_le_bytes(*credits), u32::from_le_bytes(*buffer)) == (VERSION, CREDITS, BUFFER as u32);
+        if !same {
+            return Err(garbled("the address of another version"));
+        }
+        let (mut texts, mut rest) = (Vec::new(), rest);
+        while !rest.is_empty() {
+            let (len, behind) = rest.split_first_chunk().ok_or_else(|| garbled("half an address"))?;
+            let len = usize::from(u16::from_le_bytes(*len));
+            let (text, behind) = behind.split_at_checked(len).ok_or_else(|| garbled("half an address"))?;
+            texts.push(text.to_vec());
+            rest = behind;
+        }
+        let mut texts = texts.into_iter();
+        let provider = texts.next().and_then(|name| String::from_utf8(name).ok());
+        Ok(Self { provider: provider.ok_or_else(|| garbled("an address without a fabric"))?, lanes: texts.collect() })
+    }
+}
+
+/// Where a piece of exposed memory stands, for those who read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) address: u64,
+    pub(crate) len: u64,
+    pub(crate) key: u64,
+}
+
+const RECORD: usize = 24;
+/// Records that fit into a frame, behind the byte that says whether more follow.
+pub(crate) const RECORDS_MAX: usize = (BUFFER - 8) / RECORD;
+
+impl Record {
+    pub(crate) fn write_all(records: &[Self], more: bool) -> Vec<u8> {
+        let mut bytes = vec![u8::from(more), 0, 0, 0, 0, 0, 0, 0];
+        for record in records {
+            for number in [record.address, record.len, record.key] {
+                bytes.extend(number.to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// Whether more follow, and these; `None` if the bytes are no records.
+    pub(crate) fn read_all(bytes: &[u8]) -> Option<(bool, Vec<Self>)> {
+        let (&first, rest) = bytes.split_first_chunk::<8>()?;
+        let (records, odd) = rest.as_chunks::<RECORD>();
+        if !odd.is_empty() || first[0] > 1 || first[1..] != [0; 7] {
+            return None;
+        }
+        let read = |record: &[u8; RECORD]| {
+            let (numbers, _) = record.as_chunks::<8>();
+            let [address, len, key] = [0, 1, 2].map(|at| u64::from_le_bytes(numbers[at]));
+            Self { address, len, key }
+        };
+        Some((first[0] == 1, records.iter().map(read).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_read_as_it_was_packed() {
+        let stamp = stamp(77);
+        for (kind, from, number) in KINDS.into_iter().zip([0, 1, 5, 1_023, 9, 3]).map(|(kind, from)| (kind, from, 0xfedc)) {
+            let tag = Tag { kind, from, number };
+            assert_eq!(Tag::read(tag.pack(stamp), stamp, 1_024), Read::Ours(tag));
+            assert_eq!(Tag::read(tag.pack(stamp), stamp, from as usize), Read::Stranger);
+            assert_eq!(Tag::read(tag.pack(super::stamp(78)), stamp, 1_024), Read::Stranger);
+        }
+        let unknown = Tag { kind: Kind::Frame, from: 2, number: 0 }.pack(stamp) | 0xf << 36;
+        assert_eq!(Tag::read(unknown, stamp, 3), Read::Garbled(2));
+    }
+
+    #[test]
+    fn a_card_is_read_as_it_was_written_and_no_other() {
+        let card = Card { provider: "tcp".to_owned(), lanes: vec![vec![1, 2, 3], vec![], vec![9; 300]] };
+        let bytes = card.write();
+        assert_eq!(Card::read(&bytes, 0), Ok(card));
+        let what = |bytes: &[u8]| match Card::read(bytes, 4).map_err(|error| error.cause().clone()) {
+            Err(Cause::Garbled { from: 4, what }) => what,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(what(b"GET / HTTP/1.1"), "something else than an address");
+        assert_eq!(what(&bytes[..bytes.len() - 1]), "half an address");
+        let mut other = bytes.clone();
+        other[4] += 1;
+        assert_eq!(what(&other), "the address of another version");
+        for len in 0..bytes.len() {
+            // Cut where a lane ends it is an address of fewer lanes; nowhere does reading it go wrong.
+            let _ = Card::read(&bytes[..len], 0);
+        }
+    }
+
+    #[test]
+    fn records_are_read_as_they_were_written() {
+        let record = Record { address: u64::MAX, len: 7, key: 1 << 40 };
+        for more in [false, true] {
+            let bytes = Record::write_all(&[record, record], more);
+            assert_eq!(Record::read_all(&bytes), Some((more, vec![record, record])));
+            assert_eq!(Record::read_all(&bytes[..bytes.len() - 1]), None);
+        }
+        assert_eq!(Record::read_all(&[0; 4]), None);
+        assert_eq!(Record::read_all(&[2, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert!(Record::write_all(&[record; RECORDS_MAX], true).len() <= BUFFER);
+    }
+}

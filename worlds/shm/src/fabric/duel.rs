@@ -1,0 +1,84 @@
+//! A copy by both sides at once: whoever reads takes chunks from the upper end, whoever exposes writes chunks from the lower end, until
+//! they meet. States and races: `README.md`.
+use super::primitive::{AtomicU32, AtomicU64, Ordering::*};
+
+/// Who has claimed which chunks: the lower half of `claims` counts the helper's, beginning with chunk 0; the upper half is the number
+/// of the lowest chunk that the getter has claimed. What is between them is free.
+#[repr(C)]
+pub(crate) struct Duel {
+    claims: AtomicU64,
+    /// How many chunks the helper has finished.
+    written: AtomicU32,
+    /// It could not write one of them.
+    failed: AtomicU32,
+}
+
+const fn claims(helper: u32, getter: u32) -> u64 {
+    (getter as u64) << 32 | helper as u64
+}
+
+const fn split(claims: u64) -> (u32, u32) {
+    (claims as u32, (claims >> 32) as u32)
+}
+
+impl Duel {
+    #[cfg(loom)]
+    pub(crate) fn new() -> Self {
+        Self { claims: AtomicU64::new(0), written: AtomicU32::new(0), failed: AtomicU32::new(0) }
+    }
+
+    /// The getter: that many chunks are free. Nothing may be claimed from before.
+    pub(crate) fn open(&self, chunks: u32) {
+        self.written.store(0, Relaxed);
+        self.failed.store(0, Relaxed);
+        self.claims.store(claims(0, chunks), Release);
+    }
+
+    /// The getter: takes the highest free chunk.
+    pub(crate) fn claim_top(&self) -> Option<u32> {
+        let next = |now| match split(now) {
+            (helper, getter) if helper < getter => Some(claims(helper, getter - 1)),
+            _ => None,
+        };
+        self.claims.fetch_update(AcqRel, Acquire, next).ok().map(|before| split(before).1 - 1)
+    }
+
+    /// The helper: takes the lowest free chunk. What the getter wrote down before [`Duel::open`] is seen then, and stays until
+    /// [`Duel::wrote`].
+    #[inline]
+    pub(crate) fn claim_bottom(&self) -> Option<u32> {
+        let mut now = self.claims.load(Relaxed);
+        loop {
+            let (helper, getter) = split(now);
+            if helper >= getter {
+                return None;
+            }
+            match self.claims.compare_exchange_weak(now, claims(helper + 1, getter), AcqRel, Relaxed) {
+                Ok(_) => return Some(helper),
+                Err(other) => now = other,
+            }
+        }
+    }
+
+    /// The helper: the chunk that it claimed last is written, or cannot be.
+    pub(crate) fn wrote(&self, well: bool) {
+        if !well {
+            self.failed.store(1, Relaxed);
+        }
+        self.written.fetch_add(1, Release);
+    }
+
+    /// The getter: nothing is free from now on. Returns how many chunks are the helper's.
+    pub(crate) fn close(&self) -> u32 {
+        let (Ok(last) | Err(last)) = self.claims.fetch_update(AcqRel, Acquire, |now| {
+            let (helper, _) = split(now);
+            Some(claims(helper, helper))
+        });
+        split(last).0
+    }
+
+    /// The getter, after [`Duel::close`]: are the helper's chunks finished? And did all go well?
+    pub(crate) fn finished(&self, chunks: u32) -> Option<bool> {
+        (self.written.load(Acquire) == chunks).then(|| self.failed.load(Relaxed) == 0)
+    }
+}

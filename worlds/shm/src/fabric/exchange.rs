@@ -1,0 +1,271 @@
+//! The memory through which the lanes of all ranks send each other frames.
+use super::exposure::Exposure;
+use super::lane::Lane;
+use super::meeting::{Member, Met};
+use super::ring::{Ring, Slot};
+use super::shape::{BUFFER, EXPOSURES, LINE, Layout, PORT_LINES, Shape};
+use crate::mapping::{Mapping, wrong};
+use crate::os::inherited;
+use core::mem::{align_of, size_of};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use foregather_machine::{Address, Cause, Cpu, Error, Line, Quad};
+use foregather_thread::Word;
+use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// "fg-lanes" in ASCII: this is one of our exchanges, and it is ready.
+const MAGIC: u64 = u64::from_be_bytes(*b"fg-lanes");
+/// Changes whenever the layout does.
+const VERSION: u32 = 1;
+
+/// The first page. All fields are written before the magic number, but for `come`.
+#[repr(C)]
+struct Header {
+    magic: AtomicU64,
+    version: AtomicU32,
+    ranks: AtomicU32,
+    lanes: AtomicU32,
+    direct: AtomicU32,
+    budget: AtomicU64,
+    /// How many ranks have joined, and after that how many have looked at the others.
+    come: Line<Word>,
+}
+
+/// What everybody sees of a lane.
+#[repr(C)]
+pub(crate) struct Port {
+    /// On which its owner sleeps.
+    pub(crate) bell: Line<Word>,
+    pub(crate) state: Line<PortState>,
+    /// A bit for each port that has ever sent to this one, so that nobody else's ring is looked at.
+    pub(crate) senders: Line<[AtomicU64; 16]>,
+}
+
+pub(crate) struct PortState {
+    taken: AtomicU32,
+    pub(crate) left: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Header>() <= BUFFER && size_of::<Port>() == PORT_LINES * LINE && align_of::<Port>() == LINE);
+
+/// Memory for the frames of a job's lanes: rings, static buffers, bells, and what they expose to each other.
+///
+/// 1. One process makes it ([`Exchange::new`]); the others attach to its descriptor, which they inherit or are sent.
+/// 2. Each says which rank it is ([`Exchange::join`]); a process can be several.
+/// 3. All meet ([`Exchange::meet`]) and find out whether they may read each other's memory.
+/// 4. Each makes the lanes of its ranks ([`Exchange::lane`]), each lane once and for ever.
+///
+/// It has no name, so nothing is left of it once the last process has ended, and only who is given the descriptor gets in.
+#[derive(Debug)]
+pub struct Exchange {
+    mapping: Mapping,
+    pub(crate) layout: Layout,
+    pub(crate) met: OnceLock<Met>,
+    /// One thread of a process at a time meets the others.
+    pub(crate) meeting: Mutex<()>,
+}
+
+impl Exchange {
+    /// A new one, for processes.
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] for an impossible shape; if the system has no memory for it or knows no memory files.
+    pub fn new(shape: Shape) -> Result<Self, Error> {
+        let layout = shape.layout()?;
+        let exchange = Self::over(Mapping::new(layout.bytes)?, layout);
+        let header = exchange.header();
+        header.version.store(VERSION, Relaxed);
+        header.ranks.store(shape.ranks, Relaxed);
+        header.lanes.store(shape.lanes, Relaxed);
+        header.direct.store(u32::from(shape.direct), Relaxed);
+        header.budget.store(shape.budget as u64, Relaxed);
+        header.magic.store(MAGIC, Release);
+        Ok(exchange)
+    }
+
+    /// A new one all of whose ranks are threads of this process: they have joined and met.
+    ///
+    /// # Errors
+    /// As [`Exchange::new`].
+    pub fn between_threads(shape: Shape) -> Result<Arc<Self>, Error> {
+        let exchange = Self::new(shape)?;
+        for rank in 0..shape.ranks {
+            exchange.join(rank)?;
+        }
+        exchange.meet(&foregather_thread::Thread::current(), foregather_machine::Nanos::MAX)?;
+        Ok(Arc::new(exchange))
+    }
+
+    /// The one that another process made, by its descriptor.
+    ///
+    /// # Errors
+    /// If the descriptor is something else, or of another version of this program.
+    pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
+        let mapping = Mapping::attach(fd, BUFFER)?;
+        // SAFETY: there is a page at least, which begins at a page; all fields are atomics.
+        let header = unsafe { mapping.at(0).cast::<Header>().as_ref() };
+        if header.magic.load(Acquire) != MAGIC {
+            return Err(wrong("it is somebody else's memory file: pass the descriptor that `Exchange::fd` gave".to_owned()));
+        }
+        let version = header.version.load(Relaxed);
+        let shape = Shape {
+            ranks: header.ranks.load(Relaxed),
+            lanes: header.lanes.load(Relaxed),
+            budget: header.budget.load(Relaxed) as usize,
+            direct: header.direct.load(Relaxed) != 0,
+        };
+        match shape.layout() {
+            Ok(layout) if version == VERSION && layout.bytes == mapping.bytes() => Ok(Self::over(mapping, layout)),
+            _ => Err(wrong(format!(
+                "it has version {version}, this program has {VERSION}: start all processes from the same executable ({} ranks of {} \
+                 lanes in {} bytes)",
+                shape.ranks,
+                shape.lanes,
+                mapping.bytes()
+            ))),
+        }
+    }
+
+    /// [`Exchange::attach`] to a descriptor that this process has inherited under that number.
+    ///
+    /// # Errors
+    /// If no such descriptor is open, or it is something else.
+    pub fn inherited(number: RawFd) -> Result<Self, Error> {
+        Self::attach(inherited(number)?)
+    }
+
+    fn over(mapping: Mapping, layout: Layout) -> Self {
+        Self { mapping, layout, met: OnceLock::new(), meeting: Mutex::new(()) }
+    }
+
+    /// For other processes.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.mapping.fd()
+    }
+
+    /// Who may meet here.
+    pub fn shape(&self) -> Shape {
+        self.layout.shape
+    }
+
+    /// The lane of that address, for the thread that runs on `cpu`. If ranks are several processes, `cpu` has to be one that wakes
+    /// sleepers of other processes ([`Process`](crate::Process)).
+    ///
+    /// # Errors
+    /// For an address that does not exist or is taken already, of a rank that is not this process's, or before [`Exchange::meet`].
+    pub fn lane<C: Cpu<Word = Word>>(self: &Arc<Self>, cpu: C, at: Address) -> Result<Lane<C>, Error> {
+        let port = self.port_of(at)?;
+        let Some(met) = self.met.get() else {
+            return Err(Error::from(Cause::Setting { what: "a lane before all have met", needs: "`Exchange::join` and `meet`" }));
+        };
+        let ours = met.is_here(at.rank);
+        if !ours || self.port(port).state.taken.swap(1, AcqRel) != 0 {
+            return Err(Error::from(Cause::Rank { rank: at.rank, size: self.shape().ranks }));
+        }
+        Ok(Lane::new(Arc::clone(self), cpu, at, port))
+    }
+
+    /// The port of an address.
+    #[inline]
+    pub(crate) fn port_of(&self, at: Address) -> Result<usize, Error> {
+        let Shape { ranks, lanes, .. } = self.layout.shape;
+        if at.rank < ranks && at.lane < lanes { Ok((at.rank * lanes + at.lane) as usize) } else { Err(self.nowhere(at)) }
+    }
+
+    #[cold]
+    fn nowhere(&self, at: Address) -> Error {
+        let Shape { ranks, lanes, .. } = self.layout.shape;
+        if at.rank < ranks {
+            return Error::from(Cause::Slot { slot: at.lane, slots: lanes });
+        }
+        Error::from(Cause::Rank { rank: at.rank, size: ranks })
+    }
+
+    /// The address of a port.
+    #[inline]
+    pub(crate) fn address_of(&self, port: usize) -> Address {
+        let lanes = self.layout.shape.lanes;
+        Address { rank: port as u32 / lanes, lane: port as u32 % lanes }
+    }
+
+    /// # Panics
+    /// If there is no such port.
+    #[inline]
+    pub(crate) fn port(&self, port: usize) -> &Port {
+        assert!(port < self.layout.ports);
+        // SAFETY: the layout has so many ports there, aligned, and it fits the mapping; ports are atomics, which zeros are, too.
+        unsafe { self.at(self.layout.port_lines + port * size_of::<Port>()).cast().as_ref() }
+    }
+
+    /// # Panics
+    /// If there is no such rank.
+    pub(crate) fn member(&self, rank: u32) -> &Member {
+        assert!(rank < self.layout.shape.ranks);
+        // SAFETY: as for ports.
+        unsafe { self.at(self.layout.members + rank as usize * LINE).cast().as_ref() }
+    }
+
+    /// How many have joined, and after that how many have looked at the others.
+    pub(crate) fn come(&self) -> &Word {
+        &self.header().come
+    }
+
+    /// # Panics
+    /// If there is no such lane.
+    #[inline]
+    pub(crate) fn roster(&self, lane: u32) -> &[Quad<Word>] {
+        let lines = 1 + self.layout.shape.ranks as usize;
+        assert!(lane < self.layout.shape.lanes);
+        let first = self.at(self.layout.rosters + lane as usize * lines * LINE);
+        // SAFETY: as for ports.
+        unsafe { core::slice::from_raw_parts(first.cast().as_ptr(), lines) }
+    }
+
+    /// One of the memories that a port exposes.
+    ///
+    /// # Panics
+    /// If there is no such port or number.
+    #[inline]
+    pub(crate) fn exposure(&self, port: usize, number: usize) -> &Exposure {
+        assert!(port < self.layout.ports && number < EXPOSURES);
+        let at = self.layout.exposures + (port * EXPOSURES + number) * size_of::<Exposure>();
+        // SAFETY: as for ports.
+        unsafe { self.at(at).cast().as_ref() }
+    }
+
+    /// The ring from one port to another.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    #[inline]
+    pub(crate) fn ring(&self, from: usize, to: usize) -> Ring<'_> {
+        assert!(from < self.layout.ports && to < self.layout.ports);
+        let at = self.layout.ring(from, to);
+        // SAFETY: the layout has a ring of so many slots there, behind a line for what was consumed; all is atomic or in cells.
+        unsafe {
+            let slots = self.at(at + LINE).cast::<Slot>();
+            Ring { consumed: self.at(at).cast().as_ref(), slots: core::slice::from_raw_parts(slots.as_ptr(), self.layout.slots) }
+        }
+    }
+
+    /// A static buffer from one port to another.
+    ///
+    /// # Panics
+    /// If there is no such port or buffer.
+    #[inline]
+    pub(crate) fn buffer(&self, from: usize, to: usize, index: usize) -> NonNull<[u8; BUFFER]> {
+        assert!(from < self.layout.ports && to < self.layout.ports && index <= self.layout.credits as usize);
+        self.at(self.layout.buffer(from, to, index)).cast()
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the first page is the header's; all fields are atomics.
+        unsafe { self.at(0).cast().as_ref() }
+    }
+
+    #[inline]
+    fn at(&self, offset: usize) -> NonNull<u8> {
+        self.mapping.at(offset)
+    }
+}

@@ -1,0 +1,188 @@
+//! What a lane lets its peers read, as all of them see it: until when, from where, and who copies at present. States: `README.md`.
+use super::duel::Duel;
+use super::pieces::{Errno, Piece, Way, total, transfer};
+use core::mem::size_of;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use foregather_machine::Line;
+
+/// Pieces that a list holds itself. A longer one says where it is in its owner's memory.
+const NEAR: usize = 23;
+/// Pieces of a list at most.
+pub(crate) const MOST_PIECES: usize = 1 << 16;
+/// The lower bits of a state count readers, the upper ones are the generation.
+const READERS: u64 = 0xFFFF;
+const GENERATION_SHIFT: u32 = 16;
+
+/// One of a lane's.
+#[repr(C)]
+pub(crate) struct Exposure {
+    state: Line<AtomicU64>,
+    pub(crate) contest: Line<Contest>,
+    /// What is exposed.
+    pub(crate) source: List,
+}
+
+/// A copy by both sides, of one getter at a time.
+#[repr(C)]
+pub(crate) struct Contest {
+    pub(crate) duel: Duel,
+    /// One more than the getter's port.
+    getter: AtomicU32,
+    chunk: AtomicUsize,
+    total: AtomicUsize,
+    /// Where the bytes go.
+    pub(crate) target: List,
+}
+
+/// Pieces, for others to read.
+#[repr(C, align(128))]
+pub(crate) struct List {
+    count: AtomicUsize,
+    far: AtomicUsize,
+    near: [[AtomicUsize; 2]; NEAR],
+}
+
+const _: () = assert!(size_of::<List>() == 384 && size_of::<Exposure>() == 1_024);
+
+impl Exposure {
+    /// The owner: exposes what `source` says, in that generation. Nobody reads.
+    pub(crate) fn open(&self, generation: u64) {
+        self.contest.end();
+        self.state.store(generation << GENERATION_SHIFT, Release);
+    }
+
+    /// The owner: from now on it is another generation. Are there still readers of the one before?
+    pub(crate) fn close(&self, generation: u64) -> bool {
+        let next = |state| Some(generation << GENERATION_SHIFT | state & READERS);
+        let (Ok(before) | Err(before)) = self.state.fetch_update(AcqRel, Acquire, next);
+        before & READERS != 0
+    }
+
+    /// The owner: do they still read?
+    pub(crate) fn is_read(&self) -> bool {
+        self.state.load(Acquire) & READERS != 0
+    }
+
+    /// A reader comes, if it is that generation.
+    pub(crate) fn enter(&self, generation: u64) -> bool {
+        let one_more = |state| {
+            let room = state & READERS < READERS;
+            (state >> GENERATION_SHIFT == generation && room).then_some(state + 1)
+        };
+        self.state.fetch_update(AcqRel, Acquire, one_more).is_ok()
+    }
+
+    /// A reader goes. Was it that generation all the time?
+    pub(crate) fn leave(&self, generation: u64) -> bool {
+        self.state.fetch_sub(1, AcqRel) >> GENERATION_SHIFT == generation
+    }
+}
+
+impl Contest {
+    /// A getter: may it begin? One at a time.
+    pub(crate) fn begin(&self, port: usize, total: usize, chunk: usize) -> bool {
+        let begun = self.getter.compare_exchange(0, port as u32 + 1, AcqRel, Relaxed).is_ok();
+        if begun {
+            self.total.store(total, Relaxed);
+            self.chunk.store(chunk, Relaxed);
+        }
+        begun
+    }
+
+    /// The getter, once nothing is claimed any more.
+    pub(crate) fn end(&self) {
+        self.getter.store(0, Release);
+    }
+
+    /// The helper, within a claim: whose copy it is, how many bytes it has, and how many a chunk has.
+    pub(crate) fn terms(&self) -> (usize, usize, usize) {
+        let getter = self.getter.load(Relaxed).wrapping_sub(1) as usize;
+        (getter, self.total.load(Relaxed), self.chunk.load(Relaxed))
+    }
+}
+
+impl List {
+    /// The pieces have to stay where they are for as long as somebody may read the list.
+    ///
+    /// # Panics
+    /// In a debug build, for more than [`MOST_PIECES`].
+    pub(crate) fn write(&self, pieces: &[Piece]) {
+        debug_assert!(pieces.len() <= MOST_PIECES);
+        self.count.store(pieces.len(), Relaxed);
+        if pieces.len() > NEAR {
+            self.far.store(pieces.as_ptr().expose_provenance(), Relaxed);
+            return;
+        }
+        for (words, piece) in self.near.iter().zip(pieces) {
+            words[0].store(piece.at, Relaxed);
+            words[1].store(piece.bytes, Relaxed);
+        }
+    }
+
+    /// The pieces that its owner, the process `pid`, wrote, and how many bytes they are.
+    pub(crate) fn read(&self, pid: i32, pieces: &mut Vec<Piece>) -> Result<usize, Errno> {
+        let count = self.count.load(Relaxed);
+        pieces.clear();
+        if count <= NEAR {
+            pieces.extend(self.near[..count].iter().map(|words| Piece { at: words[0].load(Relaxed), bytes: words[1].load(Relaxed) }));
+        } else {
+            if count > MOST_PIECES {
+                return Err(Errno(libc::EFAULT));
+            }
+            pieces.resize(count, Piece { at: 0, bytes: 0 });
+            let bytes = count * size_of::<Piece>();
+            let here = [Piece { at: pieces.as_mut_ptr().expose_provenance(), bytes }];
+            let there = [Piece { at: self.far.load(Relaxed), bytes }];
+            // SAFETY: the vector is borrowed by this call alone and has so many bytes; any bytes are pieces.
+            unsafe { transfer(Way::Read, pid, &here, &there, 0..bytes) }?;
+        }
+        total(pieces).ok_or(Errno(libc::EFAULT))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exposure() -> Box<Exposure> {
+        // SAFETY: all fields are atomics, which zeros are, as in a new mapping.
+        Box::new(unsafe { core::mem::zeroed() })
+    }
+
+    #[test]
+    fn readers_enter_the_present_generation_only_and_are_counted() {
+        let exposure = exposure();
+        exposure.open(1);
+        assert!(exposure.enter(1) && exposure.enter(1) && !exposure.enter(2) && !exposure.enter(0));
+        assert!(exposure.leave(1) && exposure.close(2) && exposure.is_read(), "one reads on");
+        assert!(!exposure.enter(1) && !exposure.leave(1), "it is told that it was too late");
+        assert!(!exposure.is_read() && !exposure.close(3));
+    }
+
+    #[test]
+    fn lists_of_any_length_arrive_and_nonsense_is_refused() {
+        let (exposure, pid) = (exposure(), std::process::id() as i32);
+        for count in [0, 1, NEAR, NEAR + 1, 1_000] {
+            let pieces: Vec<_> = (0..count).map(|at| Piece { at, bytes: at }).collect();
+            exposure.source.write(&pieces);
+            let mut read = Vec::new();
+            assert_eq!(exposure.source.read(pid, &mut read), Ok(count * count.saturating_sub(1) / 2));
+            assert_eq!(read, pieces);
+        }
+        for count in [MOST_PIECES + 1, usize::MAX] {
+            exposure.source.count.store(count, Relaxed);
+            assert_eq!(exposure.source.read(pid, &mut Vec::new()), Err(Errno(libc::EFAULT)));
+        }
+        exposure.source.write(&[Piece { at: 0, bytes: usize::MAX }, Piece { at: 0, bytes: usize::MAX }]);
+        assert_eq!(exposure.source.read(pid, &mut Vec::new()), Err(Errno(libc::EFAULT)));
+    }
+
+    #[test]
+    fn one_getter_at_a_time_is_helped() {
+        let exposure = exposure();
+        assert!(exposure.contest.begin(3, 100, 10) && !exposure.contest.begin(4, 1, 1));
+        assert_eq!(exposure.contest.terms(), (3, 100, 10));
+        exposure.contest.end();
+        assert!(exposure.contest.begin(4, 1, 1));
+    }
+}

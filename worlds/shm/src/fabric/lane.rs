@@ -1,0 +1,244 @@
+//! One lane's view of an exchange: its ways to and from all others.
+use super::exchange::Exchange;
+use super::outgoing::{IN_BUFFER, Outgoing};
+use super::reading::Exposed;
+use super::ring::{INLINE, Receiving};
+use super::shape::BUFFER;
+use super::tolls;
+use core::future::Future;
+use core::sync::atomic::Ordering::*;
+use foregather_machine::{Address, Cause, Clock, Cpu, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Tolls, done};
+use foregather_thread::Word;
+use std::sync::Arc;
+
+/// A lane: [`Exchange::lane`] makes it. Waiting is done in place, so its futures are ready at once.
+pub struct Lane<C> {
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) cpu: C,
+    pub(super) here: Address,
+    pub(super) port: usize,
+    /// By port.
+    outgoing: Box<[Outgoing]>,
+    incoming: Box<[Receiving]>,
+    pub(super) exposed: Exposed,
+    limits: Limits,
+}
+
+impl<C: Cpu<Word = Word>> Lane<C> {
+    /// The only one of that port, as the exchange has made sure.
+    pub(super) fn new(exchange: Arc<Exchange>, cpu: C, here: Address, port: usize) -> Self {
+        let layout = exchange.layout;
+        Self {
+            outgoing: (0..layout.ports).map(|_| Outgoing::new(layout.credits)).collect(),
+            incoming: (0..layout.ports).map(|_| Receiving::new()).collect(),
+            exposed: Exposed::default(),
+            limits: layout.limits(exchange.met.get().is_some_and(|met| met.refusal.is_none())),
+            exchange,
+            cpu,
+            here,
+            port,
+        }
+    }
+
+    /// The exchange that it belongs to.
+    pub fn exchange(&self) -> &Arc<Exchange> {
+        &self.exchange
+    }
+
+    /// After something was written for that port: wakes its owner if it sleeps.
+    #[inline]
+    pub(super) fn ring_bell(&self, port: usize) {
+        let bell = &self.exchange.port(port).bell;
+        if bell.has_sleepers() {
+            self.cpu.add(bell, 1);
+        }
+    }
+
+    /// Before the first frame to that port: it has to know where to look.
+    #[cold]
+    fn introduce(&self, to: usize) {
+        self.exchange.port(to).senders[self.port / 64].fetch_or(1 << (self.port % 64), Release);
+    }
+
+    #[cold]
+    fn garbled(&self, port: usize) -> Error {
+        let what = "a count of more released frames than it was sent";
+        Error::from(Cause::Garbled { from: self.exchange.address_of(port).rank, what })
+    }
+
+    #[inline]
+    fn way(&self, to: usize) -> &Outgoing {
+        let way = &self.outgoing[to];
+        if way.sending.sent() == 0 {
+            self.introduce(to);
+        }
+        way
+    }
+
+    #[cold]
+    fn too_long(bytes: usize, room: usize) -> Error {
+        Error::from(Cause::Length { what: "a frame", bytes, room })
+    }
+}
+
+impl<C: Clock> Clock for Lane<C> {
+    fn now(&self) -> Nanos {
+        self.cpu.now()
+    }
+    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
+        self.cpu.delay(span)
+    }
+}
+
+impl<C: Cpu<Word = Word>> Member for Lane<C> {
+    fn rank(&self) -> Rank {
+        self.here.rank
+    }
+    fn size(&self) -> u32 {
+        self.exchange.layout.shape.ranks
+    }
+}
+
+impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
+    type Cpu = C;
+
+    #[inline]
+    fn cpu(&self) -> &C {
+        &self.cpu
+    }
+    #[inline]
+    fn bell(&self) -> &Word {
+        &self.exchange.port(self.port).bell
+    }
+    #[inline]
+    fn roster(&self) -> &[Quad<Word>] {
+        self.exchange.roster(self.here.lane)
+    }
+    #[inline]
+    fn here(&self) -> Address {
+        self.here
+    }
+    #[inline]
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+    fn tolls(&self) -> Tolls {
+        tolls::of_this_process()
+    }
+
+    #[inline]
+    fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
+        let to = self.exchange.port_of(to)?;
+        if bytes.len() > INLINE {
+            return Err(Self::too_long(bytes.len(), INLINE));
+        }
+        let sent = self.way(to).send(self.exchange.ring(self.port, to), head, bytes).map_err(|_| self.garbled(to))?;
+        if sent {
+            self.ring_bell(to);
+        }
+        Ok(sent)
+    }
+
+    /// # Panics
+    /// If that address does not exist.
+    #[inline]
+    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+        let to = self.exchange.port_of(to).unwrap_or_else(|error| panic!("{error}"));
+        let index = self.way(to).filling(self.exchange.ring(self.port, to));
+        let buffer = self.exchange.buffer(self.port, to, index.into());
+        // SAFETY: this is the ring's one sender, and a buffer that is being filled is not on its way, so the receiver does not read
+        // there; nobody writes to a peer's buffers. The slice ends with the call, and `self` is not shared between threads. A process
+        // that broke these rules could change bytes meanwhile, and nothing else: what is written there is not read back.
+        write(unsafe { &mut *buffer.as_ptr() })
+    }
+
+    #[inline]
+    fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
+        let to = self.exchange.port_of(to)?;
+        if len > BUFFER {
+            return Err(Self::too_long(len, BUFFER));
+        }
+        let ring = self.exchange.ring(self.port, to);
+        let sent = self.way(to).send_filled(ring, self.limits.credits, head, len).map_err(|_| self.garbled(to))?;
+        if sent {
+            self.ring_bell(to);
+        }
+        Ok(sent)
+    }
+
+    #[inline]
+    fn arrived(&self, after: Option<Address>) -> Option<Address> {
+        let start = after.map_or(Some(0), |after| self.exchange.port_of(after).ok().map(|port| port + 1))?;
+        let ports = self.incoming.len();
+        let senders = &self.exchange.port(self.port).senders;
+        for group in start / 64..ports.div_ceil(64) {
+            let mut some = senders[group].load(Relaxed);
+            if group == start / 64 {
+                some &= u64::MAX << (start % 64);
+            }
+            while some != 0 {
+                let port = group * 64 + some.trailing_zeros() as usize;
+                // A bit beyond the last port would be a peer's nonsense.
+                if port < ports && self.incoming[port].peek(self.exchange.ring(port, self.port)).is_some() {
+                    return Some(self.exchange.address_of(port));
+                }
+                some &= some - 1;
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+        let from = self.exchange.port_of(from).ok()?;
+        let (frame, slot) = self.incoming[from].peek(self.exchange.ring(from, self.port))?;
+        let size = usize::from(frame.size & !IN_BUFFER);
+        let first = slot.bytes.with(|bytes| {
+            if frame.size & IN_BUFFER == 0 {
+                return bytes.cast::<u8>();
+            }
+            // SAFETY: one byte within the slot, whatever it may be.
+            let index = unsafe { bytes.cast::<u8>().read() };
+            self.exchange.buffer(from, self.port, usize::from(index).min(self.limits.credits as usize)).as_ptr().cast()
+        });
+        let size = size.min(if frame.size & IN_BUFFER == 0 { INLINE } else { BUFFER });
+        // SAFETY: so many bytes are there, in the slot or the buffer. Their sender writes there no more until the frame is released,
+        // which takes this lane, whose borrow outlasts the slice's. They are any bytes at all; a process that broke the rules could
+        // change them while they are read, which is why readers are to trust none.
+        Some(read(frame.head, unsafe { core::slice::from_raw_parts(first, size) }))
+    }
+
+    #[inline]
+    fn release(&self, from: Address) {
+        let Ok(from) = self.exchange.port_of(from) else { return };
+        let (ring, receiving) = (self.exchange.ring(from, self.port), &self.incoming[from]);
+        if receiving.peek(ring).is_some() && receiving.release(ring) {
+            self.ring_bell(from);
+        }
+    }
+
+    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
+        self.expose_pieces(pieces)
+    }
+    fn conceal(&self, key: Key) {
+        self.conceal_key(key);
+    }
+    fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
+        done(self.read_from(from, key, into))
+    }
+    #[inline]
+    fn help(&self) -> bool {
+        self.exposed.any() && self.help_getters()
+    }
+
+    fn leave(&self) {
+        self.exchange.port(self.port).state.left.store(1, Release);
+        for port in (0..self.exchange.layout.ports).filter(|&port| port != self.port) {
+            self.ring_bell(port);
+        }
+    }
+    #[inline]
+    fn has_left(&self, peer: Address) -> bool {
+        self.exchange.port_of(peer).is_ok_and(|port| self.exchange.port(port).state.left.load(Acquire) != 0)
+    }
+}

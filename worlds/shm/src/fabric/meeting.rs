@@ -1,0 +1,231 @@
+//! How the processes of a job find each other in an exchange, and find out whether they may read each other's memory.
+use super::exchange::Exchange;
+use super::pieces::{Errno, Piece, Way, transfer};
+use crate::os::refused;
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use foregather_host::clock;
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, Why, run_ready};
+use foregather_thread::{Scope, Word};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::sync::OnceLock;
+
+/// What a rank found out about reading the others.
+const UNKNOWN: u32 = 0;
+const FINE: u32 = 1;
+const UNWANTED: u32 = 2;
+const STRANGERS: u32 = 3;
+/// And from here on the error that the system gave.
+const REFUSED: u32 = 4;
+
+/// The longest sleep of those who meet: a peer may die.
+const SLEEP: Nanos = Nanos::from_ms(10);
+
+/// What a rank says about itself.
+#[repr(C, align(128))]
+pub(crate) struct Member {
+    pid: AtomicI32,
+    verdict: AtomicU32,
+    /// Where in its memory the proof is, and what stands there.
+    proof_at: AtomicUsize,
+    proof: AtomicU64,
+}
+
+/// What a process knows once all have met.
+#[derive(Debug)]
+pub(crate) struct Met {
+    me: i32,
+    pids: Vec<i32>,
+    /// Of the other processes.
+    pidfds: Vec<Option<OwnedFd>>,
+    /// Why nobody reads another one's memory, if so.
+    pub(crate) refusal: Option<String>,
+}
+
+impl Met {
+    /// Is that rank this process?
+    pub(crate) fn is_here(&self, rank: Rank) -> bool {
+        self.pid(rank) == self.me
+    }
+
+    /// Its process number, as it said when all met.
+    #[inline]
+    pub(crate) fn pid(&self, rank: Rank) -> i32 {
+        self.pids[rank as usize]
+    }
+
+    /// Kills the process of `rank`, if it is another one, and waits for its end: it writes nothing afterwards. One that stands still
+    /// would otherwise go on with whatever it was doing, some day.
+    #[cold]
+    pub(crate) fn kill(&self, rank: Rank) {
+        if let Some(pidfd) = &self.pidfds[rank as usize] {
+            // Fails only if it has ended already.
+            let _ = pidfd_send_signal(pidfd, Signal::KILL);
+            while poll(&mut [PollFd::new(pidfd, PollFlags::IN)], None).is_err_and(|errno| errno == rustix::io::Errno::INTR) {}
+        }
+    }
+}
+
+/// A number of this process that others can read to see that they read the right one.
+fn proof() -> &'static AtomicU64 {
+    static PROOF: AtomicU64 = AtomicU64::new(0);
+    static MADE: OnceLock<()> = OnceLock::new();
+    MADE.get_or_init(|| PROOF.store(clock::cycles() ^ u64::from(std::process::id()) << 32 | 1, Relaxed));
+    &PROOF
+}
+
+/// Where processes may read the memory of their own descendants only (Yama, `ptrace_scope` 1), those of this process's parent may read
+/// this one's: the ranks of a job have one launcher.
+fn allow_siblings() {
+    if let Some(parent) = rustix::process::getppid() {
+        // SAFETY: a plain system call. It fails where there is no such rule, and then nothing needs to be allowed.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, parent.as_raw_nonzero().get() as libc::c_ulong, 0, 0, 0) };
+    }
+}
+
+impl Exchange {
+    /// This process is that rank; it can be several.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if there is no such rank, or it has joined already.
+    pub fn join(&self, rank: Rank) -> Result<(), Error> {
+        let size = self.shape().ranks;
+        let taken = || Error::from(Cause::Rank { rank, size });
+        if rank >= size {
+            return Err(taken());
+        }
+        let member = self.member(rank);
+        let me = std::process::id() as i32;
+        member.pid.compare_exchange(0, me, AcqRel, Relaxed).map_err(|_| taken())?;
+        if self.shape().direct {
+            allow_siblings();
+        }
+        member.proof_at.store(core::ptr::from_ref(proof()).expose_provenance(), Relaxed);
+        member.proof.store(proof().load(Relaxed), Relaxed);
+        self.come().add(1, Scope::Shared);
+        Ok(())
+    }
+
+    /// Waits until all ranks have joined and have found out whether they may read each other's memory.
+    ///
+    /// # Errors
+    /// If they have not by `until` on this process's clock, or a wait of `cpu` fails; if the system knows no process descriptors.
+    pub fn meet<C: Cpu<Word = Word>>(&self, cpu: &C, until: Nanos) -> Result<(), Error> {
+        let _turn = self.meeting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if self.met.get().is_some() {
+            return Ok(());
+        }
+        let size = self.shape().ranks;
+        let me = std::process::id() as i32;
+        let pid = |rank| self.member(rank).pid.load(Acquire);
+        let ours: Vec<_> = (0..size).filter(|&rank| pid(rank) == me).collect();
+        let why = Why::new("joining the job", ours.first().copied().unwrap_or(0)).until(until);
+        self.until_come(cpu, size, |rank| pid(rank) == 0, why)?;
+        let pids: Vec<_> = (0..size).map(pid).collect();
+        let pidfds = pids.iter().map(|&pid| if pid == me { Ok(None) } else { open(pid).map(Some) }).collect::<Result<_, _>>()?;
+        let verdict = if self.shape().direct { self.verdict(&pids) } else { UNWANTED };
+        for rank in (0..size).filter(|&rank| pids[rank as usize] == me) {
+            self.member(rank).verdict.store(verdict, Release);
+            self.come().add(1, Scope::Shared);
+        }
+        let verdict = |rank| self.member(rank).verdict.load(Acquire);
+        self.until_come(cpu, 2 * size, |rank| verdict(rank) == UNKNOWN, why)?;
+        let refusal = (0..size).find_map(|rank| in_words(rank, verdict(rank)));
+        // Nobody else sets it: this thread has the lock.
+        let _ = self.met.set(Met { me, pids, pidfds, refusal });
+        Ok(())
+    }
+
+    /// Why large messages are copied twice, if so: the system does not let ranks read each other's memory, or nobody wanted it. Known
+    /// once all have met, and the same for all.
+    pub fn direct_refused(&self) -> Option<String> {
+        self.met.get()?.refusal.clone()
+    }
+
+    /// Waits for that many on the word of those who have come. `missing` tells who has not.
+    fn until_come<C: Cpu<Word = Word>>(
+        &self,
+        cpu: &C,
+        count: u32,
+        missing: impl Fn(Rank) -> bool,
+        why: Why,
+    ) -> Result<(), Error> {
+        let (come, since) = (self.come(), cpu.now());
+        loop {
+            let armed = cpu.arm(come);
+            if cpu.load(come) >= count {
+                return Ok(());
+            }
+            let missing = (0..self.shape().ranks).find(|&rank| missing(rank));
+            cpu.check(come, &Why { peer: missing, since, ..why })?;
+            run_ready(cpu.park(come, armed, why.deadline.min(cpu.now() + SLEEP)));
+        }
+    }
+
+    /// Can this process read the memory of all?
+    fn verdict(&self, pids: &[i32]) -> u32 {
+        let reads = (0..).zip(pids).map(|(rank, &pid)| self.reads(rank, pid));
+        reads.fold(FINE, |sofar, one| if sofar == FINE { one } else { sofar })
+    }
+
+    fn reads(&self, rank: Rank, pid: i32) -> u32 {
+        let member = self.member(rank);
+        let mut found = 0_u64;
+        let piece = |at| [Piece { at, bytes: size_of::<u64>() }];
+        let (here, there) = (piece((&raw mut found).expose_provenance()), piece(member.proof_at.load(Acquire)));
+        // SAFETY: `found` has so many bytes and is read only afterwards.
+        match unsafe { transfer(Way::Read, pid, &here, &there, 0..size_of::<u64>()) } {
+            Ok(()) if found == member.proof.load(Relaxed) => FINE,
+            Ok(()) | Err(Errno(libc::ESRCH | libc::EFAULT)) => STRANGERS,
+            Err(Errno(errno)) => REFUSED.saturating_add_signed(errno.max(0)),
+        }
+    }
+}
+
+fn open(pid: i32) -> Result<OwnedFd, Error> {
+    let strange = || Error::from(Cause::Refused { why: "its process number is none; do all ranks run in one pid namespace?".to_owned() });
+    let pid = Pid::from_raw(pid).filter(|pid| pid.as_raw_nonzero().get() > 0).ok_or_else(strange)?;
+    const REMEDY: &str = "use Linux 5.3 or newer, allow pidfd_open in the container's seccomp filter, and run all ranks in one pid namespace";
+    pidfd_open(pid, PidfdFlags::empty()).map_err(refused("opening a process descriptor of a rank", REMEDY))
+}
+
+fn in_words(rank: Rank, verdict: u32) -> Option<String> {
+    const REMEDY: &str = "allow process_vm_readv in the container's seccomp filter, give it CAP_SYS_PTRACE, or set \
+                          kernel.yama.ptrace_scope to 0";
+    match verdict {
+        FINE => None,
+        UNWANTED => Some("nobody wanted memory to be read directly".to_owned()),
+        STRANGERS => Some(format!("rank {rank} sees other processes under the ranks' numbers: run all in one pid namespace")),
+        refused => {
+            let errno = refused.saturating_sub(REFUSED);
+            Some(format!("the system does not let rank {rank} read its peers' memory (error {errno}): {REMEDY}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_verdict_is_explained() {
+        assert_eq!(in_words(3, FINE), None);
+        let words = |verdict| in_words(3, verdict).unwrap();
+        assert!(words(UNWANTED).contains("wanted") && words(STRANGERS).contains("pid namespace"));
+        let refused = words(REFUSED + libc::EPERM as u32);
+        assert!(refused.contains("rank 3") && refused.contains("error 1") && refused.contains("ptrace_scope"), "{refused}");
+    }
+
+    #[test]
+    fn a_wrong_process_or_place_is_noticed() {
+        let exchange = Exchange::new(super::super::Shape::new(1, 1)).unwrap();
+        exchange.join(0).unwrap();
+        let me = std::process::id() as i32;
+        assert_eq!((exchange.reads(0, me), exchange.reads(0, i32::MAX)), (FINE, STRANGERS));
+        exchange.member(0).proof.fetch_xor(2, Relaxed);
+        assert_eq!(exchange.reads(0, me), STRANGERS);
+        exchange.member(0).proof_at.store(8, Relaxed);
+        assert_eq!(exchange.reads(0, me), STRANGERS);
+    }
+}

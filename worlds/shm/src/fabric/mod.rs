@@ -1,0 +1,18 @@
+//! Frames between lanes through shared memory, and copies from memory to memory by the kernel: a
+//! [`Fabric`](foregather_machine::Fabric) for processes of a host and for threads of a process. States, sequence and races: `README.md`.
+mod duel;
+mod exchange;
+mod exposure;
+mod lane;
+mod meeting;
+mod outgoing;
+mod pieces;
+mod primitive;
+mod reading;
+mod ring;
+mod shape;
+mod tolls;
+
+pub use exchange::Exchange;
+pub use lane::Lane;
+pub use shape::Shape;

@@ -1,0 +1,88 @@
+//! A sender's end of a way: its place in the ring, and which static buffers are free.
+use super::ring::{INLINE, Nonsense, Ring, Sending};
+use core::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+/// In a frame's size: its bytes are in a static buffer, whose number stands in the slot.
+pub(crate) const IN_BUFFER: u16 = 1 << 15;
+/// A sender looks which buffers have come back before it takes one that would be the first beyond so many, twice so many ...: so few
+/// stay in the caches, and a look, which costs a line's trip, is paid once for several.
+const FEW: u32 = 2;
+
+/// The way to one lane.
+pub(crate) struct Outgoing {
+    pub(crate) sending: Sending,
+    /// A bit for each free buffer.
+    free: Cell<u64>,
+    /// The one that is being filled.
+    filling: Cell<Option<u8>>,
+    /// Those on the way, with the number of their frame, oldest first.
+    lent: RefCell<VecDeque<(u32, u8)>>,
+}
+
+impl Outgoing {
+    /// There is one buffer more than credits.
+    pub(crate) fn new(credits: u32) -> Self {
+        let free = Cell::new(u64::MAX >> (63 - credits));
+        Self { sending: Sending::new(), free, filling: Cell::new(None), lent: RefCell::default() }
+    }
+
+    /// Sends a frame within its slot.
+    #[inline]
+    pub(crate) fn send(&self, ring: Ring<'_>, head: u32, bytes: &[u8]) -> Result<bool, Nonsense> {
+        debug_assert!(bytes.len() <= INLINE);
+        self.sending.send(ring, head, bytes.len() as u16, bytes)
+    }
+
+    /// Which buffer to fill next. The same one until it is sent.
+    #[inline]
+    pub(crate) fn filling(&self, ring: Ring<'_>) -> u8 {
+        if let Some(filling) = self.filling.get() {
+            return filling;
+        }
+        let mut next = self.free.get().trailing_zeros();
+        if next > 0 && next.is_multiple_of(FEW) {
+            // A receiver that talks nonsense is told when the buffer is sent.
+            let _ = self.collect(ring);
+            next = self.free.get().trailing_zeros();
+        }
+        debug_assert!(next < 64, "no more buffers are lent than there are credits");
+        let next = next.min(63) as u8;
+        self.free.set(self.free.get() & !(1 << next));
+        self.filling.set(Some(next));
+        next
+    }
+
+    /// Sends the first `len` bytes of the buffer that was filled; `credits` may be on the way at a time.
+    #[inline]
+    pub(crate) fn send_filled(&self, ring: Ring<'_>, credits: u32, head: u32, len: usize) -> Result<bool, Nonsense> {
+        let filled = self.filling(ring);
+        if self.lent.borrow().len() >= credits as usize {
+            self.collect(ring)?;
+            if self.lent.borrow().len() >= credits as usize {
+                return Ok(false);
+            }
+        }
+        let number = self.sending.sent();
+        let sent = self.sending.send(ring, head, len as u16 | IN_BUFFER, &[filled])?;
+        if sent {
+            self.lent.borrow_mut().push_back((number, filled));
+            self.filling.set(None);
+        }
+        Ok(sent)
+    }
+
+    /// Takes back the buffers of frames that were released.
+    fn collect(&self, ring: Ring<'_>) -> Result<(), Nonsense> {
+        self.sending.look(ring)?;
+        let in_flight = self.sending.sent().wrapping_sub(self.sending.seen());
+        let mut lent = self.lent.borrow_mut();
+        while let Some(&(number, buffer)) = lent.front()
+            && self.sending.sent().wrapping_sub(number) > in_flight
+        {
+            self.free.set(self.free.get() | 1 << buffer);
+            lent.pop_front();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Pieces of memory of one process and of another, and the kernel's calls that copy between them: nobody's pointer is followed here,
+//! so a wrong address is an error and no fault.
+use super::shape::GATHER;
+use core::ops::Range;
+
+/// Some bytes of some process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) at: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Who owns the memory that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The caller: it reads from the other process.
+    Read,
+    /// The other process: the caller writes there.
+    Write,
+}
+
+/// The number of the error that the system gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) i32);
+
+/// How many bytes there are; `None` if nobody has so many.
+pub(crate) fn total(pieces: &[Piece]) -> Option<usize> {
+    pieces.iter().try_fold(0_usize, |sum, piece| sum.checked_add(piece.bytes)).filter(|&sum| sum <= isize::MAX as usize)
+}
+
+/// Somewhere within a list of pieces.
+struct Cursor<'p> {
+    rest: &'p [Piece],
+    /// Bytes of the first one that are behind.
+    into: usize,
+}
+
+impl Cursor<'_> {
+    fn advance(&mut self, mut bytes: usize) {
+        while let Some(first) = self.rest.first() {
+            let left = first.bytes - self.into;
+            if bytes < left {
+                self.into += bytes;
+                return;
+            }
+            bytes -= left;
+            (self.rest, self.into) = (&self.rest[1..], 0);
+        }
+    }
+
+    /// The next bytes, `most` of them at most, as the kernel takes them, and how many entries that are.
+    fn next(&self, mut most: usize) -> ([libc::iovec; GATHER], usize) {
+        let mut vector = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; GATHER];
+        let (mut used, mut into) = (0, self.into);
+        for piece in self.rest {
+            let length = (piece.bytes - into).min(most);
+            if used == GATHER || most == 0 {
+                break;
+            }
+            // An address may be anything: it is never used here, and the kernel refuses what is not mapped.
+            let base = core::ptr::without_provenance_mut::<u8>(piece.at.wrapping_add(into));
+            vector[used] = libc::iovec { iov_base: base.cast(), iov_len: length };
+            (used, most, into) = (used + 1, most - length, 0);
+        }
+        (vector, used)
+    }
+}
+
+/// Moves the bytes of `range`, counted over all pieces of `here` and over all of `there`, in the given direction.
+///
+/// # Safety
+/// The pieces of `here` are memory of this process that lives; by [`Way::Read`] the range of them is borrowed by the caller alone. By
+/// [`Way::Write`] the process `pid`, if it is this one, has lent the range of `there` to the caller.
+pub(crate) unsafe fn transfer(way: Way, pid: i32, here: &[Piece], there: &[Piece], range: Range<usize>) -> Result<(), Errno> {
+    let (mut local, mut remote) = (Cursor { rest: here, into: 0 }, Cursor { rest: there, into: 0 });
+    local.advance(range.start);
+    remote.advance(range.start);
+    let mut left = range.len();
+    while left > 0 {
+        let ((ours, count), (theirs, others)) = (local.next(left), remote.next(left));
+        // SAFETY: both vectors have so many entries; what they name is as the caller promises.
+        let moved = unsafe {
+            match way {
+                Way::Read => libc::process_vm_readv(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
+                Way::Write => libc::process_vm_writev(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
+            }
+        };
+        match usize::try_from(moved) {
+            // Nothing is moved if a list ends too early, too.
+            Ok(0) => return Err(Errno(libc::EFAULT)),
+            Ok(moved) => {
+                local.advance(moved);
+                remote.advance(moved);
+                left = left.saturating_sub(moved);
+            }
+            Err(_) => return Err(Errno(crate::os::last_errno())),
+        }
+    }
+    Ok(())
+}
+
+/// The pieces of these slices.
+pub(crate) fn of_shared(slices: &[&[u8]]) -> impl Iterator<Item = Piece> {
+    slices.iter().map(|slice| Piece { at: slice.as_ptr().expose_provenance(), bytes: slice.len() })
+}
+
+/// The same, for slices that will be written.
+pub(crate) fn of_mutable(slices: &mut [&mut [u8]]) -> impl Iterator<Item = Piece> {
+    slices.iter_mut().map(|slice| Piece { at: slice.as_mut_ptr().expose_provenance(), bytes: slice.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(way: Way, here: &mut [&mut [u8]], there: &mut [&mut [u8]], range: Range<usize>) -> Result<(), Errno> {
+        let here: Vec<_> = of_mutable(here).collect();
+        let there: Vec<_> = of_mutable(there).collect();
+        // SAFETY: both lists are borrowed by this call alone.
+        unsafe { transfer(way, std::process::id() as i32, &here, &there, range) }
+    }
+
+    /// Pieces of odd sizes, some of them empty, more than one call takes.
+    fn cut(bytes: &mut [u8], step: usize) -> Vec<&mut [u8]> {
+        let mut pieces: Vec<&mut [u8]> = Vec::new();
+        for piece in bytes.chunks_mut(step) {
+            pieces.push(&mut []);
+            pieces.push(piece);
+        }
+        pieces
+    }
+
+    #[test]
+    fn a_range_is_moved_between_lists_of_other_pieces_and_nothing_else() {
+        for way in [Way::Read, Way::Write] {
+            for range in [0..1_000, 0..1, 999..1_000, 17..800, 500..500] {
+                let mut one: Vec<u8> = (0..1_000).map(|i| i as u8).collect();
+                let mut two = vec![0xAA; 1_000];
+                copy(way, &mut cut(&mut one, 13), &mut cut(&mut two, 7), range.clone()).unwrap();
+                let (to, from) = if way == Way::Read { (&one, vec![0xAA; 1_000]) } else { (&two, one.clone()) };
+                let before: Vec<u8> = if way == Way::Read { (0..1_000).map(|i| i as u8).collect() } else { vec![0xAA; 1_000] };
+                for at in 0..1_000 {
+                    assert_eq!(to[at], if range.contains(&at) { from[at] } else { before[at] }, "{way:?} {range:?} {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let mut ours = [0; 16];
+        let pid = std::process::id() as i32;
+        let here: Vec<_> = of_mutable(&mut [&mut ours]).collect();
+        for there in [vec![Piece { at: 8, bytes: 16 }], vec![Piece { at: usize::MAX - 4, bytes: 16 }], vec![]] {
+            // SAFETY: `ours` is borrowed by this call alone.
+            assert_eq!(unsafe { transfer(Way::Read, pid, &here, &there, 0..16) }, Err(Errno(libc::EFAULT)), "{there:?}");
+        }
+        // SAFETY: as above.
+        assert_eq!(unsafe { transfer(Way::Read, i32::MAX, &here, &here, 0..16) }, Err(Errno(libc::ESRCH)));
+        assert_eq!(total(&[Piece { at: 0, bytes: usize::MAX }, Piece { at: 0, bytes: 2 }]), None);
+    }
+}

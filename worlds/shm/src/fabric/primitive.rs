@@ -1,0 +1,29 @@
+//! What rings and duels are made of. Their loom test compiles the same sources over loom's own.
+pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Bytes whose access somebody else orders.
+#[repr(transparent)]
+pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    #[inline]
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+    #[inline]
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
+
+/// Says that this place will be written soon, so that its line is on its way meanwhile.
+#[inline]
+pub(crate) fn about_to_write<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint that reads and changes nothing, for a place that exists.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>(core::ptr::from_ref(place).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}

@@ -1,0 +1,315 @@
+//! A lane's part in copies from memory to memory: what it exposes, what it gets, and how both sides of a long copy share the work.
+use super::exposure::{Contest, Exposure, MOST_PIECES};
+use super::lane::Lane;
+use super::pieces::{Errno, Piece, Way, of_mutable, of_shared, total, transfer};
+use super::shape::{BUFFER, EXPOSURES};
+use core::cell::{Cell, RefCell};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, Why, run_ready};
+use foregather_thread::Word;
+
+/// Below that many bytes two calls of the kernel cost more than half a copy.
+const BOTH_SIDES: usize = 16 << 10;
+/// Bytes of a chunk: a page at least, half of the whole at most, and within these bounds an eighth, so that neither side waits long for
+/// the other one's last.
+const CHUNK_LEAST: usize = 32 << 10;
+const CHUNK_MOST: usize = 256 << 10;
+/// How long a getter spins for a chunk that its helper has begun.
+const SPIN: Nanos = Nanos::from_us(50);
+/// And how long it lets it finish that after the job has failed.
+const GRACE: Nanos = Nanos::from_ms(100);
+const SLEEP: Nanos = Nanos::from_ms(10);
+/// The lower bits of a key say which, the upper ones in which generation.
+const NUMBER_BITS: u32 = EXPOSURES.trailing_zeros();
+
+/// What a lane exposes, as it alone knows it.
+pub(crate) struct Exposed {
+    /// A bit for each that is free, and for each that is in use.
+    free: Cell<u64>,
+    used: Cell<u64>,
+    entries: Box<[Entry]>,
+    /// Lists that are needed for the length of a call.
+    scratch: RefCell<[Vec<Piece>; 2]>,
+}
+
+/// Odd generations are exposed.
+#[derive(Default)]
+struct Entry {
+    generation: Cell<u64>,
+    pieces: RefCell<Vec<Piece>>,
+}
+
+impl Default for Exposed {
+    fn default() -> Self {
+        let entries = (0..EXPOSURES).map(|_| Entry::default()).collect();
+        Self { free: Cell::new(u64::MAX), used: Cell::new(0), entries, scratch: RefCell::default() }
+    }
+}
+
+impl Exposed {
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.used.get() != 0
+    }
+
+    /// Takes the lowest that is free.
+    fn take(&self) -> Option<usize> {
+        let number = self.free.get().trailing_zeros();
+        let bit = 1_u64.checked_shl(number)?;
+        self.free.set(self.free.get() & !bit);
+        self.used.set(self.used.get() | bit);
+        Some(number as usize)
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = usize> {
+        let mut left = self.used.get();
+        core::iter::from_fn(move || {
+            let number = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (number < EXPOSURES).then_some(number)
+        })
+    }
+}
+
+fn chunk_of(total: usize) -> usize {
+    (total / 8).clamp(CHUNK_LEAST, CHUNK_MOST).min(total.div_ceil(2)).next_multiple_of(BUFFER)
+}
+
+impl<C: Cpu<Word = Word>> Lane<C> {
+    pub(super) fn expose_pieces(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
+        if let Some(what) = self.exchange.direct_refused() {
+            let remedy = "send through static buffers: `Limits::direct` says so".to_owned();
+            return Err(Error::from(Cause::Missing { what: format!("the right to read memory directly ({what})"), remedy }));
+        }
+        if pieces.len() > MOST_PIECES {
+            let (bytes, room) = (pieces.len() * size_of::<Piece>(), MOST_PIECES * size_of::<Piece>());
+            return Err(Error::from(Cause::Length { what: "the list of exposed pieces", bytes, room }));
+        }
+        let number = self.exposed.take().ok_or_else(|| {
+            let what = format!("room for more than {EXPOSURES} exposed memories of a lane");
+            Error::from(Cause::Missing { what, remedy: "conceal one first".to_owned() })
+        })?;
+        let entry = &self.exposed.entries[number];
+        let generation = entry.generation.get() + 1;
+        entry.generation.set(generation);
+        let mut own = entry.pieces.borrow_mut();
+        own.clear();
+        own.extend(of_shared(pieces));
+        let exposure = self.exchange.exposure(self.port, number);
+        exposure.source.write(&own);
+        exposure.open(generation);
+        Ok(Key(generation << NUMBER_BITS | number as u64))
+    }
+
+    pub(super) fn conceal_key(&self, key: Key) {
+        let (number, generation) = parts(key);
+        let (entry, bit) = (&self.exposed.entries[number], 1 << number);
+        if self.exposed.used.get() & bit == 0 || entry.generation.get() != generation {
+            return;
+        }
+        let exposure = self.exchange.exposure(self.port, number);
+        entry.generation.set(generation + 1);
+        let reusable = !exposure.close(generation + 1) || self.until_unread(exposure);
+        self.exposed.used.set(self.exposed.used.get() & !bit);
+        if reusable {
+            self.exposed.free.set(self.exposed.free.get() | bit);
+        }
+    }
+
+    /// Waits until nobody reads. `false`: a reader was lost meanwhile, so it will be counted for ever. Then nobody else fails by what
+    /// it may still read.
+    #[cold]
+    fn until_unread(&self, exposure: &Exposure) -> bool {
+        let why = Why::new("readers of exposed memory", self.here.rank).since(self.cpu.now());
+        let unread = || (!exposure.is_read()).then_some(());
+        self.until(&why, || {
+            self.help_getters();
+            unread()
+        })
+        .is_ok()
+            || unread().is_some()
+    }
+
+    /// Waits on this lane's bell, in place.
+    fn until<T>(&self, why: &Why, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
+        let bell = self.bell();
+        loop {
+            if let (Some(found), _) = run_ready(self.cpu.spin(bell, SPIN.min(self.cpu.patience()), &mut probe)) {
+                return Ok(found);
+            }
+            self.cpu.check(bell, why)?;
+            let armed = self.cpu.arm(bell);
+            if let Some(found) = probe() {
+                return Ok(found);
+            }
+            run_ready(self.cpu.park(bell, armed, self.cpu.now() + SLEEP));
+        }
+    }
+
+    pub(super) fn read_from(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        let port = self.exchange.port_of(from)?;
+        let concealed = || Error::from(Cause::Concealed { rank: from.rank });
+        let (number, generation) = parts(key);
+        let exposure = self.exchange.exposure(port, number);
+        if generation.is_multiple_of(2) || !exposure.enter(generation) {
+            return Err(concealed());
+        }
+        let copied = self.copy(from, exposure, into);
+        let in_time = exposure.leave(generation);
+        if !in_time {
+            // Its owner may be waiting for just that.
+            self.ring_bell(port);
+        }
+        copied.and_then(|()| if in_time { Ok(()) } else { Err(concealed()) })
+    }
+
+    fn copy(&self, from: Address, exposure: &Exposure, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        let pid = self.pid(from);
+        let [source, target] = &mut *self.exposed.scratch.borrow_mut();
+        target.clear();
+        target.extend(of_mutable(into));
+        let bytes = total(target).unwrap_or(usize::MAX);
+        let exposed = exposure.source.read(pid, source).map_err(|errno| self.failed(from, errno))?;
+        if exposed < bytes {
+            return Err(Error::from(Cause::Concealed { rank: from.rank }));
+        }
+        // SAFETY: `target` is what `into` borrows, until this function returns; ranges of it are read into by this side or written by
+        // the helper, and `both_sides` returns when the helper has finished.
+        let read = |range| unsafe { transfer(Way::Read, pid, target, source, range) }.map_err(|errno| self.failed(from, errno));
+        let chunk = chunk_of(bytes);
+        let contest = &exposure.contest;
+        let together = bytes >= BOTH_SIDES && from != self.here && target.len() <= MOST_PIECES;
+        if together && contest.begin(self.port, bytes, chunk) {
+            contest.target.write(target);
+            let copied = self.both_sides(from, contest, bytes, chunk, read);
+            contest.end();
+            return copied;
+        }
+        read(0..bytes)
+    }
+
+    /// Reads chunks from the upper end until there are none, and then waits for the helper's last one.
+    fn both_sides(
+        &self,
+        from: Address,
+        contest: &Contest,
+        bytes: usize,
+        chunk: usize,
+        read: impl Fn(core::ops::Range<usize>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let duel = &contest.duel;
+        duel.open(bytes.div_ceil(chunk) as u32);
+        let mut copied = Ok(());
+        while let (Some(next), Ok(())) = (duel.claim_top(), &copied) {
+            copied = read(next as usize * chunk..((next as usize + 1) * chunk).min(bytes));
+        }
+        let helpers = duel.close();
+        let finished = || duel.finished(helpers);
+        let well = match finished() {
+            Some(well) => well,
+            None => self.until_helped(from, finished)?,
+        };
+        copied?;
+        if well { Ok(()) } else { read(0..(helpers as usize * chunk).min(bytes)) }
+    }
+
+    /// Waits for a helper that is in the middle of a chunk. If the job fails, the helper is stopped for good before anybody hears of it,
+    /// since it must not write later.
+    #[cold]
+    fn until_helped(&self, from: Address, finished: impl Fn() -> Option<bool>) -> Result<bool, Error> {
+        let why = Why::new("the other side of a copy", self.here.rank).of(from.rank).since(self.cpu.now());
+        let error = match self.until(&why, &finished) {
+            Ok(well) => return Ok(well),
+            Err(error) => error,
+        };
+        let end = self.cpu.now() + GRACE;
+        while self.cpu.now() < end {
+            if let (Some(well), _) = run_ready(self.cpu.spin(self.bell(), SPIN, &finished)) {
+                return Ok(well);
+            }
+            run_ready(self.cpu.yield_now());
+        }
+        if let Some(met) = self.exchange.met.get() {
+            if met.is_here(from.rank) {
+                // A thread of this process is not lost alone, and it is within one call of the kernel.
+                while finished().is_none() {
+                    run_ready(self.cpu.yield_now());
+                }
+            }
+            met.kill(from.rank);
+        }
+        Err(error)
+    }
+
+    /// Writes a chunk for each getter that there is.
+    #[cold]
+    pub(super) fn help_getters(&self) -> bool {
+        let mut helped = false;
+        for number in self.exposed.numbers() {
+            let contest = &self.exchange.exposure(self.port, number).contest;
+            if let Some(chunk) = contest.duel.claim_bottom() {
+                helped = true;
+                contest.duel.wrote(self.write_chunk(number, contest, chunk));
+                let (getter, ..) = contest.terms();
+                if getter < self.exchange.layout.ports {
+                    self.ring_bell(getter);
+                }
+            }
+        }
+        helped
+    }
+
+    /// Writes one chunk that this lane has claimed: from its own list, where the getter says.
+    fn write_chunk(&self, number: usize, contest: &Contest, chunk: u32) -> bool {
+        let (getter, bytes, size) = contest.terms();
+        let source = self.exposed.entries[number].pieces.borrow();
+        let start = (chunk as usize).saturating_mul(size);
+        let end = start.saturating_add(size).min(bytes);
+        if getter >= self.exchange.layout.ports || start >= end || total(&source).is_none_or(|exposed| end > exposed) {
+            return false;
+        }
+        let pid = self.pid(self.exchange.address_of(getter));
+        let [_, target] = &mut *self.exposed.scratch.borrow_mut();
+        if contest.target.read(pid, target).is_err() {
+            return false;
+        }
+        // SAFETY: the caller of `expose` keeps the pieces that this list names borrowed until `conceal`. A getter of this process has
+        // borrowed what it says, and returns when this chunk is written.
+        unsafe { transfer(Way::Write, pid, &source, target, start..end) }.is_ok()
+    }
+
+    fn pid(&self, of: Address) -> i32 {
+        self.exchange.met.get().map_or(0, |met| met.pid(of.rank))
+    }
+
+    /// Why memory of `from` could not be read.
+    #[cold]
+    fn failed(&self, from: Address, errno: Errno) -> Error {
+        match errno.0 {
+            libc::EFAULT => Error::from(Cause::Concealed { rank: from.rank }),
+            libc::ESRCH => Error::peer_lost(from.rank, self.cpu.now(), &Why::new("reading its memory", self.here.rank)),
+            errno => {
+                let remedy = "forbid direct reading for this job, or allow process_vm_readv in the container's seccomp filter";
+                Error::from(Cause::Os { what: "reading a peer's memory", errno, remedy })
+            }
+        }
+    }
+}
+
+/// Which exposed memory, and in which generation.
+fn parts(key: Key) -> (usize, u64) {
+    ((key.0 % EXPOSURES as u64) as usize, key.0 >> NUMBER_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_whole_pages_and_sixty_four_kibibytes_are_two_of_them() {
+        assert_eq!([16 << 10, 64 << 10, 1 << 20, 4 << 20].map(chunk_of), [8 << 10, 32 << 10, 128 << 10, 256 << 10]);
+        for bytes in BOTH_SIDES..BOTH_SIDES + 10_000 {
+            let chunk = chunk_of(bytes);
+            assert!(chunk % BUFFER == 0 && bytes.div_ceil(chunk) >= 2, "{bytes}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! One way from a lane to another: a ring of slots, each of which says by itself whether it holds a frame. States, sequence and races:
+//! `README.md`.
+use super::primitive::{AtomicU32, AtomicU64, Ordering::*, UnsafeCell, about_to_write};
+use core::cell::Cell;
+
+/// Bytes that travel with a frame's head: what a pair of cache lines has beside the word.
+pub(crate) const INLINE: usize = 120;
+/// How far ahead a sender asks for lines: about as many frames as it can send while one line is on its way.
+const AHEAD: u32 = 4;
+
+/// A frame, or what is left of one of an earlier lap.
+///
+/// The word is lap (16 bits), size (16 bits), head (32 bits), so it says all that the receiver asks about a frame at once.
+#[repr(C, align(128))]
+pub(crate) struct Slot {
+    pub(crate) word: AtomicU64,
+    pub(crate) bytes: UnsafeCell<[u8; INLINE]>,
+}
+
+/// The memory of a way. It has one [`Sending`] and one [`Receiving`].
+#[derive(Clone, Copy)]
+pub(crate) struct Ring<'m> {
+    pub(crate) slots: &'m [Slot],
+    /// How many frames were released, modulo 2^32; written by the receiver.
+    pub(crate) consumed: &'m AtomicU32,
+}
+
+/// The receiver says that it has released more frames than were sent, or fewer than it said before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Nonsense;
+
+/// Where one end is: the slot, and the lap that a frame there has.
+struct Place {
+    at: Cell<u32>,
+    lap: Cell<u16>,
+}
+
+impl Place {
+    /// Slots begin as zeros, so the first lap is another one.
+    const START: Self = Self { at: Cell::new(0), lap: Cell::new(1) };
+
+    #[inline]
+    fn advance(&self, slots: u32) {
+        let next = self.at.get() + 1;
+        if next == slots {
+            self.at.set(0);
+            self.lap.set(self.lap.get().wrapping_add(1));
+        } else {
+            self.at.set(next);
+        }
+    }
+}
+
+/// The sender's end.
+pub(crate) struct Sending {
+    place: Place,
+    sent: Cell<u32>,
+    /// What `consumed` was at the last look.
+    seen: Cell<u32>,
+}
+
+impl Sending {
+    pub(crate) const fn new() -> Self {
+        Self { place: Place::START, sent: Cell::new(0), seen: Cell::new(0) }
+    }
+
+    /// How many frames were sent, modulo 2^32.
+    #[inline]
+    pub(crate) fn sent(&self) -> u32 {
+        self.sent.get()
+    }
+
+    /// How many of them are known to be released.
+    #[inline]
+    pub(crate) fn seen(&self) -> u32 {
+        self.seen.get()
+    }
+
+    /// Looks how many are.
+    #[inline]
+    pub(crate) fn look(&self, ring: Ring<'_>) -> Result<(), Nonsense> {
+        // Acquire: whatever the receiver read of a released slot or buffer, it has read.
+        let consumed = ring.consumed.load(Acquire);
+        if consumed.wrapping_sub(self.seen.get()) > self.sent.get().wrapping_sub(self.seen.get()) {
+            return Err(Nonsense);
+        }
+        self.seen.set(consumed);
+        Ok(())
+    }
+
+    /// Sends a frame of that size whose slot holds `bytes`, unless the ring is full.
+    #[inline]
+    pub(crate) fn send(&self, ring: Ring<'_>, head: u32, size: u16, bytes: &[u8]) -> Result<bool, Nonsense> {
+        let slots = ring.slots.len() as u32;
+        if self.sent.get().wrapping_sub(self.seen.get()) >= slots {
+            self.look(ring)?;
+            if self.sent.get().wrapping_sub(self.seen.get()) >= slots {
+                return Ok(false);
+            }
+        }
+        let at = self.place.at.get();
+        let slot = &ring.slots[at as usize];
+        let bytes = &bytes[..bytes.len().min(INLINE)];
+        // SAFETY: this is the ring's one sender, and the slot's last frame was released, so the receiver reads there no more until
+        // the word is published. The slot has room for that many bytes.
+        slot.bytes.with_mut(|to| unsafe { to.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) });
+        let word = u64::from(head) << 32 | u64::from(size) << 16 | u64::from(self.place.lap.get());
+        slot.word.store(word, Release);
+        self.place.advance(slots);
+        self.sent.set(self.sent.get().wrapping_add(1));
+        let ahead = at + AHEAD;
+        about_to_write(&ring.slots[if ahead < slots { ahead } else { ahead - slots } as usize]);
+        Ok(true)
+    }
+}
+
+/// The receiver's end.
+pub(crate) struct Receiving {
+    place: Place,
+    taken: Cell<u32>,
+}
+
+/// What a word says. Whoever reads it makes sure of the size: a peer may have written anything.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame {
+    pub(crate) head: u32,
+    pub(crate) size: u16,
+}
+
+impl Receiving {
+    pub(crate) const fn new() -> Self {
+        Self { place: Place::START, taken: Cell::new(0) }
+    }
+
+    /// The oldest frame that is not released, and its slot.
+    #[inline]
+    pub(crate) fn peek<'m>(&self, ring: Ring<'m>) -> Option<(Frame, &'m Slot)> {
+        let slot = &ring.slots[self.place.at.get() as usize];
+        let word = slot.word.load(Acquire);
+        (word as u16 == self.place.lap.get()).then_some((Frame { head: (word >> 32) as u32, size: (word >> 16) as u16 }, slot))
+    }
+
+    /// Gives that frame's slot back. `true`: a quarter of the ring has been, since whoever sleeps for room was told last.
+    #[inline]
+    pub(crate) fn release(&self, ring: Ring<'_>) -> bool {
+        let slots = ring.slots.len() as u32;
+        let taken = self.taken.get().wrapping_add(1);
+        self.taken.set(taken);
+        self.place.advance(slots);
+        ring.consumed.store(taken, Release);
+        taken.is_multiple_of((slots / 4).max(1))
+    }
+}

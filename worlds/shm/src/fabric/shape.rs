@@ -1,0 +1,166 @@
+//! How much memory an exchange takes, and where everything is in it.
+use super::exposure::Exposure;
+use super::ring::{INLINE, Slot};
+use core::mem::size_of;
+use foregather_machine::{Cause, Error, Limits};
+
+/// Bytes of a static buffer, and of a page.
+pub(crate) const BUFFER: usize = 4_096;
+/// Static buffers of a way at most: as many as a sender's set of free ones has bits.
+const MOST_BUFFERS: u32 = 64;
+/// Frames without a credit, beyond one for each credit.
+const EXTRA: u32 = 18;
+/// Lanes of all ranks at most: as many as fit into a line of bits.
+pub(crate) const MOST_PORTS: u32 = 1_024;
+/// Pieces of memory that one call of the kernel moves.
+pub(crate) const GATHER: usize = 16;
+/// How much memory all ways together may take once every page was touched.
+const BUDGET: usize = 1 << 30;
+pub(crate) const LINE: usize = 128;
+
+/// How many meet, and what they may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Ranks.
+    pub ranks: u32,
+    /// Lanes of each rank.
+    pub lanes: u32,
+    /// Bytes that the ways between lanes may take at most. Pages take memory when they are first used, and a sender uses the same few
+    /// buffers again, so it is far less in practice. Fewer credits are given where this is little for so many lanes.
+    pub budget: usize,
+    /// May memory be read directly, if the system allows it? Otherwise everything goes through static buffers.
+    pub direct: bool,
+}
+
+/// Where everything is, in bytes from the beginning. Each part begins at a pair of cache lines, the buffers at a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) shape: Shape,
+    pub(crate) ports: usize,
+    pub(crate) credits: u32,
+    pub(crate) slots: usize,
+    pub(crate) ring_bytes: usize,
+    pub(crate) members: usize,
+    pub(crate) port_lines: usize,
+    pub(crate) rosters: usize,
+    pub(crate) exposures: usize,
+    pub(crate) rings: usize,
+    pub(crate) buffers: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Lines of a port: its bell, its state, and who has sent to it.
+pub(crate) const PORT_LINES: usize = 3;
+/// Memory that a lane exposes at a time: as many as its set of free ones has bits.
+pub(crate) const EXPOSURES: usize = 64;
+
+impl Shape {
+    /// So many, within a gibibyte: 64 ranks of 4 lanes get 2 credits a way, 15 ranks of 4 lanes all 63.
+    pub const fn new(ranks: u32, lanes: u32) -> Self {
+        Self { ranks, lanes, budget: BUDGET, direct: true }
+    }
+
+    /// # Errors
+    /// [`Cause::Setting`] for none or too many.
+    pub(crate) fn layout(self) -> Result<Layout, Error> {
+        let setting = |what, needs| Error::from(Cause::Setting { what, needs });
+        let ports = self.ranks.checked_mul(self.lanes).filter(|ports| (1..=MOST_PORTS).contains(ports));
+        let ports = ports.ok_or_else(|| setting("the number of ranks times that of their lanes", "1 to 1024"))? as usize;
+        let fits = |credits: u32| ports * ports * way_bytes(credits) <= self.budget;
+        let credits = (1..MOST_BUFFERS).rev().find(|&credits| fits(credits)).ok_or_else(|| {
+            setting("the memory for so many lanes", "a larger budget, or fewer lanes: each pair of them takes 10 KiB at least")
+        })?;
+        let members = BUFFER;
+        let port_lines = members + self.ranks as usize * LINE;
+        let rosters = port_lines + ports * PORT_LINES * LINE;
+        let exposures = rosters + self.lanes as usize * (1 + self.ranks as usize) * LINE;
+        let rings = exposures + ports * EXPOSURES * size_of::<Exposure>();
+        let buffers = (rings + ports * ports * ring_bytes(credits)).next_multiple_of(BUFFER);
+        Ok(Layout {
+            shape: self,
+            ports,
+            credits,
+            slots: slots(credits) as usize,
+            ring_bytes: ring_bytes(credits),
+            members,
+            port_lines,
+            rosters,
+            exposures,
+            rings,
+            buffers,
+            bytes: buffers + ports * ports * (credits as usize + 1) * BUFFER,
+        })
+    }
+}
+
+impl Layout {
+    /// What its lanes can carry, if `direct` is what the system allows.
+    pub(crate) fn limits(&self, direct: bool) -> Limits {
+        Limits {
+            lanes: self.shape.lanes,
+            inline: INLINE,
+            buffer: BUFFER,
+            credits: self.credits,
+            spare: self.slots as u32 - self.credits,
+            gather: GATHER,
+            direct,
+        }
+    }
+
+    /// The ring from one port to another. Those towards a port are together, since that one looks at all of them.
+    pub(crate) fn ring(&self, from: usize, to: usize) -> usize {
+        self.rings + (to * self.ports + from) * self.ring_bytes
+    }
+
+    /// A static buffer from one port to another.
+    pub(crate) fn buffer(&self, from: usize, to: usize, index: usize) -> usize {
+        self.buffers + ((to * self.ports + from) * (self.credits as usize + 1) + index) * BUFFER
+    }
+}
+
+const fn slots(credits: u32) -> u32 {
+    2 * credits + EXTRA
+}
+
+/// A line for what was consumed, and the slots.
+const fn ring_bytes(credits: u32) -> usize {
+    LINE + slots(credits) as usize * size_of::<Slot>()
+}
+
+/// One buffer more than credits, to fill while all the others are on their way.
+const fn way_bytes(credits: u32) -> usize {
+    ring_bytes(credits) + (credits as usize + 1) * BUFFER
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credits_go_down_with_the_number_of_lanes_and_the_memory_stays_bounded() {
+        let credits = |ranks, lanes| Shape::new(ranks, lanes).layout().unwrap().credits;
+        assert_eq!([credits(1, 1), credits(2, 1), credits(15, 4), credits(64, 1), credits(64, 4)], [63, 63, 63, 59, 2]);
+        for (ranks, lanes) in [(1, 1), (2, 4), (15, 4), (64, 4), (300, 1)] {
+            let layout = Shape::new(ranks, lanes).layout().unwrap();
+            assert!(layout.bytes <= BUDGET + layout.rings + BUFFER, "{layout:?}");
+            let limits = layout.limits(true);
+            assert!(limits.spare >= limits.credits + 16, "{limits:?}");
+        }
+    }
+
+    #[test]
+    fn parts_follow_each_other_and_begin_at_lines() {
+        let layout = Shape::new(3, 2).layout().unwrap();
+        let parts = [layout.members, layout.port_lines, layout.rosters, layout.exposures, layout.rings, layout.buffers, layout.bytes];
+        assert!(parts.is_sorted() && parts.iter().all(|part| part % LINE == 0) && layout.buffers % BUFFER == 0, "{layout:?}");
+        assert_eq!(layout.ring(5, 5) + layout.ring_bytes, layout.rings + 36 * layout.ring_bytes);
+        assert_eq!(layout.buffer(5, 5, layout.credits as usize) + BUFFER, layout.bytes);
+    }
+
+    #[test]
+    fn impossible_shapes_are_errors() {
+        for (ranks, lanes) in [(0, 1), (1, 0), (1_025, 1), (u32::MAX, u32::MAX), (600, 1)] {
+            assert!(matches!(Error::of(&Shape::new(ranks, lanes).layout()), Some(Cause::Setting { .. })), "{ranks} of {lanes}");
+        }
+    }
+}

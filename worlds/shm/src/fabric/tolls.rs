@@ -1,0 +1,88 @@
+//! What moving bytes costs in this process, measured once, in a few milliseconds.
+use super::exchange::Exchange;
+use super::shape::{BUFFER, Shape};
+use core::hint::black_box;
+use foregather_host::clock;
+use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Slope, Tolls, run_ready};
+use foregather_thread::{Thread, Word};
+use std::sync::OnceLock;
+
+/// The long transfer; the short one is a page.
+const LONG: usize = 64 << 10;
+/// The best of so many batches counts, since others may have the processor meanwhile.
+const BATCHES: u32 = 16;
+const BATCH: u32 = 32;
+/// If nothing can be measured: every machine copies faster than it reads from another process.
+const NEVER: Slope = Slope { fixed: Nanos::from_ms(1), byte_ps: 1_000 };
+
+pub(crate) fn of_this_process() -> Tolls {
+    static TOLLS: OnceLock<Tolls> = OnceLock::new();
+    *TOLLS.get_or_init(|| measure().unwrap_or(Tolls { buffered: Slope { fixed: Nanos(500), byte_ps: 200 }, direct: NEVER }))
+}
+
+/// By a lane that sends to itself. A frame's trip to another processor is in neither way's favour, but for the second one of a direct
+/// read, which is announced and answered.
+fn measure() -> Result<Tolls, Error> {
+    let exchange = Exchange::between_threads(Shape::new(1, 1))?;
+    let here = Address { rank: 0, lane: 0 };
+    let lane = exchange.lane(Thread::current(), here)?;
+    let (from, mut into) = (vec![1_u8; LONG], vec![0_u8; LONG]);
+    let frame = best(|| send(&lane, here, &from[..0], &mut into[..0]));
+    let page = best(|| send(&lane, here, &from[..BUFFER], &mut into[..BUFFER]));
+    let buffered = Slope { fixed: frame, byte_ps: slope(frame, page, BUFFER) };
+    let direct = match lane.expose(&[&from]) {
+        Ok(key) => {
+            // From one side, as whoever has no help.
+            let mut read = |bytes: usize| best(|| run_ready(lane.get(here, key, &mut [&mut into[..bytes]])));
+            let (short, long) = (read(BUFFER), read(LONG));
+            lane.conceal(key);
+            let byte_ps = slope(short, long, LONG - BUFFER);
+            let fixed = (short - Slope { fixed: Nanos::ZERO, byte_ps }.of(BUFFER)) + frame + frame;
+            Slope { fixed, byte_ps }
+        }
+        Err(_) => NEVER,
+    };
+    Ok(Tolls { buffered, direct })
+}
+
+/// One frame through a static buffer, with the copies in and out.
+fn send<C: Cpu<Word = Word>>(lane: &super::Lane<C>, here: Address, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
+    lane.fill(here, |buffer| buffer[..from.len()].copy_from_slice(from));
+    lane.post_filled(here, 0, from.len())?;
+    lane.look(here, |_, bytes| into[..bytes.len()].copy_from_slice(bytes));
+    lane.release(here);
+    black_box(into);
+    Ok(())
+}
+
+/// The time of one call.
+fn best(mut call: impl FnMut() -> Result<(), Error>) -> Nanos {
+    let mut batch = || {
+        let began = clock::now();
+        for _ in 0..BATCH {
+            // What fails does so at once, and the caller has tried it.
+            let _ = black_box(call());
+        }
+        clock::now() - began
+    };
+    let times = (0..BATCHES).map(|_| batch());
+    Nanos(times.min().unwrap_or(Nanos::MAX).0 / u64::from(BATCH))
+}
+
+/// Picoseconds a byte.
+fn slope(short: Nanos, long: Nanos, bytes: usize) -> u64 {
+    (long - short).0.saturating_mul(1_000) / bytes as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_cost_something_and_the_answer_is_kept() {
+        let tolls = of_this_process();
+        assert!(tolls.buffered.fixed > Nanos::ZERO && tolls.buffered.byte_ps > 0, "{tolls:?}");
+        assert!(tolls.direct.fixed > tolls.buffered.fixed && tolls.direct.byte_ps > 0, "{tolls:?}");
+        assert_eq!(of_this_process(), tolls);
+    }
+}

@@ -1,0 +1,202 @@
+//! What a network card costs: its processor's work, its own, and the wire's. Which numbers are sourced stands with each of them.
+use foregather_machine::{Limits, LogGp, Nanos, Slope, Tolls};
+
+/// Pages made known to a card, or forgotten by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paging {
+    /// For the call.
+    pub call: Nanos,
+    /// For each page beyond the first.
+    pub page: Nanos,
+}
+
+impl Paging {
+    const FREE: Self = Self { call: Nanos::ZERO, page: Nanos::ZERO };
+}
+
+/// A card, its wire, and the switch between the nodes. *Sourced* and *fitted* are said of the two presets' values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Processor time to write a descriptor to send and to ring the doorbell. VIA: fitted (part of the 35 us of an empty message).
+    pub post: Nanos,
+    /// Processor time to post one receive, which every message needs. VIA: fitted, as `post`.
+    pub receive: Nanos,
+    /// Processor time to take one completion. VIA: fitted, as `post`.
+    pub reap: Nanos,
+    /// What a processor takes to copy one byte, in picoseconds. VIA: fitted, 100 MB/s, a common processor of 1999.
+    pub copy_ps: u64,
+    /// Processor time of the interrupt that wakes a sleeping waiter. Fitted: a few thousand cycles of 1999; nothing rests on it
+    /// where waiters poll.
+    pub interrupt: Nanos,
+    /// What the card spends on each fragment, on either side, beside the wire. VIA: fitted, part of the 35 us.
+    pub fragment: Nanos,
+    /// Between two messages of one card on the wire. LogGP: `g`.
+    pub gap: Nanos,
+    /// From the end of a card's sending until the other's receiving, for no bytes. LogGP: `L`; VIA: fitted, the rest of the 35 us.
+    pub latency: Nanos,
+    /// One byte on the wire, in picoseconds. VIA: sourced, 100 Mbit/s. LogGP: `G`.
+    pub wire_ps: u64,
+    /// Bytes of each fragment that are not data. VIA: sourced, 38 of Ethernet (preamble 8, header 14, check 4, gap 12); fitted, 26
+    /// of VIA itself.
+    pub framing: u32,
+    /// The longest fragment, in bytes of data. VIA: sourced, what Ethernet carries.
+    pub cut: u32,
+    /// Does a switch take in a whole fragment before it sends it on? VIA: fitted; the paper says nothing of its switch.
+    pub store_and_forward: bool,
+    /// The longest message of one descriptor, in bytes. VIA: sourced, the least that its standard allows, 32 KiB.
+    pub longest: u32,
+    /// Pieces of memory that one descriptor gathers. VIA: sourced, 252.
+    pub gather: u32,
+    /// A page, in bytes. Sourced: 4 KiB.
+    pub page: u32,
+    /// To make memory known to the card. VIA: fitted, with `forget`, to the 53 us of the smallest message, of which a page on
+    /// each side is the rest beyond the 35 us.
+    pub register: Paging,
+    /// To take that back. VIA: fitted, as `register`.
+    pub forget: Paging,
+    /// Does a card read a peer's memory by itself? VIA of 1999 does not: the peer must post a send for it.
+    pub reads: bool,
+    /// What becomes of a message for which no receive is posted? VIA drops it (sourced); others hold it back at the sender.
+    pub drops: bool,
+    /// Bytes that travel in the descriptor. Parameter.
+    pub inline: u32,
+    /// Bytes of a static buffer. Parameter; the paper's best is 512.
+    pub buffer: u32,
+    /// Static buffers on the way between two lanes. Parameter; sourced, 32 of the first driver.
+    pub credits: u32,
+    /// Further receives that are posted for what goes without a credit. Parameter.
+    pub spare: u32,
+}
+
+impl Card {
+    /// M-VIA on Fast Ethernet, as Namyst et al. 1999 §3.3 measured it.
+    pub const VIA_FAST_ETHERNET: Self = Self {
+        post: Nanos(3_000),
+        receive: Nanos(2_000),
+        reap: Nanos(3_000),
+        copy_ps: 10_000,
+        interrupt: Nanos(12_000),
+        fragment: Nanos(4_000),
+        gap: Nanos::ZERO,
+        latency: Nanos(8_760),
+        wire_ps: 80_000,
+        framing: 64,
+        cut: 1_500,
+        store_and_forward: true,
+        longest: 32_768,
+        gather: 252,
+        page: 4_096,
+        register: Paging { call: Nanos(6_000), page: Nanos(1_500) },
+        forget: Paging { call: Nanos(3_000), page: Nanos(500) },
+        reads: false,
+        drops: true,
+        inline: 56,
+        buffer: 512,
+        credits: 32,
+        spare: 16,
+    };
+
+    /// A card of today whose messages cost what LogGP says: it reads a peer's memory by itself, and holds back what finds no room.
+    pub const fn loggp(model: LogGp) -> Self {
+        Self {
+            post: model.send_overhead,
+            receive: Nanos::ZERO,
+            reap: model.receive_overhead,
+            copy_ps: 100,
+            interrupt: Nanos(2_000),
+            fragment: Nanos::ZERO,
+            gap: model.gap,
+            latency: model.latency,
+            wire_ps: model.byte_ps,
+            framing: 0,
+            cut: 1 << 30,
+            store_and_forward: false,
+            longest: 1 << 30,
+            gather: 16,
+            page: 4_096,
+            register: Paging::FREE,
+            forget: Paging::FREE,
+            reads: true,
+            drops: false,
+            inline: 56,
+            buffer: 4_096,
+            credits: 32,
+            spare: 16,
+        }
+    }
+
+    /// For how many frames between two lanes there is room.
+    pub(super) const fn room(&self) -> u32 {
+        self.credits + self.spare
+    }
+
+    /// So many bytes copied by a processor.
+    pub(super) const fn copy(&self, bytes: usize) -> Nanos {
+        Nanos((bytes as u64).saturating_mul(self.copy_ps) / 1_000)
+    }
+
+    /// One fragment with so many bytes of data on the wire.
+    pub(super) const fn wire(&self, bytes: u32) -> Nanos {
+        Nanos((bytes as u64 + self.framing as u64).saturating_mul(self.wire_ps) / 1_000)
+    }
+
+    /// To register or forget one piece of memory, which begins with a page.
+    pub(super) const fn paging(&self, price: Paging, bytes: usize) -> Nanos {
+        let pages = (bytes as u64).div_ceil(self.page as u64);
+        if pages == 0 { Nanos::ZERO } else { Nanos(price.call.0 + (pages - 1) * price.page.0) }
+    }
+
+    /// How many descriptors so many bytes in so many pieces take.
+    pub(super) fn descriptors(&self, bytes: usize, pieces: usize) -> u32 {
+        let descriptors = bytes.div_ceil(self.longest as usize).max(pieces.div_ceil(self.gather as usize));
+        descriptors.max(1) as u32
+    }
+
+    /// One message without data, from its post until it has been taken and the next receive is posted.
+    pub fn empty(&self) -> Nanos {
+        let wires = self.wire(0) * if self.store_and_forward { 2 } else { 1 };
+        self.post + self.fragment * 2 + self.latency + wires + self.reap + self.receive
+    }
+
+    pub(super) fn limits(&self, lanes: u32) -> Limits {
+        let Self { inline, buffer, credits, spare, gather, .. } = *self;
+        let (inline, buffer, gather) = (inline as usize, buffer as usize, gather as usize);
+        Limits { lanes, inline, buffer, credits, spare, gather, direct: true }
+    }
+
+    pub(super) fn tolls(&self) -> Tolls {
+        let wires = if self.store_and_forward { 2 } else { 1 };
+        let buffered = Slope { fixed: self.empty(), byte_ps: 2 * self.copy_ps + wires * self.wire_ps };
+        let page = (self.register.page + self.forget.page).0 * 1_000 / u64::from(self.page.max(1));
+        let asked = self.empty() * if self.reads { 2 } else { 3 };
+        let fixed = asked + (self.register.call + self.forget.call) * 2;
+        let data = (u64::from(self.cut) + u64::from(self.framing)) * self.wire_ps / u64::from(self.cut.max(1));
+        Tolls { buffered, direct: Slope { fixed, byte_ps: data + 2 * page } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_message_of_1999_takes_35_us() {
+        assert_eq!(Card::VIA_FAST_ETHERNET.empty(), Nanos(35_000));
+    }
+
+    #[test]
+    fn a_page_on_either_side_is_the_rest_of_the_smallest_message() {
+        let card = Card::VIA_FAST_ETHERNET;
+        let page = card.paging(card.register, 1) + card.paging(card.forget, 1);
+        assert_eq!(card.empty() + page * 2, Nanos(53_000));
+        assert_eq!(card.paging(card.register, 3 * 4_096 + 1), Nanos(6_000 + 3 * 1_500));
+        assert_eq!(card.paging(card.register, 0), Nanos::ZERO);
+    }
+
+    #[test]
+    fn long_messages_and_long_lists_take_several_descriptors() {
+        let card = Card::VIA_FAST_ETHERNET;
+        let of = [(0, 1), (1, 1), (32_768, 1), (32_769, 1), (100, 252), (100, 253)];
+        assert_eq!(of.map(|(bytes, pieces)| card.descriptors(bytes, pieces)), [1, 1, 1, 2, 1, 2]);
+    }
+}

@@ -1,0 +1,163 @@
+//! What stands at one lane: its bell, the frames that came, what is on its way from it, what it exposes and what it reads.
+use super::parcel::Frame;
+use crate::SimWord;
+use foregather_machine::Nanos;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+/// One lane's affairs.
+#[derive(Default)]
+pub(super) struct Desk {
+    pub(super) bell: SimWord,
+    /// Is an interrupt for its sleeper being served?
+    pub(super) interrupted: Cell<bool>,
+    pub(super) inbox: RefCell<Inbox>,
+    /// By lane: the way there.
+    pub(super) ways: RefCell<BTreeMap<u32, Way>>,
+    pub(super) exposed: RefCell<BTreeMap<u64, Exposed>>,
+    /// Who wants to read here, in the order in which they asked.
+    pub(super) requests: RefCell<VecDeque<Request>>,
+    /// What this lane reads elsewhere, by its tickets.
+    pub(super) reads: RefCell<BTreeMap<u64, Read>>,
+    /// The next key or ticket.
+    pub(super) next: Cell<u64>,
+    /// Messages from here that have not arrived.
+    pub(super) flying: Cell<u32>,
+    pub(super) leaving: Cell<bool>,
+    pub(super) left: Cell<bool>,
+    /// For programs that drive the card by themselves: receives posted, messages come, descriptors served.
+    pub(super) receives: Cell<u32>,
+    pub(super) came: Cell<u32>,
+}
+
+impl Desk {
+    /// A key or ticket that this lane has not given out yet.
+    pub(super) fn number(&self) -> u64 {
+        self.next.set(self.next.get() + 1);
+        self.next.get()
+    }
+}
+
+/// The frames that have come and were not released, by the lanes that sent them.
+#[derive(Default)]
+pub(super) struct Inbox {
+    from: BTreeMap<u32, VecDeque<Frame>>,
+    /// The lanes of which there are any.
+    any: BTreeSet<u32>,
+}
+
+impl Inbox {
+    pub(super) fn unreleased(&self, from: u32) -> u32 {
+        self.from.get(&from).map_or(0, |frames| frames.len() as u32)
+    }
+
+    pub(super) fn put(&mut self, from: u32, frame: Frame) {
+        self.from.entry(from).or_default().push_back(frame);
+        self.any.insert(from);
+    }
+
+    pub(super) fn first(&self, from: u32) -> Option<&Frame> {
+        self.from.get(&from)?.front()
+    }
+
+    pub(super) fn take(&mut self, from: u32) -> Option<Frame> {
+        let frames = self.from.get_mut(&from)?;
+        let frame = frames.pop_front();
+        if frames.is_empty() {
+            self.any.remove(&from);
+        }
+        frame
+    }
+
+    /// The first lane from that number on of which there is a frame.
+    pub(super) fn next(&self, first: u32) -> Option<u32> {
+        self.any.range(first..).next().copied()
+    }
+}
+
+/// What one lane knows of its way to another.
+#[derive(Default)]
+pub(super) struct Way {
+    /// Frames sent, less those of which it is known here that they were released.
+    unreleased: u32,
+    /// When it will be known that others were.
+    released: VecDeque<Nanos>,
+    /// A frame found no room: who released one must say so.
+    pub(super) refused: bool,
+    /// When the last message there arrives; the next one comes no earlier.
+    pub(super) last: Nanos,
+    /// The static buffer that is being filled.
+    pub(super) filling: Vec<u8>,
+}
+
+impl Way {
+    /// Takes room for one frame, if there is any now.
+    pub(super) fn admits(&mut self, now: Nanos, room: u32) -> bool {
+        while self.released.front().is_some_and(|&at| at <= now) {
+            self.released.pop_front();
+            self.unreleased -= 1;
+        }
+        self.refused = self.unreleased >= room;
+        self.unreleased += u32::from(!self.refused);
+        !self.refused
+    }
+
+    /// When the first release will be known that is not known yet.
+    pub(super) fn next_release(&self) -> Option<Nanos> {
+        self.released.front().copied()
+    }
+
+    /// A frame was released, which will be known here at `at`. Does somebody wait for that?
+    pub(super) fn release(&mut self, at: Nanos) -> bool {
+        self.released.push_back(at.max(self.released.back().copied().unwrap_or_default()));
+        self.refused
+    }
+}
+
+/// Memory that peers may read. Its bytes were copied when it was exposed: a simulation reads nobody's memory later on.
+pub(super) struct Exposed {
+    pub(super) bytes: Rc<[u8]>,
+    /// The length of each of its pieces.
+    pub(super) pieces: Vec<usize>,
+}
+
+/// Somebody wants to read.
+pub(super) struct Request {
+    pub(super) by: u32,
+    pub(super) key: u64,
+    pub(super) ticket: u64,
+    pub(super) pieces: u32,
+}
+
+/// How far a read has come.
+pub(super) enum Read {
+    Asked,
+    Refused,
+    Here(Rc<[u8]>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_comes_back_when_a_release_is_known() {
+        let mut way = Way::default();
+        let at = Nanos;
+        assert!(way.admits(at(0), 2) && way.admits(at(0), 2) && !way.admits(at(0), 2));
+        assert!(way.release(at(10)), "somebody was refused");
+        assert!(!way.admits(at(9), 2) && way.admits(at(10), 2) && !way.admits(at(10), 2));
+    }
+
+    #[test]
+    fn lanes_with_frames_are_found_in_order() {
+        let mut inbox = Inbox::default();
+        for from in [5, 2, 5] {
+            inbox.put(from, Frame { head: 0, bytes: Box::default() });
+        }
+        assert_eq!((inbox.next(0), inbox.next(3), inbox.next(6)), (Some(2), Some(5), None));
+        assert!(inbox.take(5).is_some() && inbox.next(3) == Some(5));
+        assert!(inbox.take(5).is_some() && inbox.next(3).is_none() && inbox.take(5).is_none());
+    }
+}

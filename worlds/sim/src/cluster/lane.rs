@@ -1,0 +1,225 @@
+//! A thread's lane: the verbs of [`Fabric`] on a card.
+use super::desk::Exposed;
+use super::parcel::{Frame, Happening, Load};
+use super::simulation::Cluster;
+use super::timeline::What;
+use crate::event::Queue;
+use crate::smp::SmpCpu;
+use crate::word::SimWord;
+use foregather_machine::{Address, Cause, Clock, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Tolls};
+
+/// One thread of one node, and the lane that it owns.
+pub struct Lane<'s, Q> {
+    pub(super) cluster: &'s Cluster<Q>,
+    pub(super) number: u32,
+    pub(super) cpu: SmpCpu<'s, Q>,
+}
+
+impl<'s, Q: Queue> Lane<'s, Q> {
+    pub(super) fn new(cluster: &'s Cluster<Q>, number: u32) -> Self {
+        let (node, thread) = cluster.node(number);
+        Self { cluster, number, cpu: node.cpu(&cluster.engine, thread) }
+    }
+
+    /// Ends the simulation at this moment.
+    pub fn stop(&self) {
+        self.cluster.stopped.set(true);
+    }
+
+    /// Processor time for something of so many pieces and bytes; when it will have been done.
+    pub(super) fn work(&self, what: What, pieces: usize, bytes: usize, cost: Nanos) -> Nanos {
+        self.cluster.work(self.number, what, (pieces as u32, bytes as u32), cost)
+    }
+
+    /// That lane's number, if it exists and is not known to be lost.
+    pub(super) fn peer(&self, to: Address) -> Result<u32, Error> {
+        let spec = &self.cluster.spec;
+        if to.rank >= spec.nodes {
+            Err(Cause::Rank { rank: to.rank, size: spec.nodes }.into())
+        } else if to.lane >= spec.threads {
+            Err(Cause::Slot { slot: to.lane, slots: spec.threads }.into())
+        } else if self.cluster.nodes[self.here().rank as usize].lost() == Some(to.rank) {
+            Err(Error::lost(to.rank))
+        } else {
+            Ok(self.cluster.number(to))
+        }
+    }
+
+    /// Sends a frame if there is room for it.
+    fn frame(&self, to: u32, head: u32, bytes: Box<[u8]>) -> bool {
+        let (cluster, card) = (self.cluster, &self.cluster.spec.card);
+        if !card.drops && !self.has_room(to) {
+            return false;
+        }
+        self.work(What::Copy, 1, bytes.len(), card.copy(bytes.len()));
+        let ready = self.work(What::Post, 1, bytes.len(), card.post);
+        let length = bytes.len() as u32;
+        cluster.send((self.number, to), Load::Frame(Frame { head, bytes }), length, ready);
+        true
+    }
+
+    /// Takes room for one frame; if there is none, the bell rings when there is.
+    fn has_room(&self, to: u32) -> bool {
+        let cluster = self.cluster;
+        let mut ways = cluster.desks[self.number as usize].ways.borrow_mut();
+        let way = ways.entry(to).or_default();
+        let admitted = way.admits(self.cpu.now(), cluster.spec.card.room());
+        if let Some(at) = way.next_release().filter(|_| !admitted) {
+            cluster.foresee(at, Happening::Room(self.number));
+        }
+        admitted
+    }
+
+    fn too_long(what: &'static str, bytes: usize, room: usize) -> Result<bool, Error> {
+        Err(Cause::Length { what, bytes, room }.into())
+    }
+}
+
+impl<Q: Queue> Clock for Lane<'_, Q> {
+    fn now(&self) -> Nanos {
+        self.cpu.now()
+    }
+    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
+        self.cpu.delay(span)
+    }
+}
+
+impl<Q: Queue> Member for Lane<'_, Q> {
+    fn rank(&self) -> Rank {
+        self.here().rank
+    }
+    fn size(&self) -> u32 {
+        self.cluster.spec.nodes
+    }
+}
+
+impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
+    type Cpu = SmpCpu<'s, Q>;
+
+    fn cpu(&self) -> &Self::Cpu {
+        &self.cpu
+    }
+    fn bell(&self) -> &SimWord {
+        &self.cluster.desks[self.number as usize].bell
+    }
+    fn roster(&self) -> &[Quad<SimWord>] {
+        &self.cluster.rosters[self.here().lane as usize]
+    }
+    fn here(&self) -> Address {
+        self.cluster.address(self.number)
+    }
+    fn limits(&self) -> Limits {
+        self.cluster.spec.card.limits(self.cluster.spec.threads)
+    }
+    fn tolls(&self) -> Tolls {
+        self.cluster.spec.card.tolls()
+    }
+
+    fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
+        let room = self.cluster.spec.card.inline as usize;
+        if bytes.len() > room {
+            return Self::too_long("an inline frame", bytes.len(), room);
+        }
+        Ok(self.frame(self.peer(to)?, head, bytes.into()))
+    }
+    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+        let length = self.cluster.spec.card.buffer as usize;
+        let number = self.cluster.number(to);
+        let take =
+            || std::mem::take(&mut self.cluster.desks[self.number as usize].ways.borrow_mut().entry(number).or_default().filling);
+        // Lent without a borrow of the table, since whoever writes may do more than write.
+        let mut buffer = take();
+        buffer.resize(length, 0);
+        let result = write(&mut buffer);
+        self.cluster.desks[self.number as usize].ways.borrow_mut().entry(number).or_default().filling = buffer;
+        result
+    }
+    fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
+        let room = self.cluster.spec.card.buffer as usize;
+        if len > room {
+            return Self::too_long("a static buffer", len, room);
+        }
+        let number = self.peer(to)?;
+        let bytes = {
+            let ways = self.cluster.desks[self.number as usize].ways.borrow();
+            let filled = ways.get(&number).map_or(&[][..], |way| &way.filling);
+            let mut bytes = vec![0; len];
+            bytes[..len.min(filled.len())].copy_from_slice(&filled[..len.min(filled.len())]);
+            bytes
+        };
+        Ok(self.frame(number, head, bytes.into()))
+    }
+
+    fn arrived(&self, after: Option<Address>) -> Option<Address> {
+        let first = after.map_or(0, |after| self.cluster.number(after) + 1);
+        self.cluster.desks[self.number as usize].inbox.borrow().next(first).map(|number| self.cluster.address(number))
+    }
+    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+        let inbox = self.cluster.desks[self.number as usize].inbox.borrow();
+        inbox.first(self.cluster.number(from)).map(|frame| read(frame.head, &frame.bytes))
+    }
+    fn release(&self, from: Address) {
+        let (cluster, card) = (self.cluster, &self.cluster.spec.card);
+        let from = cluster.number(from);
+        let Some(frame) = cluster.desks[self.number as usize].inbox.borrow_mut().take(from) else { return };
+        let length = frame.bytes.len();
+        self.work(What::Complete, 0, length, card.reap);
+        self.work(What::Copy, 1, length, card.copy(length));
+        let known = self.work(What::Receive, 1, 0, card.receive) + card.latency;
+        if !card.drops {
+            let mut ways = cluster.desks[from as usize].ways.borrow_mut();
+            if ways.entry(self.number).or_default().release(known) {
+                cluster.foresee(known, Happening::Room(from));
+            }
+        }
+    }
+
+    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
+        pieces.iter().for_each(|piece| self.register(piece.len()));
+        let desk = &self.cluster.desks[self.number as usize];
+        let key = desk.number();
+        let exposed = Exposed { bytes: pieces.concat().into(), pieces: pieces.iter().map(|piece| piece.len()).collect() };
+        desk.exposed.borrow_mut().insert(key, exposed);
+        Ok(Key(key))
+    }
+    fn conceal(&self, Key(key): Key) {
+        let desk = &self.cluster.desks[self.number as usize];
+        let Some(exposed) = desk.exposed.borrow_mut().remove(&key) else { return };
+        exposed.pieces.iter().for_each(|&bytes| self.forget(bytes));
+        let mut requests = desk.requests.borrow_mut();
+        requests.iter().filter(|request| request.key == key).for_each(|request| self.cluster.refuse(self.number, request));
+        requests.retain(|request| request.key != key);
+    }
+    fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
+        self.read(from, key, into)
+    }
+    fn help(&self) -> bool {
+        let (cluster, card) = (self.cluster, &self.cluster.spec.card);
+        let next = || cluster.desks[self.number as usize].requests.borrow_mut().pop_front();
+        let mut helped = false;
+        while let Some(request) = next() {
+            self.work(What::Complete, 0, 0, card.reap);
+            self.work(What::Receive, 1, 0, card.receive);
+            let (bytes, pieces) = {
+                let exposed = cluster.desks[self.number as usize].exposed.borrow();
+                exposed.get(&request.key).map_or((0, 0), |memory| (memory.bytes.len(), memory.pieces.len()))
+            };
+            let posts = card.descriptors(bytes, pieces.max(request.pieces as usize));
+            let ready = self.work(What::Post, pieces, bytes, card.post * u64::from(posts));
+            cluster.serve(self.number, &request, ready);
+            helped = true;
+        }
+        helped
+    }
+
+    fn leave(&self) {
+        let desk = &self.cluster.desks[self.number as usize];
+        if !desk.leaving.replace(true) {
+            let ready = self.work(What::Post, 0, 0, self.cluster.spec.card.post);
+            self.cluster.foresee(ready + self.cluster.spec.card.latency, Happening::Leaves(self.number));
+        }
+    }
+    fn has_left(&self, peer: Address) -> bool {
+        self.cluster.desks.get(self.cluster.number(peer) as usize).is_some_and(|desk| desk.left.get())
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading a peer's memory, and making one's own known to the card.
+//!
+//! On a card that reads by itself that is a request and its answer. On VIA the reader posts receives for its pieces and sends a
+//! request, which the other side's [`help`](foregather_machine::Fabric::help) answers by one descriptor that gathers what it exposes.
+use super::desk::Read;
+use super::lane::Lane;
+use super::parcel::Load;
+use super::timeline::What;
+use crate::event::Queue;
+use foregather_machine::{Address, Cause, Error, Fabric, Key, Why};
+use std::rc::Rc;
+
+/// A read that was asked for; dropped, whatever comes for it is forgotten.
+struct Asked<'l, 's, Q: Queue> {
+    lane: &'l Lane<'s, Q>,
+    ticket: u64,
+    pieces: Vec<usize>,
+}
+
+impl<Q: Queue> Drop for Asked<'_, '_, Q> {
+    fn drop(&mut self) {
+        self.lane.cluster.desks[self.lane.number as usize].reads.borrow_mut().remove(&self.ticket);
+        self.pieces.iter().for_each(|&bytes| self.lane.forget(bytes));
+    }
+}
+
+impl<Q: Queue> Asked<'_, '_, Q> {
+    /// What came of it, if something did.
+    fn look(&self) -> Option<Option<Rc<[u8]>>> {
+        match self.lane.cluster.desks[self.lane.number as usize].reads.borrow().get(&self.ticket)? {
+            Read::Asked => None,
+            Read::Refused => Some(None),
+            Read::Here(bytes) => Some(Some(bytes.clone())),
+        }
+    }
+}
+
+impl<Q: Queue> Lane<'_, Q> {
+    /// Makes so many bytes in one piece known to the card.
+    pub fn register(&self, bytes: usize) {
+        let card = &self.cluster.spec.card;
+        self.work(What::Register, 1, bytes, card.paging(card.register, bytes));
+    }
+
+    /// Takes that back.
+    pub fn forget(&self, bytes: usize) {
+        let card = &self.cluster.spec.card;
+        self.work(What::Forget, 1, bytes, card.paging(card.forget, bytes));
+    }
+
+    pub(super) async fn read(&self, from: Address, Key(key): Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        let (cluster, card) = (self.cluster, &self.cluster.spec.card);
+        let peer = self.peer(from)?;
+        let pieces: Vec<usize> = into.iter().map(|piece| piece.len()).collect();
+        let length: usize = pieces.iter().sum();
+        pieces.iter().for_each(|&bytes| self.register(bytes));
+        let desk = &cluster.desks[self.number as usize];
+        let asked = Asked { lane: self, ticket: desk.number(), pieces };
+        desk.reads.borrow_mut().insert(asked.ticket, Read::Asked);
+        let count = asked.pieces.len();
+        self.work(What::Receive, count, length, card.receive * u64::from(card.descriptors(length, count)));
+        let ready = self.work(What::Post, 0, 0, card.post);
+        cluster.send((self.number, peer), Load::Request { key, ticket: asked.ticket, pieces: count as u32 }, 0, ready);
+        let why = Why::new("get", self.here().rank).of(from.rank);
+        let look = || {
+            // Two that read from each other would wait for each other.
+            self.help();
+            asked.look()
+        };
+        let (came, _) = cluster.spec.wait.wait(&self.cpu, self.bell(), why, false, look).await?;
+        self.work(What::Complete, count, length, card.reap);
+        let Some(bytes) = came.filter(|bytes| bytes.len() >= length) else {
+            return Err(Cause::Concealed { rank: from.rank }.into());
+        };
+        let mut rest = &bytes[..];
+        for piece in into.iter_mut() {
+            let (first, more) = rest.split_at(piece.len());
+            piece.copy_from_slice(first);
+            rest = more;
+        }
+        Ok(())
+    }
+}

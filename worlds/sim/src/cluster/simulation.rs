@@ -1,0 +1,185 @@
+//! The cluster itself: its machines, cards and lanes, and the loop that lets things happen.
+use super::desk::Desk;
+use super::lane::Lane;
+use super::parcel::Happening;
+use super::report::{Report, Stuck};
+use super::spec::ClusterSpec;
+use super::timeline::{Place, Stroke, Timeline, What};
+use super::wires::Wires;
+use crate::engine::Engine;
+use crate::event::{Class, Event, Queue};
+use crate::smp::{First, Node};
+use crate::tasks::Tasks;
+use crate::word::SimWord;
+use foregather_machine::{Address, Lines, Nanos, Rank, SplitMix};
+use slab::Slab;
+use std::cell::{Cell, RefCell};
+
+/// Nodes with processors and a network, before and while they run.
+pub struct Cluster<Q> {
+    pub(super) spec: ClusterSpec,
+    pub(super) engine: Engine<Q>,
+    pub(super) nodes: Box<[Node]>,
+    pub(super) desks: Box<[Desk]>,
+    /// By lane number: who runs where.
+    pub(super) rosters: Box<[Lines<SimWord>]>,
+    pub(super) wires: Wires,
+    pub(super) foreseen: RefCell<Slab<Happening>>,
+    /// Nodes of which programs may go on at this moment.
+    pub(super) touched: RefCell<Vec<Rank>>,
+    pub(super) dead: Box<[Cell<bool>]>,
+    pub(super) random: RefCell<SplitMix>,
+    pub(super) timeline: Timeline,
+    pub(super) frames: Cell<u64>,
+    pub(super) dropped: Cell<u64>,
+    pub(super) stopped: Cell<bool>,
+    /// How many numbers of events each machine has; behind them come the cluster's own.
+    stride: u32,
+}
+
+impl<Q: Queue> Cluster<Q> {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// If it makes no sense; the error says what to change.
+    pub fn new(spec: ClusterSpec) -> Result<Self, String> {
+        spec.check()?;
+        let (nodes, threads) = (spec.nodes, spec.threads);
+        let stride = Node::events(&spec.machine, threads);
+        let mut random = SplitMix(spec.seed);
+        let node = |rank| {
+            let first = First { event: rank * stride, thread: rank * threads, cpu: rank * spec.machine.cpus };
+            Node::new(&spec.machine, threads, first, random.next(), spec.spans)
+        };
+        Ok(Self {
+            engine: Engine::default(),
+            nodes: (0..nodes).map(node).collect(),
+            desks: (0..nodes * threads).map(|_| Desk::default()).collect(),
+            rosters: (0..threads).map(|_| Lines::own(nodes as usize + 1)).collect(),
+            wires: Wires::new(spec.card, nodes),
+            foreseen: RefCell::default(),
+            touched: RefCell::default(),
+            dead: (0..nodes).map(|_| Cell::new(false)).collect(),
+            random: RefCell::new(random),
+            timeline: Timeline::new(spec.spans),
+            frames: Cell::new(0),
+            dropped: Cell::new(0),
+            stopped: Cell::new(false),
+            stride,
+            spec,
+        })
+    }
+
+    /// That lane's number in the whole cluster.
+    pub(super) fn number(&self, at: Address) -> u32 {
+        at.rank * self.spec.threads + at.lane
+    }
+
+    /// The lane of that number.
+    pub(super) fn address(&self, number: u32) -> Address {
+        Address { rank: number / self.spec.threads, lane: number % self.spec.threads }
+    }
+
+    /// The machine of that lane, and its thread there.
+    pub(super) fn node(&self, lane: u32) -> (&Node, u32) {
+        let Address { rank, lane } = self.address(lane);
+        (&self.nodes[rank as usize], lane)
+    }
+
+    /// Foresees something.
+    pub(super) fn foresee(&self, at: Nanos, happening: Happening) {
+        let what = self.foreseen.borrow_mut().insert(happening) as u32;
+        self.engine.at(at.max(self.engine.now()), Class::Arrival, self.stride * self.spec.nodes, what);
+    }
+
+    /// Programs of that node may go on.
+    pub(super) fn touch(&self, rank: Rank) {
+        let mut touched = self.touched.borrow_mut();
+        if !touched.contains(&rank) {
+            touched.push(rank);
+        }
+    }
+
+    /// Runs a program on every thread of every node, once, until nothing is left to happen, a program has stopped it all
+    /// ([`Lane::stop`]), or the limit has come.
+    pub fn run<'s, F: Future>(&'s self, program: impl Fn(Lane<'s, Q>) -> F) -> Report<F::Output> {
+        for &(rank, at) in &self.spec.deaths {
+            self.foresee(at, Happening::Dies(rank));
+        }
+        let mut tasks = Tasks::new((0..self.desks.len() as u32).map(|number| program(Lane::new(self, number))));
+        self.nodes.iter().for_each(|node| node.begin(&self.engine));
+        let mut on = (0..self.spec.nodes).all(|rank| self.settle(rank, &mut tasks));
+        while on {
+            let Some(event) = self.engine.next().filter(|event| Nanos(event.time) <= self.spec.limit) else { break };
+            on = self.happens(&event, &mut tasks);
+        }
+        self.nodes.iter().for_each(|node| node.close(&self.engine));
+        // Before the programs that did not come to their ends are dropped, whose last words are not heard.
+        self.dead.iter().for_each(|dead| dead.set(true));
+        self.report(tasks.into_outputs())
+    }
+
+    /// One event, and all that follows from it at this moment. Does it go on?
+    fn happens<F: Future>(&self, event: &Event, tasks: &mut Tasks<F>) -> bool {
+        let rank = event.task / self.stride;
+        if rank < self.spec.nodes {
+            if self.dead[rank as usize].get() {
+                return true;
+            }
+            self.nodes[rank as usize].happens(&self.engine, event);
+            return self.settle(rank, tasks);
+        }
+        let happening = self.foreseen.borrow_mut().remove(event.what as usize);
+        self.happens_here(happening);
+        let touched = self.touched.take();
+        let on = touched.iter().all(|&rank| self.settle(rank, tasks));
+        // The list goes back, so that its memory is used again.
+        let mut empty = touched;
+        empty.clear();
+        *self.touched.borrow_mut() = empty;
+        on
+    }
+
+    fn settle<F: Future>(&self, rank: Rank, tasks: &mut Tasks<F>) -> bool {
+        self.dead[rank as usize].get() || !self.nodes[rank as usize].settle(&self.engine, tasks, &self.stopped)
+    }
+
+    fn report<T>(&self, outputs: Vec<Option<T>>) -> Report<T> {
+        let waits = |(number, output): (u32, &Option<T>)| {
+            let (node, thread) = self.node(number);
+            output.is_none().then(|| Stuck { at: self.address(number), why: node.why(thread) })
+        };
+        let alive = |stuck: &Stuck| !self.spec.deaths.iter().any(|(rank, at)| *rank == stuck.at.rank && *at <= self.engine.now());
+        let (events, trace) = self.engine.history();
+        let mut spans = Vec::new();
+        for (node, rank) in self.nodes.iter().zip(0..) {
+            let (of_node, yields) = node.record();
+            spans.push(of_node);
+            for (lane, at) in yields {
+                let at_whom = Address { rank, lane };
+                self.timeline.note(Stroke {
+                    at: at_whom,
+                    place: Place::Thread,
+                    what: What::Yield,
+                    pieces: 0,
+                    bytes: 0,
+                    from: at,
+                    to: at,
+                });
+            }
+        }
+        Report {
+            stuck: (0..).zip(&outputs).filter_map(waits).filter(alive).collect(),
+            outputs,
+            end: self.engine.now(),
+            frames: self.frames.get(),
+            dropped: self.dropped.get(),
+            splits: (0..self.desks.len() as u32).map(|lane| self.node(lane)).map(|(node, thread)| node.split(thread)).collect(),
+            counts: self.nodes.iter().map(Node::counts).collect(),
+            strokes: self.timeline.take(),
+            spans,
+            trace,
+            events,
+        }
+    }
+}

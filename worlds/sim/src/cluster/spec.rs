@@ -1,0 +1,83 @@
+//! A cluster in words: how many nodes, what they are, and what lies between them.
+use super::card::Card;
+use crate::smp::{MachineSpec, Prices, RoundRobin, Scheduler, Ties};
+use foregather_machine::{Nanos, Rank};
+use foregather_wait::Policy;
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct ClusterSpec {
+    /// How many nodes; each is one rank.
+    pub nodes: u32,
+    /// Threads of each node. Each owns the lane of its number, whether it uses it or only computes.
+    pub threads: u32,
+    /// What each node is.
+    pub machine: MachineSpec,
+    /// How it is connected.
+    pub card: Card,
+    /// How a read ([`Fabric::get`](foregather_machine::Fabric::get)) waits. Other waits are those of whoever stands above.
+    pub wait: Policy,
+    /// Every message may come so much later, by chance; those between two lanes keep their order.
+    pub jitter: Nanos,
+    /// When the others know that a node has died.
+    pub detection: Nanos,
+    /// Nodes that die, and when.
+    pub deaths: Vec<(Rank, Nanos)>,
+    /// The simulation is over then in any case.
+    pub limit: Nanos,
+    /// Decides the order in which threads begin, and jitter.
+    pub seed: u64,
+    /// The most strokes, and spans of each node's threads, that are kept for a timeline.
+    pub spans: usize,
+}
+
+impl ClusterSpec {
+    /// Two nodes or more of 1999 with one processor each, under a thread library that yields for little. Its prices are fitted:
+    /// the paper gives none; nothing of its figures rests on them but that a yield is cheap beside a message.
+    pub fn namyst1999(nodes: u32, threads: u32) -> Self {
+        let us = Nanos::from_us;
+        let prices = Prices {
+            switch: us(3),
+            switch_to_idle: us(1),
+            wake_idle: us(3),
+            waker: Nanos::ZERO,
+            yield_call: Nanos(500),
+            yield_switch: us(2),
+            line: Nanos(200),
+            migration: Nanos::ZERO,
+            move_call: us(3),
+            look: Nanos(500),
+        };
+        let scheduler = Scheduler::RoundRobin(RoundRobin { quantum: us(20_000) });
+        let machine = MachineSpec { cpus: 1, prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) };
+        Self::new(nodes, threads, machine, Card::VIA_FAST_ETHERNET)
+    }
+
+    /// `nodes` such machines with `threads` threads each, connected by such cards; nothing fails, nothing is recorded.
+    pub fn new(nodes: u32, threads: u32, machine: MachineSpec, card: Card) -> Self {
+        let wait = Policy::TwoPhase { spin: machine.prices.wake_idle * 2 };
+        let (detection, limit) = (Nanos::from_ms(1), Nanos::from_ms(100_000));
+        Self { nodes, threads, machine, card, wait, jitter: Nanos::ZERO, detection, deaths: vec![], limit, seed: 1, spans: 0 }
+    }
+
+    /// What is wrong with it, and what to change.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let lanes = u64::from(self.nodes) * u64::from(self.threads);
+        let cpus = u64::from(self.nodes) * u64::from(self.machine.cpus);
+        let card = &self.card;
+        if self.machine.cpus == 0 || self.machine.cpus > MachineSpec::MOST_CPUS {
+            Err(format!("{} processors: a node has 1 to {}", self.machine.cpus, MachineSpec::MOST_CPUS))
+        } else if lanes == 0 || lanes > MOST || cpus > MOST {
+            Err(format!("{lanes} threads on {cpus} processors: a cluster has 1 to {MOST} of either"))
+        } else if card.cut == 0 || card.longest == 0 || card.gather == 0 || card.page == 0 || card.credits == 0 {
+            Err("a card whose fragments, messages, lists, pages or credits are 0: all must be more".into())
+        } else if let Some((rank, _)) = self.deaths.iter().find(|(rank, _)| *rank >= self.nodes) {
+            Err(format!("node {rank} is to die: there are only {}", self.nodes))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// More threads are not simulated: their numbers, and those of their events, fit into a word.
+const MOST: u64 = 1 << 20;

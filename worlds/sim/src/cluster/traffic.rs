@@ -1,0 +1,210 @@
+//! Messages between nodes: how they leave, land, arrive, and ring; what becomes of nodes that die.
+use super::desk::{Read, Request};
+use super::parcel::{Happening, Load, Parcel};
+use super::simulation::Cluster;
+use super::timeline::{Place, Stroke, What};
+use super::wires::Flight;
+use crate::event::Queue;
+use foregather_machine::{Nanos, Rank};
+
+impl<Q: Queue> Cluster<Q> {
+    /// Notes what happens in no time.
+    pub(super) fn mark(&self, lane: u32, place: Place, what: What, bytes: u32) {
+        let now = self.engine.now();
+        self.note(lane, (place, what), (0, bytes), (now, now));
+    }
+
+    pub(super) fn note(&self, lane: u32, (place, what): (Place, What), (pieces, bytes): (u32, u32), (from, to): (Nanos, Nanos)) {
+        if self.spec.spans > 0 {
+            self.timeline.note(Stroke { at: self.address(lane), place, what, pieces, bytes, from, to });
+        }
+    }
+
+    /// A thread does something that takes processor time: it pays when it next waits. When it will have done it.
+    pub(super) fn work(&self, lane: u32, what: What, of: (u32, u32), cost: Nanos) -> Nanos {
+        let (node, thread) = self.node(lane);
+        let done = node.owe(thread, cost);
+        if cost > Nanos::ZERO {
+            self.note(lane, (Place::Thread, what), of, (done - cost, done));
+        }
+        done
+    }
+
+    /// A message leaves at `ready`; when its memory is its program's again.
+    pub(super) fn send(&self, (from, to): (u32, u32), load: Load, bytes: u32, ready: Nanos) -> Nanos {
+        let (source, target) = (self.address(from).rank, self.address(to).rank);
+        if self.dead[source as usize].get() {
+            return ready;
+        }
+        let flying = &self.desks[from as usize].flying;
+        flying.set(flying.get() + 1);
+        let card = &self.spec.card;
+        if source == target {
+            let parcel = Parcel { from, to, load, flight: Flight::within(bytes) };
+            self.arrive_at(ready + card.fragment * 2 + card.latency, parcel);
+            return ready;
+        }
+        let flight = self.wires.leave(source, bytes, ready);
+        self.note(from, (Place::Wire, What::Wire), (0, bytes), (flight.begun, flight.left));
+        let parcel = Parcel { from, to, load, flight };
+        if card.store_and_forward {
+            self.foresee(flight.at_switch(card), Happening::Lands(parcel));
+        } else {
+            self.arrive_at(self.wires.land(target, flight), parcel);
+        }
+        flight.left
+    }
+
+    /// It will arrive then, or a little later, but not before what was sent there earlier.
+    fn arrive_at(&self, time: Nanos, parcel: Parcel) {
+        let jitter = self.spec.jitter.0;
+        let late = if jitter > 0 { Nanos(self.random.borrow_mut().below(jitter + 1)) } else { Nanos::ZERO };
+        let time = {
+            let mut ways = self.desks[parcel.from as usize].ways.borrow_mut();
+            let way = ways.entry(parcel.to).or_default();
+            way.last = way.last.max(time + late);
+            way.last
+        };
+        self.foresee(time, Happening::Arrives(parcel));
+    }
+
+    /// Something that was foreseen happens.
+    pub(super) fn happens_here(&self, happening: Happening) {
+        match happening {
+            Happening::Lands(parcel) => self.arrive_at(self.wires.land(self.address(parcel.to).rank, parcel.flight), parcel),
+            Happening::Arrives(parcel) => {
+                let from = parcel.from;
+                if !self.dead[self.address(parcel.to).rank as usize].get() {
+                    self.arrives(parcel);
+                }
+                let flying = &self.desks[from as usize].flying;
+                flying.set(flying.get() - 1);
+                self.may_leave(from);
+            }
+            Happening::Served(lane) => {
+                let (desk, (node, _), rank) = (&self.desks[lane as usize], self.node(lane), self.address(lane).rank);
+                desk.interrupted.set(false);
+                if !self.dead[rank as usize].get() {
+                    node.rouse(&self.engine, &desk.bell);
+                    self.touch(rank);
+                }
+            }
+            Happening::Room(lane) => self.ring(lane),
+            Happening::Leaves(lane) => self.may_leave(lane),
+            Happening::Dies(rank) => {
+                self.dead[rank as usize].set(true);
+                self.foresee(self.engine.now() + self.spec.detection, Happening::Lost(rank));
+            }
+            Happening::Lost(rank) => self.lose(rank),
+        }
+    }
+
+    fn lose(&self, lost: Rank) {
+        for (rank, node) in (0..).zip(&self.nodes) {
+            if !self.dead[rank as usize].get() {
+                node.lose(&self.engine, lost);
+                self.touch(rank);
+            }
+        }
+    }
+
+    /// A lane that is leaving has left once all that it posted has arrived.
+    fn may_leave(&self, lane: u32) {
+        let desk = &self.desks[lane as usize];
+        if desk.leaving.get() && desk.flying.get() == 0 && !desk.left.replace(true) {
+            (0..self.desks.len() as u32).filter(|&other| other != lane).for_each(|other| self.ring(other));
+        }
+    }
+
+    /// Something has happened for a lane: whoever polls sees it, whoever sleeps is woken by an interrupt.
+    fn ring(&self, lane: u32) {
+        let (desk, (node, _), rank) = (&self.desks[lane as usize], self.node(lane), self.address(lane).rank);
+        if self.dead[rank as usize].get() || desk.interrupted.get() {
+            return;
+        }
+        let price = self.spec.card.interrupt;
+        if let Some(served) = node.ring(&self.engine, &desk.bell, price) {
+            desk.interrupted.set(true);
+            self.note(lane, (Place::Card, What::Interrupt), (0, 0), (self.engine.now(), served));
+            self.foresee(served, Happening::Served(lane));
+        }
+        self.touch(rank);
+    }
+
+    fn arrives(&self, parcel: Parcel) {
+        let Parcel { from, to, load, flight } = parcel;
+        let desk = &self.desks[to as usize];
+        self.mark(to, Place::Card, What::Arrive, flight.bytes);
+        match load {
+            Load::Frame(frame) => {
+                let mut inbox = desk.inbox.borrow_mut();
+                if self.spec.card.drops && inbox.unreleased(from) >= self.spec.card.room() {
+                    return self.drop_one(to, flight.bytes);
+                }
+                self.frames.set(self.frames.get() + 1);
+                inbox.put(from, frame);
+            }
+            Load::Request { key, ticket, pieces } => return self.asked(to, Request { by: from, key, ticket, pieces }),
+            Load::Part => return,
+            Load::Data { ticket, bytes } => self.answer(to, ticket, Read::Here(bytes)),
+            Load::Refusal { ticket } => self.answer(to, ticket, Read::Refused),
+            Load::Raw { last } => {
+                let Some(receives) = desk.receives.get().checked_sub(1) else { return self.drop_one(to, flight.bytes) };
+                desk.receives.set(receives);
+                if !last {
+                    return;
+                }
+                desk.came.set(desk.came.get() + 1);
+            }
+        }
+        self.ring(to);
+    }
+
+    fn drop_one(&self, lane: u32, bytes: u32) {
+        self.dropped.set(self.dropped.get() + 1);
+        self.mark(lane, Place::Card, What::Drop, bytes);
+    }
+
+    /// Somebody wants to read what is exposed at `lane`: the card of a reading network sends it by itself, else the lane's owner must.
+    fn asked(&self, lane: u32, request: Request) {
+        let desk = &self.desks[lane as usize];
+        if !desk.exposed.borrow().contains_key(&request.key) {
+            self.refuse(lane, &request);
+        } else if self.spec.card.reads {
+            self.serve(lane, &request, self.engine.now());
+        } else {
+            desk.requests.borrow_mut().push_back(request);
+            self.ring(lane);
+        }
+    }
+
+    pub(super) fn refuse(&self, lane: u32, request: &Request) {
+        self.send((lane, request.by), Load::Refusal { ticket: request.ticket }, 0, self.engine.now());
+    }
+
+    /// Sends what is exposed, by as many descriptors as that takes, all of them posted at `ready`.
+    pub(super) fn serve(&self, lane: u32, request: &Request, ready: Nanos) {
+        let exposed = self.desks[lane as usize].exposed.borrow();
+        let Some(memory) = exposed.get(&request.key) else { return };
+        let (bytes, here) = (memory.bytes.clone(), memory.pieces.len());
+        drop(exposed);
+        let descriptors = self.spec.card.descriptors(bytes.len(), here.max(request.pieces as usize));
+        let share = bytes.len().div_ceil(descriptors as usize);
+        let mut rest = bytes.len();
+        for number in 1..=descriptors {
+            let part = share.min(rest);
+            rest -= part;
+            let load =
+                if number == descriptors { Load::Data { ticket: request.ticket, bytes: bytes.clone() } } else { Load::Part };
+            let sent = self.send((lane, request.by), load, part as u32, ready);
+            self.note(lane, (Place::Card, What::Sent), (here as u32, part as u32), (sent, sent));
+        }
+    }
+
+    fn answer(&self, lane: u32, ticket: u64, read: Read) {
+        // A read that was dropped is not there any more.
+        if let Some(open) = self.desks[lane as usize].reads.borrow_mut().get_mut(&ticket) {
+            *open = read;
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! One machine with its processors, in a time that it may share with others.
+use super::counts::{Counts, Split};
+use super::cpu::SmpCpu;
+use super::dispatch::Dispatch;
+use super::kernel::Kernel;
+use super::machine::{First, Machine, ThreadSpec};
+use super::options::{MachineSpec, Scheduler};
+use super::record::{Record, Span};
+use super::{eevdf, linux24, round_robin};
+use crate::engine::Engine;
+use crate::event::{Event, Queue};
+use crate::tasks::Tasks;
+use crate::word::SimWord;
+use foregather_machine::{Nanos, Rank, Why};
+use std::cell::{Cell, RefCell};
+use std::task::Poll;
+
+/// A scheduler at work.
+pub(super) fn build(scheduler: &Scheduler, machine: &Machine) -> Box<dyn Dispatch> {
+    match scheduler {
+        Scheduler::RoundRobin(rules) => round_robin::build(*rules, machine),
+        Scheduler::Linux24(rules) => linux24::build(*rules, machine),
+        Scheduler::Eevdf(rules) => eevdf::build(rules, machine),
+    }
+}
+
+/// A machine, its threads, and the order in which they are queued up at first.
+pub(crate) struct Node {
+    pub(super) kernel: RefCell<Kernel>,
+    order: Vec<u32>,
+    first: First,
+}
+
+impl Node {
+    pub(super) fn of(
+        spec: &MachineSpec,
+        threads: &[ThreadSpec],
+        first: First,
+        seed: u64,
+        shuffled: bool,
+        record: Record,
+    ) -> Self {
+        let mut order: Vec<u32> = (0..threads.len() as u32).collect();
+        let mut machine = Machine::new(spec.hardware(), threads, seed, record);
+        machine.first = first;
+        if shuffled {
+            machine.random.shuffle(&mut order);
+        }
+        let scheduler = build(&spec.scheduler, &machine);
+        Self { kernel: RefCell::new(Kernel::new(machine, scheduler, spec.ties)), order, first }
+    }
+
+    /// `threads` threads of one job, in a random order that the seed decides; at most `spans` spans of theirs are kept.
+    pub(crate) fn new(spec: &MachineSpec, threads: u32, first: First, seed: u64, spans: usize) -> Self {
+        let specs = vec![ThreadSpec::default(); threads as usize];
+        Self::of(spec, &specs, first, seed, true, Record { spans, ..Record::NOTHING })
+    }
+
+    /// So many numbers of events a machine uses, from its first on.
+    pub(crate) fn events(spec: &MachineSpec, threads: u32) -> u32 {
+        spec.cpus + 1 + threads
+    }
+
+    pub(crate) fn threads(&self) -> u32 {
+        self.order.len() as u32
+    }
+
+    /// A thread's processor.
+    pub(crate) fn cpu<'s, Q>(&'s self, engine: &'s Engine<Q>, thread: u32) -> SmpCpu<'s, Q> {
+        assert!(thread < self.threads(), "there is no thread {thread}");
+        SmpCpu { engine, kernel: &self.kernel, thread }
+    }
+
+    /// Every processor looks for its first thread.
+    pub(crate) fn begin<Q: Queue>(&self, engine: &Engine<Q>) {
+        self.kernel.borrow_mut().begin(engine, &self.order);
+    }
+
+    /// Something has happened here: [`Node::settle`] follows.
+    #[inline]
+    pub(crate) fn happens<Q: Queue>(&self, engine: &Engine<Q>, event: &Event) {
+        self.kernel.borrow_mut().happen(engine, event.task, event.what);
+    }
+
+    /// Lets all programs go on that can at this moment, until one has asked to stop; tells whether one has. The programs of all
+    /// machines stand in one list, in the order of their numbers.
+    pub(crate) fn settle<Q: Queue, F: Future>(&self, engine: &Engine<Q>, tasks: &mut Tasks<F>, stopped: &Cell<bool>) -> bool {
+        loop {
+            let mut at_work = self.kernel.borrow_mut();
+            let Some(thread) = at_work.due.pop_front() else {
+                at_work.drain(engine);
+                if at_work.due.is_empty() {
+                    #[cfg(debug_assertions)]
+                    at_work.assert_consistent();
+                    return false;
+                }
+                continue;
+            };
+            if !at_work.may_go_on(engine, thread) {
+                continue;
+            }
+            drop(at_work);
+            let ended = tasks.poll(self.first.thread + thread) == Poll::Ready(());
+            if stopped.get() {
+                return true;
+            }
+            self.kernel.borrow_mut().went_on(engine, thread, ended);
+        }
+    }
+
+    /// A thread owes so much more processor time; when it will have paid, if nobody takes its processor.
+    pub(crate) fn owe(&self, thread: u32, cost: Nanos) -> Nanos {
+        let machine = &mut self.kernel.borrow_mut().machine;
+        let debt = &mut machine.threads[thread as usize].debt;
+        *debt += cost;
+        machine.now + *debt
+    }
+
+    /// What happens to a word from outside, by no thread of this machine: those who look see it. Sleepers do not, until
+    /// [`Node::rouse`]: then it tells when the interrupt that must wake them, and that takes `price`, has been served.
+    pub(crate) fn ring<Q: Queue>(&self, engine: &Engine<Q>, word: &SimWord, price: Nanos) -> Option<Nanos> {
+        let mut kernel = self.kernel.borrow_mut();
+        kernel.machine.advance(engine.now());
+        word.value.set(word.value.get().wrapping_add(1) & foregather_machine::VALUE_MASK);
+        let sleeper = kernel.sleeper(word);
+        match sleeper {
+            Some(thread) => {
+                // Who arms from now on must not sleep.
+                word.version.set(word.version.get().wrapping_add(1));
+                kernel.interrupt(engine, thread, price);
+                Some(engine.now() + price)
+            }
+            None => {
+                kernel.changed(word);
+                None
+            }
+        }
+    }
+
+    /// Wakes a word's sleepers.
+    pub(crate) fn rouse<Q: Queue>(&self, engine: &Engine<Q>, word: &SimWord) {
+        let mut kernel = self.kernel.borrow_mut();
+        kernel.machine.advance(engine.now());
+        kernel.changed(word);
+    }
+
+    /// Another machine is known to be lost: no wait succeeds any more, and everybody looks.
+    pub(crate) fn lose<Q: Queue>(&self, engine: &Engine<Q>, rank: Rank) {
+        let mut kernel = self.kernel.borrow_mut();
+        kernel.machine.advance(engine.now());
+        kernel.machine.lost.get_or_insert((rank, engine.now()));
+        kernel.rouse_all();
+    }
+
+    /// Who was lost, if that is known here.
+    pub(crate) fn lost(&self) -> Option<Rank> {
+        self.kernel.borrow().machine.lost.map(|(rank, _)| rank)
+    }
+
+    /// Nothing more will happen: all time is accounted for.
+    pub(crate) fn close<Q: Queue>(&self, engine: &Engine<Q>) {
+        let mut kernel = self.kernel.borrow_mut();
+        kernel.machine.advance(engine.now());
+        kernel.close();
+    }
+
+    /// What a thread last asked about whether it can still come.
+    pub(crate) fn why(&self, thread: u32) -> Option<Why> {
+        self.kernel.borrow().machine.thread(thread).why
+    }
+
+    /// Processor time by what it went into, of one thread.
+    pub(crate) fn split(&self, thread: u32) -> Split {
+        self.kernel.borrow().machine.thread(thread).split
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.kernel.borrow().machine.counts
+    }
+
+    /// Who did what when, and who yielded when.
+    pub(crate) fn record(&self) -> (Vec<Span>, Vec<(u32, Nanos)>) {
+        let machine = &self.kernel.borrow().machine;
+        (machine.recorded.spans.clone(), machine.yields.clone())
+    }
+}

@@ -1,0 +1,68 @@
+//! Nodes with processors and a network: what the verbs of a fabric do there, what waiting costs, and what failure looks like.
+mod frames;
+mod memory;
+mod trouble;
+mod via;
+mod waiting;
+
+use foregather_machine::{Address, Error, Fabric, Nanos, Why};
+use foregather_sim::cluster::{Card, Cluster, ClusterSpec, Lane, Report};
+use foregather_sim::event::{Heap, Queue};
+use foregather_sim::net::profile;
+use foregather_sim::smp::{Eevdf, Linux24, MachineSpec, Prices, RoundRobin, Scheduler};
+use foregather_wait::Policy;
+
+const fn us(n: u64) -> Nanos {
+    Nanos::from_us(n)
+}
+
+const fn at(rank: u32, lane: u32) -> Address {
+    Address { rank, lane }
+}
+
+/// So many nodes of two processors each, with cards of today.
+fn today(nodes: u32, threads: u32) -> ClusterSpec {
+    let machine = MachineSpec { cpus: 2, scheduler: Scheduler::Eevdf(Eevdf::LINUX), ..MachineSpec::tsafrir2002() };
+    ClusterSpec::new(nodes, threads, machine, Card::loggp(profile::IPSC860_FREE))
+}
+
+/// Every scheduler, and both kinds of cards.
+fn everything(nodes: u32, threads: u32) -> Vec<ClusterSpec> {
+    let turns = Scheduler::RoundRobin(RoundRobin { quantum: us(100) });
+    let schedulers = [turns, Scheduler::Linux24(Linux24::TSAFRIR_2002), Scheduler::Eevdf(Eevdf::LINUX)];
+    let cards = [Card::loggp(profile::IPSC860_FREE), Card::VIA_FAST_ETHERNET];
+    let of = |(scheduler, card): (&Scheduler, Card)| {
+        let prices = Prices { line: Nanos(120), waker: us(2), ..Prices::TSAFRIR_2002 };
+        let machine = MachineSpec { cpus: 2, prices, scheduler: scheduler.clone(), ..MachineSpec::tsafrir2002() };
+        ClusterSpec::new(nodes, threads, machine, card)
+    };
+    schedulers.iter().flat_map(|scheduler| cards.map(|card| of((scheduler, card)))).collect()
+}
+
+/// Waits at a lane until a probe finds something.
+async fn wait<F: Fabric, T>(lane: &F, policy: Policy, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
+    let why = Why::new("test", lane.rank());
+    policy.wait(lane.cpu(), lane.bell(), why, false, probe).await.map(|(found, _)| found)
+}
+
+/// Takes the next frame of `from`.
+async fn take<F: Fabric>(lane: &F, policy: Policy, from: Address) -> Result<(u32, Vec<u8>), Error> {
+    let frame = wait(lane, policy, || lane.look(from, |head, bytes| (head, bytes.to_vec()))).await?;
+    lane.release(from);
+    Ok(frame)
+}
+
+fn simulate<T>(spec: ClusterSpec, program: impl AsyncFn(Lane<'_, Heap>) -> T) -> Report<T> {
+    simulate_on::<Heap, T>(spec, program)
+}
+
+fn simulate_on<Q: Queue, T>(spec: ClusterSpec, program: impl AsyncFn(Lane<'_, Q>) -> T) -> Report<T> {
+    let cluster = Cluster::<Q>::new(spec).unwrap();
+    cluster.run(|lane| program(lane))
+}
+
+/// Everybody's output, once it is clear that everybody has one.
+fn all<T>(report: Report<T>) -> Vec<T> {
+    assert!(report.stuck.is_empty(), "stuck: {:?}", report.stuck.iter().map(ToString::to_string).collect::<Vec<_>>());
+    report.outputs.into_iter().flatten().collect()
+}

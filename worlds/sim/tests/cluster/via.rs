@@ -1,0 +1,151 @@
+//! VIA on Fast Ethernet: what the paper's figures rest on, from the card alone.
+use super::*;
+use foregather_machine::{Clock, Member};
+use foregather_sim::cluster::What;
+use foregather_sim::cluster::raw::{Registration, ping_pong};
+
+fn raw(bytes: usize, registration: Registration) -> Nanos {
+    let spec = ClusterSpec { wait: Policy::Spin, ..ClusterSpec::namyst1999(2, 1) };
+    ping_pong::<Heap>(&spec, bytes, 20, registration).unwrap().half
+}
+
+fn within(value: Nanos, from_us: u64, to_us: u64) {
+    assert!(value >= us(from_us) && value <= us(to_us), "{value}");
+}
+
+/// Half a round trip of a program over the fabric, measured at rank 0.
+fn half(card: Card, rounds: u32, turn: impl AsyncFn(&Lane<'_, Heap>, bool)) -> Nanos {
+    let spec = ClusterSpec { wait: Policy::Spin, card, ..ClusterSpec::namyst1999(2, 1) };
+    let times = all(simulate(spec, async |lane| {
+        let began = lane.now();
+        for _ in 0..rounds {
+            turn(&lane, lane.rank() == 0).await;
+            turn(&lane, lane.rank() == 1).await;
+        }
+        lane.delay(Nanos::ZERO).await;
+        lane.now() - began
+    }));
+    Nanos(times[0].0 / (2 * u64::from(rounds)))
+}
+
+#[test]
+fn an_empty_message_takes_35_us_raw_and_as_a_frame() {
+    within(raw(0, Registration::Once), 34, 36);
+    let frame = half(Card::VIA_FAST_ETHERNET, 20, async |lane, sends| {
+        let peer = at(1 - lane.rank(), 0);
+        if sends {
+            assert!(lane.post(peer, 0, &[]).unwrap());
+        } else {
+            take(lane, Policy::Spin, peer).await.unwrap();
+        }
+    });
+    within(frame, 34, 37);
+}
+
+/// By copies into static buffers, one frame after the other.
+fn buffered(bytes: usize, buffer: u32) -> Nanos {
+    let card = Card { buffer, credits: 256, ..Card::VIA_FAST_ETHERNET };
+    half(card, 10, async |lane, sends| {
+        let peer = at(1 - lane.rank(), 0);
+        let mut rest = bytes;
+        while rest > 0 {
+            let part = rest.min(buffer as usize);
+            if sends {
+                lane.fill(peer, |buffer| buffer[..part].fill(1));
+                assert!(lane.post_filled(peer, 0, part).unwrap());
+            } else {
+                take(lane, Policy::Spin, peer).await.unwrap();
+            }
+            rest -= part;
+        }
+    })
+}
+
+/// Figure 7: on the way of a message of the length for which the first driver used them.
+#[test]
+fn static_buffers_beat_raw_messages_and_512_bytes_are_best() {
+    let by_size = [256, 512, 1_024, 2_048].map(|buffer| buffered(5_120, buffer));
+    let once = raw(5_120, Registration::Once);
+    assert!(by_size[1] < once, "{by_size:?} against {once}");
+    assert_eq!(by_size.iter().min(), Some(&by_size[1]), "{by_size:?}");
+}
+
+/// By an offer, a request, and one descriptor from memory to memory.
+fn direct(bytes: usize) -> Nanos {
+    half(Card::VIA_FAST_ETHERNET, 6, async |lane, sends| {
+        let peer = at(1 - lane.rank(), 0);
+        let mut memory = vec![1; bytes];
+        if sends {
+            let key = lane.expose(&[&memory]).unwrap();
+            assert!(lane.post(peer, 0, &key.0.to_le_bytes()).unwrap());
+            wait(lane, Policy::Spin, || lane.help().then_some(())).await.unwrap();
+            lane.conceal(key);
+        } else {
+            let (_, key) = take(lane, Policy::Spin, peer).await.unwrap();
+            let key = foregather_machine::Key(u64::from_le_bytes(key.try_into().unwrap()));
+            lane.get(peer, key, &mut [&mut memory]).await.unwrap();
+        }
+    })
+}
+
+/// Figure 6: two messages of flow control, whatever the length.
+#[test]
+fn a_read_costs_two_messages_more_than_raw_whatever_the_length() {
+    for bytes in [4_096, 16_384, 32_768] {
+        within(direct(bytes) - raw(bytes, Registration::PerMessage), 68, 80);
+    }
+}
+
+/// Figure 4: three vectors are registered, go by one descriptor, and are forgotten when that has been served.
+#[test]
+fn three_vectors_are_one_descriptor_and_three_registrations() {
+    let spec = ClusterSpec { spans: 10_000, wait: Policy::Yield, ..ClusterSpec::namyst1999(2, 1) };
+    let report = simulate(spec, async |lane| {
+        let peer = at(1 - lane.rank(), 0);
+        let mut memory = [1; 9_000];
+        if lane.rank() == 0 {
+            let pieces: Vec<&[u8]> = memory.chunks(3_000).collect();
+            let key = lane.expose(&pieces).unwrap();
+            assert!(lane.post(peer, 0, &key.0.to_le_bytes()).unwrap());
+            let taken = || {
+                lane.help();
+                lane.look(peer, |_, _| ())
+            };
+            wait(&lane, Policy::Yield, taken).await.unwrap();
+            lane.release(peer);
+            lane.conceal(key);
+        } else {
+            let (_, key) = take(&lane, Policy::Yield, peer).await.unwrap();
+            let key = foregather_machine::Key(u64::from_le_bytes(key.try_into().unwrap()));
+            lane.get(peer, key, &mut [&mut memory]).await.unwrap();
+            assert!(lane.post(peer, 0, &[]).unwrap());
+        }
+        lane.delay(Nanos::ZERO).await;
+    });
+    let of = |what| report.strokes.iter().filter(move |stroke| stroke.what == what && stroke.at.rank == 0);
+    assert_eq!((of(What::Register).count(), of(What::Forget).count(), of(What::Sent).count()), (3, 3, 1));
+    let post = of(What::Post).find(|stroke| stroke.pieces == 3).expect("one descriptor of three entries");
+    let sent = of(What::Sent).next().unwrap();
+    assert!(of(What::Register).all(|stroke| stroke.to <= post.from));
+    assert!(of(What::Yield).any(|stroke| post.to <= stroke.from && stroke.from < sent.to));
+    assert!(of(What::Forget).all(|stroke| stroke.from >= sent.to));
+    all(report);
+}
+
+/// Threads that only compute take the processor from whoever yields, and get it back from whoever sleeps.
+#[test]
+fn working_threads_slow_raw_messages_down_and_compute_meanwhile() {
+    let with = |threads| {
+        let spec = ClusterSpec { wait: Policy::TwoPhase { spin: us(10) }, ..ClusterSpec::namyst1999(2, threads) };
+        ping_pong::<Heap>(&spec, 64, 10, Registration::Once).unwrap()
+    };
+    let (alone, beside) = (with(1), with(3));
+    assert!(alone.computed == Nanos::ZERO && beside.computed > Nanos::ZERO);
+    assert!(beside.half > alone.half);
+}
+#[test]
+fn zz_print() {
+    for n in [64, 512, 1024, 2048, 4096, 5120, 8192, 16384, 32768, 65536] {
+        println!("{n}: raw once {} | 256.. {:?} | per {} direct {}", raw(n, Registration::Once), [256, 512, 1024, 2048].map(|b| buffered(n, b)), raw(n, Registration::PerMessage), direct(n));
+    }
+}
