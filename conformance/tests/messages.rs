@@ -2,6 +2,7 @@
 use foregather_conformance::messages::{
     Plan, abandoned, crossfire, disagreeing, impatient, later_is_read_at_the_end, left_in_order, one_message,
 };
+use foregather_conformance::{PortProgram, Ports, collective, port};
 use foregather_conformance::table::{Chooser, Seat, Table};
 use foregather_machine::{Address, Cause, Error, Limits, Nanos};
 use foregather_message::{Messenger, Path, Settings};
@@ -164,4 +165,30 @@ fn hostile_frames_are_named_errors() {
         let told = told.into_inner();
         assert!(told.is_some() || !table.stuck().is_empty(), "seed {seed}");
     }
+}
+
+/// Every run is another order.
+struct Orders(std::cell::Cell<u64>);
+
+impl Ports for Orders {
+    fn run<T: Send>(&self, slots: u32, start: &[Nanos], program: &(impl PortProgram<T> + Sync)) -> Vec<T> {
+        self.0.set(self.0.get() + 1);
+        let size = start.len() as u32;
+        let table = Table::new(size, Limits { buffer: 256, ..NARROW }, Chooser::random(self.0.get()));
+        let messengers = messengers(&table, size, Settings { slots: slots.max(1), ..SETTINGS });
+        let node = async |messenger: Messenger<Seat<'_>>| {
+            let end = program.node(&messenger).await;
+            messenger.leave();
+            end
+        };
+        let ends = table.run(messengers.into_iter().map(|messenger| Box::pin(node(messenger)) as _).collect(), |_| ());
+        ends.into_iter().collect::<Option<_>>().unwrap_or_else(|| panic!("order {}: {:?}", self.0.get(), table.stuck()))
+    }
+}
+
+#[test]
+fn ports_and_collectives_work_over_messengers() {
+    let orders = Orders(std::cell::Cell::new(0));
+    port::all(&orders);
+    collective::all(&orders);
 }

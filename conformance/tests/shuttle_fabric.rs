@@ -21,8 +21,8 @@ impl Fabrics for Plain {
 
 #[test]
 fn the_plainest_fabric_conforms_whatever_the_schedule() {
-    all(&Plain(20), 3);
-    Plain(20).run(Program::Overrun, 3);
+    all(&Plain(8), 3);
+    Plain(8).run(Program::Overrun, 3);
 }
 
 #[test]

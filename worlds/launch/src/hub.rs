@@ -250,7 +250,7 @@ impl Hub {
         let left = self.seats.iter().position(|seat| matches!(seat, Seat::Left));
         if let (Some(left), true) = (left, waited_for) {
             let why = format!("rank {left} has left the job, so cards can no longer be exchanged");
-            return self.to_all(&Frame::Refused { last: true, why }.encode().into());
+            return self.tell_all(&Frame::Refused { last: true, why }.encode().into());
         }
         if !self.seats.iter().all(|seat| matches!(seat, Seat::Taken { card: Some(_), .. })) {
             return;
@@ -259,7 +259,7 @@ impl Hub {
         let cards = self.seats.iter_mut().map(|seat| take(seat).unwrap_or_default()).collect();
         let bytes: Arc<[u8]> = Frame::Cards { round: self.round, cards }.encode().into();
         self.round += 1;
-        self.to_all(&bytes);
+        self.tell_all(&bytes);
     }
 
     fn tell(&mut self, rank: Rank, frame: &Frame) {
@@ -270,7 +270,7 @@ impl Hub {
     }
 
     /// Rank 0 last: its process might end at the news, and this thread with it.
-    fn to_all(&mut self, bytes: &Arc<[u8]>) {
+    fn tell_all(&mut self, bytes: &Arc<[u8]>) {
         for seat in self.seats.iter_mut().rev() {
             if let Seat::Taken { link, .. } = seat {
                 let _: Result<(), Closed> = link.send_shared(Arc::clone(bytes));
@@ -282,7 +282,7 @@ impl Hub {
     fn lose(&mut self, rank: Rank, quiet: bool) {
         if self.lost.is_none() {
             self.lost = Some(rank);
-            self.to_all(&Frame::Lost { rank, quiet }.encode().into());
+            self.tell_all(&Frame::Lost { rank, quiet }.encode().into());
         }
         self.seats[rank as usize] = Seat::Lost;
     }
@@ -297,7 +297,7 @@ impl Hub {
             *quiet += 1;
             if *quiet > most {
                 silent.push(rank as Rank);
-            } else if self.ticks % BEAT_TICKS == 0 && !link.pending() {
+            } else if self.ticks.is_multiple_of(BEAT_TICKS) && !link.pending() {
                 let _ = link.send_shared(Arc::clone(&beat));
             }
         }
@@ -324,7 +324,7 @@ impl Hub {
         let more = if absent.len() > some.len() { ", ..." } else { "" };
         let (of, within) = (self.seats.len(), self.settings.join_timeout);
         let why = format!("of {of} ranks {} did not come within {within}: {}{more}", absent.len(), some.join(", "));
-        self.to_all(&Frame::Refused { last: true, why }.encode().into());
+        self.tell_all(&Frame::Refused { last: true, why }.encode().into());
         self.lost = Some(absent[0] as Rank);
     }
 }

@@ -23,6 +23,8 @@ mod secret;
 mod settings;
 pub mod spawn;
 mod steward;
+#[cfg(test)]
+mod tests;
 mod watchdog;
 mod whereabouts;
 

@@ -68,7 +68,7 @@ fn duration(text: &str) -> Option<Nanos> {
         _ => return None,
     };
     let ms = number * unit_ms;
-    (ms <= 1e12).then(|| Nanos((ms * 1e6) as u64))
+    (ms <= 1e12).then_some(Nanos((ms * 1e6) as u64))
 }
 
 #[cfg(test)]

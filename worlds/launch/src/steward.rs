@@ -180,7 +180,7 @@ impl Steward {
     fn tick(&mut self) -> bool {
         self.ticks += 1;
         self.quiet += 1;
-        if self.ticks % BEAT_TICKS == 0 {
+        if self.ticks.is_multiple_of(BEAT_TICKS) {
             self.shared.send(&Frame::Beat);
         }
         self.watchdog.look(&self.shared.vigil, self.shared.rank);

@@ -112,8 +112,7 @@ layout! {
     ETRUNC = 265 is "FI_ETRUNC";
 }
 
-pub(crate) type GetInfo =
-    unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const c_void, *mut Object) -> c_int;
+pub(crate) type GetInfo = unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const c_void, *mut Object) -> c_int;
 pub(crate) type DupInfo = unsafe extern "C" fn(*const c_void) -> Object;
 pub(crate) type FreeInfo = unsafe extern "C" fn(Object);
 pub(crate) type OpenFabric = unsafe extern "C" fn(Object, *mut Object, Object) -> c_int;
@@ -124,15 +123,13 @@ pub(crate) type Control = unsafe extern "C" fn(Object, c_int, Object) -> c_int;
 /// Of a domain by a fabric, of an address vector, a queue or an endpoint by a domain.
 pub(crate) type Open = unsafe extern "C" fn(Object, Object, *mut Object, Object) -> c_int;
 pub(crate) type TryWait = unsafe extern "C" fn(Object, *mut Object, c_int) -> c_int;
-pub(crate) type Register =
-    unsafe extern "C" fn(Object, *const c_void, usize, u64, u64, u64, u64, *mut Object, Object) -> c_int;
+pub(crate) type Register = unsafe extern "C" fn(Object, *const c_void, usize, u64, u64, u64, u64, *mut Object, Object) -> c_int;
 pub(crate) type Insert = unsafe extern "C" fn(Object, *const c_void, usize, *mut u64, u64, Object) -> c_int;
 pub(crate) type GetName = unsafe extern "C" fn(Object, *mut c_void, *mut usize) -> c_int;
 pub(crate) type Receive = unsafe extern "C" fn(Object, *mut c_void, usize, Object, u64, u64, u64, Object) -> isize;
-pub(crate) type Send = unsafe extern "C" fn(Object, *const c_void, usize, Object, u64, u64, Object) -> isize;
+pub(crate) type SendTagged = unsafe extern "C" fn(Object, *const c_void, usize, Object, u64, u64, Object) -> isize;
 pub(crate) type Inject = unsafe extern "C" fn(Object, *const c_void, usize, u64, u64) -> isize;
-pub(crate) type ReadV =
-    unsafe extern "C" fn(Object, *const libc::iovec, *mut Object, usize, u64, u64, u64, Object) -> isize;
+pub(crate) type ReadV = unsafe extern "C" fn(Object, *const libc::iovec, *mut Object, usize, u64, u64, u64, Object) -> isize;
 pub(crate) type ReadQueue = unsafe extern "C" fn(Object, *mut c_void, usize) -> isize;
 pub(crate) type ReadError = unsafe extern "C" fn(Object, *mut c_void, u64) -> isize;
 

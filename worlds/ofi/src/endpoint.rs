@@ -265,7 +265,7 @@ impl Endpoint {
         }
         // SAFETY: the caller lends memory and context.
         unsafe {
-            let send = operation::<Send>(self.endpoint, EP_TAGGED, TAGGED_SEND);
+            let send = operation::<SendTagged>(self.endpoint, EP_TAGGED, TAGGED_SEND);
             send(self.endpoint, from.cast(), len, descriptor, to, tag, context)
         }
     }
@@ -277,7 +277,13 @@ impl Endpoint {
         }
         // SAFETY: the bytes are read during the call only.
         unsafe {
-            operation::<Inject>(self.endpoint, EP_TAGGED, TAGGED_INJECT)(self.endpoint, bytes.as_ptr().cast(), bytes.len(), to, tag)
+            operation::<Inject>(self.endpoint, EP_TAGGED, TAGGED_INJECT)(
+                self.endpoint,
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                to,
+                tag,
+            )
         }
     }
 

@@ -10,6 +10,8 @@ pub(crate) struct Exposure {
     pub(crate) records: Vec<Record>,
     /// Lanes that were told where it stands and have not said that they are done.
     pub(crate) readers: Vec<u32>,
+    /// It is to be concealed: nobody else is told.
+    pub(crate) ends: bool,
     /// Held until nobody reads.
     pub(crate) _registrations: Vec<Arc<Registration>>,
 }
@@ -43,6 +45,32 @@ impl Exposures {
         held.as_mut().filter(|_| u64::from(*age) == key.0 >> 32)
     }
 
+    /// Notes a reader of so many bytes, and says where they stand; `None` if there is nothing, or less.
+    pub(crate) fn read_by(&mut self, key: Key, bytes: u64, reader: u32) -> Option<Vec<Record>> {
+        let exposure = self.find(key).filter(|exposure| !exposure.ends && exposure.bytes() >= bytes)?;
+        exposure.readers.push(reader);
+        Some(exposure.records.clone())
+    }
+
+    /// A reader is done. `false`: it was none.
+    pub(crate) fn done(&mut self, key: Key, reader: u32) -> bool {
+        let Some(exposure) = self.find(key) else { return false };
+        let at = exposure.readers.iter().position(|&other| other == reader);
+        at.map(|at| exposure.readers.swap_remove(at)).is_some()
+    }
+
+    /// Whoever has left reads nothing any more.
+    pub(crate) fn forget(&mut self, reader: u32) {
+        for exposure in self.places.iter_mut().filter_map(|(_, held)| held.as_mut()) {
+            exposure.readers.retain(|&other| other != reader);
+        }
+    }
+
+    /// Nobody else is told. `false`: there is no such key.
+    pub(crate) fn ends(&mut self, key: Key) -> bool {
+        self.find(key).map(|exposure| exposure.ends = true).is_some()
+    }
+
     /// Takes it away: the key finds nothing from now on.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Exposure> {
         self.find(key)?;
@@ -59,7 +87,12 @@ mod tests {
     use super::*;
 
     fn exposure(len: u64) -> Exposure {
-        Exposure { records: vec![Record { address: 0, len, key: 0 }], readers: Vec::new(), _registrations: Vec::new() }
+        Exposure {
+            records: vec![Record { address: 0, len, key: 0 }],
+            readers: Vec::new(),
+            ends: false,
+            _registrations: Vec::new(),
+        }
     }
 
     #[test]
@@ -72,5 +105,19 @@ mod tests {
         assert!(third != first && all.find(first).is_none());
         assert_eq!(all.find(third).map(|found| found.bytes()), Some(3));
         assert!(all.find(Key(u64::MAX)).is_none());
+    }
+
+    #[test]
+    fn readers_are_counted_and_nobody_is_told_of_what_ends() {
+        let mut all = Exposures::default();
+        let key = all.add(exposure(8));
+        assert_eq!(all.read_by(key, 9, 1), None, "it is shorter");
+        assert!(all.read_by(key, 8, 1).is_some() && all.read_by(key, 0, 2).is_some());
+        assert!(all.ends(key));
+        assert_eq!(all.read_by(key, 8, 3), None);
+        assert!(all.done(key, 1) && !all.done(key, 1) && !all.done(key, 3));
+        all.forget(2);
+        assert!(all.find(key).is_some_and(|exposure| exposure.readers.is_empty()));
+        assert!(all.remove(key).is_some() && !all.ends(key) && !all.done(key, 2));
     }
 }

@@ -10,9 +10,7 @@ use crate::slots::Slots;
 use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, SPARE};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use foregather_machine::{
-    Address, Cause, Clock, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Slope, Tolls, done,
-};
+use foregather_machine::{Address, Cause, Clock, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Slope, Tolls, done};
 use foregather_thread::Word;
 use std::collections::VecDeque;
 
@@ -42,10 +40,14 @@ pub struct Lane {
     pub(crate) reading: RefCell<Reading>,
     pub(crate) queue: RefCell<VecDeque<Queued>>,
     pub(crate) progressing: Cell<bool>,
+    /// Receives that stand open.
+    pub(crate) posted: Cell<u32>,
+    /// Bytes that libfabric copies before it returns.
+    pub(crate) inject: usize,
     /// Questions about who has left since the last look at the network.
     asked: Cell<u32>,
-    /// The frame that is looked at.
-    lent: Cell<Option<u32>>,
+    /// How many frames are being looked at.
+    looking: Cell<u32>,
     said_bye: Cell<bool>,
     roster: Box<[Quad<Word>]>,
     /// Last, since all the others' memory was lent to it.
@@ -60,7 +62,8 @@ impl Lane {
             lane,
             // Beside what waits for its release there are always some that wait for a frame.
             incoming: Slots::new(count * frames + crate::progress::POSTED, RECV),
-            outgoing: Slots::new(count * (frames + 1), SEND),
+            // The layer above bounds these by its credits.
+            outgoing: Slots::new(usize::MAX, SEND),
             peers: peers.into(),
             waiting: Cell::new(0),
             exposures: RefCell::default(),
@@ -68,8 +71,10 @@ impl Lane {
             reading: RefCell::default(),
             queue: RefCell::default(),
             progressing: Cell::new(false),
+            posted: Cell::new(0),
+            inject: cpu.endpoint.provider().inject_size(),
             asked: Cell::new(0),
-            lent: Cell::new(None),
+            looking: Cell::new(0),
             said_bye: Cell::new(false),
             roster: (0..=seat.size).map(|_| Quad::default()).collect(),
             cpu,
@@ -119,7 +124,12 @@ impl Lane {
         loop {
             let busy = self.progress();
             let all_out = self.queue.borrow().is_empty() && self.outgoing.taken() == 0;
-            let alone = || self.peers.iter().enumerate().all(|(at, peer)| at == own || !peer.in_touch.get() || peer.left.get());
+            let alone = || {
+                self.peers
+                    .iter()
+                    .enumerate()
+                    .all(|(at, peer)| at == own || !peer.in_touch.get() || peer.left.get() || peer.broken.get())
+            };
             let now = self.cpu.now();
             if (all_out && (now >= patient || alone())) || now >= end || self.cpu.fault().is_some() {
                 return;
@@ -128,6 +138,22 @@ impl Lane {
                 self.pause(Nanos::from_ms(1));
             }
         }
+    }
+}
+
+/// While there is one, a frame is being read in place.
+struct Looking<'a>(&'a Cell<u32>);
+
+impl<'a> Looking<'a> {
+    fn at(count: &'a Cell<u32>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }
 
@@ -216,10 +242,10 @@ impl Fabric for Lane {
     }
 
     fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
-        let Some(peer) = self.known(to) else { return write(&mut [0; BUFFER]) };
+        let Some(peer) = self.known(to) else { return write(&mut vec![0; BUFFER]) };
         // Taken away meanwhile: whatever `write` does, nobody else gets this buffer.
         let Some(slot) = peer.filling.take().or_else(|| self.buffer_for(self.index(to).ok()?)) else {
-            return write(&mut [0; BUFFER]);
+            return write(&mut vec![0; BUFFER]);
         };
         let bytes = self.outgoing.bytes(slot);
         // SAFETY: the slot is taken and not lent to libfabric, and nobody else has its number now.
@@ -260,19 +286,17 @@ impl Fabric for Lane {
         }
         let frame = *peer.frames.borrow().front()?;
         let bytes = self.incoming.bytes(frame.slot);
-        let before = self.lent.replace(Some(frame.slot));
-        // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric, and `release` does not while it is lent here.
+        let _looking = Looking::at(&self.looking);
+        // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric, and `release` lends nothing meanwhile.
         let (head, rest) = unsafe { (&*bytes).split_at(HEAD) };
         let head = head.first_chunk().map_or(0, |head| u32::from_le_bytes(*head));
-        let found = read(head, &rest[..frame.len as usize]);
-        self.lent.set(before);
-        Some(found)
+        Some(read(head, &rest[..frame.len as usize]))
     }
 
     #[inline]
     fn release(&self, from: Address) {
+        assert_eq!(self.looking.get(), 0, "a frame is released while one is looked at");
         let Some(frame) = self.known(from).and_then(|peer| peer.frames.borrow_mut().pop_front()) else { return };
-        assert!(self.lent.get() != Some(frame.slot), "a frame is released while it is looked at");
         self.waiting.set(self.waiting.get() - 1);
         self.restore(frame.slot);
     }

@@ -1,1 +1,30 @@
 //! Clusters: a [`Fabric`](foregather_machine::Fabric) made of libfabric, which is found at run time.
+//!
+//! - [`found`]: is libfabric here, and which networks does it drive?
+//! - [`Provider`]: one of them, by name: `tcp`, `shm`, `verbs`, `efa`.
+//! - [`Opening`]: the lanes of a rank, on their way: open them, hand [`Opening::address`] to the others, connect.
+//! - [`Lane`]: one of them. [`Processor`]: its owner's processor, which sleeps on the network.
+//!
+//! What it assumes of libfabric, how memory is read, and which errors become which: `README.md`.
+
+mod abi;
+mod cpu;
+mod endpoint;
+mod exposure;
+mod lane;
+mod library;
+mod opening;
+mod peers;
+mod progress;
+mod provider;
+mod reading;
+mod registration;
+mod slots;
+mod wire;
+
+#[doc(hidden)]
+pub use abi::LAYOUT;
+pub use cpu::Processor;
+pub use lane::Lane;
+pub use opening::Opening;
+pub use provider::{Found, Provider, found};

@@ -29,7 +29,9 @@ impl Opening {
             return Err(Cause::Rank { rank, size }.into());
         }
         if lanes == 0 || u64::from(size) * u64::from(lanes) > LANES_MAX {
-            return Err(Cause::Size { what: "a fabric's lanes", size: lanes, needs: "at least one a rank, and 2^20 in all" }.into());
+            return Err(
+                Cause::Size { what: "a fabric's lanes", size: lanes, needs: "at least one a rank, and 2^20 in all" }.into()
+            );
         }
         let endpoints: Vec<_> = (0..lanes).map(|_| Endpoint::open(Arc::clone(&provider))).collect::<Result<_, _>>()?;
         let names = endpoints.iter().map(Endpoint::name).collect::<Result<_, _>>()?;

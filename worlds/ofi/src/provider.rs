@@ -111,7 +111,8 @@ impl Provider {
             let what = format!("libfabric's provider `{name}`{at}");
             let (major, minor) = api.version();
             let others = providers(&api).join(", ");
-            let remedy = format!("name one of those that libfabric {major}.{minor} has here, and an address of this host: {others}");
+            let remedy =
+                format!("name one of those that libfabric {major}.{minor} has here, and an address of this host: {others}");
             return Err(Cause::Missing { what, remedy }.into());
         };
         // SAFETY: the record is libfabric's, and this one's to free.
@@ -169,7 +170,7 @@ impl Drop for Provider {
 /// Takes the record that fits best out of a list, and frees the list.
 fn choose(api: &Api, list: Object, name: &str) -> Option<NonNull<core::ffi::c_void>> {
     let layered = format!("{name};ofi_rxm");
-    let (mut plain, mut above) = (null_mut(), null_mut());
+    let (mut plain, mut above): (Object, Object) = (null_mut(), null_mut());
     // SAFETY: the list is libfabric's; the record chosen is copied before it is freed.
     unsafe {
         let mut at = list;

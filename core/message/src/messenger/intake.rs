@@ -154,9 +154,6 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     pub(super) fn serve(&self, waiting: Waiting) -> Result<Served, Error> {
         let mut served = if self.exposed.get() > 0 && self.fabric.help() { Served::Something } else { Served::Nothing };
-        if self.arrears.get() {
-            self.pay_arrears();
-        }
         let in_place = |from: Rank| waiting == Waiting::Any || waiting == Waiting::From(from);
         let mut at = None;
         while let Some(from) = self.fabric.arrived(at) {
@@ -169,6 +166,10 @@ impl<F: Fabric> Messenger<F> {
                 Served::Something => served = Served::Something,
                 offered @ Served::Offered(..) => return Ok(offered),
             }
+        }
+        // Behind what has come, since that may be what is to be answered, or the room that was missing.
+        if self.arrears.get() {
+            self.pay_arrears();
         }
         Ok(served)
     }

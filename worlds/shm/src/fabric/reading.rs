@@ -248,8 +248,9 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             let contest = &self.exchange.exposure(self.port, number).contest;
             if let Some(chunk) = contest.duel.claim_bottom() {
                 helped = true;
-                contest.duel.wrote(self.write_chunk(number, contest, chunk));
+                // Afterwards it may be another one's.
                 let (getter, ..) = contest.terms();
+                contest.duel.wrote(self.write_chunk(number, contest, chunk));
                 if getter < self.exchange.layout.ports {
                     self.ring_bell(getter);
                 }

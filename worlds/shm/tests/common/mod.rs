@@ -1,4 +1,5 @@
 //! What the tests with several processes share.
+#![allow(dead_code, reason = "each test program uses its part")]
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
 use foregather_shm::Segment;
@@ -18,18 +19,27 @@ pub(crate) fn command(test: &str) -> Command {
 
 /// [`command`] as a child that inherits these descriptors and finds the segment and `more` by [`arguments`].
 pub(crate) fn child(test: &str, segment: &Segment, more: &[String], keep: &[BorrowedFd<'_>]) -> Child {
+    child_with(test, segment.fd(), more, keep)
+}
+
+/// The same, for any descriptor that is found by [`inherited`].
+pub(crate) fn child_with(test: &str, memory: BorrowedFd<'_>, more: &[String], keep: &[BorrowedFd<'_>]) -> Child {
     let mut command = command(test);
-    command.env(ARGUMENT, format!("{} {}", segment.fd().as_raw_fd(), more.join(" ")));
-    let keep: Vec<_> = keep.iter().copied().chain([segment.fd()]).collect();
+    command.env(ARGUMENT, format!("{} {}", memory.as_raw_fd(), more.join(" ")));
+    let keep: Vec<_> = keep.iter().copied().chain([memory]).collect();
     Child::spawn(command, &keep).unwrap()
 }
 
 /// In the child: the segment, and what else it was told. `None` if somebody runs the ignored tests by hand.
 pub(crate) fn arguments() -> Option<(Segment, Vec<String>)> {
+    inherited().map(|(number, told)| (Segment::inherited(number).unwrap(), told))
+}
+
+/// In the child: the descriptor's number, and what else it was told.
+pub(crate) fn inherited() -> Option<(i32, Vec<String>)> {
     let line = std::env::var(ARGUMENT).ok()?;
     let mut words = line.split_whitespace().map(str::to_owned);
-    let segment = Segment::inherited(words.next().unwrap().parse().unwrap()).unwrap();
-    Some((segment, words.collect()))
+    Some((words.next().unwrap().parse().unwrap(), words.collect()))
 }
 
 /// Ends this program if it hangs.

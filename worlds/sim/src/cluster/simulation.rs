@@ -113,10 +113,14 @@ impl<Q: Queue> Cluster<Q> {
             let Some(event) = self.engine.next().filter(|event| Nanos(event.time) <= self.spec.limit) else { break };
             on = self.happens(&event, &mut tasks);
         }
-        self.nodes.iter().for_each(|node| node.close(&self.engine));
+        let end = self.engine.now().min(self.spec.limit);
+        for node in &self.nodes {
+            node.idle_until(end);
+            node.close();
+        }
         // Before the programs that did not come to their ends are dropped, whose last words are not heard.
         self.dead.iter().for_each(|dead| dead.set(true));
-        self.report(tasks.into_outputs())
+        self.report(end, tasks.into_outputs())
     }
 
     /// One event, and all that follows from it at this moment. Does it go on?
@@ -144,12 +148,12 @@ impl<Q: Queue> Cluster<Q> {
         self.dead[rank as usize].get() || !self.nodes[rank as usize].settle(&self.engine, tasks, &self.stopped)
     }
 
-    fn report<T>(&self, outputs: Vec<Option<T>>) -> Report<T> {
+    fn report<T>(&self, end: Nanos, outputs: Vec<Option<T>>) -> Report<T> {
         let waits = |(number, output): (u32, &Option<T>)| {
             let (node, thread) = self.node(number);
             output.is_none().then(|| Stuck { at: self.address(number), why: node.why(thread) })
         };
-        let alive = |stuck: &Stuck| !self.spec.deaths.iter().any(|(rank, at)| *rank == stuck.at.rank && *at <= self.engine.now());
+        let alive = |stuck: &Stuck| !self.spec.deaths.iter().any(|(rank, at)| *rank == stuck.at.rank && *at <= end);
         let (events, trace) = self.engine.history();
         let mut spans = Vec::new();
         for (node, rank) in self.nodes.iter().zip(0..) {
@@ -171,7 +175,7 @@ impl<Q: Queue> Cluster<Q> {
         Report {
             stuck: (0..).zip(&outputs).filter_map(waits).filter(alive).collect(),
             outputs,
-            end: self.engine.now(),
+            end,
             frames: self.frames.get(),
             dropped: self.dropped.get(),
             splits: (0..self.desks.len() as u32).map(|lane| self.node(lane)).map(|(node, thread)| node.split(thread)).collect(),

@@ -157,11 +157,14 @@ impl Node {
         self.kernel.borrow().machine.lost.map(|(rank, _)| rank)
     }
 
-    /// Nothing more will happen: all time is accounted for.
-    pub(crate) fn close<Q: Queue>(&self, engine: &Engine<Q>) {
-        let mut kernel = self.kernel.borrow_mut();
-        kernel.machine.advance(engine.now());
-        kernel.close();
+    /// Nothing more will happen until `end`, here or elsewhere.
+    pub(crate) fn idle_until(&self, end: Nanos) {
+        self.kernel.borrow_mut().machine.advance(end);
+    }
+
+    /// Nothing more will happen at all: all time is accounted for.
+    pub(crate) fn close(&self) {
+        self.kernel.borrow_mut().close();
     }
 
     /// What a thread last asked about whether it can still come.

@@ -96,7 +96,7 @@ impl<Q: Queue> Smp<Q> {
             }
         }
         let end = end.unwrap_or(End::Done);
-        node.close(engine);
+        node.close();
         let seen = ended(&mut node.kernel.borrow_mut().machine);
         (tasks.into_outputs(), end, seen)
     }

@@ -1,0 +1,184 @@
+//! Jobs whose ranks are threads of one process: what hub and stewards do about each other, and about strangers.
+use crate::detect::Launcher;
+use crate::frame::{Frame, VERSION};
+use crate::job::Job;
+use crate::meet::Meeting;
+use crate::settings::Settings;
+use foregather_host::clock;
+use foregather_machine::{Cause, Error, Nanos, Rank, Why};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+const SECRET: &[u8] = b"between us";
+
+/// A job to be, with rank 0's socket.
+struct Place {
+    listener: Option<TcpListener>,
+    port: u16,
+    settings: Settings,
+}
+
+impl Place {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let settings = Settings::from(|name| (name == "FOREGATHER_PEER_TIMEOUT").then(|| "30s".to_owned())).unwrap();
+        Self { listener: Some(listener), port, settings }
+    }
+
+    fn meeting(&mut self, rank: Rank, size: u32) -> Meeting {
+        let listener = if rank == 0 { self.listener.take() } else { None };
+        Meeting { rank, size, name: b"job".to_vec(), candidates: vec![("127.0.0.1".to_owned(), self.port)], listener }
+    }
+
+    /// Every rank does that in a thread of its own; what came of it, by rank.
+    fn run<T: Send>(mut self, size: u32, program: impl Fn(Result<Job, Error>) -> T + Sync) -> Vec<T> {
+        let (settings, program) = (self.settings, &program);
+        let meetings: Vec<_> = (0..size).map(|rank| self.meeting(rank, size)).collect();
+        thread::scope(|scope| {
+            let begin = |meeting| move || program(Job::begin(Launcher::Own, meeting, SECRET, settings));
+            let ranks: Vec<_> = meetings.into_iter().map(|meeting| scope.spawn(begin(meeting))).collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        })
+    }
+}
+
+/// Waits, as a fabric would, until that fails.
+fn wait_in_vain(job: &Job) -> Error {
+    let why = Why::new("test", job.rank()).since(clock::now());
+    loop {
+        if let Err(error) = job.vigil().check(&why) {
+            return error;
+        }
+        thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn everybody_gets_everybodys_cards_in_every_round() {
+    let ends = Place::new().run(5, |job| {
+        let job = job.unwrap();
+        assert_eq!(job.local_ranks(), [0, 1, 2, 3, 4]);
+        for round in 0..20_u32 {
+            let cards = job.exchange(format!("{round} of {}", job.rank()).as_bytes()).unwrap();
+            let expected: Vec<_> = (0..5).map(|rank| format!("{round} of {rank}").into_bytes()).collect();
+            assert_eq!(cards, expected);
+        }
+        let long = job.exchange(&vec![7; 16 << 10]).unwrap();
+        assert!(long.iter().all(|card| card.len() == 16 << 10));
+        assert!(matches!(Error::of(&job.exchange(&vec![7; (16 << 10) + 1])), Some(Cause::Length { .. })));
+        job.leave()
+    });
+    assert!(ends.iter().all(Result::is_ok), "{ends:?}");
+}
+
+#[test]
+fn whoever_hangs_up_without_leaving_is_lost_for_all_others() {
+    for victim in [0, 2] {
+        let ends = Place::new().run(4, |job| {
+            let job = job.unwrap();
+            if job.rank() == victim {
+                return victim;
+            }
+            wait_in_vain(&job).lost_rank().unwrap()
+        });
+        assert_eq!(ends, [victim; 4]);
+    }
+}
+
+#[test]
+fn whoever_leaves_is_not_lost_and_exchanges_no_more() {
+    let ends = Place::new().run(3, |job| {
+        let job = job.unwrap();
+        if job.rank() == 1 {
+            return job.leave().map(|()| String::new());
+        }
+        let refused = job.exchange(b"x").unwrap_err().to_string();
+        assert_eq!(job.vigil().lost(), None);
+        job.leave().map(|()| refused)
+    });
+    assert!(ends[0].as_ref().unwrap().contains("rank 1 has left") && ends[2].as_ref().unwrap().contains("rank 1 has left"));
+}
+
+#[test]
+fn those_who_do_not_come_are_named() {
+    let mut place = Place::new();
+    place.settings.join_timeout = Nanos::from_ms(500);
+    let meeting = place.meeting(0, 3);
+    let error = Job::begin(Launcher::Own, meeting, SECRET, place.settings).unwrap_err().to_string();
+    assert!(error.contains("of 3 ranks 2 did not come") && error.contains("1, 2"), "{error}");
+}
+
+#[test]
+fn strangers_are_refused_by_name_and_the_job_goes_on() {
+    let mut place = Place::new();
+    let settings = place.settings;
+    let first = place.meeting(0, 2);
+    let hub = thread::spawn(move || Job::begin(Launcher::Own, first, SECRET, settings).and_then(Job::leave));
+    let refusal = |meeting, secret: &[u8]| Job::begin(Launcher::Own, meeting, secret, settings).unwrap_err().to_string();
+
+    assert!(refusal(place.meeting(1, 2), b"wrong").contains("secret"));
+    assert!(refusal(Meeting { name: b"other".to_vec(), ..place.meeting(1, 2) }, SECRET).contains("secret"));
+    assert!(refusal(place.meeting(1, 3), SECRET).contains("told of 3 ranks"));
+    assert!(refusal(place.meeting(7, 2), SECRET).contains("no rank 7"));
+    let nonsense: [&[u8]; 3] = [b"GET / HTTP/1.0\r\n\r\n", &[2, 255, 255, 255, 255], &Frame::Beat.encode()];
+    for bytes in nonsense {
+        let mut stranger = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
+        stranger.write_all(bytes).unwrap();
+        // The hub hangs up, be it with a word about it.
+        let _ = stranger.read_to_end(&mut Vec::new());
+    }
+    let silent = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
+    Job::begin(Launcher::Own, place.meeting(1, 2), SECRET, settings).and_then(Job::leave).unwrap();
+    hub.join().unwrap().unwrap();
+    drop(silent);
+}
+
+#[test]
+fn a_rank_joins_once() {
+    let mut place = Place::new();
+    let settings = place.settings;
+    let (first, twin, second) = (place.meeting(0, 2), Meeting { rank: 0, ..place.meeting(1, 2) }, place.meeting(1, 2));
+    let begin = move |meeting| thread::spawn(move || Job::begin(Launcher::Own, meeting, SECRET, settings));
+    let zeros = [begin(first), begin(twin)];
+    // One of the two is refused before rank 1 comes; the other has to wait for it.
+    while !zeros.iter().any(thread::JoinHandle::is_finished) {
+        thread::yield_now();
+    }
+    let one = begin(second);
+    let ends = zeros.map(|zero| zero.join().unwrap());
+    let refused: Vec<_> = ends.iter().filter_map(|end| end.as_ref().err().map(ToString::to_string)).collect();
+    assert!(matches!(&refused[..], [why] if why.contains("joined already")), "{refused:?}");
+    drop((ends, one.join().unwrap()));
+}
+
+#[test]
+fn another_version_is_named_on_both_sides() {
+    // A hub of another version.
+    let mut place = Place::new();
+    let old = place.listener.take().unwrap();
+    let settings = place.settings;
+    let meeting = place.meeting(1, 2);
+    let answering = thread::spawn(move || {
+        let (mut stream, _) = old.accept().unwrap();
+        stream.write_all(&Frame::Hello { version: VERSION + 1, nonce: [0; 32] }.encode()).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let error = Job::begin(Launcher::Own, meeting, SECRET, settings).unwrap_err().to_string();
+    assert!(error.contains(&format!("version {}", VERSION + 1)), "{error}");
+    answering.join().unwrap();
+    // A rank of another version.
+    let mut place = Place::new();
+    let meeting = place.meeting(0, 2);
+    let hub = thread::spawn(move || {
+        Job::begin(Launcher::Own, meeting, SECRET, Settings { join_timeout: Nanos::from_ms(700), ..settings })
+    });
+    let mut stream = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
+    let join = Frame::Join { version: VERSION + 1, rank: 1, size: 2, nonce: [0; 32], proof: [0; 32] };
+    stream.write_all(&join.encode()).unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).unwrap();
+    assert!(String::from_utf8_lossy(&said).contains(&format!("speaks version {}", VERSION + 1)));
+    assert!(hub.join().unwrap().is_err());
+}

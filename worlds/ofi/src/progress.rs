@@ -1,0 +1,367 @@
+//! What a lane does in its owner's calls: frames out, completions in, and what the two sides of a reading tell each other.
+//!
+//! Nothing here waits. What the network has no room for just now (most of all before there is a connection) is refused to the layer
+//! above and kept in a queue if it is a lane's own; either way the network is looked at, since nothing changes otherwise.
+use crate::abi::{EAGAIN, ECANCELED, ETRUNC};
+use crate::endpoint::Completion;
+use crate::lane::Lane;
+use crate::peers::Arrived;
+use crate::slots::{Slots, Use};
+use crate::wire::{BUFFER, HEAD, INLINE, Kind, RECORDS_MAX, Read, Record, Tag};
+use core::ffi::c_int;
+use foregather_machine::{Cause, Error, Key, Nanos, Why};
+
+/// Receives that always stand open.
+pub(crate) const POSTED: usize = 64;
+/// Batches of completions that are taken in at a time.
+const BATCHES: usize = 8;
+/// A sleep where the network has nothing to sleep on.
+const NAP: Nanos = Nanos::from_us(200);
+
+const AGAIN: isize = -(EAGAIN as isize);
+
+/// A frame of the lane's own that has not gone yet.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    to: usize,
+    kind: Kind,
+    head: u32,
+    bytes: Vec<u8>,
+}
+
+impl Lane {
+    /// Looks at the network once. `true`: something has happened.
+    pub(crate) fn progress(&self) -> bool {
+        if self.progressing.replace(true) {
+            return false;
+        }
+        let mut some = false;
+        for _ in 0..BATCHES {
+            let more = self.cpu.endpoint.poll(|completion| {
+                some = true;
+                self.ended(completion);
+            });
+            if !more {
+                break;
+            }
+        }
+        if some {
+            self.restock();
+        }
+        some |= self.flush();
+        self.progressing.set(false);
+        some
+    }
+
+    /// Sleeps until there may be something to do.
+    pub(crate) fn pause(&self, longest: Nanos) {
+        if self.cpu.endpoint.can_sleep() {
+            self.cpu.endpoint.rest(longest);
+        } else {
+            std::thread::sleep(core::time::Duration::from_nanos(longest.min(NAP).0));
+        }
+    }
+
+    fn ended(&self, completion: Completion) {
+        if completion.context.is_null() {
+            return;
+        }
+        // SAFETY: contexts that are lent are those of slots.
+        let slot = unsafe { Slots::returned(completion.context) };
+        match slot.purpose {
+            Use::Receive => {
+                self.posted.set(self.posted.get() - 1);
+                if completion.error == 0 { self.received(slot.index, completion) } else { self.spoilt(slot.index, completion) }
+            }
+            Use::Send => {
+                self.outgoing.give(slot.index);
+                if completion.error != 0 {
+                    self.broken(slot.peer as usize);
+                }
+            }
+            Use::Read => {
+                self.outgoing.give(slot.index);
+                self.reading.borrow_mut().ended(completion.error != 0);
+                if completion.error != 0 {
+                    self.broken(slot.peer as usize);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn garbled(&self, from: usize, what: &'static str) {
+        self.cpu.fail(Cause::Garbled { from: self.rank_of(from), what }.into());
+    }
+
+    /// Nothing can be sent there any more.
+    #[cold]
+    pub(crate) fn broken(&self, to: usize) {
+        let peer = &self.peers[to];
+        if !peer.broken.replace(true) && !peer.left.get() {
+            self.cpu.suspect(self.rank_of(to));
+        }
+    }
+
+    /// A receive that failed.
+    #[cold]
+    fn spoilt(&self, slot: u32, completion: Completion) {
+        match Tag::read(completion.tag, self.seat.stamp, self.peers.len()) {
+            _ if u64::from(completion.error) == ECANCELED => return self.incoming.give(slot),
+            Read::Ours(Tag { from, .. }) | Read::Garbled(from) if u64::from(completion.error) == ETRUNC => {
+                self.garbled(from as usize, "a frame that is too long");
+            }
+            Read::Ours(Tag { from, .. }) => self.broken(from as usize),
+            Read::Garbled(_) | Read::Stranger => {}
+        }
+        self.restore(slot);
+    }
+
+    fn received(&self, slot: u32, completion: Completion) {
+        let tag = match Tag::read(completion.tag, self.seat.stamp, self.peers.len()) {
+            Read::Ours(tag) => tag,
+            Read::Garbled(from) => {
+                self.garbled(from as usize, "a frame of an unknown kind");
+                return self.restore(slot);
+            }
+            Read::Stranger => return self.restore(slot),
+        };
+        let from = tag.from as usize;
+        if !(HEAD..=HEAD + BUFFER).contains(&completion.len) {
+            self.garbled(from, "a frame of an impossible length");
+            return self.restore(slot);
+        }
+        let peer = &self.peers[from];
+        peer.in_touch.set(true);
+        if !peer.sort(tag, Arrived { slot, len: (completion.len - HEAD) as u32 }) {
+            self.garbled(from, "a frame twice, or out of turn");
+            return self.restore(slot);
+        }
+        while let Some((tag, arrived)) = peer.next() {
+            if tag.kind == Kind::Frame && !peer.left.get() && peer.keep(arrived) {
+                self.waiting.set(self.waiting.get() + 1);
+                continue;
+            }
+            match tag.kind {
+                Kind::Frame if peer.left.get() => self.garbled(from, "a frame after its last"),
+                Kind::Frame => self.garbled(from, "more frames than there are credits"),
+                kind => self.obey(from, kind, arrived),
+            }
+            self.restore(arrived.slot);
+        }
+    }
+
+    /// A frame between lanes.
+    fn obey(&self, from: usize, kind: Kind, arrived: Arrived) {
+        let bytes = self.incoming.bytes(arrived.slot);
+        // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric.
+        let (head, rest) = unsafe { (&*bytes).split_at(HEAD) };
+        let ticket = head.first_chunk().map_or(0, |head| u32::from_le_bytes(*head));
+        let rest = &rest[..arrived.len as usize];
+        let number = |at: usize| rest.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
+        let fits = match kind {
+            Kind::Frame => false,
+            Kind::Bye => {
+                self.peers[from].left.set(true);
+                self.cpu.absolve(self.rank_of(from));
+                self.exposures.borrow_mut().forget(from as u32);
+                true
+            }
+            Kind::Ask => {
+                let asked = number(0).zip(number(8)).filter(|_| rest.len() == 16);
+                asked.map(|(key, bytes)| self.answer(from, ticket, Key(key), bytes)).is_some()
+            }
+            Kind::Records => self.reading.borrow_mut().told(from, ticket, rest),
+            Kind::Concealed => self.reading.borrow_mut().refused(from, ticket),
+            Kind::Done => number(0).is_some_and(|key| self.exposures.borrow_mut().done(Key(key), from as u32)),
+        };
+        if !fits {
+            self.garbled(from, "a control frame that makes no sense");
+        }
+    }
+
+    /// Says where exposed memory stands.
+    fn answer(&self, from: usize, ticket: u32, key: Key, bytes: u64) {
+        let Some(records) = self.exposures.borrow_mut().read_by(key, bytes, from as u32) else {
+            return self.enqueue(from, Kind::Concealed, ticket, Vec::new());
+        };
+        let frames = records.len().div_ceil(RECORDS_MAX).max(1);
+        for at in 0..frames {
+            let part = &records[at * RECORDS_MAX..records.len().min((at + 1) * RECORDS_MAX)];
+            self.enqueue(from, Kind::Records, ticket, Record::write_all(part, at + 1 < frames));
+        }
+    }
+
+    /// Sends a frame of the lane's own as soon as it can go, behind all that was posted before.
+    pub(crate) fn enqueue(&self, to: usize, kind: Kind, head: u32, bytes: Vec<u8>) {
+        self.peers[to].backlog.set(self.peers[to].backlog.get() + 1);
+        self.queue.borrow_mut().push_back(Queued { to, kind, head, bytes });
+    }
+
+    /// Sends of that queue what can go. `true`: something went.
+    fn flush(&self) -> bool {
+        let waiting = self.queue.borrow().len();
+        if waiting == 0 {
+            return false;
+        }
+        let mut stuck = vec![false; self.peers.len()];
+        let mut some = false;
+        for _ in 0..waiting {
+            let Some(queued) = self.queue.borrow_mut().pop_front() else { break };
+            let peer = &self.peers[queued.to];
+            let stays = !peer.broken.get()
+                && (stuck[queued.to] || self.transmit(queued.to, queued.kind, queued.head, &queued.bytes) == AGAIN);
+            if stays {
+                stuck[queued.to] = true;
+                self.queue.borrow_mut().push_back(queued);
+            } else {
+                peer.backlog.set(peer.backlog.get() - 1);
+                some = true;
+            }
+        }
+        some
+    }
+
+    fn tag(&self, to: usize, kind: Kind) -> u64 {
+        Tag { kind, from: self.own_index() as u32, number: self.peers[to].next_out.get() }.pack(self.seat.stamp)
+    }
+
+    /// Hands a frame to libfabric, if it takes it.
+    fn transmit(&self, to: usize, kind: Kind, head: u32, bytes: &[u8]) -> isize {
+        let len = HEAD + bytes.len();
+        if len <= self.inject.min(HEAD + INLINE) {
+            let mut frame = [0; HEAD + INLINE];
+            frame[..HEAD].copy_from_slice(&head.to_le_bytes());
+            frame[HEAD..len].copy_from_slice(bytes);
+            return self.inject(to, kind, &frame[..len]);
+        }
+        let Some(slot) = self.buffer_for(to) else { return AGAIN };
+        // SAFETY: the slot is taken and not lent to libfabric.
+        unsafe { (&mut *self.outgoing.bytes(slot))[HEAD..len].copy_from_slice(bytes) };
+        let result = self.transmit_slot(to, kind, head, slot, len);
+        if result != 0 {
+            self.outgoing.give(slot);
+        }
+        result
+    }
+
+    fn inject(&self, to: usize, kind: Kind, frame: &[u8]) -> isize {
+        let result = self.cpu.endpoint.inject(frame, self.peers[to].address, self.tag(to, kind));
+        self.transmitted(to, result)
+    }
+
+    /// The same with what stands in a slot, which is lent if the result is 0.
+    fn transmit_slot(&self, to: usize, kind: Kind, head: u32, slot: u32, len: usize) -> isize {
+        let bytes = self.outgoing.bytes(slot);
+        // SAFETY: the slot is taken and not lent to libfabric yet; from a 0 on it is, until its completion gives it back.
+        let result = unsafe {
+            (&mut *bytes)[..HEAD].copy_from_slice(&head.to_le_bytes());
+            let (descriptor, context) = (self.outgoing.descriptor(slot), self.outgoing.context(slot));
+            self.cpu.endpoint.send((bytes.cast(), len), descriptor, self.peers[to].address, self.tag(to, kind), context)
+        };
+        self.transmitted(to, result)
+    }
+
+    #[inline]
+    fn transmitted(&self, to: usize, result: isize) -> isize {
+        let peer = &self.peers[to];
+        if result == 0 {
+            peer.next_out.set(peer.next_out.get().wrapping_add(1));
+            peer.in_touch.set(true);
+        } else if result != AGAIN {
+            self.broken(to);
+        }
+        result
+    }
+
+    /// A buffer for a frame to that lane. `None`: memory cannot be registered, and all is over.
+    pub(crate) fn buffer_for(&self, to: usize) -> Option<u32> {
+        self.outgoing.take(&self.cpu.endpoint, Use::Send, to).unwrap_or_else(|error| {
+            self.cpu.fail(error);
+            None
+        })
+    }
+
+    /// Sends a frame of the layer above. `false`: not now.
+    #[inline]
+    pub(crate) fn send(&self, to: usize, kind: Kind, head: u32, bytes: &[u8]) -> Result<bool, Error> {
+        self.posting(to, || self.transmit(to, kind, head, bytes))
+    }
+
+    /// The same with what was filled.
+    pub(crate) fn send_filled(&self, to: usize, head: u32, len: usize) -> Result<bool, Error> {
+        let peer = &self.peers[to];
+        let Some(slot) = peer.filling.take().or_else(|| self.buffer_for(to)) else {
+            return self.cpu.fault().map_or(Ok(false), Err);
+        };
+        let small = HEAD + len <= self.inject;
+        let sent = self.posting(to, || {
+            if !small {
+                return self.transmit_slot(to, Kind::Frame, head, slot, HEAD + len);
+            }
+            // SAFETY: the slot is taken and not lent to libfabric.
+            let bytes = unsafe { &mut *self.outgoing.bytes(slot) };
+            bytes[..HEAD].copy_from_slice(&head.to_le_bytes());
+            self.inject(to, Kind::Frame, &bytes[..HEAD + len])
+        });
+        match sent {
+            // A peer that left reads nothing: the frame was not taken.
+            Ok(true) if small || peer.broken.get() => self.outgoing.give(slot),
+            Ok(true) => {}
+            Ok(false) | Err(_) => peer.filling.set(Some(slot)),
+        }
+        sent
+    }
+
+    #[inline]
+    fn posting(&self, to: usize, mut transmit: impl FnMut() -> isize) -> Result<bool, Error> {
+        let peer = &self.peers[to];
+        if peer.backlog.get() == 0 && !peer.broken.get() && transmit() == 0 {
+            return Ok(true);
+        }
+        self.progress();
+        if peer.backlog.get() == 0 && !peer.broken.get() && transmit() == 0 {
+            return Ok(true);
+        }
+        if peer.broken.get() && peer.left.get() {
+            return Ok(true);
+        }
+        self.cpu.trouble(&Why::new("post", self.seat.rank).of(self.rank_of(to)))?;
+        Ok(false)
+    }
+
+    /// Gives a buffer back to the network, or keeps it for later.
+    pub(crate) fn restore(&self, slot: u32) {
+        if self.posted.get() as usize >= POSTED || !self.open_for_frames(slot) {
+            self.incoming.give(slot);
+        }
+    }
+
+    /// Sees to it that so many receives stand open as there should be.
+    pub(crate) fn restock(&self) {
+        while (self.posted.get() as usize) < POSTED {
+            match self.incoming.take(&self.cpu.endpoint, Use::Receive, 0) {
+                Ok(Some(slot)) => {
+                    if !self.open_for_frames(slot) {
+                        return self.incoming.give(slot);
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => return self.cpu.fail(error),
+            }
+        }
+    }
+
+    fn open_for_frames(&self, slot: u32) -> bool {
+        let (descriptor, context) = (self.incoming.descriptor(slot), self.incoming.context(slot));
+        // SAFETY: the slot is taken, and nobody looks at it until its completion.
+        let result = unsafe { self.cpu.endpoint.receive(self.incoming.bytes(slot).cast(), HEAD + BUFFER, descriptor, context) };
+        if result == 0 {
+            self.posted.set(self.posted.get() + 1);
+        } else if result != AGAIN && !self.cpu.endpoint.is_silent() {
+            let remedy = "FI_LOG_LEVEL=warn makes libfabric say more";
+            self.cpu.fail(Cause::Os { what: "fi_trecv", errno: -result as c_int, remedy }.into());
+        }
+        result == 0
+    }
+}

@@ -1,0 +1,320 @@
+//! Memory to memory: the reader asks where the memory stands, reads it, and says so.
+//!
+//! A network's own keys would do without asking, but a key that is no longer valid may cost the connection, and nobody would know
+//! when the last reader is through. So a key is asked after first: what is concealed is refused in words, and concealing waits
+//! for those that were told and have not said that they are done.
+use crate::abi::{EAGAIN, MR_LOCAL, Object};
+use crate::endpoint::Registration;
+use crate::exposure::Exposure;
+use crate::lane::Lane;
+use crate::registration::record;
+use crate::slots::Use;
+use crate::wire::{Kind, Record};
+use core::ptr::null_mut;
+use foregather_host::{clock, pause::pause};
+use foregather_machine::{Address, Cause, Cpu, Error, Key, Nanos, Why};
+use std::sync::Arc;
+
+/// So long a wait for an answer looks at the network before it sleeps there.
+const LOOKING: Nanos = Nanos::from_us(50);
+/// A sleep on the network, between two checks whether the wait can still succeed.
+const SLEEP: Nanos = Nanos::from_ms(10);
+/// Pieces of memory that one exposure may have.
+const PIECES_MAX: usize = 1 << 20;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Answer {
+    #[default]
+    None,
+    Told,
+    Refused,
+}
+
+/// The one reading that a lane may have under way.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    ticket: u32,
+    from: usize,
+    answer: Answer,
+    records: Vec<Record>,
+    /// Reads that libfabric has not ended.
+    outstanding: u32,
+    failed: bool,
+}
+
+impl Reading {
+    fn begin(&mut self, from: usize) -> u32 {
+        *self = Self { ticket: self.ticket.wrapping_add(1), from, ..Self::default() };
+        self.ticket
+    }
+
+    fn awaits(&self, from: usize, ticket: u32) -> bool {
+        self.from == from && self.ticket == ticket && self.answer == Answer::None
+    }
+
+    /// `false`: the bytes are no records. Answers that nobody waits for any more are nobody's business.
+    pub(crate) fn told(&mut self, from: usize, ticket: u32, bytes: &[u8]) -> bool {
+        let Some((more, mut records)) = Record::read_all(bytes) else { return false };
+        if self.awaits(from, ticket) {
+            self.records.append(&mut records);
+            if !more {
+                self.answer = Answer::Told;
+            }
+        }
+        self.records.len() <= PIECES_MAX
+    }
+
+    pub(crate) fn refused(&mut self, from: usize, ticket: u32) -> bool {
+        if self.awaits(from, ticket) {
+            self.answer = Answer::Refused;
+        }
+        true
+    }
+
+    pub(crate) fn ended(&mut self, failed: bool) {
+        self.outstanding -= 1;
+        self.failed |= failed;
+    }
+}
+
+/// A stretch of the reader's memory.
+#[derive(Clone, Copy)]
+struct Stretch {
+    piece: usize,
+    at: *mut u8,
+    len: usize,
+}
+
+/// One read: so many bytes from there, into these.
+struct Step {
+    from: (u64, u64),
+    into: Vec<Stretch>,
+}
+
+/// Cuts a reading into steps: each from one record, into at most `gather` stretches of at most `longest` bytes together.
+fn steps(records: &[Record], into: &mut [&mut [u8]], gather: usize, longest: usize) -> Vec<Step> {
+    let stretch = |(piece, bytes): (usize, &mut &mut [u8])| Stretch { piece, at: bytes.as_mut_ptr(), len: bytes.len() };
+    let mut rest = into.iter_mut().enumerate().map(stretch).filter(|stretch| stretch.len > 0).peekable();
+    let mut steps = Vec::new();
+    for record in records {
+        let mut done = 0;
+        while done < record.len && rest.peek().is_some() {
+            let (begin, mut room) = (done, (record.len - done).min(longest as u64) as usize);
+            let mut into = Vec::new();
+            while let Some(next) = rest.peek_mut().filter(|_| room > 0 && into.len() < gather) {
+                let len = next.len.min(room);
+                into.push(Stretch { len, ..*next });
+                (room, done) = (room - len, done + len as u64);
+                if len < next.len {
+                    *next = Stretch { at: next.at.wrapping_add(len), len: next.len - len, ..*next };
+                } else {
+                    rest.next();
+                }
+            }
+            steps.push(Step { from: (record.address.wrapping_add(begin), record.key), into });
+        }
+    }
+    steps
+}
+
+impl Lane {
+    /// Lets others read these pieces.
+    pub(crate) fn lend(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
+        self.can_read()?;
+        let (mut records, mut registrations) = (Vec::new(), Vec::new());
+        for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+            // SAFETY: the caller of `expose` keeps the borrow until `conceal`, which drops the registration.
+            let registration = unsafe { self.registrations.lease(&self.cpu.endpoint, piece.as_ptr(), piece.len())? };
+            records.push(record(&self.cpu.endpoint, &registration, piece.as_ptr(), piece.len()));
+            registrations.push(registration);
+        }
+        let exposure = Exposure { records, readers: Vec::new(), ends: false, _registrations: registrations };
+        Ok(self.exposures.borrow_mut().add(exposure))
+    }
+
+    /// Ends that, and waits for those who read there.
+    pub(crate) fn take_back(&self, key: Key) {
+        if !self.exposures.borrow_mut().ends(key) {
+            return;
+        }
+        let why = Why::new("conceal", self.seat.rank).since(clock::now());
+        let through = || self.exposures.borrow_mut().find(key).is_none_or(|exposure| exposure.readers.is_empty());
+        if let Err(error) = self.attend(&why, through) {
+            self.end_all(error);
+        }
+        self.exposures.borrow_mut().remove(key);
+    }
+
+    /// Somebody who was lost may still be reading or written to: only without an endpoint nothing touches that memory.
+    #[cold]
+    fn end_all(&self, error: Error) {
+        self.cpu.fail(error);
+        self.cpu.endpoint.silence();
+    }
+
+    fn can_read(&self) -> Result<(), Error> {
+        if self.cpu.endpoint.provider().reads() {
+            return Ok(());
+        }
+        let needs = "a provider that lets memory be read; `limits().direct` says so";
+        Err(Cause::Setting { what: "exposing memory over this fabric", needs }.into())
+    }
+
+    /// Looks at the network until that is so.
+    fn attend(&self, why: &Why, mut so: impl FnMut() -> bool) -> Result<(), Error> {
+        let mut idle_since = clock::now();
+        loop {
+            if so() {
+                return Ok(());
+            }
+            if self.progress() {
+                idle_since = clock::now();
+            } else if clock::now() - idle_since < LOOKING.min(self.cpu.patience()) {
+                pause();
+            } else {
+                self.cpu.check(&self.cpu.bell, why)?;
+                self.pause(SLEEP);
+            }
+        }
+    }
+
+    /// Fills the pieces from what `from` exposes.
+    pub(crate) fn fetch(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        let index = self.index(from)?;
+        self.can_read()?;
+        let bytes: u64 = into.iter().map(|piece| piece.len() as u64).sum();
+        let why = Why::new("get", self.seat.rank).of(from.rank).since(clock::now());
+        let ticket = self.reading.borrow_mut().begin(index);
+        self.enqueue(index, Kind::Ask, ticket, [key.0.to_le_bytes(), bytes.to_le_bytes()].concat());
+        let peer = &self.peers[index];
+        self.attend(&why, || self.reading.borrow().answer != Answer::None || peer.left.get())?;
+        if self.reading.borrow().answer != Answer::Told {
+            return Err(Cause::Concealed { rank: from.rank }.into());
+        }
+        let records = core::mem::take(&mut self.reading.borrow_mut().records);
+        let there: u128 = records.iter().map(|record| u128::from(record.len)).sum();
+        let pulled = if there < u128::from(bytes) {
+            Err(Cause::Garbled { from: from.rank, what: "less memory than it said" }.into())
+        } else {
+            self.pull(index, &records, into, &why)
+        };
+        self.enqueue(index, Kind::Done, 0, key.0.to_le_bytes().to_vec());
+        self.progress();
+        pulled
+    }
+
+    /// Reads it all. When it returns nothing is written into the pieces any more, however it ends.
+    fn pull(&self, from: usize, records: &[Record], into: &mut [&mut [u8]], why: &Why) -> Result<(), Error> {
+        let provider = self.cpu.endpoint.provider();
+        let mut local: Vec<Arc<Registration>> = Vec::new();
+        if provider.memory_mode() & MR_LOCAL != 0 {
+            for piece in into.iter().filter(|piece| !piece.is_empty()) {
+                // SAFETY: borrowed until this function returns, and dropped by then.
+                local.push(unsafe { self.registrations.lease(&self.cpu.endpoint, piece.as_ptr(), piece.len())? });
+            }
+        }
+        // Empty pieces have no registration: which one a piece has is its place among the others.
+        let places: Vec<usize> = into
+            .iter()
+            .scan(0, |next, piece| {
+                let place = *next;
+                *next += usize::from(!piece.is_empty());
+                Some(place)
+            })
+            .collect();
+        let mut outcome = Ok(());
+        for step in steps(records, into, provider.pieces(), provider.message_size().max(1)) {
+            let vector: Vec<_> = step.into.iter().map(|to| libc::iovec { iov_base: to.at.cast(), iov_len: to.len }).collect();
+            let descriptor = |to: &Stretch| local.get(places[to.piece]).map_or(null_mut(), |known| known.descriptor());
+            let mut descriptors: Vec<Object> = step.into.iter().map(descriptor).collect();
+            outcome = self.attend(why, || self.begin_read(from, step.from, &vector, &mut descriptors));
+            if outcome.is_err() || self.reading.borrow().failed {
+                break;
+            }
+        }
+        let ended = outcome.and_then(|()| self.attend(why, || self.reading.borrow().outstanding == 0));
+        match ended {
+            Ok(()) if self.reading.borrow().failed => Err(Error::lost(self.rank_of(from))),
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.end_all(error.clone());
+                self.reading.borrow_mut().outstanding = 0;
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts one read. `false`: the network has no room just now.
+    fn begin_read(&self, from: usize, there: (u64, u64), into: &[libc::iovec], descriptors: &mut [Object]) -> bool {
+        let slot = match self.outgoing.take(&self.cpu.endpoint, Use::Read, from) {
+            Ok(Some(slot)) => slot,
+            Ok(None) => return false,
+            Err(error) => {
+                self.cpu.fail(error);
+                return false;
+            }
+        };
+        // SAFETY: the pieces are borrowed until `pull` returns, which waits for all reads or silences the endpoint; the context is
+        // lent until the completion gives the slot back.
+        let result = unsafe {
+            let context = self.outgoing.context(slot);
+            self.cpu.endpoint.read(into, descriptors, self.peers[from].address, there, context)
+        };
+        if result == 0 {
+            self.reading.borrow_mut().outstanding += 1;
+            return true;
+        }
+        self.outgoing.give(slot);
+        if result == -(EAGAIN as isize) {
+            return false;
+        }
+        self.broken(from);
+        self.reading.borrow_mut().failed = true;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(lens: &[u64]) -> Vec<Record> {
+        lens.iter().enumerate().map(|(at, &len)| Record { address: 1_000 * at as u64, len, key: at as u64 }).collect()
+    }
+
+    #[test]
+    fn a_reading_is_cut_where_either_side_ends_and_at_both_limits() {
+        let (mut a, mut b, mut c) = ([0_u8; 5], [0_u8; 0], [0_u8; 9]);
+        let mut into: [&mut [u8]; 3] = [&mut a, &mut b, &mut c];
+        let cut = |records: &[Record], into: &mut [&mut [u8]], gather, longest| {
+            let shape = |step: &Step| (step.from, step.into.iter().map(|to| (to.piece, to.len)).collect::<Vec<_>>());
+            steps(records, into, gather, longest).iter().map(shape).collect::<Vec<_>>()
+        };
+        assert_eq!(cut(&records(&[7, 7]), &mut into, 4, 100), [((0, 0), vec![(0, 5), (2, 2)]), ((1_000, 1), vec![(2, 7)])]);
+        assert_eq!(
+            cut(&records(&[20]), &mut into, 1, 4),
+            [
+                ((0, 0), vec![(0, 4)]),
+                ((4, 0), vec![(0, 1)]),
+                ((5, 0), vec![(2, 4)]),
+                ((9, 0), vec![(2, 4)]),
+                ((13, 0), vec![(2, 1)])
+            ]
+        );
+        assert_eq!(cut(&records(&[0, 3]), &mut into, 4, 100), [((1_000, 1), vec![(0, 3)])]);
+        assert_eq!(cut(&records(&[3]), &mut [], 4, 100), []);
+    }
+
+    #[test]
+    fn answers_to_other_questions_change_nothing() {
+        let mut reading = Reading::default();
+        let ticket = reading.begin(2);
+        let bytes = Record::write_all(&records(&[5]), false);
+        assert!(reading.told(1, ticket, &bytes) && reading.told(2, ticket + 1, &bytes) && reading.refused(1, ticket));
+        assert_eq!((reading.answer, reading.records.len()), (Answer::None, 0));
+        assert!(!reading.told(2, ticket, &bytes[1..]));
+        assert!(reading.told(2, ticket, &Record::write_all(&records(&[5]), true)) && reading.answer == Answer::None);
+        assert!(reading.told(2, ticket, &bytes));
+        assert_eq!((reading.answer, reading.records.len()), (Answer::Told, 2));
+    }
+}

@@ -1,0 +1,329 @@
+//! Lanes between threads: frames in order, buffers, room, bells, exposed memory, and peers that talk nonsense.
+mod common;
+
+use common::watchdog;
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, Why, run_ready};
+use foregather_shm::{Exchange, Lane, Shape};
+use foregather_thread::Thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+
+const A: Address = Address { rank: 0, lane: 0 };
+const B: Address = Address { rank: 1, lane: 0 };
+
+fn two() -> (Lane<Thread>, Lane<Thread>) {
+    within(Shape::new(2, 1))
+}
+
+fn within(shape: Shape) -> (Lane<Thread>, Lane<Thread>) {
+    let exchange = Exchange::between_threads(shape).unwrap();
+    let lane = |at| exchange.lane(Thread::current(), at).unwrap();
+    (lane(A), lane(B))
+}
+
+/// A shape whose ways have one credit.
+fn scarce() -> Shape {
+    Shape { budget: 2 * 2 * 13_000, ..Shape::new(2, 1) }
+}
+
+/// Sleeps on its bell until `probe` finds something, and never spins: a lost wake-up hangs.
+fn asleep<T>(lane: &Lane<Thread>, mut probe: impl FnMut() -> Option<T>) -> T {
+    loop {
+        let armed = lane.cpu().arm(lane.bell());
+        if let Some(found) = probe() {
+            return found;
+        }
+        run_ready(lane.cpu().park(lane.bell(), armed, Nanos::MAX));
+    }
+}
+
+fn pattern(seed: u32, bytes: usize) -> Vec<u8> {
+    (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 13) as u8).collect()
+}
+
+#[test]
+fn frames_of_all_sizes_arrive_once_and_in_order() {
+    watchdog();
+    let (mut a, b) = two();
+    let inline = a.limits().inline;
+    std::thread::scope(|threads| {
+        let a = &mut a;
+        threads.spawn(move || {
+            for number in 0..20_000_u32 {
+                let size = number as usize % 4_097;
+                let bytes = pattern(number, size);
+                let post = || {
+                    if size <= inline {
+                        return a.post(B, number, &bytes).unwrap();
+                    }
+                    a.fill(B, |buffer| buffer[..size].copy_from_slice(&bytes));
+                    a.post_filled(B, number, size).unwrap()
+                };
+                asleep(a, || post().then_some(()));
+            }
+            a.leave();
+        });
+        for number in 0..20_000_u32 {
+            let from = asleep(&b, || b.arrived(None));
+            assert_eq!(from, A);
+            let (head, bytes) = b.look(A, |head, bytes| (head, bytes.to_vec())).unwrap();
+            assert!(head == number && bytes == pattern(number, number as usize % 4_097), "frame {number}");
+            b.release(A);
+        }
+        asleep(&b, || b.has_left(A).then_some(()));
+        assert!(b.arrived(None).is_none() && b.look(A, |_, _| ()).is_none());
+    });
+}
+
+#[test]
+fn as_many_frames_as_promised_find_room_and_no_more_than_there_is() {
+    for shape in [Shape::new(2, 1), scarce()] {
+        let (a, b) = within(shape);
+        let limits = a.limits();
+        for round in 0..3 {
+            for credit in 0..limits.credits {
+                a.fill(B, |buffer| buffer.fill(credit as u8));
+                assert!(a.post_filled(B, credit, 4_096).unwrap(), "{limits:?}");
+            }
+            a.fill(B, |buffer| buffer.fill(0xFF));
+            assert!(!a.post_filled(B, 0, 1).unwrap(), "no credit is left");
+            for spare in 0..limits.spare {
+                assert!(a.post(B, spare, b"spare").unwrap(), "{limits:?}");
+            }
+            assert!(!a.post(B, 0, b"no room").unwrap());
+            for credit in 0..limits.credits {
+                let same = b.look(A, |head, bytes| head == credit && bytes == [credit as u8; 4_096]);
+                assert_eq!(same, Some(true), "round {round}");
+                b.release(A);
+            }
+            assert!(a.post_filled(B, 7, 3).unwrap(), "what was filled has waited");
+            for _ in 0..limits.spare {
+                assert_eq!(b.look(A, |_, bytes| bytes == b"spare"), Some(true));
+                b.release(A);
+            }
+            assert_eq!(b.look(A, |head, bytes| head == 7 && bytes == [0xFF; 3]), Some(true));
+            b.release(A);
+            b.release(A);
+            assert!(b.arrived(None).is_none());
+        }
+    }
+}
+
+#[test]
+fn a_ping_pong_uses_few_buffers() {
+    let (a, b) = two();
+    let mut used = std::collections::BTreeSet::new();
+    for _ in 0..1_000 {
+        used.insert(a.fill(B, |buffer| buffer.as_ptr().addr()));
+        assert!(a.post_filled(B, 0, 4_096).unwrap() && b.look(A, |_, _| ()).is_some());
+        b.release(A);
+    }
+    assert!(used.len() <= 3, "{}", used.len());
+}
+
+#[test]
+fn lanes_are_asked_in_a_fixed_order_and_those_of_one_rank_send_to_each_other() {
+    let exchange = Exchange::between_threads(Shape::new(40, 3)).unwrap();
+    let at = |rank, lane| Address { rank, lane };
+    let lane = |at| exchange.lane(Thread::current(), at).unwrap();
+    let senders = [at(0, 0), at(0, 2), at(21, 0), at(21, 1), at(39, 2)].map(lane);
+    let here = at(21, 1);
+    for sender in senders.iter().rev() {
+        assert!(sender.post(here, 1, b"x").unwrap());
+    }
+    let receiver = &senders[3];
+    let mut seen = Vec::new();
+    let mut after = None;
+    while let Some(from) = receiver.arrived(after) {
+        seen.push(from);
+        after = Some(from);
+    }
+    assert_eq!(seen, senders.iter().map(Fabric::here).collect::<Vec<_>>());
+    receiver.release(at(21, 0));
+    assert_eq!(receiver.arrived(Some(at(0, 2))), Some(here), "also from itself");
+    assert_eq!(receiver.roster().len(), 41);
+}
+
+#[test]
+fn wrong_addresses_lengths_and_lanes_are_errors() {
+    let (a, b) = two();
+    let message = |result: Result<bool, Error>| result.unwrap_err().to_string();
+    assert!(message(a.post(Address { rank: 2, lane: 0 }, 0, b"")).contains("rank 2"));
+    assert!(message(a.post(Address { rank: 1, lane: 1 }, 0, b"")).contains("slot 1"));
+    assert!(message(a.post(B, 0, &[0; 121])).contains("121"));
+    assert!(message(a.post_filled(B, 0, 4_097)).contains("4097"));
+    assert!(a.exchange().lane(Thread::current(), A).is_err(), "a lane has one owner");
+    b.release(A);
+    let exchange = Arc::new(Exchange::new(Shape::new(2, 1)).unwrap());
+    exchange.join(0).unwrap();
+    assert!(exchange.join(0).is_err() && exchange.join(2).is_err());
+    assert!(exchange.lane(Thread::current(), A).is_err_and(|error| error.to_string().contains("meet")));
+    let late = exchange.meet(&Thread::current(), foregather_host::clock::now() + Nanos::from_ms(5)).unwrap_err();
+    assert!(matches!(late.cause(), Cause::TimedOut { peer: Some(1), .. }), "{late}");
+}
+
+#[test]
+fn a_bell_that_nobody_sleeps_on_does_not_change() {
+    let (a, b) = two();
+    let before = b.cpu().load(b.bell());
+    assert!(a.post(B, 0, b"").unwrap());
+    assert_eq!(b.cpu().load(b.bell()), before);
+    b.cpu().arm(b.bell());
+    assert!(a.post(B, 0, b"").unwrap());
+    assert_eq!(b.cpu().load(b.bell()), before + 1);
+}
+
+fn get(by: &Lane<Thread>, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
+    run_ready(by.get(from, key, into))
+}
+
+/// Cuts into pieces of that many bytes, some of them empty.
+fn cut(bytes: &[u8], step: usize) -> Vec<&[u8]> {
+    bytes.chunks(step).flat_map(|piece| [piece, &[]]).collect()
+}
+
+/// From 0 bytes to some chunks, with one piece, some, and more than a list holds itself.
+#[test]
+fn exposed_memory_arrives_with_and_without_help() {
+    watchdog();
+    let (a, mut b) = two();
+    assert_eq!(a.exchange().direct_refused(), None, "the tests of this room need process_vm_readv");
+    for bytes in [0, 1, 4_095, 16 << 10, (64 << 10) + 1, (1 << 20) - 7] {
+        for (ours, theirs) in [(usize::MAX, usize::MAX), (bytes / 5 + 1, usize::MAX), (usize::MAX, bytes / 7 + 3), (999, 1_001)] {
+            for helped in [false, true] {
+                let from = pattern(bytes as u32, bytes);
+                let key = a.expose(&cut(&from, ours.min(bytes.max(1)))).unwrap();
+                let mut into = vec![0; bytes];
+                let done = AtomicBool::new(false);
+                std::thread::scope(|threads| {
+                    let (b, into, done) = (&mut b, &mut into, &done);
+                    threads.spawn(move || {
+                        let mut pieces: Vec<_> = into.chunks_mut(theirs.min(bytes.max(1))).collect();
+                        get(b, A, key, &mut pieces).unwrap();
+                        done.store(true, Release);
+                    });
+                    while helped && !done.load(Acquire) {
+                        a.help();
+                    }
+                });
+                assert!(into == from, "{bytes} bytes in pieces of {ours} and {theirs}, {helped}");
+                a.conceal(key);
+            }
+        }
+    }
+}
+
+/// Who exposes takes part in each of many copies, and both have their share.
+#[test]
+fn both_sides_copy_at_once() {
+    watchdog();
+    let (a, mut b) = two();
+    let from = pattern(1, 4 << 20);
+    let key = a.expose(&[&from]).unwrap();
+    let done = AtomicBool::new(false);
+    let mut helps = 0;
+    std::thread::scope(|threads| {
+        let (b, from, done) = (&mut b, &from, &done);
+        threads.spawn(move || {
+            for _ in 0..200 {
+                let mut into = vec![0; 4 << 20];
+                get(b, A, key, &mut [&mut into]).unwrap();
+                assert!(into == *from);
+            }
+            done.store(true, Release);
+        });
+        while !done.load(Acquire) {
+            helps += u32::from(a.help());
+        }
+    });
+    assert!(helps > 0, "nobody was helped in 200 copies");
+    assert!(!a.help());
+}
+
+#[test]
+fn concealed_or_shorter_memory_is_an_error() {
+    let (a, b) = two();
+    let from = pattern(2, 1_000);
+    let key = a.expose(&[&from]).unwrap();
+    let mut into = vec![0; 1_001];
+    let concealed = |result: Result<(), Error>| matches!(Error::of(&result), Some(Cause::Concealed { rank: 0 }));
+    assert!(concealed(get(&b, A, key, &mut [&mut into])), "it is shorter");
+    get(&b, A, key, &mut [&mut into[..1_000]]).unwrap();
+    a.conceal(key);
+    a.conceal(key);
+    assert!(concealed(get(&b, A, key, &mut [&mut into[..10]])));
+    let other = a.expose(&[&from]).unwrap();
+    assert_ne!(other, key);
+    assert!(concealed(get(&b, A, key, &mut [&mut into[..10]])), "it is another generation");
+    for nonsense in [Key(0), Key(u64::MAX), Key(key.0 + 1)] {
+        assert!(concealed(get(&b, A, nonsense, &mut [&mut into[..10]])));
+        a.conceal(nonsense);
+    }
+    get(&b, A, other, &mut [&mut into[..10]]).unwrap();
+}
+
+#[test]
+fn only_so_many_memories_are_exposed_at_a_time_and_places_are_used_again() {
+    let (a, _b) = two();
+    let keys: Vec<_> = (0..64).map(|_| a.expose(&[b"x"]).unwrap()).collect();
+    assert!(a.expose(&[b"x"]).unwrap_err().to_string().contains("conceal one"));
+    a.conceal(keys[63]);
+    a.expose(&[b"y"]).unwrap();
+    assert!(a.expose(&[b"x"]).is_err());
+}
+
+/// Concealing waits for those who read, so afterwards the memory can be used again: every copy is whole or refused.
+#[test]
+fn nobody_reads_after_conceal() {
+    watchdog();
+    let (a, mut b) = two();
+    let mut from = vec![0_u8; 256 << 10];
+    let done = AtomicBool::new(false);
+    let latest = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|threads| {
+        let (b, done, latest) = (&mut b, &done, &latest);
+        threads.spawn(move || {
+            let mut into = vec![0_u8; 256 << 10];
+            let (mut whole, mut refused) = (0, 0);
+            while !done.load(Acquire) {
+                match get(b, A, Key(latest.load(Acquire)), &mut [&mut into]) {
+                    Ok(()) => {
+                        assert!(into.iter().all(|&byte| byte == into[0]), "torn");
+                        whole += 1;
+                    }
+                    Err(_) => refused += 1,
+                }
+            }
+            assert!(whole > 0, "{whole} {refused}");
+        });
+        for turn in 0..2_000_u32 {
+            from.fill(turn as u8);
+            let key = a.expose(&[&from]).unwrap();
+            latest.store(key.0, Release);
+            for _ in 0..turn % 50 {
+                a.help();
+            }
+            a.conceal(key);
+        }
+        // One more that is there for sure.
+        let key = a.expose(&[&from]).unwrap();
+        latest.store(key.0, Release);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        done.store(true, Release);
+    });
+}
+
+#[test]
+fn without_direct_reading_everybody_is_told() {
+    let exchange = Exchange::between_threads(Shape { direct: false, ..Shape::new(1, 1) }).unwrap();
+    let lane = exchange.lane(Thread::current(), A).unwrap();
+    assert!(!lane.limits().direct && exchange.direct_refused().is_some());
+    assert!(lane.expose(&[b"x"]).unwrap_err().to_string().contains("static buffers"));
+}
+
+#[test]
+fn a_wait_on_a_bell_ends_when_the_bell_is_poisoned() {
+    let (a, _b) = two();
+    a.cpu().poison(a.bell());
+    assert!(a.cpu().check(a.bell(), &Why::new("test", 0)).is_err());
+}
