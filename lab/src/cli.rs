@@ -78,6 +78,13 @@ pub enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Starts a program as the ranks of a job, which find each other and end together.
+    #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
+                            Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
+                            A file of hosts has a line each: name [slots=N] [address=A]. The program needs no launcher of ours: it\n\
+                            runs as well under mpiexec, mpirun, srun and prterun.\n\
+                            It ends as the first rank that failed: with its code, or 128 and the number of the signal that killed it.")]
+    Run(Run),
     /// Prints a completion script for a shell.
     Completions {
         /// Which shell.
@@ -85,6 +92,34 @@ pub enum Verb {
     },
     /// Prints the manual page.
     Man,
+}
+
+/// Options of `run`.
+#[derive(Args, Clone, Debug)]
+pub struct Run {
+    /// How many ranks; as many as the hosts have slots if not given.
+    #[arg(short = 'n', long = "ranks", value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    pub ranks: Option<u32>,
+    /// What they send messages by: `shm` (on one host), `ofi` or `ofi:PROVIDER` (libfabric). Chosen if not given.
+    #[arg(long, value_parser = fabric)]
+    pub fabric: Option<String>,
+    /// Where they go.
+    #[arg(long)]
+    pub hosts: Option<PathBuf>,
+    /// The command that gets to another host; it is given the host's name and `sh`.
+    #[arg(long, default_value = "ssh")]
+    pub rsh: String,
+    /// Their output as it is, without the rank before each line.
+    #[arg(long)]
+    pub no_prefix: bool,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<String>,
+}
+
+fn fabric(text: &str) -> Result<String, String> {
+    let provider = text.strip_prefix("ofi:").is_some_and(|provider| !provider.is_empty());
+    if provider || ["shm", "ofi"].contains(&text) { Ok(text.to_owned()) } else { Err("write shm, ofi or ofi:PROVIDER".to_owned()) }
 }
 
 /// Options of `reproduce`.

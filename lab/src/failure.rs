@@ -11,6 +11,8 @@ pub enum Failure {
     Check(String),
     /// This machine lacks what is needed; says what to install or to change.
     Machine(String),
+    /// A job ended badly, with that code; what there is to say has been said.
+    Job(u8),
     /// Somebody asked the program to stop; what was measured is kept.
     Interrupted,
 }
@@ -19,6 +21,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Check(what) | Self::Machine(what) => f.write_str(what),
+            Self::Job(code) => write!(f, "the job ended with code {code}"),
             Self::Interrupted => f.write_str("interrupted; the results are partial"),
         }
     }
@@ -35,7 +38,9 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
     if error.chain().any(broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("foregather: {error:#}");
+    if !matches!(error.downcast_ref(), Some(Failure::Job(_))) {
+        eprintln!("foregather: {error:#}");
+    }
     if interrupt::requested() {
         return ExitCode::from(130);
     }
@@ -44,6 +49,7 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
         Some(Failure::Check(_)) => 1,
         Some(Failure::Machine(_)) => 3,
         Some(Failure::Interrupted) => 130,
+        Some(&Failure::Job(code)) => code,
         None if machine => 3,
         None => 2,
     })

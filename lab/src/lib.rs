@@ -5,7 +5,7 @@
 //! - [`measure`]: waits and barriers on this machine. [`simulate`]: machines one does not have.
 //! - [`reproduce`]: the papers' claims, each with its verdict.
 //! - [`results`], [`report`], [`compare`](mod@compare): what measurements are made into.
-//! - [`worker`]: what child processes of this program do.
+//! - [`run`](mod@run): the ranks of a job. [`worker`]: what child processes of this program do.
 #![forbid(unsafe_code)]
 
 pub mod cli;
@@ -19,6 +19,7 @@ pub mod progress;
 pub mod report;
 pub mod reproduce;
 pub mod results;
+pub mod run;
 pub mod simulate;
 pub mod verbs;
 pub mod worker;

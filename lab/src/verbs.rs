@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::results::table::Table;
 use crate::results::{Results, Run, file};
 use crate::simulate::{self, shipped};
-use crate::{compare, demo, doctor, measure, report, reproduce};
+use crate::{compare, demo, doctor, measure, report, reproduce, run};
 use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use foregather_host::{affinity, interrupt, sched};
@@ -32,11 +32,12 @@ pub fn run(cli: &Cli) -> Result<()> {
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {
             interrupt::install()?;
-            if !matches!(verb, Verb::Doctor) {
+            if !matches!(verb, Verb::Doctor | Verb::Run(_)) {
                 refuse_realtime()?;
             }
             match verb {
                 Verb::Doctor => diagnose(cli),
+                Verb::Run(options) => run::run(options),
                 Verb::Demo { output } => demo::run(output, cli.quiet),
                 Verb::Measure(Measure::Waits(options)) => waits(cli, options),
                 Verb::Measure(Measure::Barriers(options)) => barriers(cli, options),

@@ -72,6 +72,11 @@ unsafe fn name_of(info: Object) -> String {
     unsafe { CStr::from_ptr(pointer(pointer(info, INFO_FABRIC), FABRIC_PROVIDER).cast()).to_string_lossy().into_owned() }
 }
 
+/// Is that an address of this host? libfabric notices only when it opens an endpoint.
+fn is_here(host: &str) -> bool {
+    std::net::UdpSocket::bind((host, 0)).is_ok()
+}
+
 /// The list that answers the hints, or the number of the error.
 fn ask(api: &Api, hints: Object, host: Option<&CStr>) -> Result<Object, c_int> {
     let (node, flags) = host.map_or((null(), 0), |host| (host.as_ptr(), SOURCE));
@@ -88,20 +93,21 @@ impl Provider {
     /// The provider of that name: as it is, or with libfabric's layer for reliable datagrams (`ofi_rxm`) on top.
     ///
     /// `host` is the address by which the others reach this host; without it the variable `FOREGATHER_HOST_ADDRESS` counts,
-    /// and without that libfabric takes the first network it finds.
+    /// and without that libfabric takes the first network it finds. Only `tcp` and `verbs` have such addresses.
     ///
     /// # Errors
     /// [`Cause::Missing`] if libfabric or the provider is not there, or the address is not one of this host.
     pub fn open(name: &str, host: Option<&str>) -> Result<Self, Error> {
         let api = Api::load()?;
         let host = host.map(str::to_owned).or_else(|| std::env::var(HOST_ADDRESS).ok()).filter(|host| !host.is_empty());
-        // Memory has no address on a network.
-        let host = host.filter(|_| name != "shm");
+        // The others are not addressed as hosts are.
+        let host = host.filter(|_| matches!(name, "tcp" | "verbs"));
         let (Ok(c_name), Ok(c_host)) = (CString::new(name), host.as_deref().map(CString::new).transpose()) else {
             return Err(Cause::Setting { what: "the fabric's name or address", needs: "text without zero bytes" }.into());
         };
         // Not all providers let memory be read: then there are frames only.
-        let info = [CAP_RMA | READ | REMOTE_READ, 0].into_iter().find_map(|more| {
+        let ways = if host.as_deref().is_none_or(is_here) { &[CAP_RMA | READ | REMOTE_READ, 0][..] } else { &[] };
+        let info = ways.iter().find_map(|more| {
             let hints = Hints::new(&api, &c_name, CAP_MSG | CAP_TAGGED | SEND | RECV | more)?;
             let list = ask(&api, hints.0, c_host.as_deref()).ok()?;
             choose(&api, list, name)

@@ -38,12 +38,6 @@ impl Registrations {
         all.push(Known { start: memory as usize, len, registration: Arc::downgrade(&registration) });
         Ok(registration)
     }
-
-    /// How many are in use.
-    #[cfg(test)]
-    pub(crate) fn in_use(&self) -> usize {
-        self.0.borrow().iter().filter(|known| known.registration.strong_count() > 0).count()
-    }
 }
 
 /// How a peer reads memory that is registered so.
@@ -51,4 +45,34 @@ pub(crate) fn record(endpoint: &Endpoint, registration: &Registration, memory: *
     // Some networks address memory as the program does, others from where the registration begins.
     let by_address = endpoint.provider().memory_mode() & MR_VIRT_ADDR != 0;
     Record { address: if by_address { memory as u64 } else { 0 }, len: len as u64, key: registration.key() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::Provider;
+
+    #[test]
+    fn the_same_memory_is_registered_once_and_no_longer_than_it_is_used() {
+        let endpoint = match Provider::open("tcp", Some("127.0.0.1")).and_then(|provider| Endpoint::open(Arc::new(provider))) {
+            Ok(endpoint) => endpoint,
+            Err(why) => {
+                assert!(std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {why}");
+                return eprintln!("skipped: {why}");
+            }
+        };
+        let (all, memory) = (Registrations::default(), [0_u8; 100]);
+        // SAFETY: the memory outlives its registrations.
+        let lease = |len| unsafe { all.lease(&endpoint, memory.as_ptr(), len).unwrap() };
+        let known = || all.0.borrow().iter().filter(|known| known.registration.strong_count() > 0).count();
+        let (first, second) = (lease(100), lease(100));
+        assert!(Arc::ptr_eq(&first, &second));
+        let part = lease(50);
+        assert!(!Arc::ptr_eq(&first, &part) && first.key() != part.key(), "the rest may be given back earlier");
+        drop(first);
+        assert_eq!(known(), 2);
+        drop((second, part));
+        assert_eq!(known(), 0);
+        assert!(lease(100).key() != 0 && known() == 0);
+    }
 }

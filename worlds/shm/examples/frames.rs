@@ -95,7 +95,7 @@ fn copies(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8], help: boo
     Ok(())
 }
 
-fn best(lane: &Spinning, rounds: u32, mut work: impl FnMut(u32) -> Result<(), Error>) -> Result<f64, Error> {
+fn best(rounds: u32, mut work: impl FnMut(u32) -> Result<(), Error>) -> Result<f64, Error> {
     work(rounds / 10 + 1)?;
     let mut best = Nanos::MAX;
     for _ in 0..BATCHES {
@@ -103,7 +103,6 @@ fn best(lane: &Spinning, rounds: u32, mut work: impl FnMut(u32) -> Result<(), Er
         work(rounds)?;
         best = best.min(clock::now() - began);
     }
-    let _ = lane;
     Ok(best.0 as f64 / f64::from(rounds))
 }
 
@@ -111,15 +110,15 @@ fn measure(lane: &Spinning) -> Result<(), Error> {
     let says = lane.here().rank == 0;
     let (bytes, mut into) = (vec![1; 4 << 20], vec![2; 4 << 20]);
     for size in [8, 64, 120, 512, 4_096] {
-        let half = best(lane, 20_000, |rounds| ping_pong(lane, rounds, &bytes[..size], &mut into))? / 2.0;
-        let each = best(lane, 200_000, |rounds| stream(lane, rounds, &bytes[..size], &mut into))?;
+        let half = best(20_000, |rounds| ping_pong(lane, rounds, &bytes[..size], &mut into))? / 2.0;
+        let each = best(200_000, |rounds| stream(lane, rounds, &bytes[..size], &mut into))?;
         if says {
             println!("{size:>8} B  half round trip {half:8.1} ns  stream {each:6.1} ns, {:6.2} M/s", 1_000.0 / each);
         }
     }
     for size in [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20] {
         let rounds = ((8 << 20) / size).clamp(5, 500) as u32;
-        let mut with = |help| best(lane, rounds, |rounds| copies(lane, rounds, &bytes[..size], &mut into, help));
+        let mut with = |help| best(rounds, |rounds| copies(lane, rounds, &bytes[..size], &mut into, help));
         let (alone, helped) = (with(false)? / 2.0, with(true)? / 2.0);
         if says {
             println!("{size:>8} B  one side {alone:10.0} ns  both sides {helped:10.0} ns");

@@ -9,7 +9,7 @@ use core::future::Future;
 use foregather_machine::{Cause, Cpu, Error, Fabric, Key, Rank};
 
 /// So many bytes are gathered here, so that a short message travels with its head.
-pub(super) const STAGE: usize = 56;
+pub(super) const STAGE: usize = 120;
 /// The first piece's shape of a message without pieces: no mode has it.
 pub(super) const NONE: u16 = 3;
 

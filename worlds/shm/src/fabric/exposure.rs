@@ -124,7 +124,9 @@ impl List {
         let count = self.count.load(Relaxed);
         pieces.clear();
         if count <= NEAR {
-            pieces.extend(self.near[..count].iter().map(|words| Piece { at: words[0].load(Relaxed), bytes: words[1].load(Relaxed) }));
+            pieces.extend(
+                self.near[..count].iter().map(|words| Piece { at: words[0].load(Relaxed), bytes: words[1].load(Relaxed) }),
+            );
         } else {
             if count > MOST_PIECES {
                 return Err(Errno(libc::EFAULT));

@@ -184,9 +184,11 @@ impl Exchange {
 }
 
 fn open(pid: i32) -> Result<OwnedFd, Error> {
-    let strange = || Error::from(Cause::Refused { why: "its process number is none; do all ranks run in one pid namespace?".to_owned() });
+    let strange =
+        || Error::from(Cause::Refused { why: "its process number is none; do all ranks run in one pid namespace?".to_owned() });
     let pid = Pid::from_raw(pid).filter(|pid| pid.as_raw_nonzero().get() > 0).ok_or_else(strange)?;
-    const REMEDY: &str = "use Linux 5.3 or newer, allow pidfd_open in the container's seccomp filter, and run all ranks in one pid namespace";
+    const REMEDY: &str =
+        "use Linux 5.3 or newer, allow pidfd_open in the container's seccomp filter, and run all ranks in one pid namespace";
     pidfd_open(pid, PidfdFlags::empty()).map_err(refused("opening a process descriptor of a rank", REMEDY))
 }
 

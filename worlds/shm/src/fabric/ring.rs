@@ -109,7 +109,9 @@ impl Sending {
         self.place.advance(slots);
         self.sent.set(self.sent.get().wrapping_add(1));
         let ahead = at + AHEAD;
-        about_to_write(&ring.slots[if ahead < slots { ahead } else { ahead - slots } as usize]);
+        if let Some(slot) = ring.slots.get(if ahead < slots { ahead } else { ahead - slots } as usize) {
+            about_to_write(slot);
+        }
         Ok(true)
     }
 }

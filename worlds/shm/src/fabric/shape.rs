@@ -151,7 +151,8 @@ mod tests {
     #[test]
     fn parts_follow_each_other_and_begin_at_lines() {
         let layout = Shape::new(3, 2).layout().unwrap();
-        let parts = [layout.members, layout.port_lines, layout.rosters, layout.exposures, layout.rings, layout.buffers, layout.bytes];
+        let parts =
+            [layout.members, layout.port_lines, layout.rosters, layout.exposures, layout.rings, layout.buffers, layout.bytes];
         assert!(parts.is_sorted() && parts.iter().all(|part| part % LINE == 0) && layout.buffers % BUFFER == 0, "{layout:?}");
         assert_eq!(layout.ring(5, 5) + layout.ring_bytes, layout.rings + 36 * layout.ring_bytes);
         assert_eq!(layout.buffer(5, 5, layout.credits as usize) + BUFFER, layout.bytes);

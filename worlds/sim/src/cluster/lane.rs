@@ -206,7 +206,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
             };
             let posts = card.descriptors(bytes, pieces.max(request.pieces as usize));
             let ready = self.work(What::Post, pieces, bytes, card.post * u64::from(posts));
-            cluster.serve(self.number, &request, ready);
+            cluster.serve(self.number, &request, ready - card.post * u64::from(posts - 1), card.post);
             helped = true;
         }
         helped

@@ -1,6 +1,6 @@
 //! A cluster in words: how many nodes, what they are, and what lies between them.
 use super::card::Card;
-use crate::smp::{MachineSpec, Prices, RoundRobin, Scheduler, Ties};
+use crate::smp::{Linux24, MachineSpec, Prices, Scheduler, Ties};
 use foregather_machine::{Nanos, Rank};
 use foregather_wait::Policy;
 
@@ -32,8 +32,8 @@ pub struct ClusterSpec {
 }
 
 impl ClusterSpec {
-    /// Two nodes or more of 1999 with one processor each, under a thread library that yields for little. Its prices are fitted:
-    /// the paper gives none; nothing of its figures rests on them but that a yield is cheap beside a message.
+    /// Two nodes or more of 1999 with one processor each, under Linux 2.2 at 100 Hz and a thread library that yields for little. The
+    /// prices are fitted: the paper gives none; nothing of its figures rests on them but that a yield is cheap beside a message.
     pub fn namyst1999(nodes: u32, threads: u32) -> Self {
         let us = Nanos::from_us;
         let prices = Prices {
@@ -48,7 +48,7 @@ impl ClusterSpec {
             move_call: us(3),
             look: Nanos(500),
         };
-        let scheduler = Scheduler::RoundRobin(RoundRobin { quantum: us(20_000) });
+        let scheduler = Scheduler::Linux24(Linux24 { tick: Nanos::from_ms(10), ..Linux24::LINUX_2_2 });
         let machine = MachineSpec { cpus: 1, prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) };
         Self::new(nodes, threads, machine, Card::VIA_FAST_ETHERNET)
     }

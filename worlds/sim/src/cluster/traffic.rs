@@ -171,7 +171,7 @@ impl<Q: Queue> Cluster<Q> {
         if !desk.exposed.borrow().contains_key(&request.key) {
             self.refuse(lane, &request);
         } else if self.spec.card.reads {
-            self.serve(lane, &request, self.engine.now());
+            self.serve(lane, &request, self.engine.now(), Nanos::ZERO);
         } else {
             desk.requests.borrow_mut().push_back(request);
             self.ring(lane);
@@ -182,8 +182,8 @@ impl<Q: Queue> Cluster<Q> {
         self.send((lane, request.by), Load::Refusal { ticket: request.ticket }, 0, self.engine.now());
     }
 
-    /// Sends what is exposed, by as many descriptors as that takes, all of them posted at `ready`.
-    pub(super) fn serve(&self, lane: u32, request: &Request, ready: Nanos) {
+    /// Sends what is exposed, by as many descriptors as that takes: the first is posted at `first`, each of the others `apart` later.
+    pub(super) fn serve(&self, lane: u32, request: &Request, first: Nanos, apart: Nanos) {
         let exposed = self.desks[lane as usize].exposed.borrow();
         let Some(memory) = exposed.get(&request.key) else { return };
         let (bytes, here) = (memory.bytes.clone(), memory.pieces.len());
@@ -196,7 +196,7 @@ impl<Q: Queue> Cluster<Q> {
             rest -= part;
             let load =
                 if number == descriptors { Load::Data { ticket: request.ticket, bytes: bytes.clone() } } else { Load::Part };
-            let sent = self.send((lane, request.by), load, part as u32, ready);
+            let sent = self.send((lane, request.by), load, part as u32, first + apart * u64::from(number - 1));
             self.note(lane, (Place::Card, What::Sent), (here as u32, part as u32), (sent, sent));
         }
     }

@@ -1,5 +1,7 @@
 //! Nodes with processors and a network: what the verbs of a fabric do there, what waiting costs, and what failure looks like.
+mod conformance;
 mod frames;
+mod madeleine;
 mod memory;
 mod trouble;
 mod via;

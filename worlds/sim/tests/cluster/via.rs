@@ -42,60 +42,6 @@ fn an_empty_message_takes_35_us_raw_and_as_a_frame() {
     within(frame, 34, 37);
 }
 
-/// By copies into static buffers, one frame after the other.
-fn buffered(bytes: usize, buffer: u32) -> Nanos {
-    let card = Card { buffer, credits: 256, ..Card::VIA_FAST_ETHERNET };
-    half(card, 10, async |lane, sends| {
-        let peer = at(1 - lane.rank(), 0);
-        let mut rest = bytes;
-        while rest > 0 {
-            let part = rest.min(buffer as usize);
-            if sends {
-                lane.fill(peer, |buffer| buffer[..part].fill(1));
-                assert!(lane.post_filled(peer, 0, part).unwrap());
-            } else {
-                take(lane, Policy::Spin, peer).await.unwrap();
-            }
-            rest -= part;
-        }
-    })
-}
-
-/// Figure 7: on the way of a message of the length for which the first driver used them.
-#[test]
-fn static_buffers_beat_raw_messages_and_512_bytes_are_best() {
-    let by_size = [256, 512, 1_024, 2_048].map(|buffer| buffered(5_120, buffer));
-    let once = raw(5_120, Registration::Once);
-    assert!(by_size[1] < once, "{by_size:?} against {once}");
-    assert_eq!(by_size.iter().min(), Some(&by_size[1]), "{by_size:?}");
-}
-
-/// By an offer, a request, and one descriptor from memory to memory.
-fn direct(bytes: usize) -> Nanos {
-    half(Card::VIA_FAST_ETHERNET, 6, async |lane, sends| {
-        let peer = at(1 - lane.rank(), 0);
-        let mut memory = vec![1; bytes];
-        if sends {
-            let key = lane.expose(&[&memory]).unwrap();
-            assert!(lane.post(peer, 0, &key.0.to_le_bytes()).unwrap());
-            wait(lane, Policy::Spin, || lane.help().then_some(())).await.unwrap();
-            lane.conceal(key);
-        } else {
-            let (_, key) = take(lane, Policy::Spin, peer).await.unwrap();
-            let key = foregather_machine::Key(u64::from_le_bytes(key.try_into().unwrap()));
-            lane.get(peer, key, &mut [&mut memory]).await.unwrap();
-        }
-    })
-}
-
-/// Figure 6: two messages of flow control, whatever the length.
-#[test]
-fn a_read_costs_two_messages_more_than_raw_whatever_the_length() {
-    for bytes in [4_096, 16_384, 32_768] {
-        within(direct(bytes) - raw(bytes, Registration::PerMessage), 68, 80);
-    }
-}
-
 /// Figure 4: three vectors are registered, go by one descriptor, and are forgotten when that has been served.
 #[test]
 fn three_vectors_are_one_descriptor_and_three_registrations() {
@@ -142,10 +88,4 @@ fn working_threads_slow_raw_messages_down_and_compute_meanwhile() {
     let (alone, beside) = (with(1), with(3));
     assert!(alone.computed == Nanos::ZERO && beside.computed > Nanos::ZERO);
     assert!(beside.half > alone.half);
-}
-#[test]
-fn zz_print() {
-    for n in [64, 512, 1024, 2048, 4096, 5120, 8192, 16384, 32768, 65536] {
-        println!("{n}: raw once {} | 256.. {:?} | per {} direct {}", raw(n, Registration::Once), [256, 512, 1024, 2048].map(|b| buffered(n, b)), raw(n, Registration::PerMessage), direct(n));
-    }
 }

@@ -1,0 +1,119 @@
+//! Under other people's launchers, if they are installed: the same program, without a word of theirs in it.
+use crate::{command, count, program, text};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Is it there? With `FOREGATHER_REQUIRE_PARTS=1` it has to be.
+fn installed(part: &str, package: &str) -> bool {
+    let folders = std::env::var("PATH").unwrap_or_default();
+    let found = folders.split(':').chain(["/usr/sbin"]).any(|folder| Path::new(folder).join(part).exists());
+    let required = std::env::var("FOREGATHER_REQUIRE_PARTS").is_ok_and(|value| value == "1");
+    assert!(found || !required, "{part} is missing: install {package}");
+    if !found {
+        eprintln!("skipped: {part} is missing; install {package}");
+    }
+    found
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn greets_under(launcher: &str, change: impl Fn(&mut Command)) -> Output {
+    let mut command = command(&[words(launcher), program("greets")].concat());
+    change(&mut command);
+    command.output().unwrap()
+}
+
+fn assert_greeted(output: &Output, size: usize) {
+    let text = text(output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(count(&text, &format!("of {size}, {size} here: sum {}\n", size * (size + 1) / 2)), size, "{text}");
+}
+
+const MPIRUN: &str = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4";
+
+#[test]
+fn alone() {
+    assert_greeted(&command(&program("greets")).output().unwrap(), 1);
+}
+
+#[test]
+fn under_hydra() {
+    if installed("mpiexec.hydra", "mpich") {
+        assert_greeted(&greets_under("mpiexec.hydra -n 4", |_| {}), 4);
+    }
+}
+
+#[test]
+fn under_open_mpi() {
+    if installed("mpirun.openmpi", "openmpi-bin") {
+        assert_greeted(&greets_under(MPIRUN, |_| {}), 4);
+    }
+}
+
+/// Without Open MPI's own variables a rank is what any PMIx server starts, and asks it for the size.
+#[test]
+fn under_a_pmix_server() {
+    if installed("mpirun.openmpi", "openmpi-bin and libpmix2") {
+        assert_greeted(&greets_under(&format!("{MPIRUN} env -u OMPI_COMM_WORLD_RANK -u OMPI_COMM_WORLD_SIZE"), |_| {}), 4);
+    }
+}
+
+#[test]
+fn at_a_root_that_the_user_names() {
+    if installed("mpiexec.hydra", "mpich") {
+        let root = |command: &mut Command| {
+            command.env("FOREGATHER_ROOT", "127.0.0.1").env("FOREGATHER_SECRET", "ours");
+        };
+        assert_greeted(&greets_under("mpiexec.hydra -n 3", root), 3);
+    }
+}
+
+/// A Slurm of one machine, which goes down with this.
+struct Slurm(PathBuf);
+
+impl Slurm {
+    fn up(nodes: u32) -> Option<Self> {
+        let parts = ["slurmctld", "slurmd", "srun", "munged"];
+        let root = rustix::process::geteuid().is_root();
+        if !parts.iter().all(|part| installed(part, "slurmctld, slurmd, slurm-client and munge")) || !root {
+            return None;
+        }
+        let folder = std::env::temp_dir().join(format!("foregather-slurm-{}-{nodes}", std::process::id()));
+        let this = Self(folder);
+        let output = this.script("up").arg(nodes.to_string()).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        Some(this)
+    }
+
+    fn script(&self, what: &str) -> Command {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/slurm");
+        let mut command = Command::new(script);
+        // Daemons must not keep the pipes of this test open.
+        command.arg(what).arg(&self.0);
+        command
+    }
+
+    fn srun(&self, options: &str) -> Output {
+        greets_under(&format!("srun --overcommit {options}"), |command| {
+            command.env("SLURM_CONF", self.0.join("slurm.conf"));
+        })
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        let _ = self.script("down").output();
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn under_slurm_on_one_node_and_on_several() {
+    let Some(slurm) = Slurm::up(3) else { return };
+    assert_greeted(&slurm.srun("-N 1 -n 4"), 4);
+    assert_greeted(&slurm.srun("-N 1 -n 4 --mpi=pmi2"), 4);
+    assert_greeted(&slurm.srun("-N 3 -n 6"), 6);
+    assert_greeted(&slurm.srun("-N 3 -n 6 --mpi=pmi2"), 6);
+}

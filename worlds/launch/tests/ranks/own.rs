@@ -1,0 +1,166 @@
+//! Under `foregather run`: how jobs end, well or badly, and that nothing is left behind.
+use crate::{command, count, program, text};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output};
+use std::time::Duration;
+
+fn launcher(size: u32, words: &[String], variables: &[(&str, &str)]) -> Command {
+    let mut command = command(&program("launcher"));
+    command.env("TEST_SIZE", size.to_string()).env("TEST_PROGRAM", words.join("\n")).envs(variables.iter().copied());
+    command
+}
+
+fn run(size: u32, name: &str, variables: &[(&str, &str)]) -> Output {
+    launcher(size, &program(name), variables).output().unwrap()
+}
+
+fn shell(script: &str) -> Vec<String> {
+    ["sh", "-c", script].map(str::to_owned).to_vec()
+}
+
+/// How many processes have this text among their variables, and still run.
+fn processes_with(marker: &str) -> usize {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter(|entry| fs::read(entry.path().join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(marker)))
+        .count()
+}
+
+fn wait_until(done: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it did not come about within half a minute");
+}
+
+#[test]
+fn ranks_find_each_other() {
+    for size in [1, 2, 8] {
+        let output = run(size, "greets", &[]);
+        let text = text(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let sum = size * (size + 1) / 2;
+        assert_eq!(count(&text, &format!("of {size}, {size} here: sum {sum}\n")), size as usize, "{text}");
+        assert!(text.contains(&format!("[{}] ", size - 1)), "{text}");
+    }
+}
+
+#[test]
+fn the_survivors_of_a_loss_say_who_it_was() {
+    for (end, code, said) in [
+        ("exit", 7, "rank 1 ended with code 7"),
+        ("kill", 137, "rank 1 was killed by signal 9"),
+        // It stands still until the others end it: it must not wake up and go on.
+        ("stop", 137, "rank 1 was stopped by a signal"),
+        ("drop", 9, "rank 1 ended with code 9"),
+    ] {
+        let output = run(4, "one_fails", &[("TEST_END", end), ("FOREGATHER_PEER_TIMEOUT", "1s")]);
+        let text = text(&output);
+        assert_eq!(count(&text, "lost Some(1)"), 3, "{end}: {text}");
+        if end != "drop" {
+            assert_eq!(output.status.code(), Some(code), "{end}: {text}");
+            assert!(text.contains(said), "{end}: {text}");
+        }
+    }
+}
+
+#[test]
+fn whoever_computes_in_silence_is_lost_for_nobody() {
+    let output = run(12, "computes", &[("FOREGATHER_PEER_TIMEOUT", "1s")]);
+    let text = text(&output);
+    assert_eq!((output.status.code(), count(&text, "was let be")), (Some(0), 12), "{text}");
+}
+
+#[test]
+fn a_long_wait_is_told_of() {
+    let output = run(3, "is_late", &[("FOREGATHER_WATCHDOG", "500ms")]);
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert_eq!(count(&text, "has been waiting for"), 2, "{text}");
+    assert!(text.contains("s: exchange of cards"), "{text}");
+    assert_eq!(count(&self::text(&run(3, "is_late", &[("FOREGATHER_WATCHDOG", "0")])), "has been waiting"), 0);
+}
+
+#[test]
+fn a_rank_without_the_secret_stays_outside() {
+    let words = program("greets");
+    let script = format!("[ $FOREGATHER_RANK = 1 ] && FOREGATHER_SECRET=guessed; exec {}", words.join(" "));
+    let output = launcher(2, &shell(&script), &[("FOREGATHER_JOIN_TIMEOUT", "3s")]).output().unwrap();
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("no rank: this process may not join: it does not know the job's secret"), "{text}");
+    assert!(text.contains("127.0.0.1") && !text.contains("sum"), "{text}");
+}
+
+#[test]
+fn the_first_that_fails_decides_the_code_and_all_others_end() {
+    let marker = format!("TEST_MARKER=code-{}", std::process::id());
+    let (name, value) = marker.split_once('=').unwrap();
+    // Deaf to requests, with a child of its own.
+    let deaf = "trap '' TERM; [ $FOREGATHER_RANK = 2 ] && exit 5; sleep 1000 & while :; do wait; done";
+    let output = launcher(3, &shell(deaf), &[(name, value), ("FOREGATHER_PEER_TIMEOUT", "500ms")]).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output));
+    assert!(text(&output).contains("rank 2 ended with code 5"), "{}", text(&output));
+    wait_until(|| processes_with(&marker) == 0);
+}
+
+/// Starts a job whose ranks have children, and returns once all have.
+fn families(marker: &str) -> Child {
+    let (name, value) = marker.split_once('=').unwrap();
+    let mut child = launcher(3, &program("has_a_child"), &[(name, value)]).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
+    assert_eq!(lines.filter(|line| line.contains("has a child")).take(3).count(), 3);
+    child
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn an_interrupted_job_leaves_nothing_behind() {
+    let marker = format!("TEST_MARKER=interrupt-{}", std::process::id());
+    let child = families(&marker);
+    // The launcher, its ranks, their children.
+    assert_eq!(processes_with(&marker), 7);
+    send(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    wait_until(|| processes_with(&marker) == 0);
+}
+
+#[test]
+fn a_failed_job_leaves_nothing_behind() {
+    let marker = format!("TEST_MARKER=failed-{}", std::process::id());
+    let (name, value) = marker.split_once('=').unwrap();
+    let output = run(3, "has_a_child", &[(name, value), ("TEST_END", "exit"), ("FOREGATHER_PEER_TIMEOUT", "500ms")]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+    wait_until(|| processes_with(&marker) == 0);
+}
+
+#[test]
+fn ranks_die_with_a_launcher_that_is_killed() {
+    let marker = format!("TEST_MARKER=killed-{}", std::process::id());
+    let mut child = families(&marker);
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    // What a rank has started itself is its own affair, once nobody is there to see to it.
+    let of_ranks = || processes_with(&marker) - processes_named_sleep(&marker);
+    wait_until(|| of_ranks() == 0);
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        let ours = fs::read(entry.path().join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&marker));
+        let _ = pid.filter(|_| ours).map(|pid| kill_process(pid, Signal::KILL));
+    }
+}
+
+fn processes_named_sleep(marker: &str) -> usize {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let ours = all
+        .filter(|entry| fs::read(entry.path().join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(marker)));
+    ours.filter(|entry| fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name.trim() == "sleep")).count()
+}

@@ -1,0 +1,113 @@
+//! What the processes of these tests do: ignored tests of this executable, which start it anew.
+use foregather_host::{clock, interrupt};
+use foregather_launch::Job;
+use foregather_launch::spawn::{self, Plan};
+use foregather_machine::{Error, Nanos, Why};
+use rustix::process::{Signal, getpid, kill_process};
+use std::env;
+use std::process::{Command, exit};
+use std::time::Duration;
+
+/// Waits, as a fabric would, until that fails; says so, and ends with 1.
+fn wait_in_vain(job: Job) -> ! {
+    let why = Why::new("a test", job.rank()).since(clock::now());
+    loop {
+        if let Err(error) = job.vigil().check(&why) {
+            println!("rank {} lost {:?}", job.rank(), error.lost_rank());
+            drop(job);
+            exit(1);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+#[ignore = "a program of another test"]
+fn greets() {
+    let end = Job::join().and_then(|job| {
+        let cards = job.exchange(&[job.rank() as u8 + 1])?;
+        let sum: u32 = cards.iter().map(|card| u32::from(card[0])).sum();
+        let (rank, size, local) = (job.rank(), job.size(), job.local_ranks().len());
+        println!("rank {rank} of {size}, {local} here: sum {sum}");
+        job.leave()
+    });
+    if let Err(error) = end {
+        println!("no rank: {error}");
+        exit(1);
+    }
+}
+
+/// Rank 1 comes to grief, all others wait for it.
+#[test]
+#[ignore = "a program of another test"]
+fn one_fails() {
+    let job = Job::join().unwrap();
+    if job.rank() != 1 {
+        wait_in_vain(job);
+    }
+    match &env::var("TEST_END").unwrap()[..] {
+        "exit" => exit(7),
+        "kill" => kill_process(getpid(), Signal::KILL).unwrap(),
+        "stop" => kill_process(getpid(), Signal::STOP).unwrap(),
+        "drop" => {
+            drop(job);
+            exit(9);
+        }
+        _ => panic!("no such end"),
+    }
+    // The signal may be another thread's, and this one go on for a moment.
+    std::thread::sleep(Duration::from_secs(60));
+    panic!("the signal did nothing");
+}
+
+/// Says nothing to anybody for far longer than a rank may stand still.
+#[test]
+#[ignore = "a program of another test"]
+fn computes() {
+    let job = Job::join().unwrap();
+    let until = clock::now() + Nanos::from_ms(3_000);
+    let mut work = 0_u64;
+    while clock::now() < until {
+        work = work.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+    }
+    job.exchange(&work.to_le_bytes()[..1]).unwrap();
+    println!("rank {} was let be", job.rank());
+    job.leave().unwrap();
+}
+
+/// Rank 0 has to be waited for.
+#[test]
+#[ignore = "a program of another test"]
+fn is_late() {
+    let job = Job::join().unwrap();
+    if job.rank() == 0 {
+        std::thread::sleep(Duration::from_millis(1_500));
+    }
+    job.exchange(&[]).unwrap();
+    job.leave().unwrap();
+}
+
+/// Leaves a process behind, and fails or waits.
+#[test]
+#[ignore = "a program of another test"]
+fn has_a_child() {
+    let job = Job::join().unwrap();
+    let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+    job.exchange(&[]).unwrap();
+    println!("rank {} has a child", job.rank());
+    if job.rank() == 1 && env::var("TEST_END").is_ok() {
+        exit(3);
+    }
+    child.wait().unwrap();
+}
+
+/// `foregather run`, with the number of ranks and the program in variables.
+#[test]
+#[ignore = "a program of another test"]
+fn launcher() {
+    interrupt::install().unwrap();
+    let program = env::var("TEST_PROGRAM").unwrap().split('\n').map(str::to_owned).collect();
+    let plan = Plan { size: env::var("TEST_SIZE").unwrap().parse().unwrap(), program, prefix: true, ..Plan::default() };
+    let end: Result<u8, Error> = spawn::run(&plan);
+    exit(end.map_or(99, i32::from));
+}

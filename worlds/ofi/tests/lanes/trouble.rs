@@ -1,0 +1,191 @@
+//! What is missing, wrong, or lost is named, and strangers change nothing.
+use crate::{at, job, post, take, tcp, until};
+use foregather_host::vigil::Vigil;
+use foregather_machine::{Cause, Cpu, Error, Fabric, Key, Member, Why, run_ready};
+use foregather_ofi::{Opening, Provider, found};
+use std::sync::Arc;
+
+fn cause<T>(result: Result<T, Error>) -> Cause {
+    match result {
+        Ok(_) => panic!("it went well"),
+        Err(error) => error.cause().clone(),
+    }
+}
+
+#[test]
+fn a_provider_that_is_not_here_is_missing_and_others_are_named() {
+    if tcp().is_none() {
+        return;
+    }
+    for name in ["no-such-network", ""] {
+        let Cause::Missing { what, remedy } = cause(Provider::open(name, Some(""))) else { panic!("{name}") };
+        assert!(what.contains(&format!("`{name}`")) && remedy.contains("tcp"), "{what}; {remedy}");
+    }
+    // An address of a network that no host has.
+    let Cause::Missing { what, .. } = cause(Provider::open("tcp", Some("203.0.113.77"))) else { panic!() };
+    assert!(what.contains("203.0.113.77"), "{what}");
+    assert!(matches!(cause(Provider::open("t\0cp", None)), Cause::Setting { .. }));
+}
+
+#[test]
+fn what_is_found_can_be_opened() {
+    if tcp().is_none() {
+        return;
+    }
+    let found = found().unwrap();
+    assert!(found.version >= (1, 14), "{found:?}");
+    assert!(found.providers.iter().any(|name| name.starts_with("tcp")), "{found:?}");
+}
+
+#[test]
+fn addresses_of_others_are_refused() {
+    let Some(provider) = tcp() else { return };
+    let open = |rank, lanes| Opening::new(Arc::clone(&provider), rank, 2, lanes, 1).unwrap();
+    let (own, two) = (open(0, 1).address(), open(1, 2).address());
+    let connect = |other: Vec<u8>| cause(open(0, 1).connect(&[own.clone(), other]));
+    assert!(matches!(connect(b"GET / HTTP/1.1\r\n\r\n".to_vec()), Cause::Garbled { from: 1, .. }));
+    assert!(matches!(connect(Vec::new()), Cause::Garbled { from: 1, .. }));
+    assert!(matches!(connect(two), Cause::Setting { .. }));
+    assert!(matches!(cause(open(0, 1).connect(std::slice::from_ref(&own))), Cause::Setting { .. }));
+    let mut short = own.clone();
+    let name = short.len() - 16;
+    short[name - 2] = 15;
+    short.pop();
+    assert!(matches!(connect(short), Cause::Garbled { from: 1, .. }));
+    let opened = |rank, size, lanes| cause(Opening::new(Arc::clone(&provider), rank, size, lanes, 1));
+    assert!(matches!(opened(2, 2, 1), Cause::Rank { .. }));
+    assert!(matches!(opened(0, 2, 0), Cause::Size { .. }));
+    assert!(matches!(opened(0, 1 << 16, 32), Cause::Size { .. }));
+}
+
+#[test]
+fn a_rank_that_was_lost_ends_every_wait() {
+    let Some(provider) = tcp() else { return };
+    let vigil = Arc::new(Vigil::default());
+    let open = |rank| Opening::new(Arc::clone(&provider), rank, 2, 1, 7).unwrap().watched_by(Arc::clone(&vigil));
+    let openings = [open(0), open(1)];
+    let addresses = openings.each_ref().map(Opening::address);
+    let [mut lanes, others] = openings.map(|opening| opening.connect(&addresses).unwrap());
+    let lane = lanes.remove(0);
+    let why = Why::new("test", 0).of(1);
+    assert_eq!(lane.cpu().check(lane.bell(), &why), Ok(()));
+    std::thread::scope(|scope| {
+        // Nobody answers: the other lane's owner does nothing.
+        let reader = scope.spawn(|| {
+            let mut got = [0; 64];
+            let lane = lane;
+            (cause(run_ready(lane.get(at(1), Key(0), &mut [&mut got]))), lane)
+        });
+        std::thread::sleep(core::time::Duration::from_millis(30));
+        vigil.declare_lost(1);
+        let (cause, lane) = reader.join().unwrap();
+        assert!(matches!(cause, Cause::PeerLost { rank: 1, doing: "get", .. }), "{cause:?}");
+        let checked = lane.cpu().check(lane.bell(), &why);
+        assert_eq!(checked.unwrap_err().lost_rank(), Some(1));
+    });
+    drop(others);
+}
+
+#[test]
+fn who_goes_without_a_word_is_lost_and_who_leaves_is_not() {
+    let Some(provider) = tcp() else { return };
+    for in_order in [false, true] {
+        let mut lanes: Vec<_> = job(&provider, 2, 1).into_iter().flatten().collect();
+        let (second, first) = (lanes.pop().unwrap(), lanes.pop().unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                post(&second, at(0), 0, &[]);
+                assert_eq!(take(&second, at(0)).0, 0);
+                if in_order {
+                    second.leave();
+                }
+            });
+            scope.spawn(move || {
+                post(&first, at(1), 0, &[]);
+                assert_eq!(take(&first, at(1)).0, 0);
+                if in_order {
+                    until(&first, || first.has_left(at(1)).then_some(()));
+                    first.leave();
+                    return;
+                }
+                // It may take a few frames until the connection is known to be gone; or a new one is tried for ever, and
+                // then only a vigil can tell.
+                let why = Why::new("test", 0).of(1);
+                for n in 0..400 {
+                    std::thread::sleep(core::time::Duration::from_millis(5));
+                    let posted = if n < 40 { first.post(at(1), n, &[]) } else { Ok(false) };
+                    first.arrived(None);
+                    if let Err(error) = posted.and_then(|_| first.cpu().check(first.bell(), &why)) {
+                        assert_eq!(error.lost_rank(), Some(1), "{error}");
+                        return;
+                    }
+                }
+                assert_eq!(first.look(at(1), |head, _| head), None);
+            });
+        });
+    }
+}
+
+#[test]
+fn frames_of_another_job_are_not_listened_to() {
+    let Some(provider) = tcp() else { return };
+    let open = |rank, job| Opening::new(Arc::clone(&provider), rank, 2, 1, job).unwrap();
+    let (first, second, stranger) = (open(0, 1), open(1, 1), open(1, 2));
+    let (one, two, three) = (first.address(), second.address(), stranger.address());
+    let mut first = first.connect(&[one.clone(), two.clone()]).unwrap();
+    let mut second = second.connect(&[one.clone(), two]).unwrap();
+    let mut stranger = stranger.connect(&[one, three]).unwrap();
+    let (first, second, stranger) = (first.remove(0), second.remove(0), stranger.remove(0));
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let lane = first;
+            // Whatever comes first, only the second frame counts.
+            let frame = take(&lane, at(1));
+            lane.leave();
+            frame
+        });
+        for n in 0..5 {
+            post(&stranger, at(0), n, b"from a stranger");
+        }
+        drop(stranger);
+        post(&second, at(0), 99, b"from us");
+        second.leave();
+        drop(second);
+        assert_eq!(receiver.join().unwrap(), (99, b"from us".to_vec()));
+    });
+}
+
+/// Where a rank of one lane listens: its address ends with that lane's `sockaddr_in`.
+fn listens_at(address: &[u8]) -> std::net::SocketAddr {
+    let [_, _, high, low, host @ ..] = *address.last_chunk::<16>().unwrap();
+    let &host = host.first_chunk::<4>().unwrap();
+    assert_eq!(host, [127, 0, 0, 1], "only this test's own endpoint is written to");
+    std::net::SocketAddr::from((host, u16::from_be_bytes([high, low])))
+}
+
+#[test]
+fn a_tcp_client_that_speaks_something_else_disturbs_nobody() {
+    use std::io::Write as _;
+    let Some(provider) = tcp() else { return };
+    let openings = [0, 1].map(|rank| Opening::new(Arc::clone(&provider), rank, 2, 1, 7).unwrap());
+    let addresses = openings.each_ref().map(Opening::address);
+    let ports = addresses.each_ref().map(|address| listens_at(address));
+    let lanes = openings.map(|opening| opening.connect(&addresses).unwrap().remove(0));
+    std::thread::scope(|scope| {
+        for lane in lanes {
+            scope.spawn(move || {
+                let peer = at(1 - lane.rank());
+                let wait = core::time::Duration::from_millis(200);
+                let stream = std::net::TcpStream::connect_timeout(&ports[peer.rank as usize], wait);
+                let mut stream = stream.expect("the other lane listens");
+                stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+                for n in 0..50 {
+                    post(&lane, peer, n, &[1; 100]);
+                    assert_eq!(take(&lane, peer), (n, vec![1; 100]));
+                }
+                drop(stream);
+                lane.leave();
+            });
+        }
+    });
+}
