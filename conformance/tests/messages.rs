@@ -2,8 +2,8 @@
 use foregather_conformance::messages::{
     Plan, abandoned, crossfire, disagreeing, impatient, later_is_read_at_the_end, left_in_order, one_message,
 };
-use foregather_conformance::{PortProgram, Ports, collective, port};
 use foregather_conformance::table::{Chooser, Seat, Table};
+use foregather_conformance::{PortProgram, Ports, collective, port};
 use foregather_machine::{Address, Cause, Error, Limits, Nanos};
 use foregather_message::{Messenger, Path, Settings};
 use foregather_wait::Policy;

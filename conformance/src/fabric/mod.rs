@@ -162,7 +162,8 @@ impl Program {
         }
     }
 
-    const fn is_over_messages(self) -> bool {
+    /// Does it know more than frames: is it a program over [`Messenger`](foregather_message::Messenger)s?
+    pub const fn is_over_messages(self) -> bool {
         use Program::{
             Abandoned, Anybody, Crossfire, DisagreeLong, DisagreeShort, Later, LeftInOrder, Pieces, PingPong, Together,
         };

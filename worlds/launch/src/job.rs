@@ -40,6 +40,7 @@ pub struct Job {
 #[derive(Debug)]
 struct Line {
     shared: Arc<Shared>,
+    key: Key,
     steward: JoinHandle<()>,
     hub: Option<hub::Running>,
 }
@@ -89,7 +90,7 @@ impl Job {
             launcher,
             host_address: settings.host_address,
             vigil: Arc::clone(&shared.vigil),
-            line: Some(Line { shared, steward, hub }),
+            line: Some(Line { shared, key, steward, hub }),
             places: vec![],
             round: Mutex::default(),
         };
@@ -157,6 +158,12 @@ impl Job {
     pub fn host(&self, rank: Rank) -> Result<&str, Error> {
         let place = self.places.get(rank as usize);
         place.map(|place| &place.host[..]).ok_or_else(|| Cause::Rank { rank, size: self.size }.into())
+    }
+
+    /// A number for what the ranks make next: all ranks know the same one, others do not.
+    pub(crate) fn number(&self) -> u64 {
+        let round = *self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        self.line.as_ref().map_or(0, |line| line.key.number(round))
     }
 
     /// Shows everybody this rank's card, of at most 16 KiB, and returns everybody's, by rank. All ranks do so in the same order.

@@ -2,6 +2,7 @@
 //!
 //! - [`Job`]: joins, exchanges cards with everybody, and leaves. It works the same under `foregather run`, `mpiexec`, `mpirun`,
 //!   `srun` and `prterun`, and without any launcher as a job of one.
+//! - [`Lanes`]: the job's fabric, shared memory or libfabric.
 //! - [`spawn`]: the launcher itself, which `foregather run` is.
 //!
 //! A foreign launcher need only tell rank, size and where rank 0 is. Everything else is the job's own: a **hub**, which is a thread
@@ -14,6 +15,7 @@ mod frame;
 mod hub;
 mod job;
 mod join;
+mod lanes;
 mod link;
 mod meet;
 mod nodes;
@@ -30,3 +32,4 @@ mod whereabouts;
 
 pub use detect::Launcher;
 pub use job::Job;
+pub use lanes::Lanes;

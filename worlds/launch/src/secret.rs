@@ -54,6 +54,13 @@ pub(crate) struct Claim {
 #[derive(Clone)]
 pub(crate) struct Key(Token);
 
+/// Without a word of what it is.
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key")
+    }
+}
+
 impl Key {
     pub(crate) fn new(secret: &[u8], job: &[u8]) -> Self {
         Self(keyed(secret, &[b"foregather job", job]).finalize().into_bytes().into())
@@ -61,6 +68,12 @@ impl Key {
 
     pub(crate) fn prove(&self, side: Side, claim: &Claim) -> Token {
         self.over(side, claim).finalize().into_bytes().into()
+    }
+
+    /// A number that all ranks of the job can tell and others cannot, another one for every `n`.
+    pub(crate) fn number(&self, n: u32) -> u64 {
+        let hash: Token = keyed(&self.0, &[b"number", &n.to_le_bytes()]).finalize().into_bytes().into();
+        hash.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
     /// In constant time.

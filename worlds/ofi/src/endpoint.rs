@@ -7,6 +7,7 @@ use crate::provider::Provider;
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, Ordering::*};
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, RawFd};
@@ -141,13 +142,41 @@ pub(crate) struct Endpoint {
     wait: Option<RawFd>,
     silent: Cell<bool>,
     next_key: Cell<u64>,
+    _turn: Option<ShmTurn>,
 }
 
 // SAFETY: libfabric's objects do not care which thread calls, as long as it is one at a time; an endpoint is not `Sync`.
 unsafe impl Send for Endpoint {}
 
+/// Whether this process has an endpoint over libfabric's shm. Two of them share what the first one unmaps when it is closed, and the
+/// other one's next look at the network is a crash (seen in 1.17): so there is one at a time.
+static SHM_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Released when the last thing of an endpoint is closed.
+struct ShmTurn;
+
+impl ShmTurn {
+    fn of(provider: &Provider) -> Result<Option<Self>, Error> {
+        if provider.name() != "shm" {
+            return Ok(None);
+        }
+        if SHM_TAKEN.swap(true, AcqRel) {
+            let needs = "one lane in each process, or another fabric";
+            return Err(Cause::Setting { what: "libfabric's shm", needs }.into());
+        }
+        Ok(Some(Self))
+    }
+}
+
+impl Drop for ShmTurn {
+    fn drop(&mut self) {
+        SHM_TAKEN.store(false, Release);
+    }
+}
+
 impl Endpoint {
     pub(crate) fn open(provider: Arc<Provider>) -> Result<Self, Error> {
+        let turn = ShmTurn::of(&provider)?;
         let domain = Arc::new(Domain::open(provider)?);
         let mut made = Self {
             domain,
@@ -157,6 +186,7 @@ impl Endpoint {
             wait: None,
             silent: Cell::new(false),
             next_key: Cell::new(1),
+            _turn: turn,
         };
         // Records that the caller makes have grown from version to version: these have room to spare, all zero.
         let (mut book, mut queue) = ([0_u64; 16], [0_u64; 16]);

@@ -238,7 +238,7 @@ impl Fabric for Lane {
         if bytes.len() > INLINE {
             return Err(Cause::Length { what: "an inline frame", bytes: bytes.len(), room: INLINE }.into());
         }
-        self.send(self.index(to)?, Kind::Frame, head, bytes)
+        self.send(self.index(to)?, head, bytes)
     }
 
     fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {

@@ -1,13 +1,13 @@
 //! What a lane does in its owner's calls: frames out, completions in, and what the two sides of a reading tell each other.
 //!
-//! Nothing here waits. What the network has no room for just now (most of all before there is a connection) is refused to the layer
-//! above and kept in a queue if it is a lane's own; either way the network is looked at, since nothing changes otherwise.
+//! Nothing here waits. What the network has no room for just now (most of all before there is a connection) is kept in a queue,
+//! up to a bound, and goes when the owner looks at the network, since nothing changes otherwise.
 use crate::abi::{EAGAIN, ECANCELED, ETRUNC};
 use crate::endpoint::Completion;
 use crate::lane::Lane;
 use crate::peers::Arrived;
 use crate::slots::{Slots, Use};
-use crate::wire::{BUFFER, HEAD, INLINE, Kind, RECORDS_MAX, Read, Record, Tag};
+use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, RECORDS_MAX, Read, Record, SPARE, Tag};
 use core::ffi::c_int;
 use foregather_machine::{Cause, Error, Key, Nanos, Why};
 
@@ -19,14 +19,35 @@ const BATCHES: usize = 8;
 const NAP: Nanos = Nanos::from_us(200);
 
 const AGAIN: isize = -(EAGAIN as isize);
+/// As if libfabric had said it.
+const GONE: isize = -(libc::ENOTCONN as isize);
 
-/// A frame of the lane's own that has not gone yet.
+/// Frames that may be queued for one lane: all that it may have on its way, and as many of the lanes' own.
+const QUEUED_MAX: u32 = 2 * (CREDITS + SPARE);
+
+/// A frame that has not gone yet.
 #[derive(Debug)]
 pub(crate) struct Queued {
     to: usize,
     kind: Kind,
     head: u32,
-    bytes: Vec<u8>,
+    body: Body,
+}
+
+/// A frame's bytes: on their own, or in a buffer that was filled, and so many of it.
+#[derive(Debug)]
+enum Body {
+    Bytes(Vec<u8>),
+    Filled(u32, usize),
+}
+
+/// What becomes of a frame that cannot go now.
+enum Later {
+    Queue,
+    /// Not even that, for the time being.
+    Full,
+    /// Whom it is for has left, and reads nothing.
+    Nobody,
 }
 
 impl Lane {
@@ -194,8 +215,13 @@ impl Lane {
 
     /// Sends a frame of the lane's own as soon as it can go, behind all that was posted before.
     pub(crate) fn enqueue(&self, to: usize, kind: Kind, head: u32, bytes: Vec<u8>) {
-        self.peers[to].backlog.set(self.peers[to].backlog.get() + 1);
-        self.queue.borrow_mut().push_back(Queued { to, kind, head, bytes });
+        self.push(Queued { to, kind, head, body: Body::Bytes(bytes) });
+    }
+
+    fn push(&self, queued: Queued) {
+        let backlog = &self.peers[queued.to].backlog;
+        backlog.set(backlog.get() + 1);
+        self.queue.borrow_mut().push_back(queued);
     }
 
     /// Sends of that queue what can go. `true`: something went.
@@ -208,16 +234,27 @@ impl Lane {
         let mut some = false;
         for _ in 0..waiting {
             let Some(queued) = self.queue.borrow_mut().pop_front() else { break };
-            let peer = &self.peers[queued.to];
-            let stays = !peer.broken.get()
-                && (stuck[queued.to] || self.transmit(queued.to, queued.kind, queued.head, &queued.bytes) == AGAIN);
-            if stays {
-                stuck[queued.to] = true;
+            let Queued { to, kind, head, ref body } = queued;
+            let peer = &self.peers[to];
+            let result = match body {
+                _ if peer.broken.get() => GONE,
+                _ if stuck[to] => AGAIN,
+                Body::Bytes(bytes) => self.transmit(to, kind, head, bytes),
+                &Body::Filled(slot, len) => self.transmit_filled(to, head, slot, len),
+            };
+            if result == AGAIN {
+                stuck[to] = true;
                 self.queue.borrow_mut().push_back(queued);
-            } else {
-                peer.backlog.set(peer.backlog.get() - 1);
-                some = true;
+                continue;
             }
+            // Whom it cannot reach has gone, and its frames with it.
+            if let Body::Filled(slot, _) = body
+                && result != 0
+            {
+                self.outgoing.give(*slot);
+            }
+            peer.backlog.set(peer.backlog.get() - 1);
+            some = true;
         }
         some
     }
@@ -282,52 +319,79 @@ impl Lane {
         })
     }
 
+    /// The same with a buffer that was filled. A result of 0 takes the buffer.
+    fn transmit_filled(&self, to: usize, head: u32, slot: u32, len: usize) -> isize {
+        if HEAD + len > self.inject {
+            return self.transmit_slot(to, Kind::Frame, head, slot, HEAD + len);
+        }
+        // SAFETY: the slot is taken and not lent to libfabric.
+        let bytes = unsafe { &mut *self.outgoing.bytes(slot) };
+        bytes[..HEAD].copy_from_slice(&head.to_le_bytes());
+        let result = self.inject(to, Kind::Frame, &bytes[..HEAD + len]);
+        if result == 0 {
+            self.outgoing.give(slot);
+        }
+        result
+    }
+
+    /// Is there nothing before a frame to that lane?
+    #[inline]
+    fn is_clear(&self, to: usize) -> bool {
+        let peer = &self.peers[to];
+        peer.backlog.get() == 0 && !peer.broken.get()
+    }
+
     /// Sends a frame of the layer above. `false`: not now.
     #[inline]
-    pub(crate) fn send(&self, to: usize, kind: Kind, head: u32, bytes: &[u8]) -> Result<bool, Error> {
-        self.posting(to, || self.transmit(to, kind, head, bytes))
+    pub(crate) fn send(&self, to: usize, head: u32, bytes: &[u8]) -> Result<bool, Error> {
+        if self.is_clear(to) && self.transmit(to, Kind::Frame, head, bytes) == 0 {
+            return Ok(true);
+        }
+        Ok(match self.room_later(to)? {
+            Later::Queue => {
+                self.enqueue(to, Kind::Frame, head, bytes.to_vec());
+                self.progress();
+                true
+            }
+            Later::Nobody => true,
+            Later::Full => false,
+        })
     }
 
     /// The same with what was filled.
     pub(crate) fn send_filled(&self, to: usize, head: u32, len: usize) -> Result<bool, Error> {
-        let peer = &self.peers[to];
-        let Some(slot) = peer.filling.take().or_else(|| self.buffer_for(to)) else {
+        let filling = &self.peers[to].filling;
+        let Some(slot) = filling.take().or_else(|| self.buffer_for(to)) else {
             return self.cpu.fault().map_or(Ok(false), Err);
         };
-        let small = HEAD + len <= self.inject;
-        let sent = self.posting(to, || {
-            if !small {
-                return self.transmit_slot(to, Kind::Frame, head, slot, HEAD + len);
-            }
-            // SAFETY: the slot is taken and not lent to libfabric.
-            let bytes = unsafe { &mut *self.outgoing.bytes(slot) };
-            bytes[..HEAD].copy_from_slice(&head.to_le_bytes());
-            self.inject(to, Kind::Frame, &bytes[..HEAD + len])
-        });
-        match sent {
-            // A peer that left reads nothing: the frame was not taken.
-            Ok(true) if small || peer.broken.get() => self.outgoing.give(slot),
-            Ok(true) => {}
-            Ok(false) | Err(_) => peer.filling.set(Some(slot)),
+        if self.is_clear(to) && self.transmit_filled(to, head, slot, len) == 0 {
+            return Ok(true);
         }
-        sent
+        let later = self.room_later(to);
+        match later {
+            Ok(Later::Queue) => {
+                self.push(Queued { to, kind: Kind::Frame, head, body: Body::Filled(slot, len) });
+                self.progress();
+            }
+            Ok(Later::Nobody) => self.outgoing.give(slot),
+            Ok(Later::Full) | Err(_) => filling.set(Some(slot)),
+        }
+        later.map(|later| !matches!(later, Later::Full))
     }
 
-    #[inline]
-    fn posting(&self, to: usize, mut transmit: impl FnMut() -> isize) -> Result<bool, Error> {
+    /// What to do with a frame that cannot go now.
+    #[cold]
+    fn room_later(&self, to: usize) -> Result<Later, Error> {
         let peer = &self.peers[to];
-        if peer.backlog.get() == 0 && !peer.broken.get() && transmit() == 0 {
-            return Ok(true);
-        }
-        self.progress();
-        if peer.backlog.get() == 0 && !peer.broken.get() && transmit() == 0 {
-            return Ok(true);
+        if peer.backlog.get() >= QUEUED_MAX || peer.broken.get() {
+            self.progress();
         }
         if peer.broken.get() && peer.left.get() {
-            return Ok(true);
+            return Ok(Later::Nobody);
         }
         self.cpu.trouble(&Why::new("post", self.seat.rank).of(self.rank_of(to)))?;
-        Ok(false)
+        let full = peer.backlog.get() >= QUEUED_MAX || peer.broken.get();
+        Ok(if full { Later::Full } else { Later::Queue })
     }
 
     /// Gives a buffer back to the network, or keeps it for later.

@@ -3,6 +3,7 @@
 //! A credit is an empty static buffer at the receiver (Namyst et al. 1999 §4). The receiver owes one for each frame it has taken, and
 //! returns what it owes on whatever frame goes that way; only if the sender may soon have none left, they travel alone.
 use super::frame::Head;
+use super::outgoing::STAGE;
 use super::piece::Shape;
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Key, Packet, Rank};
@@ -49,7 +50,6 @@ pub(super) struct Assembling {
     pub(super) come: usize,
 }
 
-#[derive(Default)]
 pub(super) struct Connection {
     credits: Cell<u32>,
     owed: Cell<u32>,
@@ -63,6 +63,8 @@ pub(super) struct Connection {
     pub(super) assembling: RefCell<Option<Assembling>>,
     /// Answers to PROBEs that are still to be sent, by tag.
     pub(super) requests: RefCell<VecDeque<u32>>,
+    /// The bytes of the message being packed, while they are few enough to travel with a head.
+    pub(super) stage: RefCell<[u8; STAGE]>,
     pub(super) packing: Cell<bool>,
     pub(super) unpacking: Cell<bool>,
     /// A message was given up, on this side or the other; who is to blame.
@@ -73,7 +75,21 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(credits: u32) -> Self {
-        Self { credits: Cell::new(credits), ..Self::default() }
+        Self {
+            credits: Cell::new(credits),
+            owed: Cell::default(),
+            done: Cell::default(),
+            untold: Cell::default(),
+            held: Cell::default(),
+            kept: RefCell::default(),
+            assembling: RefCell::default(),
+            requests: RefCell::default(),
+            stage: RefCell::new([0; STAGE]),
+            packing: Cell::default(),
+            unpacking: Cell::default(),
+            poisoned: Cell::default(),
+            told: Cell::default(),
+        }
     }
 
     /// Takes a credit, if there is one.

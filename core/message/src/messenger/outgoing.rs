@@ -22,20 +22,25 @@ pub struct Outgoing<'c, 'm, F: Fabric> {
     to: Rank,
     /// Is anything in the open frame? An empty piece has a shape and no bytes.
     open: bool,
-    /// Its bytes: in `stage` while they fit there, else in the fabric's static buffer.
+    /// Its bytes: in the connection's `stage` while they fit there, else in the fabric's static buffer.
     used: usize,
     /// Is there a credit for it?
     credit: bool,
     /// The shape of the first piece, until it has been sent.
     first: u16,
     begun: bool,
-    stage: [u8; STAGE],
+    ended: bool,
+    /// What only some messages need, so that the others are small and quick to move.
+    more: Option<Box<More<'m>>>,
+}
+
+#[derive(Default)]
+struct More<'m> {
     /// Pieces that the receiver will fetch at once.
     group: Vec<(Shape, &'m [u8])>,
     /// From the first LATER piece on, everything waits for the end.
     deferred: Vec<(Shape, Deferred<'m>)>,
     exposed: Vec<Key>,
-    ended: bool,
 }
 
 enum Deferred<'m> {
@@ -67,11 +72,8 @@ impl<F: Fabric> Messenger<F> {
             credit: false,
             first: NONE,
             begun: false,
-            stage: [0; STAGE],
-            group: Vec::new(),
-            deferred: Vec::new(),
-            exposed: Vec::new(),
             ended: false,
+            more: None,
         })
     }
 }
@@ -104,7 +106,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     #[inline]
     pub fn end(mut self) -> impl Future<Output = Result<(), Error>> {
         let messenger = self.messenger;
-        let now = if self.is_plain() && self.take_credit() { self.post(Kind::Last) } else { Ok(false) };
+        let now = if self.more.is_none() && self.take_credit() { self.post(Kind::Last) } else { Ok(false) };
         self.ended = now == Ok(true);
         let rest = match now {
             Ok(true) => Ok(None),
@@ -117,12 +119,6 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
                 Some(rest) => rest.await,
             }
         }
-    }
-
-    /// Nothing but bytes in a frame.
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.group.is_empty() && self.deferred.is_empty() && self.exposed.is_empty()
     }
 
     #[inline]
@@ -139,7 +135,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
             Bytes::Lasting(bytes) if bytes.len() < self.messenger.rules.direct_at => bytes,
             Bytes::Lasting(_) | Bytes::AtEnd(_) => return false,
         };
-        if !self.group.is_empty() || !self.deferred.is_empty() {
+        if self.more.is_some() {
             return false;
         }
         let shape = Shape { mode: P::MODE, receive, bytes: bytes.len() };
@@ -169,12 +165,13 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         let (at, end) = (self.used, self.used + bytes.len());
+        let stage = &self.messenger.with(self.to).stage;
         if end <= self.messenger.inline {
-            self.stage[at..end].copy_from_slice(bytes);
+            stage.borrow_mut()[at..end].copy_from_slice(bytes);
         } else {
             self.messenger.fabric.fill(self.messenger.address(self.to), |buffer| {
                 if at <= self.messenger.inline {
-                    buffer[..at].copy_from_slice(&self.stage[..at]);
+                    buffer[..at].copy_from_slice(&stage.borrow()[..at]);
                 }
                 buffer[at..end].copy_from_slice(bytes);
             });
@@ -186,7 +183,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     fn post(&mut self, kind: Kind) -> Result<bool, Error> {
         let used = self.used;
         let sent = if used <= self.messenger.inline {
-            self.messenger.post(self.to, kind, self.first, &self.stage[..used])?
+            self.messenger.post(self.to, kind, self.first, &self.messenger.with(self.to).stage.borrow()[..used])?
         } else {
             self.messenger.post_filled(self.to, kind, self.first, used)?
         };
@@ -199,6 +196,14 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         Ok(sent)
     }
 
+    fn more(&mut self) -> &mut More<'m> {
+        self.more.get_or_insert_default()
+    }
+
+    fn grouped(&self) -> usize {
+        self.more.as_ref().map_or(0, |more| more.group.len())
+    }
+
     #[cold]
     async fn pack_rest<P: Piece<'m>>(&mut self, piece: P, receive: Receive) -> Result<(), Error> {
         let bytes = piece.bytes();
@@ -207,8 +212,8 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
             Bytes::AtEnd(cells) => cells.len(),
         };
         let shape = Shape { mode: P::MODE, receive, bytes: length };
-        if matches!(bytes, Bytes::AtEnd(_)) || !self.deferred.is_empty() {
-            self.deferred.push((
+        if matches!(bytes, Bytes::AtEnd(_)) || self.more.as_ref().is_some_and(|more| !more.deferred.is_empty()) {
+            self.more().deferred.push((
                 shape,
                 match bytes {
                     Bytes::Now(bytes) => Deferred::Copied(bytes.to_vec()),
@@ -227,14 +232,14 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     /// A piece that may stay where it is.
     async fn lasting(&mut self, shape: Shape, bytes: &'m [u8]) -> Result<(), Error> {
-        let grouped = !self.group.is_empty() && shape.receive == Receive::Cheaper;
+        let grouped = self.grouped() > 0 && shape.receive == Receive::Cheaper;
         if bytes.len() < self.messenger.rules.direct_at && !grouped || bytes.is_empty() {
             return self.append(shape, bytes).await;
         }
-        if shape.receive == Receive::Express || self.group.len() == self.messenger.gather {
+        if shape.receive == Receive::Express || self.grouped() == self.messenger.gather {
             self.offer_group(false).await?;
         }
-        self.group.push((shape, bytes));
+        self.more().group.push((shape, bytes));
         if shape.receive == Receive::Express { self.offer_group(false).await } else { Ok(()) }
     }
 
@@ -260,7 +265,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     /// The pieces of the group are offered, if there are any.
     async fn offer_group(&mut self, last: bool) -> Result<(), Error> {
-        if self.group.is_empty() {
+        if self.grouped() == 0 {
             return Ok(());
         }
         if self.open {
@@ -268,13 +273,13 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         }
         self.wait_for_credit().await?;
         let messenger = self.messenger;
-        let pieces: Vec<&[u8]> = self.group.iter().map(|(_, bytes)| *bytes).collect();
+        let (to, more) = (messenger.address(self.to), self.more());
+        let pieces: Vec<&[u8]> = more.group.iter().map(|(_, bytes)| *bytes).collect();
         let key = messenger.fabric.expose(&pieces)?;
-        self.exposed.push(key);
+        more.exposed.push(key);
         messenger.exposed.set(messenger.exposed.get() + 1);
-        let shapes = self.group.drain(..).map(|(shape, _)| shape);
-        let address = messenger.address(self.to);
-        let len = messenger.fabric.fill(address, |buffer| Offer::write(key, shapes, buffer));
+        let shapes = more.group.drain(..).map(|(shape, _)| shape);
+        let len = messenger.fabric.fill(to, |buffer| Offer::write(key, shapes, buffer));
         let post = || {
             let sent = messenger.post_filled(self.to, Kind::Offer, u16::from(last), len);
             sent.map(|sent| sent.then_some(())).transpose()
@@ -305,7 +310,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     /// What was put off for LATER pieces goes now, in its order.
     async fn replay(&mut self) -> Result<(), Error> {
-        for (shape, piece) in core::mem::take(&mut self.deferred) {
+        for (shape, piece) in core::mem::take(&mut self.more().deferred) {
             match piece {
                 Deferred::Copied(bytes) => self.append(shape, &bytes).await?,
                 Deferred::Lasting(bytes) => self.lasting(shape, bytes).await?,
@@ -322,17 +327,17 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     #[cold]
     async fn end_rest(mut self) -> Result<(), Error> {
         self.replay().await?;
-        if self.group.is_empty() {
+        if self.grouped() == 0 {
             self.flush(Kind::Last).await?;
         } else {
             self.offer_group(true).await?;
             count(&self.messenger.traffic.messages, 1);
         }
         self.ended = true;
-        if self.exposed.is_empty() {
+        let (messenger, offers) = (self.messenger, self.more().exposed.len() as u32);
+        if offers == 0 {
             return Ok(());
         }
-        let (messenger, offers) = (self.messenger, self.exposed.len() as u32);
         let done = &messenger.with(self.to).done;
         let taken = || take(done, offers).map(Ok);
         messenger.until("its pieces to be fetched", Waiting::To(self.to), taken).await.inspect_err(|_| self.ended = false)
@@ -348,10 +353,10 @@ impl<F: Fabric> Drop for Outgoing<'_, '_, F> {
         if self.credit {
             with.untake_credit();
         }
-        for &key in &self.exposed {
-            messenger.fabric.conceal(key);
+        if let Some(more) = &self.more {
+            more.exposed.iter().for_each(|&key| messenger.fabric.conceal(key));
+            messenger.exposed.set(messenger.exposed.get() - more.exposed.len() as u32);
         }
-        messenger.exposed.set(messenger.exposed.get() - self.exposed.len() as u32);
         if !self.ended {
             messenger.give_up(self.to);
         }

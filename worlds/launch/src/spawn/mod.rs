@@ -10,6 +10,7 @@ mod remote;
 mod variables;
 
 pub use hosts::Host;
+pub(crate) use variables::FABRIC;
 
 use crate::settings::Settings;
 use foregather_host::{clock, interrupt};

@@ -9,7 +9,7 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 /// Which fabric the ranks are to use.
-pub(super) const FABRIC: &str = "FOREGATHER_FABRIC";
+pub(crate) const FABRIC: &str = "FOREGATHER_FABRIC";
 
 pub(super) struct Variables {
     common: Vec<(String, String)>,

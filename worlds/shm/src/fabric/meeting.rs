@@ -49,6 +49,13 @@ impl Met {
         self.pid(rank) == self.me
     }
 
+    /// May both sides of a copy between this process and `rank` take part? A helper writes where the getter's list in the shared memory
+    /// says. Within a process that is done only if no other process can have written that list.
+    #[inline]
+    pub(crate) fn may_help(&self, rank: Rank) -> bool {
+        !self.is_here(rank) || self.pidfds.iter().all(Option::is_none)
+    }
+
     /// Its process number, as it said when all met.
     #[inline]
     pub(crate) fn pid(&self, rank: Rank) -> i32 {
@@ -135,6 +142,15 @@ impl Exchange {
         // Nobody else sets it: this thread has the lock.
         let _ = self.met.set(Met { me, pids, pidfds, refusal });
         Ok(())
+    }
+
+    /// For a rank whose process knows nothing of it.
+    #[cfg(test)]
+    pub(crate) fn pose_as(&self, rank: Rank, pid: i32) {
+        let member = self.member(rank);
+        member.pid.store(pid, Relaxed);
+        member.verdict.store(FINE, Relaxed);
+        self.come().add(2, Scope::Shared);
     }
 
     /// Why large messages are copied twice, if so: the system does not let ranks read each other's memory, or nobody wanted it. Known

@@ -4,6 +4,8 @@ mod duel;
 mod exchange;
 mod exposure;
 mod lane;
+#[cfg(test)]
+mod lost;
 mod meeting;
 mod outgoing;
 mod pieces;

@@ -177,7 +177,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         let read = |range| unsafe { transfer(Way::Read, pid, target, source, range) }.map_err(|errno| self.failed(from, errno));
         let chunk = chunk_of(bytes);
         let contest = &exposure.contest;
-        let together = bytes >= BOTH_SIDES && from != self.here && target.len() <= MOST_PIECES;
+        let together = bytes >= BOTH_SIDES && from != self.here && target.len() <= MOST_PIECES && self.may_help(from);
         if together && contest.begin(self.port, bytes, chunk) {
             contest.target.write(target);
             let copied = self.both_sides(from, contest, bytes, chunk, read);
@@ -268,18 +268,26 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         if getter >= self.exchange.layout.ports || start >= end || total(&source).is_none_or(|exposed| end > exposed) {
             return false;
         }
-        let pid = self.pid(self.exchange.address_of(getter));
+        let getter = self.exchange.address_of(getter);
+        if !self.may_help(getter) {
+            return false;
+        }
+        let pid = self.pid(getter);
         let [_, target] = &mut *self.exposed.scratch.borrow_mut();
         if contest.target.read(pid, target).is_err() {
             return false;
         }
         // SAFETY: the caller of `expose` keeps the pieces that this list names borrowed until `conceal`. A getter of this process has
-        // borrowed what it says, and returns when this chunk is written.
+        // borrowed what its list says, which no other process can have changed, and returns when this chunk is written.
         unsafe { transfer(Way::Write, pid, &source, target, start..end) }.is_ok()
     }
 
     fn pid(&self, of: Address) -> i32 {
         self.exchange.met.get().map_or(0, |met| met.pid(of.rank))
+    }
+
+    fn may_help(&self, other: Address) -> bool {
+        self.exchange.met.get().is_some_and(|met| met.may_help(other.rank))
     }
 
     /// Why memory of `from` could not be read.
@@ -310,7 +318,7 @@ mod tests {
         assert_eq!([16 << 10, 64 << 10, 1 << 20, 4 << 20].map(chunk_of), [8 << 10, 32 << 10, 128 << 10, 256 << 10]);
         for bytes in BOTH_SIDES..BOTH_SIDES + 10_000 {
             let chunk = chunk_of(bytes);
-            assert!(chunk % BUFFER == 0 && bytes.div_ceil(chunk) >= 2, "{bytes}");
+            assert!(chunk.is_multiple_of(BUFFER) && bytes.div_ceil(chunk) >= 2, "{bytes}");
         }
     }
 }

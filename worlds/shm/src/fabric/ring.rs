@@ -37,7 +37,9 @@ struct Place {
 
 impl Place {
     /// Slots begin as zeros, so the first lap is another one.
-    const START: Self = Self { at: Cell::new(0), lap: Cell::new(1) };
+    const fn start() -> Self {
+        Self { at: Cell::new(0), lap: Cell::new(1) }
+    }
 
     #[inline]
     fn advance(&self, slots: u32) {
@@ -61,7 +63,7 @@ pub(crate) struct Sending {
 
 impl Sending {
     pub(crate) const fn new() -> Self {
-        Self { place: Place::START, sent: Cell::new(0), seen: Cell::new(0) }
+        Self { place: Place::start(), sent: Cell::new(0), seen: Cell::new(0) }
     }
 
     /// How many frames were sent, modulo 2^32.
@@ -131,7 +133,7 @@ pub(crate) struct Frame {
 
 impl Receiving {
     pub(crate) const fn new() -> Self {
-        Self { place: Place::START, taken: Cell::new(0) }
+        Self { place: Place::start(), taken: Cell::new(0) }
     }
 
     /// The oldest frame that is not released, and its slot.

@@ -153,7 +153,10 @@ mod tests {
         let layout = Shape::new(3, 2).layout().unwrap();
         let parts =
             [layout.members, layout.port_lines, layout.rosters, layout.exposures, layout.rings, layout.buffers, layout.bytes];
-        assert!(parts.is_sorted() && parts.iter().all(|part| part % LINE == 0) && layout.buffers % BUFFER == 0, "{layout:?}");
+        assert!(
+            parts.is_sorted() && parts.iter().all(|part| part.is_multiple_of(LINE)) && layout.buffers.is_multiple_of(BUFFER),
+            "{layout:?}"
+        );
         assert_eq!(layout.ring(5, 5) + layout.ring_bytes, layout.rings + 36 * layout.ring_bytes);
         assert_eq!(layout.buffer(5, 5, layout.credits as usize) + BUFFER, layout.bytes);
     }

@@ -1,0 +1,156 @@
+//! The fabric of a job: memory that all ranks share where they live on one host, libfabric where they do not.
+use crate::job::Job;
+use crate::spawn::FABRIC;
+use foregather_host::clock;
+use foregather_machine::{Address, Cause, Error, Nanos};
+use foregather_ofi::{Opening, Provider};
+use foregather_shm::{Exchange, Process, Shape};
+use rustix::fd::AsRawFd;
+use std::env;
+use std::fs::OpenOptions;
+use std::sync::Arc;
+
+/// How long ranks may take from the descriptor of their memory to having found each other in it.
+const MEETING: Nanos = Nanos::from_ms(30_000);
+/// What libfabric is asked for if nobody says.
+const USUAL: &str = "tcp";
+
+/// A rank's lanes, by number. To be taken apart once, at the top of a program: all below is generic over the
+/// [`Fabric`](foregather_machine::Fabric), so nothing is decided anew for each message.
+pub enum Lanes {
+    /// Through shared memory.
+    Shm(Vec<foregather_shm::Lane<Process>>),
+    /// Through libfabric.
+    Ofi(Vec<foregather_ofi::Lane>),
+}
+
+/// Which fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Choice {
+    Shm,
+    Ofi(String),
+}
+
+impl Choice {
+    /// `None`: the text means none.
+    fn of(text: &str, one_host: bool) -> Option<Self> {
+        match text.trim() {
+            "" if one_host => Some(Self::Shm),
+            "" | "ofi" => Some(Self::Ofi(USUAL.to_owned())),
+            "shm" => Some(Self::Shm),
+            other => other.strip_prefix("ofi:").filter(|provider| !provider.is_empty()).map(|name| Self::Ofi(name.to_owned())),
+        }
+    }
+}
+
+impl Job {
+    /// Makes lanes between all ranks of the job; all ranks do so together, for the same number. Which fabric they are of,
+    /// `FOREGATHER_FABRIC` says: `shm`, `ofi`, or `ofi:PROVIDER`; without it `shm` if all ranks live on one host, `ofi:tcp` otherwise.
+    /// Waits of these lanes fail once a rank was lost.
+    ///
+    /// # Errors
+    /// [`Cause::Refused`] if the ranks disagree, or do not live on one host and `shm` was asked for; [`Cause::Missing`] if
+    /// libfabric or the provider is not installed; what the fabric says about an impossible number of lanes.
+    pub fn lanes(&self, lanes: u32) -> Result<Lanes, Error> {
+        let one_host = self.local_ranks().len() == self.size() as usize;
+        let text = env::var(FABRIC).unwrap_or_default();
+        let choice = Choice::of(&text, one_host);
+        // A rank that fails says so, too: the others would wait for it.
+        let choice = choice
+            .ok_or_else(|| refused(format!("{FABRIC} should be shm, ofi or ofi:PROVIDER, and is `{}`", text.escape_debug())));
+        let choice = self.all_agree(choice)?;
+        match choice {
+            Choice::Shm if one_host => self.shm(lanes).map(Lanes::Shm),
+            Choice::Shm => Err(refused(format!("its ranks live on several hosts, and {FABRIC} is shm: choose ofi"))),
+            Choice::Ofi(provider) => self.ofi(&provider, lanes, one_host).map(Lanes::Ofi),
+        }
+    }
+
+    fn all_agree(&self, mine: Result<Choice, Error>) -> Result<Choice, Error> {
+        let cards = self.exchange(format!("{:?}", mine.as_ref().ok()).as_bytes())?;
+        let choice = mine?;
+        let own = &cards[self.rank() as usize];
+        match cards.iter().position(|card| card != own) {
+            None => Ok(choice),
+            Some(other) => {
+                let theirs = String::from_utf8_lossy(&cards[other]).escape_debug().to_string();
+                Err(refused(format!("rank {other} chose another fabric ({theirs}): give {FABRIC} to all ranks alike")))
+            }
+        }
+    }
+
+    /// Says to all whether that worked here; if it failed for anybody, it has failed for all.
+    fn all_well<T>(&self, mine: Result<T, Error>, what: &str) -> Result<T, Error> {
+        let card = mine.as_ref().err().map(|error| format!("{error:.400}")).unwrap_or_default();
+        let cards = self.exchange(card.as_bytes())?;
+        let mine = mine?;
+        match cards.iter().position(|card| !card.is_empty()) {
+            None => Ok(mine),
+            Some(other) => Err(refused(format!("{what} failed at rank {other}: {}", String::from_utf8_lossy(&cards[other])))),
+        }
+    }
+
+    /// Rank 0 makes the memory, the others open it by rank 0's table of descriptors.
+    fn shm(&self, lanes: u32) -> Result<Vec<foregather_shm::Lane<Process>>, Error> {
+        let made = (self.rank() == 0).then(|| Exchange::new(Shape::new(self.size(), lanes))).transpose();
+        let card = match &made {
+            Ok(Some(exchange)) => format!("/proc/{}/fd/{}", self.process(0)?, exchange.fd().as_raw_fd()),
+            _ => String::new(),
+        };
+        let cards = self.exchange(card.as_bytes())?;
+        let opened = made.and_then(|made| made.map_or_else(|| open(&String::from_utf8_lossy(&cards[0]), lanes), Ok));
+        let joined = opened.and_then(|exchange| exchange.join(self.rank()).map(|()| exchange));
+        let exchange = Arc::new(self.all_well(joined, "sharing memory")?);
+        let cpu = Process::vigilant(self.vigil());
+        exchange.meet(&cpu, clock::now() + MEETING)?;
+        (0..lanes).map(|lane| exchange.lane(cpu.clone(), Address { rank: self.rank(), lane })).collect()
+    }
+
+    fn ofi(&self, provider: &str, lanes: u32, one_host: bool) -> Result<Vec<foregather_ofi::Lane>, Error> {
+        // Nobody else's business, unless somebody says otherwise.
+        let loopback = (one_host && self.host_address().is_none() && provider == USUAL).then_some("127.0.0.1");
+        let number = self.number();
+        let open = || {
+            let provider = Arc::new(Provider::open(provider, loopback)?);
+            Ok(Opening::new(provider, self.rank(), self.size(), lanes, number)?.watched_by(self.vigil()))
+        };
+        let opening = self.all_well(open(), "opening libfabric")?;
+        let addresses = self.exchange(&opening.address())?;
+        let connected = opening.connect(&addresses);
+        self.all_well(connected, "connecting by libfabric")
+    }
+}
+
+fn open(path: &str, lanes: u32) -> Result<Exchange, Error> {
+    if !path.starts_with("/proc/") {
+        return Err(refused(format!("rank 0 could not make the shared memory of {lanes} lanes")));
+    }
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(|error| {
+        refused(format!(
+            "the memory of rank 0 cannot be opened ({path}: {error}): run all ranks as one user, or set {FABRIC}=ofi"
+        ))
+    })?;
+    Exchange::attach(file.into())
+}
+
+fn refused(why: String) -> Error {
+    Error::from(Cause::Refused { why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fabric_is_chosen_by_where_ranks_live_unless_somebody_says() {
+        let ofi = |name: &str| Some(Choice::Ofi(name.to_owned()));
+        assert_eq!(Choice::of("", true), Some(Choice::Shm));
+        assert_eq!(Choice::of("", false), ofi("tcp"));
+        assert_eq!(Choice::of("ofi", true), ofi("tcp"));
+        assert_eq!(Choice::of("ofi:verbs", true), ofi("verbs"));
+        assert_eq!(Choice::of("shm", false), Some(Choice::Shm));
+        for bad in ["tcp", "ofi:", "SHM"] {
+            assert_eq!(Choice::of(bad, true), None);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What becomes of a copy by both sides whose helper is lost in the middle of a chunk: it must be dead before anybody hears of it.
+use super::{Exchange, Lane, Shape};
+use crate::Process;
+use foregather_host::{child::Child, clock, vigil::Vigil};
+use foregather_machine::{Address, Cause, Fabric, Key, Nanos, run_ready};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+const A: Address = Address { rank: 0, lane: 0 };
+const B: Address = Address { rank: 1, lane: 0 };
+const BYTES: usize = 64 << 10;
+
+/// A process that does nothing, for rank 1, and so many bytes of it that can be read.
+fn stranger() -> (Child, usize) {
+    let mut command = Command::new("sleep");
+    command.arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = Child::spawn(command, &[]).unwrap();
+    let place = || {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
+        maps.lines().find_map(|line| {
+            let (range, rest) = line.split_once(' ')?;
+            let (start, end) = range.split_once('-')?;
+            let [start, end] = [start, end].map(|at| usize::from_str_radix(at, 16).unwrap());
+            // The C library's code, which is there for as long as the process.
+            (rest.starts_with("r-x") && rest.contains("libc") && end - start >= BYTES).then_some(start)
+        })
+    };
+    let place = core::iter::repeat_with(|| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        place()
+    });
+    let place = place.take(5_000).find_map(|place| place).expect("a C library");
+    (child, place)
+}
+
+/// Rank 0 of two; the other one is the stranger, with its memory exposed by somebody who writes that down for it.
+fn lane(vigil: &Arc<Vigil>, stranger: &Child, place: usize) -> (Lane<Process>, Key) {
+    let exchange = Arc::new(Exchange::new(Shape::new(2, 1)).unwrap());
+    exchange.join(0).unwrap();
+    exchange.pose_as(1, stranger.id() as i32);
+    let cpu = Process::vigilant(vigil.clone());
+    exchange.meet(&cpu, clock::now() + Nanos::from_ms(10_000)).unwrap();
+    let exposure = exchange.exposure(1, 0);
+    exposure.source.write(&[super::pieces::Piece { at: place, bytes: BYTES }]);
+    exposure.open(1);
+    (exchange.lane(cpu, A).unwrap(), Key(1 << 6))
+}
+
+#[test]
+fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
+    let (vigil, (mut stranger, place)) = (Arc::new(Vigil::default()), stranger());
+    let (mut lane, key) = lane(&vigil, &stranger, place);
+    let exchange = lane.exchange().clone();
+    let mut into = vec![0; BYTES];
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            // As the stranger would, if it were one of us, and was stopped then.
+            let duel = &exchange.exposure(1, 0).contest.duel;
+            while duel.claim_bottom().is_none() {
+                core::hint::spin_loop();
+            }
+            vigil.declare_lost(1);
+        });
+        // The helper may come too late for a copy.
+        let (lane, into) = (&mut lane, &mut into);
+        let end = (0..10_000).find_map(|_| run_ready(lane.get(B, key, &mut [&mut into[..]])).err());
+        let end = end.expect("the helper came once in so many copies");
+        assert!(matches!(end.cause(), Cause::PeerLost { rank: 1, doing: "the other side of a copy", .. }), "{end}");
+    });
+    assert!(!stranger.alive(), "a stopped writer could write later");
+    assert!(stranger.wait_until(clock::now() + Nanos::from_ms(10_000)).unwrap().is_some_and(|status| !status.success()));
+}
+
+/// Without a helper it is read by one side alone, all of it.
+#[test]
+fn memory_of_a_process_that_does_nothing_is_read() {
+    let (vigil, (stranger, place)) = (Arc::new(Vigil::default()), stranger());
+    let (lane, key) = lane(&vigil, &stranger, place);
+    let (mut one, mut two) = (vec![0; BYTES], vec![0; BYTES]);
+    run_ready(lane.get(B, key, &mut [&mut one])).unwrap();
+    let (odd, rest) = two.split_at_mut(4_097);
+    run_ready(lane.get(B, key, &mut [odd, rest])).unwrap();
+    assert!(one == two && one.iter().any(|&byte| byte != 0));
+    drop(stranger);
+    let end = run_ready(lane.get(B, key, &mut [&mut one])).unwrap_err();
+    assert_eq!(end.lost_rank(), Some(1), "{end}");
+}

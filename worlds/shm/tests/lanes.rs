@@ -1,0 +1,88 @@
+//! Lanes of threads and of processes pass the suite of all fabrics, with memory that is read and without.
+mod common;
+
+use common::{LONG, child_with, inherited, watchdog};
+use foregather_conformance::fabric::{Fabrics, Program, all};
+use foregather_host::clock;
+use foregather_machine::{Address, run_ready};
+use foregather_shm::{Exchange, Process, Shape};
+use foregather_thread::Thread;
+use std::sync::Arc;
+
+const ROUNDS: u32 = 20;
+
+/// How lanes are made; each is on a thread of its own.
+#[derive(Clone, Copy)]
+struct How {
+    /// Is each rank a process?
+    processes: bool,
+    direct: bool,
+    /// Is there memory for a few credits only?
+    scarce: bool,
+}
+
+impl How {
+    fn shape(self, program: Program) -> Shape {
+        let shape = Shape { direct: self.direct, ..Shape::new(program.ranks(), program.lanes()) };
+        let ways = (shape.ranks * shape.lanes).pow(2) as usize;
+        // A way with three buffers and their slots.
+        if self.scarce { Shape { budget: ways * 24_000, ..shape } } else { shape }
+    }
+}
+
+impl Fabrics for How {
+    fn run(&self, program: Program, rounds: u32) {
+        eprintln!("{program:?}");
+        let shape = self.shape(program);
+        if self.processes {
+            return each_in_a_process(program, rounds, shape);
+        }
+        let exchange = Exchange::between_threads(shape).unwrap();
+        std::thread::scope(|threads| {
+            for at in (0..shape.ranks).flat_map(|rank| (0..shape.lanes).map(move |lane| Address { rank, lane })) {
+                let exchange = &exchange;
+                threads.spawn(move || run_ready(program.play(exchange.lane(Thread::current(), at).unwrap(), rounds)));
+            }
+        });
+    }
+}
+
+fn each_in_a_process(program: Program, rounds: u32, shape: Shape) {
+    let exchange = Exchange::new(shape).unwrap();
+    let told = |rank: u32| [program.name(), rank.to_string(), rounds.to_string()];
+    let ranks: Vec<_> = (0..shape.ranks).map(|rank| child_with("rank", exchange.fd(), &told(rank), &[])).collect();
+    for (number, mut rank) in ranks.into_iter().enumerate() {
+        let end = rank.wait_until(clock::now() + LONG).unwrap().unwrap();
+        assert!(end.success(), "{program:?}: rank {number} ended with {end}");
+    }
+}
+
+#[test]
+#[ignore = "runs in child processes of the next test"]
+fn rank() {
+    let Some((number, told)) = inherited() else { return };
+    watchdog();
+    let exchange = Arc::new(Exchange::inherited(number).unwrap());
+    let (program, rank, rounds) = (Program::parse(&told[0]).unwrap(), told[1].parse().unwrap(), told[2].parse().unwrap());
+    exchange.join(rank).unwrap();
+    exchange.meet(&Process::alone(), clock::now() + LONG).unwrap();
+    std::thread::scope(|threads| {
+        for lane in 0..program.lanes() {
+            let exchange = &exchange;
+            let lane = move || exchange.lane(Process::alone(), Address { rank, lane }).unwrap();
+            threads.spawn(move || run_ready(program.play(lane(), rounds)));
+        }
+    });
+}
+
+#[test]
+fn lanes_conform() {
+    watchdog();
+    for processes in [false, true] {
+        let plenty = How { processes, direct: true, scarce: false };
+        for how in [plenty, How { direct: false, ..plenty }, How { scarce: true, ..plenty }] {
+            all(&how, ROUNDS);
+            how.run(Program::Overrun, ROUNDS);
+        }
+    }
+}
