@@ -119,7 +119,11 @@ pub struct Run {
 
 fn fabric(text: &str) -> Result<String, String> {
     let provider = text.strip_prefix("ofi:").is_some_and(|provider| !provider.is_empty());
-    if provider || ["shm", "ofi"].contains(&text) { Ok(text.to_owned()) } else { Err("write shm, ofi or ofi:PROVIDER".to_owned()) }
+    if provider || ["shm", "ofi"].contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err("write shm, ofi or ofi:PROVIDER".to_owned())
+    }
 }
 
 /// Options of `reproduce`.

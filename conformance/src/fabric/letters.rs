@@ -24,7 +24,7 @@ async fn run<F: Fabric>(program: Program, fabric: F, rounds: u32) -> Result<(), 
             crossfire(&messenger, rounds, buffer / 3, 0).await?;
             // Or somebody would take the longer ones for the shorter.
             dissemination(&messenger).await?;
-            crossfire(&messenger, rounds, 2 * buffer, 40 * buffer).await?;
+            crossfire(&messenger, rounds.min(6), 2 * buffer, 40 * buffer).await?;
         }
         Program::Pieces => {
             for round in 0..rounds {

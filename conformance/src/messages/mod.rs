@@ -1,4 +1,4 @@
-//! Programs over [`Messenger`]s that must end well in every world, whatever arrives first.
+//! Programs over [`Messenger`](foregather_message::Messenger)s that must end well in every world, whatever arrives first.
 
 mod crossfire;
 mod pieces;

@@ -182,7 +182,7 @@ impl Fabric for Plain {
 
     fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
         self.keys.set(self.keys.get() + 1);
-        let key = self.keys.get() << 32 | self.hall.number(self.here) as u64 + 1_000;
+        let key = (self.keys.get() << 32) + self.hall.number(self.here) as u64 + 1_000;
         self.hall.exposed.lock().unwrap().insert(key, pieces.concat());
         Ok(Key(key))
     }

@@ -99,7 +99,7 @@ pub trait Fabric: Member {
     /// As [`Fabric::post`].
     fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error>;
 
-    /// The next lane after `after`, in a fixed order, from which there is an unreleased frame.
+    /// The next lane after `after`, in a fixed order, from which there is an unreleased frame; the first one of all after none.
     fn arrived(&self, after: Option<Address>) -> Option<Address>;
     /// Lends the oldest unreleased frame from there, in place. Its bytes are whatever the peer wrote: trust nothing.
     fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R>;
@@ -114,6 +114,7 @@ pub trait Fabric: Member {
     /// Ends that. Returns when nobody reads or writes there any more on its behalf.
     fn conceal(&self, key: Key);
     /// Fills the pieces, one after the other, from what `from` exposes under that key. Dropped early, it writes nothing afterwards.
+    /// Meanwhile it [helps](Fabric::help) whoever reads from here, so two that read from each other both come to an end.
     ///
     /// # Errors
     /// [`Cause::Concealed`](crate::Cause::Concealed) if it is exposed no longer, or is shorter: nothing in `into` counts then.

@@ -2,6 +2,7 @@
 mod bad_input;
 mod explain;
 mod interrupted;
+mod run;
 mod simulate;
 mod validate;
 mod verbs;

@@ -11,6 +11,8 @@ mod abi;
 mod cpu;
 mod endpoint;
 mod exposure;
+#[cfg(test)]
+mod hostile;
 mod lane;
 mod library;
 mod opening;
@@ -19,6 +21,7 @@ mod progress;
 mod provider;
 mod reading;
 mod registration;
+mod signals;
 mod slots;
 mod wire;
 

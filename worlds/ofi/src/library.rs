@@ -1,5 +1,6 @@
 //! libfabric itself: found at run time, or not at all.
 use crate::abi::{DupInfo, FreeInfo, GetInfo, OpenFabric, Version};
+use crate::signals::kept;
 use core::ffi::c_void;
 use foregather_host::dl::Library;
 use foregather_machine::{Cause, Error};
@@ -33,7 +34,7 @@ impl Api {
     }
 
     pub(crate) fn open(name: &str) -> Result<Self, Error> {
-        let library = Library::open(&[name]).map_err(|error| {
+        let library = kept(|| Library::open(&[name])).map_err(|error| {
             let what = format!("libfabric ({name})");
             let remedy = format!("`apt-get install libfabric1`, or name the file in {OVERRIDE} ({error})");
             Error::from(Cause::Missing { what, remedy })

@@ -1,5 +1,5 @@
 //! What messages cost between two pinned threads, by each of their ways: half a round trip, and a stream. For tuning; on a quiet
-//! machine, with `--release`. The `foregather` command's `measure messages` does it thoroughly.
+//! machine, with `--release`; with a number, for messages of that many bytes only. The `foregather` command's `measure messages` does it thoroughly.
 use foregather_host::{affinity, clock};
 use foregather_machine::{Address, Error, Member, Nanos, run_ready};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
@@ -73,7 +73,11 @@ fn best(rounds: u32, mut work: impl FnMut(u32) -> Result<(), Error>) -> Result<f
 fn measure(messenger: &Ends, path: Path) -> Result<(), Error> {
     let says = messenger.rank() == 0;
     let (bytes, mut into) = (vec![1; 4 << 20], vec![2; 4 << 20]);
+    let only: Option<usize> = std::env::args().nth(1).and_then(|size| size.parse().ok());
     for size in [8, 56, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20] {
+        if only.is_some_and(|only| only != size) {
+            continue;
+        }
         let rounds = ((8 << 20) / size).clamp(5, 20_000) as u32;
         let (bytes, into) = (&bytes[..size], &mut into[..size]);
         let half = best(rounds, |rounds| run_ready(ping_pong(messenger, rounds, bytes, into)))? / 2.0;

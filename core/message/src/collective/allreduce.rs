@@ -6,8 +6,8 @@ use foregather_machine::{Error, Port};
 /// Combines the values of all members, place by place, and leaves the result in `values` everywhere: bit for bit the same, in rank
 /// order (so `combine` need not be commutative, only associative as far as the caller cares), whatever the length.
 ///
-/// Short: recursive doubling, `log2 n c(m)`. Long: recursive halving and back, `2 log2 n c(0) + 2 (n - 1)/n mG`. Two further messages
-/// of `m` bytes unless `n` is a power of two.
+/// Short: recursive doubling, `log2 n c(m)`. Long: recursive halving and back, `2 log2 n c(0) + 2 (n - 1)/n mG`. At most two
+/// further messages of `m` bytes unless `n` is a power of two.
 ///
 /// # Errors
 /// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member gives another number of values; what the port reports.

@@ -95,6 +95,23 @@ impl<F: Fabric> Messenger<F> {
         })
     }
 
+    /// The part of a wait for `from` that costs no future, and serves nobody else meanwhile.
+    #[inline]
+    fn ready_soon(&self, from: Rank) -> Result<bool, Error> {
+        if self.ready(from)? {
+            return Ok(true);
+        }
+        let ready = || self.ready(from).map(|ready| ready.then_some(())).transpose();
+        match self.chooser.phases().glance(self.fabric.cpu(), false, ready) {
+            None => Ok(false),
+            Some((found, waited)) => {
+                self.chooser.learn(waited);
+                self.chooser.account().waited(waited);
+                found.map(|()| true)
+            }
+        }
+    }
+
     /// Reads the frame at the head of `from`, which `ready` has seen; `None` if something fetched is there.
     #[inline]
     fn read<R>(&self, from: Rank, read: impl FnOnce(Head, &[u8]) -> R) -> Option<R> {
@@ -246,7 +263,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     /// The short way: the whole piece is in the frame at hand. `false`: nothing has changed.
     #[inline]
     fn take_now(&mut self, wanted: Shape, into: &mut [u8]) -> Result<bool, Error> {
-        if !self.group.is_empty() || self.over || !self.messenger.ready(self.from)? {
+        if !self.group.is_empty() || self.over || !self.messenger.ready_soon(self.from)? {
             return Ok(false);
         }
         let (at, begun) = (self.at, self.begun);

@@ -1,6 +1,4 @@
 //! The file of hosts: a line each, `name [slots=N] [address=A]`; what follows a `#` is a comment.
-use super::refused;
-use foregather_machine::Error;
 use std::net::IpAddr;
 
 /// Hosts and slots beyond that are a mistake.
@@ -21,17 +19,17 @@ impl Host {
     /// Reads such a file.
     ///
     /// # Errors
-    /// [`Cause::Refused`](foregather_machine::Cause::Refused), with the line's number.
-    pub fn parse(text: &str) -> Result<Vec<Self>, Error> {
+    /// What is wrong with it, with the line's number.
+    pub fn parse(text: &str) -> Result<Vec<Self>, String> {
         let mut hosts = Vec::new();
         for (at, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
-            hosts.extend(one(line).map_err(|what| refused(format!("line {} of the hosts: {what}", at + 1)))?);
+            hosts.extend(one(line).map_err(|what| format!("line {}: {what}", at + 1))?);
             if hosts.len() > MOST {
-                return Err(refused(format!("more than {MOST} hosts are a mistake")));
+                return Err(format!("more than {MOST} hosts are a mistake"));
             }
         }
-        if hosts.is_empty() { Err(refused("the file of hosts names none: write one a line".to_owned())) } else { Ok(hosts) }
+        if hosts.is_empty() { Err("no host is named: write one a line".to_owned()) } else { Ok(hosts) }
     }
 
     /// Is it this host, without a shell?
@@ -76,7 +74,7 @@ mod tests {
     #[test]
     fn mistakes_have_a_line() {
         for bad in ["n1\nn2 slots=0", "a\nn2 slot=3", "a\n-oProxyCommand=x", "a\nn;rm", "a\nb address=n1", "a\nb slots=5000"] {
-            let error = Host::parse(bad).unwrap_err().to_string();
+            let error = Host::parse(bad).unwrap_err();
             assert!(error.contains("line 2"), "{error}");
         }
         assert!(Host::parse("# nobody\n").is_err());

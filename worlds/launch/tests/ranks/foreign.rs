@@ -31,6 +31,14 @@ fn assert_greeted(output: &Output, size: usize) {
     assert_eq!(count(&text, &format!("of {size}, {size} here: sum {}\n", size * (size + 1) / 2)), size, "{text}");
 }
 
+/// Four ranks that also send each other frames.
+fn assert_sends(launcher: &str, change: impl Fn(&mut Command)) {
+    let mut command = command(&[words(launcher), program("sends")].concat());
+    change(&mut command);
+    let output = command.output().unwrap();
+    assert!(output.status.success() && count(&text(&output), "sent by shm") == 4, "{}", text(&output));
+}
+
 const MPIRUN: &str = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4";
 
 #[test]
@@ -42,6 +50,7 @@ fn alone() {
 fn under_hydra() {
     if installed("mpiexec.hydra", "mpich") {
         assert_greeted(&greets_under("mpiexec.hydra -n 4", |_| {}), 4);
+        assert_sends("mpiexec.hydra -n 4", |_| {});
     }
 }
 
@@ -49,6 +58,7 @@ fn under_hydra() {
 fn under_open_mpi() {
     if installed("mpirun.openmpi", "openmpi-bin") {
         assert_greeted(&greets_under(MPIRUN, |_| {}), 4);
+        assert_sends(MPIRUN, |_| {});
     }
 }
 
@@ -114,6 +124,9 @@ fn under_slurm_on_one_node_and_on_several() {
     let Some(slurm) = Slurm::up(3) else { return };
     assert_greeted(&slurm.srun("-N 1 -n 4"), 4);
     assert_greeted(&slurm.srun("-N 1 -n 4 --mpi=pmi2"), 4);
+    assert_sends("srun --overcommit -N 2 -n 4", |command| {
+        command.env("SLURM_CONF", slurm.0.join("slurm.conf"));
+    });
     assert_greeted(&slurm.srun("-N 3 -n 6"), 6);
     assert_greeted(&slurm.srun("-N 3 -n 6 --mpi=pmi2"), 6);
 }

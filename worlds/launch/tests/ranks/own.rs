@@ -68,6 +68,48 @@ fn the_survivors_of_a_loss_say_who_it_was() {
     }
 }
 
+/// libfabric is not everywhere.
+fn fabrics() -> Vec<(&'static str, &'static str)> {
+    let mut fabrics = vec![("", "shm"), ("shm", "shm")];
+    match foregather_ofi::Provider::open("tcp", None) {
+        Ok(_) => fabrics.push(("ofi:tcp", "ofi")),
+        Err(error) => {
+            assert!(std::env::var("FOREGATHER_REQUIRE_PARTS").is_err(), "{error}");
+            eprintln!("skipped: {error}");
+        }
+    }
+    fabrics
+}
+
+#[test]
+fn ranks_send_by_the_fabric_that_was_asked_for() {
+    for (asked, used) in fabrics() {
+        let output = run(3, "sends", &[("FOREGATHER_FABRIC", asked)]);
+        let text = text(&output);
+        assert_eq!((output.status.code(), count(&text, &format!("sent by {used}"))), (Some(0), 3), "{text}");
+    }
+    let output = run(2, "sends", &[("FOREGATHER_FABRIC", "pigeons")]);
+    assert!(text(&output).contains("`pigeons`") && output.status.code() == Some(1), "{}", text(&output));
+}
+
+#[test]
+fn whoever_waits_for_a_frame_learns_of_a_loss() {
+    for (asked, _) in fabrics() {
+        let output = run(3, "sends", &[("FOREGATHER_FABRIC", asked), ("TEST_END", "stop"), ("FOREGATHER_PEER_TIMEOUT", "1s")]);
+        let text = text(&output);
+        assert_eq!((output.status.code(), count(&text, "no ring: lost Some(1)")), (Some(137), 2), "{text}");
+    }
+}
+
+#[test]
+fn ranks_that_disagree_about_the_fabric_are_told() {
+    let words = program("sends");
+    let script = format!("[ $FOREGATHER_RANK = 1 ] && export FOREGATHER_FABRIC=ofi:tcp; exec {}", words.join(" "));
+    let output = launcher(2, &shell(&script), &[]).output().unwrap();
+    let text = text(&output);
+    assert!(text.contains("chose another fabric") && !text.contains("sent by"), "{text}");
+}
+
 #[test]
 fn whoever_computes_in_silence_is_lost_for_nobody() {
     let output = run(12, "computes", &[("FOREGATHER_PEER_TIMEOUT", "1s")]);

@@ -1,8 +1,8 @@
 //! What the processes of these tests do: ignored tests of this executable, which start it anew.
 use foregather_host::{clock, interrupt};
-use foregather_launch::Job;
 use foregather_launch::spawn::{self, Plan};
-use foregather_machine::{Error, Nanos, Why};
+use foregather_launch::{Job, Lanes};
+use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Why};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
 use std::process::{Command, exit};
@@ -58,6 +58,59 @@ fn one_fails() {
     // The signal may be another thread's, and this one go on for a moment.
     std::thread::sleep(Duration::from_secs(60));
     panic!("the signal did nothing");
+}
+
+/// The next frame from there, while the job is whole.
+fn receive<F: Fabric>(lane: &F, from: Address) -> Result<Vec<u8>, Error> {
+    let why = Why::new("a frame", lane.rank()).of(from.rank).since(clock::now());
+    loop {
+        if let Some(bytes) = lane.arrived(None).and_then(|_| lane.look(from, |_, bytes| bytes.to_vec())) {
+            lane.release(from);
+            return Ok(bytes);
+        }
+        lane.cpu().check(lane.bell(), &why)?;
+        std::thread::yield_now();
+    }
+}
+
+/// On every lane a frame to the next rank and one from the last; then rank 1 may come to grief while the others wait.
+fn ring<F: Fabric>(lanes: &[F]) -> Result<(), Error> {
+    for lane in lanes {
+        let (rank, size, number) = (lane.rank(), lane.size(), lane.here().lane);
+        let at = |rank: u32| Address { rank: rank % size, lane: number };
+        while !lane.post(at(rank + 1), 5, &[rank as u8, number as u8])? {
+            std::thread::yield_now();
+        }
+        let last = at(rank + size - 1);
+        assert_eq!(receive(lane, last)?, [last.rank as u8, number as u8]);
+        if env::var("TEST_END").is_ok() {
+            if rank == 1 {
+                kill_process(getpid(), Signal::STOP).unwrap();
+                std::thread::sleep(Duration::from_secs(60));
+            }
+            receive(lane, last)?;
+        }
+    }
+    // Everybody's frame has come once everybody has left.
+    lanes.iter().for_each(Fabric::leave);
+    Ok(())
+}
+
+#[test]
+#[ignore = "a program of another test"]
+fn sends() {
+    let end = Job::join().and_then(|job| {
+        let fabric = match job.lanes(2)? {
+            Lanes::Shm(lanes) => ring(&lanes).map(|()| "shm"),
+            Lanes::Ofi(lanes) => ring(&lanes).map(|()| "ofi"),
+        }?;
+        println!("rank {} sent by {fabric}", job.rank());
+        job.leave()
+    });
+    if let Err(error) = end {
+        println!("no ring: lost {:?}: {error}", error.lost_rank());
+        exit(1);
+    }
 }
 
 /// Says nothing to anybody for far longer than a rank may stand still.

@@ -1,0 +1,179 @@
+//! What messages cost between two ranks: half a round trip and a stream, by every way there is, and the same beside hogs.
+//!
+//! - [`Plan`]: what is asked for, as one argument; [`Answer`]: what was found, as one line. Both sides are this program.
+//! - [`main`]: a process that plays rank 0; [`peer_main`]: the one it starts for rank 1; [`hog_main`]: one that computes beside them.
+//! - `ways`: what can be measured. `ends`: a rank's messengers and its bare lane, and both ranks' parts in one errand. `sizes`, `hogs`:
+//!   what rank 0 asks for, and when. `counted`: hogs that say how far they are. `world`: how two ranks come to be.
+//!
+//! # Bounds
+//! Every wait has the plan's deadline. The kernel kills rank 1 and the hogs together with rank 0.
+mod counted;
+mod ends;
+mod hogs;
+mod sizes;
+#[cfg(test)]
+mod tests;
+mod ways;
+mod world;
+
+use foregather_machine::{Cause, Error, Nanos};
+use serde::{Deserialize, Serialize};
+
+pub use counted::hog_main;
+pub use ways::{LARGE, Pattern, Way};
+pub use world::{main, peer_main};
+
+/// The first argument of the process of rank 0; the plan follows.
+pub const VERB: &str = "__messages";
+/// That of rank 1.
+pub const PEER_VERB: &str = "__messages-peer";
+/// That of a hog.
+pub const HOG_VERB: &str = "__messages-hog";
+
+/// What the ranks are, and what carries their messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum World {
+    /// Two threads of a process, through its memory.
+    Thread,
+    /// Two processes, through shared memory.
+    Shm,
+    /// Two processes, through this provider of libfabric.
+    Ofi(String),
+}
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Messages of one size, by every way.
+    Size {
+        /// Bytes of a message.
+        bytes: usize,
+        /// Which ways; those that cannot be taken with this size or on this machine are left out.
+        ways: Vec<Way>,
+        /// How often each is measured, in turn.
+        batches: u32,
+        /// For about how long each time.
+        batch_ns: u64,
+    },
+    /// Messages of 8 bytes by several policies, beside hogs.
+    Hogs {
+        /// By their names.
+        policies: Vec<String>,
+        /// So many computing activities on each rank's processor.
+        per_cpu: u32,
+        /// As threads of the ranks' own processes instead of processes.
+        within: bool,
+        /// How often each policy is measured, in turn, and how often the hogs alone.
+        cells: u32,
+        /// For how long each time.
+        cell_ns: u64,
+    },
+}
+
+/// What is asked of [`main`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What the ranks are.
+    pub world: World,
+    /// The processor of each rank.
+    pub cpus: [u32; 2],
+    /// What to measure.
+    pub task: Task,
+    /// No wait lasts longer than this from the beginning.
+    pub bound_ns: u64,
+}
+
+impl Plan {
+    /// As one argument of a command.
+    pub fn to_arg(&self) -> String {
+        serde_json::to_string(self).expect("a plan is plain data")
+    }
+
+    /// Reads what [`Plan::to_arg`] wrote.
+    ///
+    /// # Errors
+    /// If the text is no plan.
+    pub fn from_arg(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|error| strange(format!("its plan is none: {error}")))
+    }
+
+    fn bound(&self) -> Nanos {
+        Nanos(self.bound_ns)
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// One for each way and pattern of [`Task::Size`].
+    pub sizes: Vec<Timed>,
+    /// One for each policy of [`Task::Hogs`].
+    pub hogs: Vec<Beside>,
+    /// From how many bytes on a piece goes directly from memory to memory; `None` for never.
+    pub direct_at: Option<usize>,
+    /// What could not be measured, and why.
+    pub notes: Vec<String>,
+}
+
+/// How waits ended, at rank 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// What was awaited had come already.
+    pub first_look: u64,
+    /// It came while spinning.
+    pub spun: u64,
+    /// It came after yielding.
+    pub yielded: u64,
+    /// It came after sleeping.
+    pub slept: u64,
+}
+
+/// One way and pattern. Times in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    /// By which way.
+    pub way: Way,
+    /// In which pattern.
+    pub pattern: Pattern,
+    /// Batch by batch, what half a round trip takes, or one message of a stream.
+    pub ns: Vec<f64>,
+    /// Processor time of each rank in all batches.
+    pub cpu_ns: [u64; 2],
+    /// How long those took.
+    pub wall_ns: u64,
+    /// How this way's messenger has waited, if it has one, in both patterns.
+    pub waits: Option<Waits>,
+}
+
+/// One policy beside hogs. Times in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// As it was asked for.
+    pub policy: String,
+    /// Cell by cell, round trips a second.
+    pub round_trips_per_s: Vec<f64>,
+    /// Half a round trip: mean, median, 99th percentile and the longest of all cells.
+    pub mean_ns: f64,
+    /// The median.
+    pub p50_ns: u64,
+    /// All but one in a hundred are below.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// Cell by cell, the share of their speed without messages that the hogs keep; empty without hogs.
+    pub hog_shares: Vec<f64>,
+    /// Processor time of each rank in all cells.
+    pub cpu_ns: [u64; 2],
+    /// How long those took.
+    pub wall_ns: u64,
+    /// How its messenger has waited.
+    pub waits: Waits,
+}
+
+/// For programs that were not started by this one.
+fn strange(remedy: String) -> Error {
+    Error::from(Cause::Missing { what: "what a rank of a measurement needs".to_owned(), remedy })
+}
