@@ -7,6 +7,7 @@
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
+//! - [`messages`]: what messages cost, alone and beside hogs.
 //! - [`noise`]: what disturbs a busy processor. [`fit`]: a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ mod cell;
 mod episodes;
 pub mod fit;
 pub mod loggp;
+pub mod messages;
 pub mod noise;
 pub mod ours;
 pub mod ping_pong;

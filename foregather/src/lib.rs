@@ -161,8 +161,53 @@
 //!
 //! # Messages
 //!
-//! Sized messages travel by the short, the long or the forced protocol, over any [`Port`]: between threads, and in virtual time.
-//! Here four members shift a message around a ring.
+//! A [`Messenger`](message::Messenger) builds messages piece by piece. How a piece is sent and how it is received are types, so the
+//! compiler keeps the promises: `Safer` is copied at once, `Cheaper` stays borrowed until the message has ended, `Later` is read then; an
+//! EXPRESS piece is the value that unpacking it returns, a CHEAPER one can be read when the message has ended. It runs over any
+//! [`Fabric`]: here between two threads, in a job between processes or hosts, and on simulated nodes.
+//!
+//! ```
+//! use foregather::message::{Cheaper, Messenger, Mode, Receive, Safer, Settings};
+//! use foregather::shm::{Exchange, Shape};
+//! use foregather::{Address, Error, run_ready, thread};
+//!
+//! let exchange = Exchange::between_threads(Shape::new(2, 1))?;
+//! let sums = thread::run(2, |_| None, |cpu, rank| {
+//!     let messenger = Messenger::new(exchange.lane(cpu, Address { rank, lane: 0 })?, Settings::default())?;
+//!     let sum = run_ready(async {
+//!         if rank == 0 {
+//!             let body = vec![1; 100_000];
+//!             let mut message = messenger.begin_packing(1)?;
+//!             message.pack(Safer(&100_000_u32.to_le_bytes()), Receive::Express).await?;
+//!             message.pack(Cheaper(&body), Receive::Cheaper).await?;
+//!             message.end().await?;
+//!             return Ok(0);
+//!         }
+//!         let mut body = Vec::new();
+//!         let mut message = messenger.begin_unpacking().await?;
+//!         let length: u32 = message.unpack_express(Mode::Safer).await?;
+//!         body.resize(length as usize, 0);
+//!         message.unpack(Mode::Cheaper, &mut body).await?;
+//!         message.end().await?; // `body` can be read from here on
+//!         Ok::<_, Error>(body.iter().map(|&byte| u32::from(byte)).sum())
+//!     })?;
+//!     messenger.leave();
+//!     Ok::<_, Error>(sum)
+//! })?;
+//! assert_eq!(sums.into_iter().collect::<Result<Vec<u32>, _>>()?, [0, 100_000]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Jobs
+//!
+//! The ranks of a job find each other under `foregather run`, `srun`, `mpiexec` or `mpirun` alike: [`launch::Job::join`], then
+//! [`launch::Job::lanes`], which are shared memory on one host and libfabric between several. A rank that dies or stands still ends the
+//! waits of all others with [`Cause::PeerLost`]. `examples/ranks.rs` is a whole program.
+//!
+//! # Packets and collective operations
+//!
+//! Sized packets travel by the short, the long or the forced protocol, over any [`Port`]: a messenger is one, and so is a simulated node.
+//! [`message::collective`] makes broadcasts, reductions and exchanges of them. Here four members shift a message around a ring.
 //!
 //! ```
 //! use foregather::message::{Channels, Protocol, Ring};
@@ -226,8 +271,8 @@ pub use foregather_barrier::{
     dissemination, dissemination_by, gather_release, rds, sync0, tournament, tree,
 };
 pub use foregather_machine::{
-    Affinity, Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, Lines, LogGp, Member, Nanos, Packet, Placement, Port, Quad,
-    Rank, SplitMix, Switch, ThreadId, VALUE_MASK, Why, done, run_ready,
+    Address, Affinity, Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, Fabric, Key, Limits, Lines, LogGp, Member, Nanos,
+    Packet, Placement, Port, Quad, Rank, Slope, SplitMix, Switch, ThreadId, Tolls, VALUE_MASK, Why, done, run_ready,
 };
 pub use foregather_message as message;
 pub use foregather_wait::{
@@ -237,6 +282,10 @@ pub use foregather_wait::{
 
 /// What Linux is asked: clock, affinity, quota, scheduling class.
 pub use foregather_host as host;
+/// Jobs: who am I, where are the others.
+pub use foregather_launch as launch;
+/// The world of clusters: libfabric, found at run time.
+pub use foregather_ofi as ofi;
 /// The world of processes on one host.
 pub use foregather_shm as shm;
 /// Virtual time.

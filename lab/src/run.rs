@@ -1,7 +1,7 @@
 //! `run`: starts the ranks of a job, here or on the hosts of a file, and ends as the first of them that fails.
 use crate::cli::Run;
 use crate::failure::Failure;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use foregather_launch::spawn::{self, Host, Plan};
 
 /// Starts the job and sees it through.
@@ -13,7 +13,7 @@ pub fn run(options: &Run) -> Result<()> {
         None => vec![],
         Some(path) => {
             let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            Host::parse(&text).with_context(|| path.display().to_string())?
+            Host::parse(&text).map_err(|error| anyhow!("{}, {error}", path.display()))?
         }
     };
     let remote_shell: Vec<_> = options.rsh.split_whitespace().map(str::to_owned).collect();

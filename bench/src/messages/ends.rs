@@ -1,13 +1,13 @@
 //! A rank's ends, and its part in an errand: what rank 0 asks for on the control lane both ranks do.
-use super::ways::{LARGE, Pattern, Way};
+use super::bare::Bare;
+use super::letters::{self, echo, ping_pong, receive, send, stream};
+use super::ways::{Pattern, Way};
 use super::{Answer, Waits};
-use foregather_host::{clock, pause::pause, usage};
-use foregather_machine::{Address, Cpu, Error, Fabric, Key, Nanos, Why, run_ready};
-use foregather_message::{Cheaper, Messenger, Mode, Receive, Safer, Settings};
+use foregather_host::{clock, usage};
+use foregather_machine::{Error, Fabric, Nanos, run_ready};
+use foregather_message::{Messenger, Settings};
 use foregather_wait::Policy;
 
-/// Looks between two checks whether a wait on the bare fabric may go on.
-const LOOKS: u32 = 1_024;
 /// Lanes that are no end's: control, and the bare fabric.
 pub(super) const OWN_LANES: u32 = 2;
 
@@ -46,37 +46,35 @@ impl Errand {
 pub(super) struct Ends<F: Fabric> {
     /// On which rank 0 says what is next; it sleeps, so that nothing else is disturbed.
     control: Messenger<F>,
-    bare: F,
+    bare: Bare<F>,
     ends: Vec<Messenger<F>>,
     /// Of [`super::Task::Size`]; the messages' ways have an end each, in that order.
     pub(super) ways: Vec<Way>,
-    why: Why,
     from: Vec<u8>,
     into: Vec<u8>,
 }
 
 impl<F: Fabric> Ends<F> {
-    /// From as many lanes as [`lanes`] says; `settings` are the ends'.
+    /// From as many lanes as [`OWN_LANES`] and the settings; `settings` are the ends'.
     pub(super) fn new(lanes: Vec<F>, settings: &[Settings], ways: Vec<Way>, bytes: usize, until: Nanos) -> Result<Self, Error> {
         let mut lanes = lanes.into_iter();
         let too_few = || super::strange("it has too few lanes".to_owned());
         let control = lanes.next().ok_or_else(too_few)?;
         let control = Messenger::new(control, Settings { policy: Some(Policy::Block), ..Settings::default() })?;
-        let bare = lanes.next().ok_or_else(too_few)?;
+        let bare = Bare::new(lanes.next().ok_or_else(too_few)?, until);
         let ends: Vec<_> =
             lanes.zip(settings).map(|(lane, settings)| Messenger::new(lane, *settings)).collect::<Result<_, _>>()?;
         ends.iter().chain([&control]).for_each(|end| end.set_deadline(until));
-        let why = Why::new("measuring frames", bare.here().rank).of(1 - bare.here().rank).until(until);
         // Different on both sides, and written to: pages that nobody has written are all the same one.
-        Ok(Self { control, bare, ends, ways, why, from: vec![1; bytes.max(8)], into: vec![2; bytes.max(8)] })
+        Ok(Self { control, bare, ends, ways, from: vec![1; bytes.max(8)], into: vec![2; bytes.max(8)] })
     }
 
     pub(super) fn rank(&self) -> u32 {
-        self.control.rank_here()
+        letters::rank(&self.control)
     }
 
     pub(super) fn bare(&self) -> &F {
-        &self.bare
+        &self.bare.lane
     }
 
     /// For what is told of the ends.
@@ -126,7 +124,7 @@ impl<F: Fabric> Ends<F> {
     }
 
     pub(super) fn leave(self) {
-        self.bare.leave();
+        self.bare.lane.leave();
         self.ends.into_iter().chain([self.control]).for_each(Messenger::leave);
     }
 
@@ -176,167 +174,11 @@ impl<F: Fabric> Ends<F> {
                 });
                 Ok(())
             }
-            (Way::ReadAlone | Way::ReadHelped, _) => self.reads(rounds, from, into, way == Way::ReadHelped),
-            (Way::Frames | Way::InPlace, Pattern::PingPong) => self.frames(rounds, from, into, way == Way::Frames),
-            (Way::Frames | Way::InPlace, Pattern::Stream) => self.many_frames(rounds, from, into, way == Way::Frames),
+            (Way::ReadAlone | Way::ReadHelped, _) => self.bare.reads(rounds, from, into, way == Way::ReadHelped),
+            (Way::Frames | Way::InPlace, Pattern::PingPong) => self.bare.frames(rounds, from, into, way == Way::Frames),
+            (Way::Frames | Way::InPlace, Pattern::Stream) => self.bare.many_frames(rounds, from, into, way == Way::Frames),
             (_, Pattern::PingPong) => run_ready(ping_pong(end(), rounds, from, into)),
             (_, Pattern::Stream) => run_ready(stream(end(), rounds, from, into)),
-        }
-    }
-
-    fn peer(&self) -> Address {
-        let here = self.bare.here();
-        Address { rank: 1 - here.rank, lane: here.lane }
-    }
-
-    /// A bounded wait that spins.
-    #[inline]
-    fn until<T>(&self, mut probe: impl FnMut() -> Result<Option<T>, Error>) -> Result<T, Error> {
-        loop {
-            for _ in 0..LOOKS {
-                if let Some(found) = probe()? {
-                    return Ok(found);
-                }
-                pause();
-            }
-            self.bare.cpu().check(self.bare.bell(), &self.why)?;
-        }
-    }
-
-    #[inline]
-    fn post(&self, bytes: &[u8], copy: bool) -> Result<(), Error> {
-        let to = self.peer();
-        if bytes.len() <= self.bare.limits().inline {
-            return self.until(|| Ok(self.bare.post(to, 0, bytes)?.then_some(())));
-        }
-        if copy {
-            self.bare.fill(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
-        }
-        self.until(|| Ok(self.bare.post_filled(to, 0, bytes.len())?.then_some(())))
-    }
-
-    #[inline]
-    fn take(&self, into: &mut [u8], copy: bool, help: bool) -> Result<(), Error> {
-        let from = self.until(|| {
-            let come = self.bare.arrived(None);
-            if help && come.is_none() {
-                self.bare.help();
-            }
-            Ok(come)
-        })?;
-        self.bare.look(from, |_, bytes| {
-            let len = bytes.len().min(into.len());
-            if copy {
-                into[..len].copy_from_slice(&bytes[..len]);
-            } else if let (Some(to), Some(first)) = (into.first_mut(), bytes.first()) {
-                *to = *first;
-            }
-        });
-        self.bare.release(from);
-        Ok(())
-    }
-
-    fn frames(&self, rounds: u32, from: &[u8], into: &mut [u8], copy: bool) -> Result<(), Error> {
-        for turn in 0..2 * rounds {
-            if turn % 2 == self.rank() { self.post(from, copy)? } else { self.take(into, copy, false)? }
-        }
-        Ok(())
-    }
-
-    fn many_frames(&self, rounds: u32, from: &[u8], into: &mut [u8], copy: bool) -> Result<(), Error> {
-        if self.rank() == 1 {
-            (0..rounds).try_for_each(|_| self.take(into, copy, false))?;
-            return self.post(&[], true);
-        }
-        (0..rounds).try_for_each(|_| self.post(from, copy))?;
-        self.take(&mut [], true, false)
-    }
-
-    /// Announced, read and answered, to and fro.
-    fn reads(&self, rounds: u32, from: &[u8], into: &mut [u8], help: bool) -> Result<(), Error> {
-        let key = self.bare.expose(&[from])?;
-        for turn in 0..2 * rounds {
-            if turn % 2 == self.rank() {
-                self.post(&key.0.to_le_bytes(), true)?;
-                self.take(&mut [], true, help)?;
-            } else {
-                let mut key = [0; 8];
-                self.take(&mut key, true, false)?;
-                run_ready(self.bare.get(self.peer(), Key(u64::from_le_bytes(key)), &mut [&mut *into]))?;
-                self.post(&[], true)?;
-            }
-        }
-        self.bare.conceal(key);
-        Ok(())
-    }
-}
-
-/// The other rank of a messenger between two.
-trait Pair {
-    fn rank_here(&self) -> u32;
-}
-
-impl<F: Fabric> Pair for Messenger<F> {
-    #[inline]
-    fn rank_here(&self) -> u32 {
-        self.fabric().here().rank
-    }
-}
-
-#[inline]
-async fn send<F: Fabric>(end: &Messenger<F>, bytes: &[u8]) -> Result<(), Error> {
-    let mut message = end.begin_packing(1 - end.rank_here())?;
-    if bytes.len() < LARGE {
-        message.pack(Safer(bytes), Receive::Express).await?;
-    } else {
-        message.pack(Cheaper(bytes), Receive::Cheaper).await?;
-    }
-    message.end().await
-}
-
-#[inline]
-async fn receive<F: Fabric>(end: &Messenger<F>, into: &mut [u8]) -> Result<(), Error> {
-    let mut message = end.begin_unpacking_from(1 - end.rank_here())?;
-    if into.len() < LARGE {
-        message.unpack_express_into(Mode::Safer, into).await?;
-    } else {
-        message.unpack(Mode::Cheaper, into).await?;
-    }
-    message.end().await
-}
-
-async fn ping_pong<F: Fabric>(end: &Messenger<F>, rounds: u32, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
-    for turn in 0..2 * rounds {
-        if turn % 2 == end.rank_here() {
-            send(end, from).await?;
-        } else {
-            receive(end, into).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn stream<F: Fabric>(end: &Messenger<F>, rounds: u32, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
-    if end.rank_here() == 1 {
-        for _ in 0..rounds {
-            receive(end, into).await?;
-        }
-        return send(end, &[]).await;
-    }
-    for _ in 0..rounds {
-        send(end, from).await?;
-    }
-    receive(end, &mut []).await
-}
-
-/// Answers until told that this was the last.
-async fn echo<F: Fabric>(end: &Messenger<F>) -> Result<(), Error> {
-    loop {
-        let mut more = [0; 8];
-        receive(end, &mut more).await?;
-        send(end, &more).await?;
-        if more == [0; 8] {
-            return Ok(());
         }
     }
 }

@@ -178,6 +178,10 @@ fn told(status: ExitStatus) -> String {
     }
 }
 
-pub(crate) fn refused(why: String) -> Error {
-    Error::from(Cause::Refused { why })
+fn setting(what: &'static str, needs: &'static str) -> Error {
+    Error::from(Cause::Setting { what, needs })
+}
+
+fn os(what: &'static str, error: &std::io::Error, remedy: &'static str) -> Error {
+    Error::from(Cause::Os { what, errno: error.raw_os_error().unwrap_or(0), remedy })
 }

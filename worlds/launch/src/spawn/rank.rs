@@ -2,7 +2,7 @@
 use super::lines::Lines;
 use super::remote;
 use super::variables::Variables;
-use super::{Plan, refused};
+use super::{Plan, os, setting};
 use foregather_host::child::Child;
 use foregather_machine::{Error, Nanos, Rank};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -42,7 +42,7 @@ impl Running {
             }
             Some(host) => {
                 let (program, args) =
-                    plan.remote_shell.split_first().ok_or_else(|| refused("no remote shell is named".to_owned()))?;
+                    plan.remote_shell.split_first().ok_or_else(|| setting("the remote shell", "a command, such as ssh"))?;
                 let mut command = Command::new(program);
                 command.args(args).arg(&host.name).arg("sh").stdin(Stdio::piped());
                 command
@@ -58,7 +58,8 @@ impl Running {
         let mut running = Self { rank, out: None, err: None, child, lifeline, over: false };
         if let Some(lifeline) = &mut running.lifeline {
             let script = remote::script(&variables.of(rank), &plan.program)?;
-            lifeline.write_all(script.as_bytes()).map_err(|error| refused(format!("rank {rank} hears nothing: {error}")))?;
+            // One that does not listen has ended, and will have said why.
+            let _ = lifeline.write_all(script.as_bytes());
         }
         let streams = running.child.streams();
         let (out, err) = (streams.stdout.take().map(OwnedFd::from), streams.stderr.take().map(OwnedFd::from));
@@ -124,7 +125,7 @@ impl Drop for Running {
 
 impl Pipe {
     fn new(fd: OwnedFd, rank: Rank) -> Result<Self, Error> {
-        fcntl_setfl(&fd, OFlags::NONBLOCK).map_err(|errno| refused(format!("rank {rank} cannot be listened to: {errno}")))?;
+        fcntl_setfl(&fd, OFlags::NONBLOCK).map_err(|errno| os("listening to a rank", &errno.into(), ""))?;
         Ok(Self { from: File::from(fd), lines: Lines::of(rank) })
     }
 }

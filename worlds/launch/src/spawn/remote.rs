@@ -1,6 +1,6 @@
 //! How a rank is started on another host: by a shell there, which reads what to do from its standard input. So the job's secret
 //! stands in no list of processes, and the command that gets us there (`ssh`, `ip netns exec`) has nothing to quote.
-use super::refused;
+use super::{os, setting};
 use foregather_machine::Error;
 use std::env;
 
@@ -17,7 +17,7 @@ pub(super) fn script(variables: &[(String, String)], program: &[String]) -> Resu
             script += &format!("export {name}={}\n", quoted(&value)?);
         }
     }
-    let folder = env::current_dir().map_err(|error| refused(format!("this folder has no name: {error}")))?;
+    let folder = env::current_dir().map_err(|error| os("naming this folder", &error, "go to one that is still there"))?;
     let program = program.iter().map(|word| quoted(word)).collect::<Result<Vec<_>, _>>()?.join(" ");
     script += &format!("cd {} || exit 127\n", quoted(&folder.to_string_lossy())?);
     script += &format!("exec 3<&0\n{program} </dev/null 3<&- &\nrank=$!\n");
@@ -29,7 +29,7 @@ pub(super) fn script(variables: &[(String, String)], program: &[String]) -> Resu
 /// As one word of a shell.
 fn quoted(word: &str) -> Result<String, Error> {
     if word.contains('\0') {
-        return Err(refused("a word with a zero byte cannot be passed on".to_owned()));
+        return Err(setting("a word for a shell elsewhere", "no zero bytes"));
     }
     Ok(format!("'{}'", word.replace('\'', r"'\''")))
 }

@@ -1,6 +1,6 @@
 //! What each rank of a job is told, and the socket that its rank 0 will answer at.
 use super::hosts::Host;
-use super::{Plan, refused};
+use super::{Plan, os, setting};
 use crate::detect::{MOST_RANKS, own};
 use crate::secret;
 use crate::settings::HOST_ADDRESS;
@@ -22,10 +22,10 @@ pub(super) struct Variables {
 impl Variables {
     pub(super) fn new(plan: &Plan) -> Result<Self, Error> {
         if plan.size == 0 || plan.size > MOST_RANKS {
-            return Err(refused(format!("a job has 1 to {MOST_RANKS} ranks, not {}", plan.size)));
+            return Err(setting("the number of ranks", "1 to 4096"));
         }
         if plan.program.first().is_none_or(String::is_empty) {
-            return Err(refused("no program is named".to_owned()));
+            return Err(setting("the program of a job", "a name"));
         }
         let hosts = seats(&plan.hosts, plan.size)?;
         let (root, listener) = root(&hosts)?;
@@ -67,7 +67,7 @@ fn seats(hosts: &[Host], size: u32) -> Result<Vec<Host>, Error> {
     let all = hosts.iter().flat_map(|host| std::iter::repeat_n(host, host.slots as usize));
     let seats: Vec<Host> = all.take(size as usize).cloned().collect();
     if !hosts.is_empty() && seats.len() < size as usize {
-        return Err(refused(format!("the hosts have room for {} ranks, {size} are wanted: raise their slots=N", seats.len())));
+        return Err(setting("the number of slots of all hosts", "one for each rank at least: raise slots=N"));
     }
     Ok(seats)
 }
@@ -86,7 +86,8 @@ fn root(hosts: &[Host]) -> Result<(String, Option<TcpListener>), Error> {
         _ => (rustix::system::uname().nodename().to_string_lossy().into_owned(), IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
     };
     let listener = TcpListener::bind((bound_to, 0)).and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
-    let (port, listener) = listener.map_err(|error| refused(format!("no socket can be bound at {bound_to}: {error}")))?;
+    let (port, listener) =
+        listener.map_err(|error| os("binding the job's socket", &error, "is the address of the first host one of this host?"))?;
     let host = if host.contains(':') { format!("[{host}]") } else { host };
     Ok((format!("{host}:{port}"), Some(listener)))
 }

@@ -1,0 +1,112 @@
+//! The yardsticks on the bare fabric: frames, and memory that is read, without messengers and without any policy but to spin.
+use foregather_host::pause::pause;
+use foregather_machine::{Address, Cpu, Error, Fabric, Key, Nanos, Why, run_ready};
+
+/// Looks between two checks whether a wait may go on.
+const LOOKS: u32 = 1_024;
+
+/// A rank's lane.
+pub(super) struct Bare<F> {
+    pub(super) lane: F,
+    why: Why,
+}
+
+impl<F: Fabric> Bare<F> {
+    /// No wait lasts longer than `until`.
+    pub(super) fn new(lane: F, until: Nanos) -> Self {
+        let rank = lane.here().rank;
+        Self { why: Why::new("measuring frames", rank).of(1 - rank).until(until), lane }
+    }
+
+    fn rank(&self) -> u32 {
+        self.lane.here().rank
+    }
+
+    fn peer(&self) -> Address {
+        let here = self.lane.here();
+        Address { rank: 1 - here.rank, lane: here.lane }
+    }
+
+    /// A bounded wait that spins.
+    #[inline]
+    fn until<T>(&self, mut probe: impl FnMut() -> Result<Option<T>, Error>) -> Result<T, Error> {
+        loop {
+            for _ in 0..LOOKS {
+                if let Some(found) = probe()? {
+                    return Ok(found);
+                }
+                pause();
+            }
+            self.lane.cpu().check(self.lane.bell(), &self.why)?;
+        }
+    }
+
+    #[inline]
+    fn post(&self, bytes: &[u8], copy: bool) -> Result<(), Error> {
+        let to = self.peer();
+        if bytes.len() <= self.lane.limits().inline {
+            return self.until(|| Ok(self.lane.post(to, 0, bytes)?.then_some(())));
+        }
+        if copy {
+            self.lane.fill(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
+        }
+        self.until(|| Ok(self.lane.post_filled(to, 0, bytes.len())?.then_some(())))
+    }
+
+    #[inline]
+    fn take(&self, into: &mut [u8], copy: bool, help: bool) -> Result<(), Error> {
+        let from = self.until(|| {
+            let come = self.lane.arrived(None);
+            if help && come.is_none() {
+                self.lane.help();
+            }
+            Ok(come)
+        })?;
+        self.lane.look(from, |_, bytes| {
+            let len = bytes.len().min(into.len());
+            if copy {
+                into[..len].copy_from_slice(&bytes[..len]);
+            } else if let (Some(to), Some(first)) = (into.first_mut(), bytes.first()) {
+                *to = *first;
+            }
+        });
+        self.lane.release(from);
+        Ok(())
+    }
+
+    /// To and fro.
+    pub(super) fn frames(&self, rounds: u32, from: &[u8], into: &mut [u8], copy: bool) -> Result<(), Error> {
+        for turn in 0..2 * rounds {
+            if turn % 2 == self.rank() { self.post(from, copy)? } else { self.take(into, copy, false)? }
+        }
+        Ok(())
+    }
+
+    /// One way, and a frame back when all have come.
+    pub(super) fn many_frames(&self, rounds: u32, from: &[u8], into: &mut [u8], copy: bool) -> Result<(), Error> {
+        if self.rank() == 1 {
+            (0..rounds).try_for_each(|_| self.take(into, copy, false))?;
+            return self.post(&[], true);
+        }
+        (0..rounds).try_for_each(|_| self.post(from, copy))?;
+        self.take(&mut [], true, false)
+    }
+
+    /// Announced, read and answered, to and fro.
+    pub(super) fn reads(&self, rounds: u32, from: &[u8], into: &mut [u8], help: bool) -> Result<(), Error> {
+        let key = self.lane.expose(&[from])?;
+        for turn in 0..2 * rounds {
+            if turn % 2 == self.rank() {
+                self.post(&key.0.to_le_bytes(), true)?;
+                self.take(&mut [], true, help)?;
+            } else {
+                let mut key = [0; 8];
+                self.take(&mut key, true, false)?;
+                run_ready(self.lane.get(self.peer(), Key(u64::from_le_bytes(key)), &mut [&mut *into]))?;
+                self.post(&[], true)?;
+            }
+        }
+        self.lane.conceal(key);
+        Ok(())
+    }
+}

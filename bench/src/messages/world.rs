@@ -1,0 +1,177 @@
+//! How two ranks come to be, as threads or as processes, with as many lanes as they need.
+use super::counted::Hogs;
+use super::ends::{Ends, OWN_LANES};
+use super::{Answer, PEER_VERB, Plan, Task, World, hogs, sizes, strange};
+use foregather_host::{affinity, child::Child, clock};
+use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Placement};
+use foregather_message::Settings;
+use foregather_shm::{Exchange, Process, Segment, Shape};
+use foregather_thread::Word;
+use foregather_wait::Policy;
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+/// The whole of rank 0's process: prints the answer's line. `args` are those behind [`super::VERB`].
+///
+/// # Errors
+/// If the arguments are no plan, or it cannot be carried out here.
+pub fn main(args: &[String]) -> Result<(), Error> {
+    let plan = Plan::from_arg(args.first().ok_or_else(|| strange("a plan".to_owned()))?)?;
+    let answer = run(&plan)?;
+    println!("{}", serde_json::to_string(&answer).expect("an answer is plain data"));
+    Ok(())
+}
+
+/// Carries the plan out.
+pub(super) fn run(plan: &Plan) -> Result<Answer, Error> {
+    clock::init();
+    let until = clock::now() + plan.bound();
+    let segment = Arc::new(Segment::new(plan.hogs().max(1), 0)?);
+    match plan.world {
+        World::Thread => threads(plan, &segment, until),
+        World::Shm => first_process(plan, &segment, until),
+        World::Ofi(_) => Err(strange("another fabric: this program measures shm and threads".to_owned())),
+    }
+}
+
+impl Plan {
+    fn hogs(&self) -> u32 {
+        if let Task::Hogs { per_cpu, .. } = self.task { 2 * per_cpu } else { 0 }
+    }
+
+    /// Of the hogs that `rank` has within its process; rank 0 has those of both that are processes.
+    fn hogs_of(&self, rank: u32, segment: &Arc<Segment>) -> Result<Hogs, Error> {
+        let Task::Hogs { per_cpu, within, .. } = self.task else { return Ok(Hogs::default()) };
+        let on = |rank: u32| std::iter::repeat_n(self.cpus[rank as usize], per_cpu as usize);
+        match (within, rank) {
+            (true, _) => Hogs::threads(segment, rank * per_cpu, on(rank)),
+            (false, 0) => Hogs::processes(segment, 0, on(0).chain(on(1))),
+            (false, _) => Ok(Hogs::default()),
+        }
+    }
+
+    /// Lanes besides those that every rank has.
+    fn ends(&self) -> u32 {
+        match &self.task {
+            Task::Size { ways, .. } => ways.iter().filter(|way| way.is_message()).count() as u32,
+            Task::Hogs { policies, .. } => policies.len() as u32,
+        }
+    }
+
+    fn lanes(&self) -> u32 {
+        OWN_LANES + self.ends()
+    }
+}
+
+fn threads(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+    let exchange = Exchange::between_threads(Shape::new(2, plan.lanes()))?;
+    let place = |rank: u32| Some(plan.cpus[rank as usize]);
+    let ends = foregather_thread::run(2, place, |cpu, rank| {
+        let _hogs = plan.hogs_of(rank, segment)?;
+        rank_of(plan, lanes(&exchange, &cpu, rank)?, segment, until)
+    })?;
+    let answers: Vec<Answer> = ends.into_iter().collect::<Result<_, _>>()?;
+    Ok(answers.into_iter().next().unwrap_or_default().with(exchange.direct_refused()))
+}
+
+fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+    let exchange = Arc::new(Exchange::new(Shape::new(2, plan.lanes()))?);
+    let program = std::env::current_exe().map_err(|error| strange(format!("mount /proc: {error}")))?;
+    let mut command = Command::new(program);
+    let fds = [exchange.fd().as_raw_fd().to_string(), segment.fd().as_raw_fd().to_string()];
+    command.arg(PEER_VERB).args(fds).arg(plan.to_arg()).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut peer = Child::spawn(command, &[exchange.fd(), segment.fd()])?;
+    let pidfd = peer.pidfd().try_clone_to_owned().map_err(|error| strange(format!("a descriptor: {error}")))?;
+    let _hogs = plan.hogs_of(0, segment)?;
+    affinity::pin(plan.cpus[0])?;
+    let answer = process(plan, &exchange, Process::watching(1, pidfd), 0, segment, until)?;
+    peer.wait_until(until)?;
+    Ok(answer.with(exchange.direct_refused()))
+}
+
+/// The whole of rank 1's process: `args` are those behind [`PEER_VERB`].
+///
+/// # Errors
+/// If the arguments are not those that rank 0 gives, or rank 0 ends in the middle.
+pub fn peer_main(args: &[String]) -> Result<(), Error> {
+    clock::init();
+    let [exchange, segment, plan] = args else { return Err(strange("two descriptors and a plan".to_owned())) };
+    let number = |text: &String| text.parse().map_err(|_| strange("a descriptor".to_owned()));
+    let exchange = Arc::new(Exchange::inherited(number(exchange)?)?);
+    let segment = Arc::new(Segment::inherited(number(segment)?)?);
+    let plan = Plan::from_arg(plan)?;
+    let until = clock::now() + plan.bound();
+    let _hogs = plan.hogs_of(1, &segment)?;
+    affinity::pin(plan.cpus[1])?;
+    process(&plan, &exchange, Process::watching_parent(0)?, 1, &segment, until).map(|_| ())
+}
+
+fn process(
+    plan: &Plan,
+    exchange: &Arc<Exchange>,
+    cpu: Process,
+    rank: u32,
+    segment: &Segment,
+    until: Nanos,
+) -> Result<Answer, Error> {
+    exchange.join(rank)?;
+    exchange.meet(&cpu, until)?;
+    rank_of(plan, lanes(exchange, &cpu, rank)?, segment, until)
+}
+
+fn lanes<C: Cpu<Word = Word> + Clone>(
+    exchange: &Arc<Exchange>,
+    cpu: &C,
+    rank: u32,
+) -> Result<Vec<foregather_shm::Lane<C>>, Error> {
+    (0..exchange.shape().lanes).map(|lane| exchange.lane(cpu.clone(), Address { rank, lane })).collect()
+}
+
+/// A rank's whole part. Only rank 0 has an answer.
+fn rank_of<F: Fabric>(plan: &Plan, lanes: Vec<F>, segment: &Segment, until: Nanos) -> Result<Answer, Error> {
+    let mut answer = Answer::default();
+    let rank = lanes.first().map_or(0, |lane| lane.here().rank);
+    let limits = lanes.first().map(|lane| lane.limits()).ok_or_else(|| strange("lanes".to_owned()))?;
+    match &plan.task {
+        Task::Size { bytes, ways, batches, batch_ns } => {
+            let ways = sizes::possible(ways, *bytes, &limits);
+            let settings: Vec<Settings> = ways.iter().filter(|way| way.is_message()).map(|way| way.settings()).collect();
+            let mut ends = Ends::new(lanes, &settings, ways, *bytes, until)?;
+            if rank == 1 {
+                return ends.serve(*bytes).map(|()| answer);
+            }
+            sizes::measure(&mut ends, *bytes, (*batches, *batch_ns), &mut answer)?;
+            finish(ends, &mut answer)?;
+        }
+        Task::Hogs { policies, cells, cell_ns, .. } => {
+            let costs = lanes[0].cpu().costs();
+            let policy = |name: &String| Policy::parse(name, &costs).map_err(|error| strange(error.to_string()));
+            let settings: Vec<Settings> = policies
+                .iter()
+                .map(|name| Ok(Settings { policy: Some(policy(name)?), ..Settings::default() }))
+                .collect::<Result<_, Error>>()?;
+            let ends = Ends::new(lanes, &settings, vec![], 8, until)?;
+            if rank == 1 {
+                return ends.serve(8).map(|()| answer);
+            }
+            hogs::measure(&ends, policies, (segment, plan.hogs()), (*cells, Nanos(*cell_ns)), &mut answer)?;
+            finish(ends, &mut answer)?;
+        }
+    }
+    Ok(answer)
+}
+
+fn finish<F: Fabric>(ends: Ends<F>, answer: &mut Answer) -> Result<(), Error> {
+    ends.tell(answer);
+    ends.ask(super::ends::Errand::Leave)?;
+    ends.leave();
+    Ok(())
+}
+
+impl Answer {
+    fn with(mut self, note: Option<String>) -> Self {
+        self.notes.extend(note);
+        self
+    }
+}
