@@ -216,6 +216,70 @@ pub enum Measure {
     #[command(after_help = "Example: foregather measure shift --quick\n\
                             Example: foregather measure shift --threads 2 --format json --output shift.json")]
     Shift(Shift),
+    /// What messages cost between two ranks on a processor each: half a round trip and a stream, by every way and size, beside
+    /// the bare fabric and a copy in memory; and round trips beside computing hogs, by every policy.
+    #[command(after_help = "Example: foregather measure messages --quick\n\
+                            Example: foregather measure messages --only sizes --sizes 8,65536 --world thread\n\
+                            Example: foregather measure messages --output messages.json && foregather report messages.json\n\n\
+                            Ways of messages: chosen, buffered, direct. Yardsticks: frames, in-place, read-alone, read-helped, memcpy.\n\
+                            Buffers are the same from round to round. `cargo xtask peers messages` in the sources runs MPI beside it.")]
+    Messages(Messages),
+}
+
+/// Options of `measure messages`.
+#[derive(Args, Clone, Debug)]
+pub struct Messages {
+    /// Fewer sizes and shorter cells, in five seconds at most.
+    #[arg(long)]
+    pub quick: bool,
+    /// What the two ranks are.
+    #[arg(long, value_enum, default_value = "process")]
+    pub world: RankWorld,
+    /// Only sizes alone, or only policies beside hogs.
+    #[arg(long, value_enum)]
+    pub only: Option<MessagePart>,
+    /// Bytes of messages, separated by commas.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
+    pub sizes: Vec<u32>,
+    /// Only these ways, separated by commas.
+    #[arg(long)]
+    pub ways: Option<String>,
+    /// How often each way is measured, in alternating order.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub batches: Option<u32>,
+    /// Computing processes on each rank's processor; they are measured without them, too.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub hogs: u32,
+    /// As threads within the ranks' own processes.
+    #[arg(long)]
+    pub hogs_within: bool,
+    /// Only these policies, separated by commas.
+    #[arg(long)]
+    pub policies: Option<String>,
+    /// Milliseconds for one cell beside hogs, of which there are three for each policy.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub ms: Option<u64>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// What ranks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RankWorld {
+    /// Processes that share memory.
+    Process,
+    /// Threads of one process.
+    Thread,
+}
+
+/// A part of `measure messages`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MessagePart {
+    /// Every way and size, with nothing else on the processors.
+    Sizes,
+    /// Every policy, with hogs and without.
+    Hogs,
 }
 
 /// Options of `measure waits`.

@@ -1,5 +1,5 @@
 //! What answers each verb: gather, print, write.
-use crate::cli::{Barriers, Cli, Format, Measure, Noise, Reproduce, Shift, Simulate, Skew, Verb, Waits};
+use crate::cli::{Barriers, Cli, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Verb, Waits};
 use crate::failure::Failure;
 use crate::results::table::Table;
 use crate::results::{Results, Run, file};
@@ -44,6 +44,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Measure(Measure::Skew(options)) => skew(cli, options),
                 Verb::Measure(Measure::Noise(options)) => noise(cli, options),
                 Verb::Measure(Measure::Shift(options)) => shift(cli, options),
+                Verb::Measure(Measure::Messages(options)) => messages(cli, options),
                 Verb::Simulate(options) => simulate_plan(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
@@ -138,6 +139,14 @@ fn shift(cli: &Cli, options: &Shift) -> Result<()> {
     let run = Run::begin("measure shift", Some(options.seed));
     let found = measure::shift::run(options, cli.quiet)?;
     let table = measure::shift::output::table(&found.measurements).to_text();
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish_as(cli, &results, options.output.as_deref(), || table)
+}
+
+fn messages(cli: &Cli, options: &Messages) -> Result<()> {
+    let run = Run::begin("measure messages", None);
+    let found = measure::messages::run(options, cli.quiet)?;
+    let table = measure::messages::output::text(&found.measurements);
     let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
     finish_as(cli, &results, options.output.as_deref(), || table)
 }

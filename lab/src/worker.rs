@@ -1,5 +1,5 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
-use foregather_bench::{Cell, CellResult, hog, ours, ping_pong, rust_std};
+use foregather_bench::{Cell, CellResult, hog, messages, ours, ping_pong, rust_std};
 use foregather_host::dl::Library;
 use foregather_host::sched;
 use foregather_machine::Costs;
@@ -22,6 +22,9 @@ pub fn run_if_asked() -> Option<ExitCode> {
         "__under" => under(&rest),
         "__library" => library(&rest),
         "__ping-pong-slave" => ping_pong::slave_main(&rest).map_err(|error| error.to_string()),
+        messages::VERB => messages::main(&rest).map_err(|error| error.to_string()),
+        messages::PEER_VERB => messages::peer_main(&rest).map_err(|error| error.to_string()),
+        messages::HOG_VERB => messages::hog_main(&rest).map_err(|error| error.to_string()),
         _ => return None,
     };
     let Err(error) = end else { return Some(ExitCode::SUCCESS) };

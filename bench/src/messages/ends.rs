@@ -73,10 +73,6 @@ impl<F: Fabric> Ends<F> {
         letters::rank(&self.control)
     }
 
-    pub(super) fn bare(&self) -> &F {
-        &self.bare.lane
-    }
-
     /// For what is told of the ends.
     pub(super) fn tell(&self, answer: &mut Answer) {
         answer.direct_at = self.ends.first().map(Messenger::direct_at).filter(|&bytes| bytes < usize::MAX);

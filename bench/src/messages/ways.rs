@@ -1,5 +1,5 @@
 //! By which ways bytes get from one rank to the other, and in which patterns that is measured.
-use foregather_machine::Limits;
+use foregather_machine::{Cause, Error, Limits};
 use foregather_message::{Path, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,16 @@ pub enum Pattern {
     Stream,
 }
 
+impl Pattern {
+    /// As in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PingPong => "ping-pong",
+            Self::Stream => "stream",
+        }
+    }
+}
+
 impl Way {
     /// All of them, messages first.
     pub const ALL: [Self; 8] = [
@@ -58,11 +68,22 @@ impl Way {
             Self::Buffered => "buffered",
             Self::Direct => "direct",
             Self::Frames => "frames",
-            Self::InPlace => "frames in place",
-            Self::ReadAlone => "read alone",
-            Self::ReadHelped => "read helped",
+            Self::InPlace => "in-place",
+            Self::ReadAlone => "read-alone",
+            Self::ReadHelped => "read-helped",
             Self::Memcpy => "memcpy",
         }
+    }
+
+    /// The way of that name.
+    ///
+    /// # Errors
+    /// If there is none; the error lists those there are.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|way| way.name() == name).ok_or_else(|| {
+            let remedy = format!("take some of {}", Self::ALL.map(Self::name).join(", "));
+            Error::from(Cause::Missing { what: format!("the way `{name}`"), remedy })
+        })
     }
 
     /// Does it go through a messenger?

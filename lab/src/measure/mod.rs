@@ -3,6 +3,7 @@
 //! - [`waits`]: prices and ping-pong. [`barriers`]: the matrix of load and grain.
 //! - [`skew`](mod@skew): what barriers cost and how unevenly they release. [`noise`](mod@noise): what disturbs a busy processor.
 //! - [`shift`](mod@shift): what a shift costs, alone and behind a synchronisation.
+//! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
 //! - [`validate`](mod@validate): the simulator of processors held against this machine.
 //! - `likeness`: this machine for the simulator.
 //! - [`children`](mod@children): hogs and cells as processes of their own.
@@ -10,6 +11,7 @@
 pub mod barriers;
 pub mod children;
 mod likeness;
+pub mod messages;
 pub mod noise;
 pub mod shift;
 pub mod skew;

@@ -1,9 +1,9 @@
 //! A message being taken apart: piece by piece, in the order and with the modes in which it was packed.
-use super::connection::Kept;
-use super::connection::Offer;
-use super::frame::{Head, Kind};
+use super::connection::{Kept, Offer};
+use super::frame::Kind;
+use super::head::{Front, Place, read_shape};
 use super::outgoing::NONE;
-use super::piece::{LENGTH, Mode, Receive, SHORT, Shape, Value};
+use super::piece::{Mode, Receive, Shape, Value};
 use super::{Messenger, Waiting};
 use core::future::Future;
 use foregather_machine::{Cause, Cpu, Error, Fabric, Rank};
@@ -38,13 +38,6 @@ pub struct Incoming<'c, 'm, F: Fabric> {
     /// The last frame was an offer, and it was taken.
     over: bool,
     ended: bool,
-}
-
-/// What is at the head of a connection.
-enum Front {
-    Frame(Kind),
-    Offer(Offer),
-    Fetched(Offer),
 }
 
 /// How the short way to a piece ended.
@@ -93,62 +86,6 @@ impl<F: Fabric> Messenger<F> {
             let open = self.with(rank).unpacking.get();
             if open { None } else { self.ready(rank).map(|ready| ready.then_some(rank)).transpose() }
         })
-    }
-
-    /// The part of a wait for `from` that costs no future, and serves nobody else meanwhile.
-    #[inline]
-    fn ready_soon(&self, from: Rank) -> Result<bool, Error> {
-        if self.ready(from)? {
-            return Ok(true);
-        }
-        let ready = || self.ready(from).map(|ready| ready.then_some(())).transpose();
-        match self.chooser.phases().glance(self.fabric.cpu(), false, ready) {
-            None => Ok(false),
-            Some((found, waited)) => {
-                self.chooser.learn(waited);
-                self.chooser.account().waited(waited);
-                found.map(|()| true)
-            }
-        }
-    }
-
-    /// Reads the frame at the head of `from`, which `ready` has seen; `None` if something fetched is there.
-    #[inline]
-    fn read<R>(&self, from: Rank, read: impl FnOnce(Head, &[u8]) -> R) -> Option<R> {
-        if self.kept.get() > 0
-            && let Some(kept) = self.with(from).kept.borrow().front()
-        {
-            let Kept::Frame(head, bytes) = kept else { return None };
-            return Some(read(*head, bytes));
-        }
-        let head = |bits| Head::unpack(bits).unwrap_or(Head { kind: Kind::Abort, credits: 0, extra: 0 });
-        self.fabric.look(self.address(from), |bits, bytes| read(head(bits), bytes))
-    }
-
-    #[cold]
-    fn front(&self, from: Rank) -> Option<Front> {
-        if let Some(Kept::Fetched(offer, _)) = self.with(from).kept.borrow().front() {
-            return Some(Front::Fetched(offer.clone()));
-        }
-        self.read(from, |head, bytes| match head.kind {
-            Kind::Offer => Offer::read(head, bytes).map(Front::Offer),
-            kind => Some(Front::Frame(kind)),
-        })?
-    }
-
-    /// Lets go of what is at the head of `from`.
-    #[inline]
-    fn next(&self, from: Rank) {
-        let with = self.with(from);
-        if self.kept.get() > 0
-            && let Some(kept) = with.kept.borrow_mut().pop_front()
-        {
-            self.kept.set(self.kept.get() - 1);
-            self.kept_bytes.set(self.kept_bytes.get() - kept.bytes());
-            return;
-        }
-        with.held.set(false);
-        self.give_back(from, true);
     }
 }
 
@@ -467,36 +404,6 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
             };
             return Err(self.disagree(packed, None));
         }
-    }
-}
-
-/// Where the shape of the next piece is.
-enum Place {
-    /// Here, and behind it its bytes.
-    At(Shape, usize),
-    /// In a later frame.
-    NotHere,
-    /// The message has ended.
-    Nowhere,
-    Garbled,
-}
-
-#[inline]
-fn read_shape(head: Head, bytes: &[u8], at: usize, begun: bool) -> Place {
-    let (short, at) = match (head.kind, begun) {
-        (Kind::Offer, _) => return Place::NotHere,
-        (_, false) if head.extra == NONE => return Place::Nowhere,
-        (_, false) => (head.extra, 0),
-        (kind, true) if at == bytes.len() => return if kind == Kind::Last { Place::Nowhere } else { Place::NotHere },
-        (_, true) => match bytes.get(at..).and_then(|rest| rest.first_chunk::<SHORT>()) {
-            Some(short) => (u16::from_le_bytes(*short), at + SHORT),
-            None => return Place::Garbled,
-        },
-    };
-    let length = || bytes.get(at..).and_then(|rest| rest.first_chunk::<LENGTH>()).copied();
-    match Shape::read(short, length) {
-        Some(shape) => Place::At(shape, at + if short >> 3 == 0x1fff { LENGTH } else { 0 }),
-        None => Place::Garbled,
     }
 }
 

@@ -5,11 +5,12 @@
 //! each other. States, order and races: `README.md`.
 //!
 //! - this file: the one wait there is. [`intake`]: what is done for others meanwhile. [`connection`]: credits and what was kept.
-//! - [`outgoing`], [`incoming`]: a message on its way out and in. [`piece`], [`frame`]: what crosses the wire.
+//! - [`outgoing`], [`incoming`]: a message on its way out and in; [`head`]: what of it is there. [`piece`], [`frame`]: what crosses the wire.
 //! - [`port`]: null messages and sized packets over the same frames. [`settings`]: thresholds.
 
 mod connection;
 mod frame;
+mod head;
 mod incoming;
 mod intake;
 mod outgoing;

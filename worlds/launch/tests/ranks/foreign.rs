@@ -1,19 +1,7 @@
 //! Under other people's launchers, if they are installed: the same program, without a word of theirs in it.
-use crate::{command, count, program, text};
+use crate::{command, count, installed, program, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-/// Is it there? With `FOREGATHER_REQUIRE_PARTS=1` it has to be.
-fn installed(part: &str, package: &str) -> bool {
-    let folders = std::env::var("PATH").unwrap_or_default();
-    let found = folders.split(':').chain(["/usr/sbin"]).any(|folder| Path::new(folder).join(part).exists());
-    let required = std::env::var("FOREGATHER_REQUIRE_PARTS").is_ok_and(|value| value == "1");
-    assert!(found || !required, "{part} is missing: install {package}");
-    if !found {
-        eprintln!("skipped: {part} is missing; install {package}");
-    }
-    found
-}
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()

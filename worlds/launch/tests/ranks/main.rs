@@ -2,7 +2,9 @@
 mod foreign;
 mod own;
 mod programs;
+mod two_hosts;
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// A rank's program, of [`programs`], as a command line of this very executable.
@@ -26,6 +28,18 @@ fn command(words: &[String]) -> Command {
 
 fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Is it there? With `FOREGATHER_REQUIRE_PARTS=1` it has to be.
+fn installed(part: &str, package: &str) -> bool {
+    let folders = std::env::var("PATH").unwrap_or_default();
+    let found = folders.split(':').chain(["/usr/sbin", "/sbin"]).any(|folder| Path::new(folder).join(part).exists());
+    let required = std::env::var("FOREGATHER_REQUIRE_PARTS").is_ok_and(|value| value == "1");
+    assert!(found || !required, "{part} is missing: install {package}");
+    if !found {
+        eprintln!("skipped: {part} is missing; install {package}");
+    }
+    found
 }
 
 /// How many of the lines contain that.

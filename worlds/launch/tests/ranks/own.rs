@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
-fn launcher(size: u32, words: &[String], variables: &[(&str, &str)]) -> Command {
+pub(crate) fn launcher(size: u32, words: &[String], variables: &[(&str, &str)]) -> Command {
     let mut command = command(&program("launcher"));
     command.env("TEST_SIZE", size.to_string()).env("TEST_PROGRAM", words.join("\n")).envs(variables.iter().copied());
     command
@@ -69,7 +69,7 @@ fn the_survivors_of_a_loss_say_who_it_was() {
 }
 
 /// libfabric is not everywhere.
-fn fabrics() -> Vec<(&'static str, &'static str)> {
+pub(crate) fn fabrics() -> Vec<(&'static str, &'static str)> {
     let mut fabrics = vec![("", "shm"), ("shm", "shm")];
     match foregather_ofi::Provider::open("tcp", None) {
         Ok(_) => fabrics.push(("ofi:tcp", "ofi")),

@@ -1,6 +1,6 @@
 //! What the processes of these tests do: ignored tests of this executable, which start it anew.
 use foregather_host::{clock, interrupt};
-use foregather_launch::spawn::{self, Plan};
+use foregather_launch::spawn::{self, Host, Plan};
 use foregather_launch::{Job, Lanes};
 use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Why};
 use rustix::process::{Signal, getpid, kill_process};
@@ -160,7 +160,10 @@ fn has_a_child() {
 fn launcher() {
     interrupt::install().unwrap();
     let program = env::var("TEST_PROGRAM").unwrap().split('\n').map(str::to_owned).collect();
-    let plan = Plan { size: env::var("TEST_SIZE").unwrap().parse().unwrap(), program, prefix: true, ..Plan::default() };
+    let size = env::var("TEST_SIZE").unwrap().parse().unwrap();
+    let hosts = env::var("TEST_HOSTS").map_or(vec![], |text| Host::parse(&text).unwrap());
+    let remote_shell = ["ip", "netns", "exec"].map(str::to_owned).to_vec();
+    let plan = Plan { size, program, fabric: None, hosts, remote_shell, prefix: true };
     let end: Result<u8, Error> = spawn::run(&plan);
     exit(end.map_or(99, i32::from));
 }

@@ -1,0 +1,102 @@
+//! What is at the head of a connection: a frame to be read in place, one that was kept, or an offer.
+use super::Messenger;
+use super::connection::{Kept, Offer};
+use super::frame::{Head, Kind};
+use super::outgoing::NONE;
+use super::piece::{LENGTH, SHORT, Shape};
+use foregather_machine::{Error, Fabric, Rank};
+
+/// What is at the head of a connection.
+pub(super) enum Front {
+    Frame(Kind),
+    Offer(Offer),
+    Fetched(Offer),
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// The part of a wait for `from` that costs no future, and serves nobody else meanwhile.
+    #[inline]
+    pub(super) fn ready_soon(&self, from: Rank) -> Result<bool, Error> {
+        if self.ready(from)? {
+            return Ok(true);
+        }
+        let ready = || self.ready(from).map(|ready| ready.then_some(())).transpose();
+        match self.chooser.phases().glance(self.fabric.cpu(), false, ready) {
+            None => Ok(false),
+            Some((found, waited)) => {
+                self.chooser.learn(waited);
+                self.chooser.account().waited(waited);
+                found.map(|()| true)
+            }
+        }
+    }
+
+    /// Reads the frame at the head of `from`, which `ready` has seen; `None` if something fetched is there.
+    #[inline]
+    pub(super) fn read<R>(&self, from: Rank, read: impl FnOnce(Head, &[u8]) -> R) -> Option<R> {
+        if self.kept.get() > 0
+            && let Some(kept) = self.with(from).kept.borrow().front()
+        {
+            let Kept::Frame(head, bytes) = kept else { return None };
+            return Some(read(*head, bytes));
+        }
+        let head = |bits| Head::unpack(bits).unwrap_or(Head { kind: Kind::Abort, credits: 0, extra: 0 });
+        self.fabric.look(self.address(from), |bits, bytes| read(head(bits), bytes))
+    }
+
+    #[cold]
+    pub(super) fn front(&self, from: Rank) -> Option<Front> {
+        if let Some(Kept::Fetched(offer, _)) = self.with(from).kept.borrow().front() {
+            return Some(Front::Fetched(offer.clone()));
+        }
+        self.read(from, |head, bytes| match head.kind {
+            Kind::Offer => Offer::read(head, bytes).map(Front::Offer),
+            kind => Some(Front::Frame(kind)),
+        })?
+    }
+
+    /// Lets go of what is at the head of `from`.
+    #[inline]
+    pub(super) fn next(&self, from: Rank) {
+        let with = self.with(from);
+        if self.kept.get() > 0
+            && let Some(kept) = with.kept.borrow_mut().pop_front()
+        {
+            self.kept.set(self.kept.get() - 1);
+            self.kept_bytes.set(self.kept_bytes.get() - kept.bytes());
+            return;
+        }
+        with.held.set(false);
+        self.give_back(from, true);
+    }
+}
+
+/// Where the shape of the next piece is.
+pub(super) enum Place {
+    /// Here, and behind it its bytes.
+    At(Shape, usize),
+    /// In a later frame.
+    NotHere,
+    /// The message has ended.
+    Nowhere,
+    Garbled,
+}
+
+#[inline]
+pub(super) fn read_shape(head: Head, bytes: &[u8], at: usize, begun: bool) -> Place {
+    let (short, at) = match (head.kind, begun) {
+        (Kind::Offer, _) => return Place::NotHere,
+        (_, false) if head.extra == NONE => return Place::Nowhere,
+        (_, false) => (head.extra, 0),
+        (kind, true) if at == bytes.len() => return if kind == Kind::Last { Place::Nowhere } else { Place::NotHere },
+        (_, true) => match bytes.get(at..).and_then(|rest| rest.first_chunk::<SHORT>()) {
+            Some(short) => (u16::from_le_bytes(*short), at + SHORT),
+            None => return Place::Garbled,
+        },
+    };
+    let length = || bytes.get(at..).and_then(|rest| rest.first_chunk::<LENGTH>()).copied();
+    match Shape::read(short, length) {
+        Some(shape) => Place::At(shape, at + if short >> 3 == 0x1fff { LENGTH } else { 0 }),
+        None => Place::Garbled,
+    }
+}
