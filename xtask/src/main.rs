@@ -1,5 +1,5 @@
 //! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers, and
-//! `cargo xtask peers` runs other people's simulators beside ours, and `cargo xtask regret` says which rows of the barrier
+//! `cargo xtask peers` runs other people's simulators and messages beside ours, and `cargo xtask regret` says which rows of the barrier
 //! matrix a change made worse.
 //!
 //! One of the first two is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
@@ -22,7 +22,7 @@ The chores of this repository.
 
   cargo xtask tidy      style of the house: lengths, arrows, unsafe, worlds, wording, links
   cargo xtask claims    papers/*.toml are well formed and every claim has an experiment; prints the coverage
-  cargo xtask peers     another simulator beside ours, in the same run; `cargo xtask peers help` says how
+  cargo xtask peers     other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask regret    a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
   cargo xtask help      this text
 

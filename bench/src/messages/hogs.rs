@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Hogs that have just been started, or have competed, settle.
 const SETTLE: Duration = Duration::from_millis(30);
 
+/// Longer halves of round trips count as that long.
+const LONGEST: Nanos = Nanos::from_ms(60_000);
+
 /// One policy's cells so far.
 struct Cells {
     rates: Vec<f64>,
@@ -29,7 +32,7 @@ pub(super) fn measure<F: Fabric>(
     answer: &mut Answer,
 ) -> Result<(), Error> {
     let empty = || {
-        let halves = Histogram::new(3).map_err(|_| strange("a histogram".to_owned()))?;
+        let halves = Histogram::new_with_max(LONGEST.0, 3).map_err(|_| strange("a histogram".to_owned()))?;
         Ok::<_, Error>(Cells { rates: vec![], speeds: vec![], halves, cpu_ns: [0; 2], wall_ns: 0 })
     };
     let mut all: Vec<Cells> = policies.iter().map(|_| empty()).collect::<Result<_, _>>()?;

@@ -128,6 +128,8 @@ pub enum Whom {
     Behind,
     /// For this one alone (a message, a lock; a slave for its master).
     One(Rank),
+    /// For a message of this one, or of anybody: where others compute, it is not worth their time.
+    Sender(Option<Rank>),
 }
 
 /// A member that waits, and for whom.
@@ -144,7 +146,8 @@ impl<C: Cpu> Awaited<'_, C> {
     /// The first of the awaited for whom `wanted` gives something, beginning with the next rank: so not all look at the same.
     pub(crate) fn find<T>(&self, cpu: &C, mut wanted: impl FnMut(Rank) -> Option<T>) -> Option<T> {
         match self.whom {
-            Whom::One(peer) => wanted(peer),
+            Whom::One(peer) | Whom::Sender(Some(peer)) => wanted(peer),
+            Whom::Sender(None) => self.others().find_map(wanted),
             Whom::Behind => {
                 let episode = cpu.load(self.roster.arrived(self.rank));
                 let behind = |other: Rank| episode.wrapping_sub(cpu.load(self.roster.arrived(other))) & VALUE_MASK == 1;

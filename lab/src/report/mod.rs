@@ -16,6 +16,7 @@ mod heat;
 mod html;
 mod legend;
 mod lines;
+mod messages;
 mod noise;
 mod pack;
 mod ping_pong;
@@ -62,6 +63,12 @@ pub enum Figure {
     NoiseTrace,
     /// A busy processor: what k iterations take, with the fitted line (Seidel & Davis 1992, figure 3-10).
     NoiseLine,
+    /// Messages: half a round trip over the size, by every way.
+    MessageLatency,
+    /// Messages: the rate of streams over the size.
+    MessageBandwidth,
+    /// Messages beside hogs, by policy.
+    MessageHogs,
     /// The simulated plan of this name: curves or a matrix.
     Plan(String),
     /// The same plan's run over time.
@@ -72,7 +79,7 @@ pub enum Figure {
 
 impl Figure {
     /// All but those of plans and timelines, in the order of the page.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::PingPong,
         Self::Gaps,
         Self::Distribution,
@@ -82,6 +89,9 @@ impl Figure {
         Self::Ablation,
         Self::Predictions,
         Self::Skew,
+        Self::MessageLatency,
+        Self::MessageBandwidth,
+        Self::MessageHogs,
         Self::NoiseTrace,
         Self::NoiseLine,
         Self::Butterfly,
@@ -108,6 +118,9 @@ impl Figure {
             Self::Skew => "skew".to_owned(),
             Self::NoiseTrace => "noise-trace".to_owned(),
             Self::NoiseLine => "noise-line".to_owned(),
+            Self::MessageLatency => "message-latency".to_owned(),
+            Self::MessageBandwidth => "message-bandwidth".to_owned(),
+            Self::MessageHogs => "message-hogs".to_owned(),
             Self::Plan(plan) | Self::Timeline(plan) => harmless(plan),
             Self::OverTime(plan) => harmless(plan) + "-over-time",
         }
@@ -128,6 +141,9 @@ impl Figure {
             Self::Skew => skew::draw(all),
             Self::NoiseTrace => noise::trace(all),
             Self::NoiseLine => noise::line(all),
+            Self::MessageLatency => messages::latency(all),
+            Self::MessageBandwidth => messages::bandwidth(all),
+            Self::MessageHogs => messages::hogs(all),
             Self::Plan(plan) => plans::draw(all, plan),
             Self::OverTime(plan) => plans::over_time(all, plan),
             Self::Timeline(name) => timeline::draw(&results.timelines, name),

@@ -23,6 +23,9 @@ const BASELINE: f64 = 11.5;
 const BUSY: &str = "var(--blocked,#97a1ad)";
 /// That of what takes its processor away.
 const AWAY: &str = ink::SOFT;
+/// What a program does for its messages, with the number of the colour and the words of the legend.
+const DEEDS: [(&str, usize, &str); 3] =
+    [("copied", 4, "copies"), ("registered", 3, "registers, deregisters"), ("posted", 0, "posts, completes")];
 
 /// The kinds of packets, as the legend lists them.
 const KINDS: [&str; 7] = ["null", "forced", "data", "PROBE", "REQUEST", "short", "release"];
@@ -119,6 +122,7 @@ fn legend(canvas: &mut Canvas, timeline: &Timeline) -> f64 {
         (!timeline.left_us.is_empty(), entry("leaves the barrier", ink::TEXT, Swatch::Upright)),
     ];
     entries.extend(rest.into_iter().filter(|(there, _)| *there).map(|(_, entry)| entry));
+    entries.extend(DEEDS.iter().filter(|deed| did(&[deed.0])).map(|&(_, place, words)| entry(words, colour(place), Swatch::Box)));
     canvas.legend((8.0, WIDTH), 38.0, &entries)
 }
 
@@ -162,7 +166,12 @@ fn arrow(lanes: &Lanes, packet: &Passage) -> String {
 /// What kept the program busy.
 fn busy(canvas: &mut Canvas, lanes: &Lanes, spell: &Spell) {
     let (from, to) = (lanes.x.at(spell.from_us), lanes.x.at(spell.to_us));
-    let (ink, grow) = if spell.what == "computed" { (BUSY, 0.0) } else { (AWAY, 1.0) };
+    let deed = DEEDS.iter().find(|deed| deed.0 == spell.what);
+    let (ink, grow) = match (deed, spell.what.as_str()) {
+        (Some(&(_, place, _)), _) => (colour(place), 0.0),
+        (None, "computed") => (BUSY, 0.0),
+        (None, _) => (AWAY, 1.0),
+    };
     canvas.put(format_args!(
         r#"<rect x="{from:.1}" y="{:.1}" width="{:.1}" height="{}" rx="1" fill="{ink}"><title>{} {} from {:.1} to {:.1} us</title></rect>"#,
         lanes.program(spell.node) - grow,

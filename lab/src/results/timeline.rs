@@ -53,7 +53,7 @@ pub struct Passage {
 pub struct Spell {
     /// Whose.
     pub node: u32,
-    /// What it did: `computed`, `interrupted`, `paused`.
+    /// What it did: `computed`, `interrupted`, `paused`; for its messages `copied`, `registered`, `posted`.
     pub what: String,
     /// Since when.
     pub from_us: f64,

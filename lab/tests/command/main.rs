@@ -2,6 +2,7 @@
 mod bad_input;
 mod explain;
 mod interrupted;
+mod messages;
 mod run;
 mod simulate;
 mod validate;

@@ -12,7 +12,17 @@ fn demo() -> Vec<Results> {
 
 /// A demo, and what it has no time to measure.
 fn everything() -> Vec<Results> {
-    [demo(), vec![sample::ablation(), sample::predictions(), skew_and_noise::skew(), skew_and_noise::noise(2)]].concat()
+    [
+        demo(),
+        vec![
+            sample::ablation(),
+            sample::predictions(),
+            skew_and_noise::skew(),
+            skew_and_noise::noise(2),
+            sample::messages::messages(),
+        ],
+    ]
+    .concat()
 }
 
 /// The figures of everything: all, and one of each of its two plans.
@@ -62,6 +72,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     let barrier = barrier.figure("measured_us", 1.0).figure("predicted_us", 2.0).figure("factor", 2.0);
     results.measurements.push(barrier.figure("share", 1.0).figure("cpu_us_per_episode", 2.0).figure(evil, 3.0));
     results.measurements.extend(skew_and_noise::hostile(evil));
+    results.measurements.extend(sample::messages::hostile(evil));
     let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);
     results.measurements.push(simulated.label("nodes", "4").label("series", evil));
     for (i, axes) in [["x-axis", "series-axis"], ["column-axis", "row-axis"]].into_iter().enumerate() {

@@ -45,6 +45,7 @@ fn what_is_produced_follows_the_schema() {
         sample::barriers(1),
         sample::butterfly(),
         sample::reproduction(),
+        sample::messages::messages(),
         sample::simulated::plans(),
         crate::timelines::played(),
     ] {

@@ -196,7 +196,7 @@ impl Endpoint {
             *field::<u32>(book, AV_ATTR_TYPE) = AV_TABLE as u32;
             *field::<usize>(queue, CQ_ATTR_SIZE) = made.domain.provider.operations().clamp(1_024, 65_536);
             *field::<u32>(queue, CQ_ATTR_FORMAT) = FORMAT_TAGGED as u32;
-            *field::<u32>(queue, CQ_ATTR_WAIT) = WAIT_FD as u32;
+            *field::<u32>(queue, CQ_ATTR_WAIT) = if std::env::var_os("NOWAIT").is_some() { WAIT_NONE } else { WAIT_FD } as u32;
         }
         made.addresses = made.domain.opened("fi_av_open", DOMAIN_AV_OPEN, book)?;
         if let Ok(with_wait) = made.domain.opened("fi_cq_open", DOMAIN_CQ_OPEN, queue) {

@@ -98,13 +98,13 @@ fn build_ours(root: &Path) -> Result<String> {
 }
 
 /// The program that Cargo's messages name last.
-fn executable(messages: &str) -> Option<String> {
+pub(super) fn executable(messages: &str) -> Option<String> {
     let (_, after) = messages.rsplit_once("\"executable\":\"")?;
     Some(after.split_once('"')?.0.to_owned())
 }
 
 /// What a program prints, which is little: it is read when the program has ended.
-fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
+pub(super) fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start `{program}`"))?;
     let deadline = Instant::now() + limit;
@@ -115,7 +115,7 @@ fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
         if Instant::now() > deadline {
             child.kill()?;
             child.wait()?;
-            bail!("`{program}` was ended after {} s: ask for fewer --nodes", limit.as_secs());
+            bail!("`{program}` was ended after {} s: ask for less", limit.as_secs());
         }
         std::thread::sleep(NAP);
     };

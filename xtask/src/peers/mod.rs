@@ -1,7 +1,9 @@
-//! Other people's simulators beside ours, in the same run: a speed means something only next to another one.
+//! Other people's work beside ours, in the same run: a speed means something only next to another one.
 //!
-//! [`plan`] is what was asked for, [`contest`] who takes part and how often, [`outcome`] the figures and their table.
+//! Simulators: [`plan`] is what was asked for, [`contest`] who takes part and how often, [`outcome`] the figures and their table.
+//! [`messages`]: libraries that send messages.
 mod contest;
+mod messages;
 mod outcome;
 mod plan;
 
@@ -14,7 +16,14 @@ cargo xtask peers simgrid [--nodes N,N..] [--skew-us S] [--rounds R] [--ours COM
 Runs a butterfly barrier of N nodes that begin within S us of each other, in alternation: SimGrid's (peers/simgrid), ours
 without contention as SimGrid's (free), and ours with the ports and interrupts of the iPSC/860 (ports), which SimGrid has not.
 Prints medians of R rounds and ratios to SimGrid, whose time leaves out its set-up. Defaults: 1024,16384 nodes, 100 us,
-3 rounds. COMMAND is given N, S and `free` or `ports`, and prints a line of JSON.";
+3 rounds. COMMAND is given N, S and `free` or `ports`, and prints a line of JSON.
+
+cargo xtask peers messages [--sizes B,B..] [--rounds R] [--batches K] [--cpus A,B] [--who NAME,NAME..]
+
+Sends messages of B bytes between two pinned processes, in alternation: by `foregather measure messages`, Open MPI and MPICH
+(peers/c/mpi_messages.c), UCX (ucx_perftest) and libfabric (fi_pingpong, shm), as far as they are installed. Prints the median and
+the least of half a round trip and of a message of a stream, and ratios ours/peer: below 1 ours is faster. Defaults: 8, 64, 512,
+4096, 65536, 1048576, 4194304 bytes, 3 rounds of 11 batches of about 5 ms, processors 0,1. Names: openmpi, mpich, ucx, libfabric.";
 
 /// Why there is no table.
 #[derive(Debug)]
@@ -33,7 +42,11 @@ impl From<anyhow::Error> for Trouble {
 
 /// What follows `cargo xtask peers`.
 pub(crate) fn run(arguments: &[&str]) -> ExitCode {
-    let (words, code) = match Plan::parse(arguments).and_then(|plan| contest::hold(&plan)) {
+    let end = match arguments {
+        ["messages", options @ ..] => messages::hold(options),
+        _ => Plan::parse(arguments).and_then(|plan| contest::hold(&plan)),
+    };
+    let (words, code) = match end {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Trouble::Usage(what)) => (format!("{what}\n\n{HELP}"), 2),
         Err(Trouble::Missing(what)) => (what, 3),

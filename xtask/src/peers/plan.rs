@@ -18,7 +18,7 @@ impl Plan {
         let usage = |what: String| Err(Trouble::Usage(what));
         let mut plan = Self { nodes: vec![1024, 16384], skew_us: 100, rounds: 3, ours: None };
         let ["simgrid", options @ ..] = arguments else {
-            return usage("expected the name of a peer: simgrid".to_owned());
+            return usage("expected what to compare: simgrid or messages".to_owned());
         };
         for option in options.chunks(2) {
             let [name, value] = option else { return usage(format!("`{}` needs a value", option[0])) };
@@ -37,7 +37,7 @@ impl Plan {
     }
 }
 
-fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Trouble> {
+pub(super) fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Trouble> {
     value.parse().map_err(|_| Trouble::Usage(format!("{name}: `{value}` is not a whole number that fits")))
 }
 

@@ -300,7 +300,7 @@ impl<F: Fabric> Messenger<F> {
                     Ok((found, waited))
                 }
                 None => {
-                    let whom = waiting.peer().map_or(Whom::Behind, Whom::One);
+                    let whom = Whom::Sender(waiting.peer());
                     let awaited = Awaited { roster, rank: self.here.rank, whom };
                     self.chooser.persist(cpu, bell, why, awaited, probe).await
                 }

@@ -39,6 +39,8 @@ facts! {
     19 PULLABLE "members may be moved, and I have not pulled one lately";
     20 DISTURBED "I was preempted while I spun, a few ticks ago at most";
     21 CHEAP "to hand over on one processor costs less than a quarter of a remote wake-up";
+    22 MESSAGE "I wait for a message";
+    23 BRIEF_OVER "I have waited for longer than two local hand-overs";
 }
 
 impl Facts {

@@ -57,6 +57,11 @@ impl Adaptive {
         one.max(all).max(self.bound())
     }
 
+    /// For how long a message is awaited on a processor that others want, too.
+    pub(crate) fn brief(self) -> Nanos {
+        self.hand_over * 2
+    }
+
     /// How long a spinner goes without looking at where the others are: looking takes their lines away from them.
     pub(crate) const fn interval(self) -> Nanos {
         self.remote.percent(16)

@@ -53,7 +53,7 @@ const CROWD: Facts = Facts::HERE.and(Facts::CROWDED).and(Facts::MOVABLE);
 const FLIGHT: Facts = Facts::STRANGER.and(Facts::MOVABLE).and(Facts::EMPTIER);
 
 /// The rows, first come first.
-pub const TABLE: [Rule; 14] = [
+pub const TABLE: [Rule; 15] = [
     rule("flee", FLIGHT, Action::Move, "a stranger computes on my processor: whatever the other one does, nothing is lost"),
     rule(
         "leave-crowd",
@@ -98,6 +98,12 @@ pub const TABLE: [Rule; 14] = [
             "it cannot run while I spin, and a yield is the cheapest hand-over there is",
         ),
         Facts::DISTRUSTED.and(Facts::REALTIME),
+    ),
+    rule(
+        "give-way",
+        Facts::MESSAGE.and(Facts::DISTURBED).and(Facts::BRIEF_OVER),
+        Action::Park,
+        "others compute here: a sleeper is back at once when its message comes, and what it would have spun is theirs",
     ),
     unless(rule("spin", Facts::NONE, Action::Spin, "nobody I wait for needs my processor"), Facts::BOUND),
     unless(
@@ -205,6 +211,10 @@ mod tests {
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER, "leave-crowd"),
             (FLIGHT, "flee"),
             (Facts::STRANGER | Facts::EMPTIER, "spin"),
+            (Facts::MESSAGE | Facts::DISTURBED | Facts::BRIEF_OVER, "give-way"),
+            (Facts::MESSAGE | Facts::BRIEF_OVER, "spin"),
+            (Facts::MESSAGE | Facts::DISTURBED, "spin"),
+            (Facts::DISTURBED | Facts::BRIEF_OVER, "spin"),
         ] {
             assert_eq!(chosen(facts), name, "{facts}");
         }

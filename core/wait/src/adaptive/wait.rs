@@ -1,7 +1,7 @@
 //! One wait by the decision table, from the end of the blind pauses on.
 use super::{Action, Adaptive, Facts, Memory, Rules, TABLE, decide};
 use crate::phases::last_look;
-use crate::roster::Awaited;
+use crate::roster::{Awaited, Whom};
 use crate::{Account, Outcome, Waited};
 use foregather_machine::{Cpu, CpuId, Error, Nanos, Rank, Why};
 
@@ -139,6 +139,8 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
         facts |= Facts::BOUND.when(elapsed >= self.limit);
         facts |= Facts::CAP.when(elapsed >= of.cap(self.awaited.roster.size()).min(cpu.patience()));
         facts |= Facts::DISTURBED.when(memory.is_disturbed(now));
+        facts |= Facts::MESSAGE.when(matches!(self.awaited.whom, Whom::Sender(_)));
+        facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.limit + of.slow());
         if self.is_anybody_here() {
             memory.found_here();
@@ -195,7 +197,10 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
 
     /// For how long to spin before looking around again.
     fn budget(&self) -> Nanos {
-        let left = self.limit - (self.cpu.now() - self.began);
+        let elapsed = self.cpu.now() - self.began;
+        // Whoever may have to give way looks around when it should.
+        let brief = if self.memory.is_disturbed(self.cpu.now()) { self.of().brief() } else { Nanos::MAX };
+        let left = (self.limit - elapsed).min(if elapsed <= brief { brief - elapsed + Nanos(1) } else { Nanos::MAX });
         left.min(self.of().interval()).max(Nanos(1))
     }
 

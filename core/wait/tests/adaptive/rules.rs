@@ -1,6 +1,7 @@
 //! Every row of the table decides in some history, and no longer does once it is switched off.
 use crate::script::{MS, Team, US};
 use foregather_machine::{CpuId, Nanos};
+use foregather_wait::Whom;
 use foregather_wait::adaptive::{Rules, TABLE};
 
 /// Waits for so long, so often, one right after the other.
@@ -25,7 +26,7 @@ fn not_to_be_moved(team: &Team) {
 fn places(rule: &str) -> &'static [CpuId] {
     match rule {
         "leave-crowd" => &[0, 0],
-        "spin" | "ask" | "stay" | "pull" | "sleep" => &[1],
+        "spin" | "ask" | "stay" | "pull" | "sleep" | "give-way" => &[1],
         _ => &[0],
     }
 }
@@ -67,6 +68,11 @@ fn provoke(rule: &str, team: &Team) {
             team.me.running.set(Some(false));
             waits(team, 2, US * 100);
         }
+        "give-way" => {
+            team.whom.set(Whom::Sender(Some(1)));
+            team.me.gap.set(MS * 3);
+            waits(team, 2, US * 100);
+        }
         _ => waits(team, 1, US * 100),
     }
 }
@@ -81,6 +87,26 @@ fn every_rule_decides_in_some_history() {
         let team = Team::new(places(rule));
         provoke(rule, &team);
         assert!(followed(&team, rule) > 0, "{rule}: {}", team.snapshot());
+    }
+}
+
+/// A wait for a message gives way once it was preempted, and no longer when the preemption is some ticks ago; a team goes on spinning.
+#[test]
+fn only_messages_give_way_and_only_beside_others() {
+    for (whom, gap, expected) in [
+        (Whom::Sender(Some(1)), MS * 3, 1),
+        (Whom::Sender(None), MS * 3, 1),
+        (Whom::Sender(Some(1)), Nanos::ZERO, 0),
+        (Whom::One(1), MS * 3, 0),
+    ] {
+        let team = Team::new(&[1]);
+        team.whom.set(whom);
+        team.me.gap.set(gap);
+        waits(&team, 2, US * 100);
+        assert_eq!(followed(&team, "give-way"), expected, "{whom:?}, preempted for {gap}");
+        team.me.pass(MS * 100);
+        waits(&team, 1, US * 100);
+        assert_eq!(followed(&team, "give-way"), expected, "long after");
     }
 }
 

@@ -9,7 +9,7 @@ use super::children;
 use crate::cli::{MessagePart, Messages, RankWorld};
 use crate::progress::Progress;
 use crate::results::Measurement;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use foregather_bench::messages::{Answer, Plan, Task, VERB, Way, World};
 use foregather_host::{affinity, child::Child, interrupt};
 use foregather_machine::{Costs, Nanos};
@@ -94,7 +94,10 @@ impl Measured {
 /// The ways that are asked for; on one processor none that spins.
 fn ways(options: &Messages, cpus: usize, notes: &mut Vec<String>) -> Result<Vec<Way>> {
     let mut ways = match &options.ways {
-        Some(names) => names.split(',').map(|name| Way::parse(name.trim())).collect::<Result<_, _>>()?,
+        Some(names) => {
+            let known = |name: &str| Way::parse(name.trim()).map_err(|error| anyhow!("--ways: {error}"));
+            names.split(',').map(known).collect::<Result<_>>()?
+        }
         None => Way::ALL.to_vec(),
     };
     if cpus < 2 {

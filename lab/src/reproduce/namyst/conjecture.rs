@@ -1,14 +1,13 @@
 //! The conjecture at the end of §3.3, simulated: with other working threads the message layer costs about what raw VIA does.
-use super::play::{settings, simulate_some, to_and_fro};
+use super::play::{bare, layered, simulate_some, steady};
 use super::points::Points;
 use super::{holds, number};
 use crate::reproduce::{Findings, Trial};
-use anyhow::{Context, Result};
-use foregather_machine::{Clock, Fabric, Member, Nanos};
-use foregather_message::{Messenger, Path};
+use anyhow::Result;
+use foregather_machine::{Clock, Nanos};
+use foregather_message::Path;
 use foregather_sim::cluster::ClusterSpec;
-use foregather_sim::cluster::raw::{PingPong, Registration, ping_pong};
-use foregather_sim::event::Heap;
+use foregather_sim::cluster::raw::{PingPong, Registration};
 use foregather_sim::smp::{RoundRobin, Scheduler};
 use foregather_wait::Policy;
 
@@ -16,7 +15,9 @@ use foregather_wait::Policy;
 const WORKERS: [u32; 4] = [0, 1, 2, 4];
 const BYTES: usize = 4 << 10;
 /// Round trips: turns average out over them.
-const ROUNDS: u32 = 50;
+const ROUNDS: u32 = 20;
+/// How long workers are watched without messages.
+const QUIET: Nanos = Nanos::from_ms(10_000);
 /// By how much it is slower alone.
 const ALONE_US: f64 = 75.0;
 /// Turns of a thread library; the paper says nothing of its own.
@@ -55,14 +56,16 @@ const TOTAL: Points = Points {
 /// Both layers beside so many workers.
 struct Pair {
     workers: u32,
+    /// Which part of a processor these have without messages: they take turns.
+    undisturbed: f64,
     raw: PingPong,
     layered: PingPong,
 }
 
 impl Pair {
-    /// Time on the processor of a node that its workers did not have, for each message.
-    fn taken(of: &PingPong) -> f64 {
-        (2.0 * of.elapsed.as_us() - of.computed.as_us()) / f64::from(2 * ROUNDS)
+    /// Time on the processor of a node that its workers would have had without messages, for each message.
+    fn taken(&self, of: &PingPong) -> f64 {
+        (2.0 * self.undisturbed * of.elapsed.as_us() - of.computed.as_us()) / f64::from(2 * ROUNDS)
     }
 
     /// Messages and work together, over the one as a multiple of over the other. The work is what fits beside the slower: what is
@@ -83,30 +86,26 @@ fn pair(workers: u32, policy: Policy, turns: bool) -> Result<Pair> {
     if turns {
         spec.machine.scheduler = Scheduler::RoundRobin(RoundRobin { quantum: QUANTUM });
     }
-    let raw = ping_pong::<Heap>(&spec, BYTES, ROUNDS, Registration::PerMessage).map_err(anyhow::Error::msg)?;
-    Ok(Pair { workers, raw, layered: layered(&spec)? })
+    let raw = steady(ROUNDS, |rounds| bare(&spec, Registration::PerMessage, BYTES, rounds))?;
+    Ok(Pair {
+        workers,
+        undisturbed: undisturbed(&spec, workers)?,
+        raw,
+        layered: steady(ROUNDS, |rounds| layered(&spec, Path::Direct, BYTES, rounds))?,
+    })
 }
 
-/// The message layer in the place of raw VIA.
-fn layered(spec: &ClusterSpec) -> Result<PingPong> {
-    let (outputs, report) = simulate_some(spec.clone(), async |lane| {
-        while lane.here().lane > 0 {
-            lane.delay(Nanos::MAX).await;
-        }
-        let messenger = Messenger::new(lane, settings(spec, Path::Direct))?;
-        let began = messenger.now();
-        to_and_fro(&messenger, &mut [0; BYTES], ROUNDS).await?;
-        messenger.delay(Nanos::ZERO).await;
-        let elapsed = messenger.now() - began;
-        if messenger.rank() == 0 {
-            messenger.fabric().stop();
-        }
-        Ok(elapsed)
+fn undisturbed(spec: &ClusterSpec, workers: u32) -> Result<f64> {
+    if workers == 0 {
+        return Ok(0.0);
+    }
+    let alone = ClusterSpec { nodes: 1, threads: workers, limit: QUIET, ..spec.clone() };
+    let (_, report) = simulate_some(alone, async |lane| {
+        lane.delay(Nanos::MAX).await;
+        Ok(())
     })?;
-    let elapsed = outputs.first().copied().flatten().context("messages beside working threads did not come to an end")?;
-    let workers = report.splits.iter().enumerate().filter(|(number, _)| number % spec.threads as usize > 0);
-    let computed = workers.fold(Nanos::ZERO, |sum, (_, split)| sum + split.compute);
-    Ok(PingPong { half: elapsed / u64::from(2 * ROUNDS), elapsed, computed })
+    let computed = report.splits.iter().fold(Nanos::ZERO, |sum, split| sum + split.compute);
+    Ok(computed.0 as f64 / QUIET.0 as f64)
 }
 
 pub(super) fn conjecture(_: &Trial) -> Result<Findings> {
@@ -117,7 +116,8 @@ pub(super) fn conjecture(_: &Trial) -> Result<Findings> {
         if place == 0 {
             answer(&mut found, &pairs[1..]);
         } else {
-            let of = |pair: &Pair| format!("{:.2} x in latency and {:.3} x in all with {}", pair.slower(), pair.total(), pair.workers);
+            let of =
+                |pair: &Pair| format!("{:.2} x in latency and {:.3} x in all with {}", pair.slower(), pair.total(), pair.workers);
             let all: Vec<_> = pairs[1..].iter().map(of).collect();
             found.notes.push(format!("conjecture, {name}: {}", all.join(", ")));
         }
@@ -136,7 +136,7 @@ fn draw(found: &mut Findings, name: &str, pairs: &[Pair]) {
         for (series, of) in [("raw VIA", &pair.raw), ("Madeleine", &pair.layered)] {
             add(&LATENCY, series, of.half.as_us() / 1e3);
             if at > 0 {
-                add(&TAKEN, series, Pair::taken(of));
+                add(&TAKEN, series, pair.taken(of));
             }
         }
         if at > 0 {
@@ -157,10 +157,10 @@ fn answer(found: &mut Findings, pairs: &[Pair]) {
     found.answer("conjecture-total-time", number(farthest(pairs.iter().map(Pair::total)), format!("{totals} {beside}")));
     let slower = words(&|pair| format!("{:.2}", pair.slower()));
     found.answer("conjecture-latency", number(farthest(pairs.iter().map(Pair::slower)), format!("{slower} {beside}")));
-    let more = |pair: &Pair| Pair::taken(&pair.layered) - Pair::taken(&pair.raw);
+    let more = |pair: &Pair| pair.taken(&pair.layered) - pair.taken(&pair.raw);
     let got = words(&|pair| format!("{:.0}", more(pair)));
     let less = pairs.iter().all(|pair| more(pair) < ALONE_US);
-    let raw = words(&|pair| format!("{:.0}", Pair::taken(&pair.raw)));
+    let raw = words(&|pair| format!("{:.0}", pair.taken(&pair.raw)));
     let why = format!("more than raw VIA takes for a message, {raw} us, {beside}");
     found.answer("conjecture-processor-time", holds(less, format!("{got} us"), why));
 }

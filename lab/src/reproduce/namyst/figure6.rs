@@ -94,7 +94,7 @@ fn smallest(spec: &ClusterSpec, found: &mut Findings) -> Result<()> {
             messenger.delay(Nanos::ZERO).await;
             Ok(messenger.now() - began)
         })?;
-        Ok(played.outputs[0] / u64::from(2 * ROUNDS))
+        Ok(Nanos(played.outputs[0].0 / u64::from(2 * ROUNDS)))
     };
     let (bare, registered) = (half(0)?, half(SMALLEST)?);
     let why = format!("simulated; part of it beside the wire. {} without, as messages are sent here", bare);

@@ -73,7 +73,13 @@ pub(super) fn figure7(_: &Trial) -> Result<Findings> {
         ("no switch", Card { store_and_forward: false, ..card }),
         (
             "a card of half the price",
-            Card { post: card.post / 2, reap: card.reap / 2, receive: card.receive / 2, fragment: card.fragment / 2, ..card },
+            Card {
+                post: card.post.percent(50),
+                reap: card.reap.percent(50),
+                receive: card.receive.percent(50),
+                fragment: card.fragment.percent(50),
+                ..card
+            },
         ),
     ];
     let mut got = Vec::new();

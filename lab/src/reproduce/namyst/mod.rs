@@ -43,3 +43,19 @@ fn count(got: usize, why: impl Into<String>) -> Answer {
 fn holds(holds: bool, got: impl Into<String>, why: impl Into<String>) -> Answer {
     Answer::Holds(holds, got.into(), why.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::reproduce::{Trial, run};
+
+    /// Simulations give the same verdicts everywhere: what holds and what differs is known.
+    #[test]
+    fn simulated_claims_come_out_as_they_are_known_to() {
+        for (experiment, claims) in [("fig4", 5), ("credits", 4), ("fig5", 3), ("fig6", 9), ("fig7", 5), ("overlap", 3)] {
+            let found = run(Some("namyst1999"), Some(experiment), &Trial { quiet: true, full: false }).unwrap();
+            assert_eq!(found.verdicts.len(), claims, "{experiment}");
+            let none: [String; 0] = [];
+            assert_eq!((&found.differences[..], &found.surprises[..]), (&none[..], &none[..]), "{experiment}");
+        }
+    }
+}

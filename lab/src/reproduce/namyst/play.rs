@@ -2,7 +2,7 @@
 use anyhow::{Result, bail};
 use foregather_machine::{Clock, Error, Fabric, Member, Nanos};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Settings};
-use foregather_sim::cluster::raw::{Registration, ping_pong};
+use foregather_sim::cluster::raw::{PingPong, Registration, ping_pong};
 use foregather_sim::cluster::{Cluster, ClusterSpec, Lane, Report, Stroke, What};
 use foregather_sim::event::Heap;
 use foregather_wait::Policy;
@@ -63,11 +63,14 @@ pub(super) fn simulate<T>(spec: ClusterSpec, program: impl AsyncFn(Simulated<'_>
     }
 }
 
-/// Each thread's output, if it had one.
-pub(super) type Some<T> = (Vec<Option<T>>, Report<Result<T, Error>>);
+/// Each thread's output, if it had one, and all else.
+pub(super) type Outputs<T> = (Vec<Option<T>>, Report<Result<T, Error>>);
 
 /// The same until a program stops it: the others have no output then.
-pub(super) fn simulate_some<T>(spec: ClusterSpec, program: impl AsyncFn(Simulated<'_>) -> Result<T, Error>) -> Result<Some<T>> {
+pub(super) fn simulate_some<T>(
+    spec: ClusterSpec,
+    program: impl AsyncFn(Simulated<'_>) -> Result<T, Error>,
+) -> Result<Outputs<T>> {
     let cluster = Cluster::<Heap>::new(spec).map_err(anyhow::Error::msg)?;
     let mut report = cluster.run(|lane| program(lane));
     let outputs = std::mem::take(&mut report.outputs).into_iter().map(Option::transpose).collect::<Result<_, Error>>()?;
@@ -78,23 +81,50 @@ fn stuck<T>(report: &Report<T>) -> String {
     report.stuck.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Half a round trip of messages of so many bytes.
-pub(super) fn half(spec: &ClusterSpec, path: Path, bytes: usize) -> Result<Nanos> {
-    let played = simulate(spec.clone(), async |lane| {
+/// What so many round trips more take, once they go on as they have begun: how they begin and end does not count.
+pub(super) fn steady(rounds: u32, run: impl Fn(u32) -> Result<PingPong>) -> Result<PingPong> {
+    let (once, twice) = (run(rounds)?, run(2 * rounds)?);
+    let elapsed = twice.elapsed - once.elapsed;
+    Ok(PingPong { half: Nanos(elapsed.0 / u64::from(2 * rounds)), elapsed, computed: twice.computed - once.computed })
+}
+
+/// A ping-pong by the message layer between the first threads of two nodes; all others compute.
+pub(super) fn layered(spec: &ClusterSpec, path: Path, bytes: usize, rounds: u32) -> Result<PingPong> {
+    let (outputs, report) = simulate_some(spec.clone(), async |lane| {
+        while lane.here().lane > 0 {
+            lane.delay(Nanos::MAX).await;
+        }
         let messenger = Messenger::new(lane, settings(spec, path))?;
         let mut memory = vec![7; bytes];
         let began = messenger.now();
-        to_and_fro(&messenger, &mut memory, ROUNDS).await?;
+        to_and_fro(&messenger, &mut memory, rounds).await?;
         // The clock goes on when what the verbs cost has been paid.
         messenger.delay(Nanos::ZERO).await;
-        Ok(messenger.now() - began)
+        let elapsed = messenger.now() - began;
+        if messenger.rank() == 0 {
+            messenger.fabric().stop();
+        }
+        Ok(elapsed)
     })?;
-    Ok(played.outputs[0] / u64::from(2 * ROUNDS))
+    let Some(elapsed) = outputs.into_iter().next().flatten() else { bail!("a simulation got stuck: {}", stuck(&report)) };
+    let workers = report.splits.iter().enumerate().filter(|(number, _)| number % spec.threads as usize > 0);
+    let computed = workers.fold(Nanos::ZERO, |sum, (_, split)| sum + split.compute);
+    Ok(PingPong { half: Nanos(elapsed.0 / u64::from(2 * rounds)), elapsed, computed })
 }
 
 /// The same by the card alone.
+pub(super) fn bare(spec: &ClusterSpec, registration: Registration, bytes: usize, rounds: u32) -> Result<PingPong> {
+    ping_pong::<Heap>(spec, bytes, rounds, registration).map_err(anyhow::Error::msg)
+}
+
+/// Half a round trip by the message layer.
+pub(super) fn half(spec: &ClusterSpec, path: Path, bytes: usize) -> Result<Nanos> {
+    Ok(steady(ROUNDS, |rounds| layered(spec, path, bytes, rounds))?.half)
+}
+
+/// Half a round trip by the card alone.
 pub(super) fn raw(spec: &ClusterSpec, registration: Registration, bytes: usize) -> Result<Nanos> {
-    Ok(ping_pong::<Heap>(spec, bytes, ROUNDS, registration).map_err(anyhow::Error::msg)?.half)
+    Ok(steady(ROUNDS, |rounds| bare(spec, registration, bytes, rounds))?.half)
 }
 
 /// The strokes of one kind at one rank.

@@ -44,7 +44,7 @@ fn strokes(wait: Policy, path: Path, pieces: usize, bytes: usize) -> Result<Vec<
 /// How often each byte of the message was copied by a processor.
 fn copies(strokes: &[Stroke], bytes: usize) -> f64 {
     let copied = strokes.iter().filter(|stroke| stroke.what == What::Copy && stroke.bytes > ANNOUNCED);
-    copied.map(|stroke| f64::from(stroke.bytes)).sum::<f64>() / bytes as f64
+    copied.map(|stroke| u64::from(stroke.bytes)).sum::<u64>() as f64 / bytes as f64
 }
 
 pub(super) fn figure4(_: &Trial) -> Result<Findings> {

@@ -1,0 +1,78 @@
+//! A rank is killed or stopped in any state of any protocol: every other one names it, within the bound, and nothing is left behind.
+//!
+//! `FOREGATHER_SOAK=100` makes these tests as long as they are worth: so many jobs for each state, signal and fabric.
+mod after;
+mod job;
+mod many;
+mod programs;
+#[path = "../../examples/ranks.rs"]
+mod ranks;
+mod states;
+
+use after::Before;
+use foregather_machine::SplitMix;
+use job::Job;
+use states::State;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Jobs at a time: each of them only waits for most of its time.
+const AT_ONCE: usize = 4;
+
+/// These tests are about bounds: one at a time, or each would be another one's load.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many jobs for each state and signal; `few` in a plain test.
+fn rounds(few: u64) -> u64 {
+    std::env::var("FOREGATHER_SOAK").map_or(few, |rounds| rounds.parse().expect("FOREGATHER_SOAK is a number of rounds"))
+}
+
+/// Every job of that many rounds; what went wrong in any of them, and when the last survivor knew.
+fn lose(fabric: &str, rounds: u64) {
+    let (_alone, before) = (alone(), Before::look());
+    let cases: Vec<_> = (0..rounds)
+        .flat_map(|round| State::ALL.into_iter().flat_map(move |state| [(round, state, job::KILL), (round, state, job::STOP)]))
+        .collect();
+    let (next, wrong, latest) = (AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::new([0; 2]));
+    thread::scope(|threads| {
+        for _ in 0..AT_ONCE {
+            threads.spawn(|| {
+                while let Some(&(round, state, signal)) = cases.get(next.fetch_add(1, Relaxed)) {
+                    let seed = SplitMix::mix(round << 8 | (state as u64) << 1 | u64::from(signal == job::STOP));
+                    match Job::start(fabric, state).and_then(|job| job.lose_one(signal, seed)) {
+                        Ok(ms) => {
+                            let latest = &mut latest.lock().unwrap()[usize::from(signal == job::STOP)];
+                            *latest = ms.max(*latest);
+                        }
+                        Err(error) => wrong.lock().unwrap().push(format!("{fabric}, {state:?}, {signal:?}: {error}")),
+                    }
+                }
+            });
+        }
+    });
+    let [killed, stopped] = latest.into_inner().unwrap();
+    let wrong = wrong.into_inner().unwrap();
+    println!("{fabric}: {} jobs; the last survivor knew of a kill after {killed} ms, of a stop after {stopped} ms", cases.len());
+    before.nothing_is_left();
+    assert!(wrong.is_empty(), "{} of {} jobs:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn survivors_name_the_lost_rank_over_shared_memory() {
+    lose("shm", rounds(2));
+}
+
+#[test]
+fn survivors_name_the_lost_rank_over_libfabric() {
+    match foregather_ofi::Provider::open("tcp", None) {
+        Ok(_) => lose("ofi:tcp", rounds(8).div_ceil(8)),
+        Err(error) => {
+            assert!(std::env::var("FOREGATHER_REQUIRE_PARTS").is_err(), "{error}");
+            eprintln!("skipped: {error}");
+        }
+    }
+}

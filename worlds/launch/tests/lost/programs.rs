@@ -1,0 +1,106 @@
+//! What the processes of these tests do: ignored tests of this executable, which start it anew.
+use crate::ranks;
+use crate::states::{State, now};
+use foregather_barrier::dissemination;
+use foregather_host::{clock, interrupt};
+use foregather_launch::spawn::{self, Plan};
+use foregather_launch::{Job, Lanes};
+use foregather_machine::{Cause, Error, Fabric, Nanos, run_ready};
+use foregather_message::{Messenger, Settings};
+use std::env;
+use std::fs::read_to_string;
+use std::process::exit;
+
+/// What a rank of these tests does, as a command line of this very executable.
+pub(crate) fn program(name: &str) -> Vec<String> {
+    let name = format!("programs::{name}");
+    let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
+    [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
+}
+
+/// One line at once: lines of several processes must not be mixed.
+fn say(line: &str) {
+    use std::io::Write;
+    std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+fn in_that_state<F: Fabric>(job: &Job, lanes: Vec<F>, state: State) -> Result<(), Error> {
+    for lane in lanes {
+        let messenger = Messenger::new(lane, state.settings())?;
+        run_ready(dissemination(&messenger))?;
+        say(&format!("ready {} {}", job.rank(), std::process::id()));
+        run_ready(state.program(&messenger, || job.vigil().lost().is_none()))?;
+    }
+    Ok(())
+}
+
+/// Goes on in one state until somebody is lost, and says who.
+#[test]
+#[ignore = "a program of another test"]
+fn state() {
+    let state = State::parse(&env::var("TEST_STATE").unwrap()).unwrap();
+    let job = Job::join().unwrap();
+    let rank = job.rank();
+    let end = job.lanes(1).and_then(|lanes| match lanes {
+        Lanes::Shm(lanes) => in_that_state(&job, lanes, state),
+        Lanes::Ofi(lanes) => in_that_state(&job, lanes, state),
+    });
+    let (at, error) = (now(), end.unwrap_err());
+    match error.cause() {
+        Cause::PeerLost { rank: lost, doing, .. } => say(&format!("lost {rank} {} {lost} {doing}", at.0)),
+        _ => say(&format!("other {rank} {error:?}")),
+    }
+    drop(job);
+    exit(1);
+}
+
+/// The example, and what memory it took.
+#[test]
+#[ignore = "a program of another test"]
+fn example() {
+    if let Err(error) = ranks::run() {
+        say(&format!("wrong: {error}"));
+        exit(1);
+    }
+    let status = read_to_string("/proc/self/status").unwrap();
+    let of = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.trim_start_matches(':').trim().trim_end_matches(" kB").to_owned()
+    };
+    say(&format!("memory {} {}", of("VmHWM"), of("RssShmem")));
+}
+
+/// Computes for far longer than a rank may stand still, and then meets all others again.
+#[test]
+#[ignore = "a program of another test"]
+fn computes() {
+    fn around<F: Fabric>(lanes: Vec<F>) -> Result<(), Error> {
+        for lane in lanes {
+            let messenger = Messenger::new(lane, Settings::default())?;
+            run_ready(dissemination(&messenger))?;
+            let until = clock::now() + Nanos::from_ms(3_000);
+            while clock::now() < until {
+                core::hint::black_box(0);
+            }
+            run_ready(dissemination(&messenger))?;
+            messenger.leave();
+        }
+        Ok(())
+    }
+    let job = Job::join().unwrap();
+    let end = job.lanes(1).and_then(|lanes| match lanes {
+        Lanes::Shm(lanes) => around(lanes),
+        Lanes::Ofi(lanes) => around(lanes),
+    });
+    say(&format!("met again {:?}", end.and_then(|()| job.leave())));
+}
+
+/// `foregather run`, with the number of ranks and the program in variables.
+#[test]
+#[ignore = "a program of another test"]
+fn launcher() {
+    interrupt::install().unwrap();
+    let program = program(&env::var("TEST_PROGRAM").unwrap());
+    let plan = Plan { size: env::var("TEST_SIZE").unwrap().parse().unwrap(), program, ..Plan::default() };
+    exit(spawn::run(&plan).map_or(99, i32::from));
+}

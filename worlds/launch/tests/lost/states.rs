@@ -1,0 +1,134 @@
+//! What a rank may be in the middle of when another one is lost: a program that never ends for each state of the protocols.
+use foregather_barrier::dissemination;
+use foregather_machine::{Error, Fabric, Member, Nanos, Rank};
+use foregather_message::collective::{allreduce, shift, sum};
+use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// All wait for a message of anybody.
+    Anybody,
+    /// Each waits for its neighbour's message.
+    One,
+    /// Half of them wait for credits, the others compute.
+    Credit,
+    /// Half of them wait for a piece to be fetched, the others compute.
+    Offer,
+    /// Half of them fetch large pieces of the others.
+    Fetch,
+    /// Short messages, one after the other.
+    Inline,
+    /// Messages of one static buffer.
+    Buffers,
+    /// Long messages through static buffers.
+    Pipeline,
+    /// Barriers.
+    Barrier,
+    /// Short and long reductions.
+    Allreduce,
+    /// Shifts by one, too long for a static buffer.
+    Shift,
+    /// They wait for someone who computes: the lost one, or one that is not lost and says nothing either.
+    Silence,
+}
+
+impl State {
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Anybody,
+        Self::One,
+        Self::Credit,
+        Self::Offer,
+        Self::Fetch,
+        Self::Inline,
+        Self::Buffers,
+        Self::Pipeline,
+        Self::Barrier,
+        Self::Allreduce,
+        Self::Shift,
+        Self::Silence,
+    ];
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| format!("{state:?}") == name)
+    }
+
+    pub(crate) fn settings(self) -> Settings {
+        let path = match self {
+            Self::Fetch | Self::Offer => Path::Direct,
+            Self::Pipeline => Path::Buffered,
+            _ => Path::Chosen,
+        };
+        Settings { path, ..Settings::default() }
+    }
+
+    /// Goes on until that fails. `job_is_whole` is for those who compute: they must not wait by a messenger.
+    pub(crate) async fn program<F: Fabric>(self, messenger: &Messenger<F>, job_is_whole: impl Fn() -> bool) -> Result<(), Error> {
+        let (rank, size) = (messenger.rank(), messenger.size());
+        let (sends, peer) = (rank.is_multiple_of(2), rank ^ 1);
+        let mut at = 0_u32;
+        loop {
+            at = at.wrapping_add(1);
+            match self {
+                Self::Anybody => messenger.begin_unpacking().await?.end().await?,
+                Self::One => messenger.begin_unpacking_from((rank + 1) % size)?.end().await?,
+                Self::Credit | Self::Offer | Self::Silence if !sends => {
+                    while job_is_whole() {
+                        sleep(Duration::from_millis(1));
+                    }
+                    self.receive(messenger, peer, at).await?;
+                }
+                Self::Silence => self.receive(messenger, peer, at).await?,
+                Self::Barrier => dissemination(messenger).await?,
+                Self::Allreduce => {
+                    let mut values = vec![rank; if at.is_multiple_of(2) { 3 } else { 20_000 }];
+                    allreduce(messenger, &mut values, sum).await?;
+                }
+                Self::Shift => {
+                    let mut into = vec![0; 40_000];
+                    shift(messenger, 1, &vec![rank as u8; 40_000], &mut into).await?;
+                }
+                _ if sends => self.send(messenger, peer, at).await?,
+                _ => self.receive(messenger, peer, at).await?,
+            }
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::Offer | Self::Fetch => 1 << 20,
+            Self::Buffers => 3_000,
+            Self::Pipeline => 100_000,
+            _ => 8,
+        }
+    }
+
+    async fn send<F: Fabric>(self, messenger: &Messenger<F>, to: Rank, at: u32) -> Result<(), Error> {
+        let bytes = vec![at as u8; self.bytes()];
+        let mut message = messenger.begin_packing(to)?;
+        match self {
+            Self::Offer | Self::Fetch | Self::Pipeline => message.pack(Cheaper(&bytes), Receive::Cheaper).await?,
+            _ => message.pack(Safer(&bytes), Receive::Cheaper).await?,
+        }
+        message.end().await
+    }
+
+    /// Whatever comes is whole: half a message is an error, and never a message.
+    async fn receive<F: Fabric>(self, messenger: &Messenger<F>, from: Rank, at: u32) -> Result<(), Error> {
+        let mut bytes = vec![!at as u8; self.bytes()];
+        let mode = if matches!(self, Self::Offer | Self::Fetch | Self::Pipeline) { Mode::Cheaper } else { Mode::Safer };
+        let mut message = messenger.begin_unpacking_from(from)?;
+        message.unpack(mode, &mut bytes).await?;
+        message.end().await?;
+        assert!(bytes.iter().all(|&byte| byte == at as u8), "message {at} of rank {from} is not whole");
+        Ok(())
+    }
+}
+
+/// Now, as every process of this machine counts.
+pub(crate) fn now() -> Nanos {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}

@@ -1,0 +1,175 @@
+//! What messages over libfabric's tcp cost beside the same provider driven with the fewest calls there are: batches of both by turns in one
+//! run, between two pinned threads on the loopback address. With a number, for messages of that many bytes only.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the bare side borrows the declarations of libfabric from the crate, which has more and shows some"
+)]
+
+#[path = "../../src/abi.rs"]
+mod abi;
+mod bare;
+#[path = "../../src/endpoint.rs"]
+mod endpoint;
+#[path = "../../src/library.rs"]
+mod library;
+#[path = "../../src/provider.rs"]
+mod provider;
+#[path = "../../src/signals.rs"]
+mod signals;
+
+use bare::Bare;
+use endpoint::Endpoint;
+use foregather_host::{affinity, clock};
+use foregather_machine::{Error, Member, run_ready};
+use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
+use foregather_ofi::{Lane, Opening};
+use std::sync::Arc;
+
+type Ends = Messenger<Lane>;
+
+/// Pairs of batches.
+const BATCHES: usize = 151;
+/// From that size on pieces are sent and received CHEAPER.
+const LARGE: usize = 4_096;
+const SIZES: [usize; 6] = [8, 512, 4 << 10, 64 << 10, 256 << 10, 1 << 20];
+
+async fn send(messenger: &Ends, bytes: &[u8]) -> Result<(), Error> {
+    let mut message = messenger.begin_packing(1 - messenger.rank())?;
+    if bytes.len() < LARGE {
+        message.pack(Safer(bytes), Receive::Express).await?;
+    } else {
+        message.pack(Cheaper(bytes), Receive::Cheaper).await?;
+    }
+    message.end().await
+}
+
+async fn receive(messenger: &Ends, into: &mut [u8]) -> Result<(), Error> {
+    let mut message = messenger.begin_unpacking_from(1 - messenger.rank())?;
+    if into.len() < LARGE {
+        message.unpack_express_into(Mode::Safer, into).await?;
+    } else {
+        message.unpack(Mode::Cheaper, into).await?;
+    }
+    message.end().await
+}
+
+async fn ping_pong(messenger: &Ends, rounds: u32, bytes: &[u8], into: &mut [u8]) -> Result<(), Error> {
+    for turn in 0..2 * rounds {
+        if turn % 2 == messenger.rank() {
+            send(messenger, bytes).await?;
+        } else {
+            receive(messenger, into).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Half a round trip, in ns.
+fn timed(rounds: u32, work: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
+    let began = clock::now();
+    work()?;
+    Ok((clock::now() - began).0 as f64 / f64::from(2 * rounds))
+}
+
+fn sorted(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sorted: Vec<f64> = numbers.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+fn measure(bare: &mut Bare, messenger: &Ends) -> Result<(), Error> {
+    let says = messenger.rank() == 0;
+    let (bytes, mut into) = (vec![1; 1 << 20], vec![2; 1 << 20]);
+    let only: Option<usize> = std::env::args().nth(1).and_then(|size| size.parse().ok());
+    for size in SIZES.into_iter().filter(|&size| only.is_none_or(|only| only == size)) {
+        let rounds = ((8 << 20) / size).clamp(10, 200) as u32;
+        let (bytes, into) = (&bytes[..size], &mut into[..size]);
+        let mut pairs = Vec::new();
+        let before = messenger.traffic();
+        for _ in 0..=BATCHES {
+            let raw = timed(rounds, || {
+                bare.ping_pong(rounds, says, bytes, into);
+                Ok(())
+            })?;
+            pairs.push((raw, timed(rounds, || run_ready(ping_pong(messenger, rounds, bytes, into)))?));
+        }
+        // The first pair is for warming up.
+        let pairs = &pairs[1..];
+        if says {
+            let (raw, ours) = (sorted(pairs.iter().map(|pair| pair.0)), sorted(pairs.iter().map(|pair| pair.1)));
+            let ratios = sorted(pairs.iter().map(|(raw, ours)| ours / raw));
+            let frames = messenger.traffic().frames - before.frames;
+            let acknowledgements = messenger.traffic().acknowledgements - before.acknowledgements;
+            let messages = f64::from(rounds) * (BATCHES + 1) as f64;
+            println!(
+                "{size:>8} B  raw {:9.0} ({:9.0}) ns  ours {:9.0} ({:9.0}) ns  ratio of medians {:.3}, of minima {:.3}  frames {:.2} + {:.2}",
+                raw[BATCHES / 2],
+                raw[0],
+                ours[BATCHES / 2],
+                ours[0],
+                ratios[BATCHES / 2],
+                ours[0] / raw[0],
+                frames as f64 / messages,
+                acknowledgements as f64 / messages,
+            );
+        }
+    }
+    Ok(())
+}
+
+fn lanes() -> Result<Vec<Lane>, Error> {
+    let provider = Arc::new(foregather_ofi::Provider::open("tcp", Some("127.0.0.1"))?);
+    let openings = [0, 1].map(|rank| Opening::new(Arc::clone(&provider), rank, 2, 1, 1));
+    let [first, second] = openings;
+    let openings = [first?, second?];
+    let addresses = openings.each_ref().map(Opening::address);
+    let [first, second] = openings.map(|opening| opening.connect(&addresses));
+    Ok([first?, second?].into_iter().flatten().collect())
+}
+
+fn bares() -> Result<[Bare; 2], Error> {
+    let provider = Arc::new(provider::Provider::open("tcp", Some("127.0.0.1"))?);
+    let (first, second) = (Endpoint::open(Arc::clone(&provider))?, Endpoint::open(provider)?);
+    let names = (first.name()?, second.name()?);
+    Ok([Bare::new(first, &names.1), Bare::new(second, &names.0)])
+}
+
+fn main() -> Result<(), Error> {
+    let cpus = affinity::allowed();
+    if cpus.len() < 2 {
+        println!("needs two processors");
+        return Ok(());
+    }
+    let paths = match std::env::args().nth(2).as_deref() {
+        Some("buffered") => vec![Path::Buffered],
+        Some("direct") => vec![Path::Direct],
+        Some("all") => vec![Path::Chosen, Path::Buffered, Path::Direct],
+        _ => vec![Path::Chosen],
+    };
+    for path in paths {
+        let (bares, lanes) = (bares()?, lanes()?);
+        let ends = bares.into_iter().zip(lanes).zip(cpus.iter().copied());
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = ends
+                .map(|((mut bare, lane), cpu)| {
+                    scope.spawn(move || -> Result<(), Error> {
+                        affinity::pin(cpu)?;
+                        let messenger = Messenger::new(lane, Settings { path, ..Settings::default() })?;
+                        if messenger.rank() == 0 {
+                            println!("{path:?}: directly from {} bytes on", messenger.direct_at());
+                        }
+                        measure(&mut bare, &messenger)?;
+                        if messenger.rank() == 0 {
+                            println!("{}", messenger.account());
+                        }
+                        messenger.leave();
+                        Ok(())
+                    })
+                })
+                .collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+    }
+    Ok(())
+}
