@@ -1,6 +1,6 @@
 //! Messages on the table: every order of deliveries for the smallest cases, random ones beyond. Each explorer has a planted fault.
 use foregather_conformance::messages::{
-    Plan, abandoned, crossfire, disagreeing, impatient, later_is_read_at_the_end, left_in_order, one_message,
+    Plan, abandoned, crossfire, disagreeing, gone, impatient, later_is_read_at_the_end, left_in_order, one_message,
 };
 use foregather_conformance::table::{Chooser, Seat, Table};
 use foregather_conformance::{PortProgram, Ports, collective, port};
@@ -114,6 +114,16 @@ fn whoever_waits_is_told_when_all_others_have_left() {
         let table = Table::new(3, NARROW, Chooser::random(seed));
         let messengers = messengers(&table, 3, SETTINGS);
         let ends = table.run(messengers.into_iter().map(|messenger| Box::pin(left_in_order(messenger)) as _).collect(), |_| ());
+        assert!(ends.iter().all(|end| *end == Some(Ok(()))), "seed {seed}: {ends:?} {:?}", table.stuck());
+    }
+}
+
+#[test]
+fn whoever_goes_away_without_leaving_is_named() {
+    for seed in 0..20 {
+        let table = Table::new(3, NARROW, Chooser::random(seed));
+        let messengers = messengers(&table, 3, SETTINGS);
+        let ends = table.run(messengers.into_iter().map(|messenger| Box::pin(gone(messenger)) as _).collect(), |_| ());
         assert!(ends.iter().all(|end| *end == Some(Ok(()))), "seed {seed}: {ends:?} {:?}", table.stuck());
     }
 }

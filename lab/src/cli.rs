@@ -235,6 +235,9 @@ pub struct Messages {
     /// What the two ranks are.
     #[arg(long, value_enum, default_value = "process")]
     pub world: RankWorld,
+    /// What processes send messages by: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
+    #[arg(long, value_parser = fabric, default_value = "shm")]
+    pub fabric: String,
     /// Only sizes alone, or only policies beside hogs.
     #[arg(long, value_enum)]
     pub only: Option<MessagePart>,

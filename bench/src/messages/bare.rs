@@ -82,14 +82,27 @@ impl<F: Fabric> Bare<F> {
         Ok(())
     }
 
-    /// One way, and a frame back when all have come.
+    /// One way, a frame back for each half of the credits, and one when all have come.
     pub(super) fn many_frames(&self, rounds: u32, from: &[u8], into: &mut [u8], copy: bool) -> Result<(), Error> {
+        let half = (self.lane.limits().credits / 2).max(1);
+        let (halves, mut returned) = (rounds / half, 0);
         if self.rank() == 1 {
-            (0..rounds).try_for_each(|_| self.take(into, copy, false))?;
+            for round in 1..=rounds {
+                self.take(into, copy, false)?;
+                if round % half == 0 {
+                    self.post(&[], true)?;
+                }
+            }
             return self.post(&[], true);
         }
-        (0..rounds).try_for_each(|_| self.post(from, copy))?;
-        self.take(&mut [], true, false)
+        for round in 0..rounds {
+            if round % half == 0 && round / half > returned + 1 {
+                self.take(&mut [], true, false)?;
+                returned += 1;
+            }
+            self.post(from, copy)?;
+        }
+        (returned..=halves).try_for_each(|_| self.take(&mut [], true, false))
     }
 
     /// Announced, read and answered, to and fro.

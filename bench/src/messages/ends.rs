@@ -73,6 +73,22 @@ impl<F: Fabric> Ends<F> {
         letters::rank(&self.control)
     }
 
+    /// Both ranks, before anything else: to, fro and to on every lane. Where connections are made by the first frame, both sides have to
+    /// wait on that very lane meanwhile; the third frame says that the second has come.
+    pub(super) fn greet(&self) -> Result<(), Error> {
+        let mut word = [0; 8];
+        for end in [&self.control].into_iter().chain(&self.ends) {
+            for turn in 0..3 {
+                if turn % 2 == self.rank() {
+                    run_ready(send(end, &word))?;
+                } else {
+                    run_ready(receive(end, &mut word))?;
+                }
+            }
+        }
+        self.bare.frames(2, &word, &mut [0; 8], true)
+    }
+
     /// For what is told of the ends.
     pub(super) fn tell(&self, answer: &mut Answer) {
         answer.direct_at = self.ends.first().map(Messenger::direct_at).filter(|&bytes| bytes < usize::MAX);

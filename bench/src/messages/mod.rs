@@ -3,11 +3,13 @@
 //! - [`Plan`]: what is asked for, as one argument; [`Answer`]: what was found, as one line. Both sides are this program.
 //! - [`main`]: a process that plays rank 0; [`peer_main`]: the one it starts for rank 1; [`hog_main`]: one that computes beside them.
 //! - `ways`: what can be measured. `ends`: a rank's part in an errand, by messages (`letters`) or on the `bare` fabric. `sizes`,
-//!   `hogs`: what rank 0 asks for, and when. `counted`: hogs that say how far they are. `world`: how two ranks come to be.
+//!   `hogs`: what rank 0 asks for, and when. `counted`: hogs that say how far they are. `world`: how two ranks come to
+//!   be, over libfabric by `cluster`.
 //!
 //! # Bounds
 //! Every wait has the plan's deadline. The kernel kills rank 1 and the hogs together with rank 0.
 mod bare;
+mod cluster;
 mod counted;
 mod ends;
 mod hogs;

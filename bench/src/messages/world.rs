@@ -1,16 +1,21 @@
 //! How two ranks come to be, as threads or as processes, with as many lanes as they need.
 use super::counted::Hogs;
 use super::ends::{Ends, OWN_LANES};
-use super::{Answer, PEER_VERB, Plan, Task, World, hogs, sizes, strange};
+use super::{Answer, PEER_VERB, Plan, Task, World, cluster, hogs, sizes, strange};
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Placement};
 use foregather_message::Settings;
 use foregather_shm::{Exchange, Process, Segment, Shape};
 use foregather_thread::Word;
 use foregather_wait::Policy;
+use std::io::{Read, Write, stdin, stdout};
 use std::os::fd::AsRawFd;
+use std::os::unix::process::parent_id;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+
+/// For the descriptor of an exchange, where there is none.
+const NO_EXCHANGE: &str = "-";
 
 /// The whole of rank 0's process: prints the answer's line. `args` are those behind [`super::VERB`].
 ///
@@ -28,10 +33,10 @@ pub(super) fn run(plan: &Plan) -> Result<Answer, Error> {
     clock::init();
     let until = clock::now() + plan.bound();
     let segment = Arc::new(Segment::new(plan.hogs().max(1), 0)?);
-    match plan.world {
+    match &plan.world {
         World::Thread => threads(plan, &segment, until),
         World::Shm => first_process(plan, &segment, until),
-        World::Ofi(_) => Err(strange("another fabric: this program measures shm and threads".to_owned())),
+        World::Ofi(provider) => first_over(provider, plan, &segment, until),
     }
 }
 
@@ -59,7 +64,7 @@ impl Plan {
         }
     }
 
-    fn lanes(&self) -> u32 {
+    pub(super) fn lanes(&self) -> u32 {
         OWN_LANES + self.ends()
     }
 }
@@ -75,12 +80,18 @@ fn threads(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, 
     Ok(answers.into_iter().next().unwrap_or_default().with(exchange.direct_refused()))
 }
 
-fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
-    let exchange = Arc::new(Exchange::new(Shape::new(2, plan.lanes()))?);
+/// Rank 1's process, without its standard streams.
+fn peer(exchange: &str, segment: &Segment, plan: &Plan) -> Result<Command, Error> {
     let program = std::env::current_exe().map_err(|error| strange(format!("mount /proc: {error}")))?;
     let mut command = Command::new(program);
-    let fds = [exchange.fd().as_raw_fd().to_string(), segment.fd().as_raw_fd().to_string()];
-    command.arg(PEER_VERB).args(fds).arg(plan.to_arg()).stdin(Stdio::null()).stdout(Stdio::null());
+    command.args([PEER_VERB, exchange, &segment.fd().as_raw_fd().to_string(), &plan.to_arg()]);
+    Ok(command)
+}
+
+fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+    let exchange = Arc::new(Exchange::new(Shape::new(2, plan.lanes()))?);
+    let mut command = peer(&exchange.fd().as_raw_fd().to_string(), segment, plan)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut peer = Child::spawn(command, &[exchange.fd(), segment.fd()])?;
     let pidfd = peer.pidfd().try_clone_to_owned().map_err(|error| strange(format!("a descriptor: {error}")))?;
     let _hogs = plan.hogs_of(0, segment)?;
@@ -88,6 +99,22 @@ fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<An
     let answer = process(plan, &exchange, Process::watching(1, pidfd), 0, segment, until)?;
     peer.wait_until(until)?;
     Ok(answer.with(exchange.direct_refused()))
+}
+
+fn first_over(provider: &str, plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+    let mut command = peer(NO_EXCHANGE, segment, plan)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut peer = Child::spawn(command, &[segment.fd()])?;
+    let streams = peer.streams();
+    let (Some(mut tell), Some(mut told)) = (streams.stdin.take(), streams.stdout.take()) else {
+        return Err(strange("rank 1's standard streams".to_owned()));
+    };
+    let _hogs = plan.hogs_of(0, segment)?;
+    affinity::pin(plan.cpus[0])?;
+    let lanes = cluster::lanes(plan, (0, std::process::id()), provider, (&mut tell, &mut told))?;
+    let answer = rank_of(plan, lanes, segment, until)?;
+    peer.wait_until(clock::now() + cluster::PARTING)?;
+    Ok(answer)
 }
 
 /// The whole of rank 1's process: `args` are those behind [`PEER_VERB`].
@@ -98,12 +125,17 @@ pub fn peer_main(args: &[String]) -> Result<(), Error> {
     clock::init();
     let [exchange, segment, plan] = args else { return Err(strange("two descriptors and a plan".to_owned())) };
     let number = |text: &String| text.parse().map_err(|_| strange("a descriptor".to_owned()));
-    let exchange = Arc::new(Exchange::inherited(number(exchange)?)?);
     let segment = Arc::new(Segment::inherited(number(segment)?)?);
     let plan = Plan::from_arg(plan)?;
     let until = clock::now() + plan.bound();
     let _hogs = plan.hogs_of(1, &segment)?;
     affinity::pin(plan.cpus[1])?;
+    if let World::Ofi(provider) = &plan.world {
+        let streams: (&mut dyn Write, &mut dyn Read) = (&mut stdout(), &mut stdin());
+        let lanes = cluster::lanes(&plan, (1, parent_id()), provider, streams)?;
+        return rank_of(&plan, lanes, &segment, until).map(|_| ());
+    }
+    let exchange = Arc::new(Exchange::inherited(number(exchange)?)?);
     process(&plan, &exchange, Process::watching_parent(0)?, 1, &segment, until).map(|_| ())
 }
 
@@ -138,6 +170,7 @@ fn rank_of<F: Fabric>(plan: &Plan, lanes: Vec<F>, segment: &Segment, until: Nano
             let ways = sizes::possible(ways, *bytes, &limits);
             let settings: Vec<Settings> = ways.iter().filter(|way| way.is_message()).map(|way| way.settings()).collect();
             let mut ends = Ends::new(lanes, &settings, ways, *bytes, until)?;
+            ends.greet()?;
             if rank == 1 {
                 return ends.serve(*bytes).map(|()| answer);
             }
@@ -152,6 +185,7 @@ fn rank_of<F: Fabric>(plan: &Plan, lanes: Vec<F>, segment: &Segment, until: Nano
                 .map(|name| Ok(Settings { policy: Some(policy(name)?), ..Settings::default() }))
                 .collect::<Result<_, Error>>()?;
             let ends = Ends::new(lanes, &settings, vec![], 8, until)?;
+            ends.greet()?;
             if rank == 1 {
                 return ends.serve(8).map(|()| answer);
             }

@@ -6,7 +6,7 @@ mod trouble;
 
 pub use crossfire::crossfire;
 pub use pieces::{Plan, one_message};
-pub use trouble::{abandoned, disagreeing, impatient, later_is_read_at_the_end, left_in_order};
+pub use trouble::{abandoned, disagreeing, gone, impatient, later_is_read_at_the_end, left_in_order};
 
 use foregather_machine::{Cause, Error};
 

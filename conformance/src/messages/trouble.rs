@@ -116,3 +116,18 @@ pub async fn impatient<F: Fabric>(messenger: &Messenger<F>, patience: Nanos) -> 
     }
     Ok(())
 }
+
+/// Rank 0 goes away without leaving: whoever waits for it is told who has gone.
+///
+/// # Errors
+/// If it is not.
+pub async fn gone<F: Fabric>(messenger: Messenger<F>) -> Result<(), Error> {
+    if messenger.rank() == 0 {
+        drop(messenger);
+        return Ok(());
+    }
+    let told = messenger.begin_unpacking_from(0)?.end().await;
+    must(matches!(Error::of(&told), Some(Cause::Poisoned { by: Some(0) })), "who has gone")?;
+    messenger.leave();
+    Ok(())
+}

@@ -227,7 +227,7 @@ impl fmt::Display for Cause {
             Self::Garbled { from, what } => {
                 write!(f, "rank {from} sent {what}: are both sides of one version, and is it one of us?")
             }
-            Self::Refused { why } => write!(f, "this process may not join: {why}"),
+            Self::Refused { why } => write!(f, "refused: {why}"),
             Self::Size { what, size, needs } => write!(f, "{what} cannot synchronise {size} members: it needs {needs}"),
             Self::Rank { rank, size } => write!(f, "rank {rank} is taken already, or is not one of the group's {size}"),
             Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),

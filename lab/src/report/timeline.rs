@@ -25,7 +25,7 @@ const BUSY: &str = "var(--blocked,#97a1ad)";
 const AWAY: &str = ink::SOFT;
 /// What a program does for its messages, with the number of the colour and the words of the legend.
 const DEEDS: [(&str, usize, &str); 3] =
-    [("copied", 4, "copies"), ("registered", 3, "registers, deregisters"), ("posted", 0, "posts, completes")];
+    [("copied", 4, "copies"), ("registered", 3, "registers, deregisters"), ("posted", 2, "posts, completes")];
 
 /// The kinds of packets, as the legend lists them.
 const KINDS: [&str; 7] = ["null", "forced", "data", "PROBE", "REQUEST", "short", "release"];

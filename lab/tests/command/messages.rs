@@ -61,6 +61,23 @@ fn threads_with_hogs_within_and_chosen_ways_and_sizes_only() {
     assert_eq!(ids, expected);
 }
 
+/// Over libfabric's tcp, if it is here; if it is not, that is said, with what to install.
+#[test]
+fn libfabric_carries_messages_or_is_said_to_be_missing() {
+    let args = ["measure", "messages", "--fabric", "ofi", "--quick", "--only", "sizes", "--sizes", "8", "--format", "json"];
+    let output = run(&[&args[..], &["--ways", "chosen", "--batches", "2"]].concat());
+    if output.status.code() == Some(0) {
+        let document = json(&output);
+        validate(&document, "results.schema.json");
+        find(&document, "messages/ofi:tcp/ping-pong/8B/chosen");
+    } else {
+        assert!(std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {}", stderr(&output));
+        assert!(stderr(&output).contains("libfabric"), "{}", stderr(&output));
+    }
+    let output = run(&["measure", "messages", "--world", "thread", "--fabric", "ofi"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
 #[test]
 fn people_get_the_tables_they_asked_for() {
     let said = |only: &str| {

@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::provider::Provider;
 use core::cell::Cell;
 use core::ffi::c_int;
+use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use foregather_machine::{Cause, Error, Nanos};
@@ -175,7 +176,8 @@ impl Drop for ShmTurn {
 }
 
 impl Endpoint {
-    pub(crate) fn open(provider: Arc<Provider>) -> Result<Self, Error> {
+    /// With something to sleep on, if that is wanted and the provider has it: it costs a little with every completion.
+    pub(crate) fn open(provider: Arc<Provider>, wait: u64) -> Result<Self, Error> {
         let turn = ShmTurn::of(&provider)?;
         let domain = Arc::new(Domain::open(provider)?);
         let mut made = Self {
@@ -196,7 +198,7 @@ impl Endpoint {
             *field::<u32>(book, AV_ATTR_TYPE) = AV_TABLE as u32;
             *field::<usize>(queue, CQ_ATTR_SIZE) = made.domain.provider.operations().clamp(1_024, 65_536);
             *field::<u32>(queue, CQ_ATTR_FORMAT) = FORMAT_TAGGED as u32;
-            *field::<u32>(queue, CQ_ATTR_WAIT) = if std::env::var_os("NOWAIT").is_some() { WAIT_NONE } else { WAIT_FD } as u32;
+            *field::<u32>(queue, CQ_ATTR_WAIT) = wait as u32;
         }
         made.addresses = made.domain.opened("fi_av_open", DOMAIN_AV_OPEN, book)?;
         if let Ok(with_wait) = made.domain.opened("fi_cq_open", DOMAIN_CQ_OPEN, queue) {
@@ -361,8 +363,8 @@ impl Endpoint {
         if self.silent.get() {
             return false;
         }
-        let mut entries = Entries([0; _]);
-        let room: Object = (&raw mut entries).cast();
+        let mut entries = MaybeUninit::<Entries>::uninit();
+        let room: Object = entries.as_mut_ptr().cast();
         // SAFETY: there is room for so many entries of this queue's kind.
         let count = unsafe { operation::<ReadQueue>(self.queue, CQ_OPS, CQ_READ)(self.queue, room, BATCH) };
         if count == -(EAVAIL as isize) {

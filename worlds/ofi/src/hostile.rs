@@ -1,4 +1,5 @@
 //! A peer that knows the job but keeps to no rule: what it sends is an error that names it, or changes nothing.
+use crate::abi::WAIT_FD;
 use crate::endpoint::Endpoint;
 use crate::provider::Provider;
 use crate::wire::{BUFFER, CREDITS, Card, HEAD, Kind, SPARE, Tag, stamp};
@@ -28,7 +29,7 @@ impl Scene {
             }
         };
         let opening = Opening::new(Arc::clone(&provider), 0, 2, 1, JOB).unwrap();
-        let enemy = Endpoint::open(Arc::clone(&provider)).unwrap();
+        let enemy = Endpoint::open(Arc::clone(&provider), WAIT_FD).unwrap();
         let card = Card { provider: provider.name().to_owned(), lanes: vec![enemy.name().unwrap()] };
         let own = Card::read(&opening.address(), 0).unwrap();
         let target = enemy.insert(&own.lanes[0]).unwrap();

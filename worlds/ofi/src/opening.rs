@@ -1,4 +1,5 @@
 //! How lanes come to be: open, tell the others where, and be told where they are.
+use crate::abi::WAIT_FD;
 use crate::cpu::Processor;
 use crate::endpoint::Endpoint;
 use crate::lane::{Lane, Seat};
@@ -33,7 +34,7 @@ impl Opening {
                 Cause::Size { what: "a fabric's lanes", size: lanes, needs: "at least one a rank, and 2^20 in all" }.into()
             );
         }
-        let endpoints: Vec<_> = (0..lanes).map(|_| Endpoint::open(Arc::clone(&provider))).collect::<Result<_, _>>()?;
+        let endpoints: Vec<_> = (0..lanes).map(|_| Endpoint::open(Arc::clone(&provider), WAIT_FD)).collect::<Result<_, _>>()?;
         let names = endpoints.iter().map(Endpoint::name).collect::<Result<_, _>>()?;
         let card = Card { provider: provider.name().to_owned(), lanes: names }.write();
         Ok(Self { provider, seat: Seat { rank, size, lanes, stamp: stamp(job) }, card, endpoints, vigil: None })

@@ -50,17 +50,19 @@ pub(crate) fn record(endpoint: &Endpoint, registration: &Registration, memory: *
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::WAIT_FD;
     use crate::provider::Provider;
 
     #[test]
     fn the_same_memory_is_registered_once_and_no_longer_than_it_is_used() {
-        let endpoint = match Provider::open("tcp", Some("127.0.0.1")).and_then(|provider| Endpoint::open(Arc::new(provider))) {
-            Ok(endpoint) => endpoint,
-            Err(why) => {
-                assert!(std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {why}");
-                return eprintln!("skipped: {why}");
-            }
-        };
+        let endpoint =
+            match Provider::open("tcp", Some("127.0.0.1")).and_then(|provider| Endpoint::open(Arc::new(provider), WAIT_FD)) {
+                Ok(endpoint) => endpoint,
+                Err(why) => {
+                    assert!(std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {why}");
+                    return eprintln!("skipped: {why}");
+                }
+            };
         let (all, memory) = (Registrations::default(), [0_u8; 100]);
         // SAFETY: the memory outlives its registrations.
         let lease = |len| unsafe { all.lease(&endpoint, memory.as_ptr(), len).unwrap() };

@@ -37,7 +37,8 @@ use settings::Rules;
 ///
 /// Messages between two ends arrive in the order in which they were ended. A rank that wants several threads to send and receive at
 /// once gives each a lane, and a messenger: messages of different lanes have no order among them. A messenger can be sent to another
-/// thread, but is used by one at a time.
+/// thread, but is used by one at a time. Whoever is done says so by [`Messenger::leave`]; an end that is dropped without that has gone away,
+/// and whoever waits for it is told.
 pub struct Messenger<F: Fabric> {
     fabric: F,
     here: Address,
@@ -63,6 +64,7 @@ pub struct Messenger<F: Fabric> {
     /// Who is to blame for what is given up here: this rank until a wait fails.
     culprit: Cell<Rank>,
     traffic: Traffic<Cell<u64>>,
+    leaves: bool,
 }
 
 /// What went through a messenger.
@@ -152,6 +154,7 @@ impl<F: Fabric> Messenger<F> {
             turn: Cell::new((here.rank + 1) % size.max(1)),
             culprit: Cell::new(here.rank),
             traffic: Traffic::default(),
+            leaves: false,
             fabric,
         })
     }
@@ -188,7 +191,8 @@ impl<F: Fabric> Messenger<F> {
     }
 
     /// Leaves in order: what was sent can still be received, and only who waits for more is told.
-    pub fn leave(self) {
+    pub fn leave(mut self) {
+        self.leaves = true;
         self.fabric.leave();
     }
 
@@ -341,6 +345,15 @@ impl<F: Fabric> Messenger<F> {
         match self.post(peer, Kind::Abort, 0, &culprit) {
             Ok(false) => self.arrears.set(true),
             Ok(true) | Err(_) => with.told.set(true),
+        }
+    }
+}
+
+/// An end that did not leave has gone away in the middle: whoever waits for it is told.
+impl<F: Fabric> Drop for Messenger<F> {
+    fn drop(&mut self) {
+        if !self.leaves {
+            (0..self.size).filter(|&peer| peer != self.here.rank).for_each(|peer| self.give_up(peer));
         }
     }
 }

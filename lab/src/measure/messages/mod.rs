@@ -52,7 +52,12 @@ pub fn run(options: &Messages, quiet: bool) -> Result<Measured> {
     let mut found = Measured::default();
     let ways = ways(options, cpus.len(), &mut found.notes)?;
     let policies = policies(options)?;
-    let world = if options.world == RankWorld::Thread { World::Thread } else { World::Shm };
+    let world = match (options.world, options.fabric.as_str()) {
+        (RankWorld::Thread, "shm") => World::Thread,
+        (RankWorld::Thread, fabric) => bail!("threads send by shm only: leave out --world thread or --fabric {fabric}"),
+        (RankWorld::Process, "shm") => World::Shm,
+        (RankWorld::Process, fabric) => World::Ofi(fabric.strip_prefix("ofi:").unwrap_or("tcp").to_owned()),
+    };
     let pins = [cpus[0], cpus[1 % cpus.len()]];
     let tasks = tasks(options, &ways, &policies);
     let mut progress = Progress::new("messages", tasks.len(), quiet);

@@ -12,18 +12,18 @@ pub const HOGS: &str = "messages-beside-hogs/";
 /// All that an answer says.
 pub(super) fn measurements(plan: &Plan, answer: &Answer) -> Vec<Measurement> {
     let world = match &plan.world {
-        World::Thread => "thread",
-        World::Shm => "process",
-        World::Ofi(provider) => provider,
+        World::Thread => "thread".to_owned(),
+        World::Shm => "process".to_owned(),
+        World::Ofi(provider) => format!("ofi:{provider}"),
     };
     match plan.task {
         Task::Size { bytes, .. } => {
-            let one = |timed: &Timed| of_way(world, bytes, timed, answer);
+            let one = |timed: &Timed| of_way(&world, bytes, timed, answer);
             answer.sizes.iter().map(one).collect()
         }
         Task::Hogs { per_cpu, within, .. } => {
             let hogs = format!("{per_cpu}{}", if within { " within" } else { "" });
-            answer.hogs.iter().map(|beside| of_policy(world, &hogs, beside)).collect()
+            answer.hogs.iter().map(|beside| of_policy(&world, &hogs, beside)).collect()
         }
     }
 }

@@ -23,16 +23,16 @@ const CHUNK: u64 = 5_000;
 const IDS: [&str; 2] = ["conjecture-here", "conjecture-here-round-trips"];
 const KEPT: Points = Points {
     name: "conjecture-here",
-    title: "Working threads of the same process, on this machine",
-    what: "work done beside messages of 4 KiB, of that without any",
+    title: "Messages of 4 KiB beside working threads of this machine: what these get done",
+    what: "work done, of that without messages",
     unit: "%",
     over: "workers",
     series: "series",
 };
 const TRIPS: Points = Points {
     name: "conjecture-here-trips",
-    title: "Working threads of the same process, on this machine",
-    what: "round trips of 4 KiB",
+    title: "Messages of 4 KiB beside working threads of this machine: what passes",
+    what: "round trips",
     unit: "per ms",
     ..KEPT
 };

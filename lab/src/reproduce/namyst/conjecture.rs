@@ -31,7 +31,7 @@ const CIRCUMSTANCES: [(&str, Policy, bool); 4] = [
 ];
 const LATENCY: Points = Points {
     name: "conjecture-latency",
-    title: "Working threads beside messages of 4 KiB",
+    title: "Messages of 4 KiB beside working threads, simulated: latency",
     what: "half a round trip",
     unit: "ms",
     over: "workers",
@@ -39,18 +39,17 @@ const LATENCY: Points = Points {
 };
 const TAKEN: Points = Points {
     name: "conjecture-processor",
-    title: "Working threads beside messages of 4 KiB",
-    what: "processor time taken from them by a message",
+    title: "Messages of 4 KiB beside working threads, simulated: what a message takes from these",
+    what: "processor time a message",
     unit: "us",
     ..LATENCY
 };
 const TOTAL: Points = Points {
     name: "conjecture-total",
-    title: "Working threads beside messages of 4 KiB",
-    what: "time of messages and work, of that over raw VIA",
+    title: "Messages of 4 KiB beside working threads, simulated: until both are done",
+    what: "time, of that over raw VIA",
     unit: "%",
-    over: "workers",
-    series: "series",
+    ..LATENCY
 };
 
 /// Both layers beside so many workers.

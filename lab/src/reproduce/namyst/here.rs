@@ -23,25 +23,27 @@ const COPIES: usize = 4;
 const SIZES: [usize; 10] = [4, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 /// Small messages are at most so long.
 const SMALL: usize = 1 << 10;
+/// Up to that size latencies fit into one picture.
+const SHORT: usize = 4 << 10;
 /// Batches of each way, one after the other in turn.
 const BATCHES: u32 = 7;
 /// Bytes that a batch moves at most each way, and its most round trips.
 const BATCH: (usize, usize) = (4 << 20, 1_000);
 const IDS: [&str; 4] = ["fig6-here-throughput", "fig6-here-overhead", "fig7-here-small", "fig7-here-chosen"];
-const SHARE: Points = Points {
-    name: "here",
-    title: "Figures 6 and 7 on this machine: two threads through shared memory",
-    what: "half a round trip of the faster bare way",
-    unit: "%",
+const LATENCY: Points = Points {
+    name: "here-latency",
+    title: "Figures 6 and 7 on this machine: short messages between two threads",
+    what: "half a round trip, the best batch",
+    unit: "us",
     over: "bytes",
     series: "series",
 };
 const THROUGHPUT: Points = Points {
-    name: "here-throughput",
+    name: "here",
     title: "Figures 6 and 7 on this machine: throughput between two threads",
     what: "throughput of a ping-pong",
     unit: "MB/s",
-    ..SHARE
+    ..LATENCY
 };
 
 /// Of one size, by the ways: half a round trip of each batch, in nanoseconds.
@@ -107,10 +109,11 @@ fn batches_of(ways: &[Way; 5], rank: u32, bytes: usize, batches: u32) -> Result<
 
 fn draw(found: &mut Findings, all: &[Halves]) {
     for (&bytes, halves) in SIZES.iter().zip(all) {
-        let bare = least(&halves[FRAMES]).min(least(&halves[COPIES]));
         for (name, halves) in WAYS.iter().zip(halves) {
             let half_us = least(halves) / 1e3;
-            found.measurements.push(SHARE.point(name, bytes, vec![100.0 * least(halves) / bare]).figure("half_us", half_us));
+            if bytes <= SHORT {
+                found.measurements.push(LATENCY.point(name, bytes, vec![half_us]));
+            }
             let rates = halves.iter().map(|half| bytes as f64 * 1e3 / half).collect();
             found.measurements.push(THROUGHPUT.point(name, bytes, rates).figure("half_us", half_us));
         }

@@ -1,7 +1,7 @@
 //! The experiments of Namyst et al. 1999: `core/message` over the simulated VIA on Fast Ethernet, beside raw VIA, and over shared memory.
 //!
 //! - `play`: one message, ping-pongs, and how they are simulated. `points`: what they came to, as figures of the report.
-//! - [`scenes`]: figures 4 and 5, stroke by stroke, and their claims. `credits`: flow control.
+//! - `scenes`: figures 4 and 5, stroke by stroke, and their claims. `credits`: flow control.
 //! - `figure6`, `figure7`: over the length, against raw VIA. `threads`: several threads of a node. `conjecture`: working threads.
 //! - `here`, `beside`: the same figures and the conjecture on this machine. `pair`: two of its threads that exchange messages.
 
@@ -14,7 +14,7 @@ mod here;
 mod pair;
 mod play;
 mod points;
-pub mod scenes;
+mod scenes;
 mod threads;
 
 use super::{Answer, Experiment, experiment};

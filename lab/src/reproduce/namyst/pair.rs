@@ -17,7 +17,7 @@ const PATIENCE: Nanos = Nanos::from_ms(20_000);
 /// How messages are exchanged; each way has a lane of its own.
 pub(super) enum Way {
     /// By the message layer.
-    Layered(Messenger<Here>),
+    Layered(Box<Messenger<Here>>),
     /// By frames of the fabric, and nothing else.
     Frames(Bare),
     /// By copies of the fabric from memory to memory: announced, made, answered.
@@ -40,7 +40,7 @@ impl Way {
     pub(super) fn layered(exchange: &Arc<Exchange>, rank: u32, number: u32, path: Path) -> Result<Self, Error> {
         let messenger = Messenger::new(lane(exchange, rank, number)?, Settings { path, ..Settings::default() })?;
         messenger.set_deadline(clock::now() + PATIENCE);
-        Ok(Self::Layered(messenger))
+        Ok(Self::Layered(Box::new(messenger)))
     }
 
     pub(super) fn frames(exchange: &Arc<Exchange>, rank: u32, number: u32) -> Result<Self, Error> {
@@ -54,7 +54,7 @@ impl Way {
     /// Sends one message of these bytes to the other of the two, or receives one into them.
     pub(super) fn turn(&self, sends: bool, memory: &mut [u8]) -> Result<(), Error> {
         match (self, sends) {
-            (Self::Layered(messenger), _) => run_ready(turn(messenger, sends, memory)),
+            (Self::Layered(messenger), _) => run_ready(turn(&**messenger, sends, memory)),
             (Self::Frames(bare), true) => bare.send(memory),
             (Self::Frames(bare), false) => bare.receive(memory),
             (Self::Copies(bare), true) => bare.offer(memory),

@@ -86,9 +86,9 @@ pub(super) fn figure5(_: &Trial) -> Result<Findings> {
     let wires: Vec<(Nanos, Nanos)> = of(&buffered, 0, What::Wire).map(|wire| (wire.from, wire.to)).collect();
     let (mut hidden, mut all) = (Nanos::ZERO, Nanos::ZERO);
     for copy in of(&buffered, 0, What::Copy) {
-        all = all + (copy.to - copy.from);
+        all += copy.to - copy.from;
         for &(from, to) in &wires {
-            hidden = hidden + (copy.to.min(to) - copy.from.max(from));
+            hidden += copy.to.min(to) - copy.from.max(from);
         }
     }
     let why = format!("{hidden} of {all} of copying at the sender, {} buffers", wires.len());

@@ -48,8 +48,12 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn start(fabric: &str, state: State) -> Result<Self, String> {
         let timeout = format!("{TIMEOUT_MS}ms");
-        let variables =
-            [("FOREGATHER_FABRIC", fabric), ("FOREGATHER_PEER_TIMEOUT", &timeout), ("TEST_STATE", &format!("{state:?}"))];
+        let variables = [
+            ("FOREGATHER_FABRIC", fabric),
+            ("FOREGATHER_PEER_TIMEOUT", &timeout),
+            ("FOREGATHER_WATCHDOG", "5s"),
+            ("TEST_STATE", &format!("{state:?}")),
+        ];
         let mut launcher = launcher(SIZE, "state", &variables).spawn().map_err(|error| error.to_string())?;
         let said = BufReader::new(launcher.stdout.take().ok_or("no pipe")?);
         let mut job = Self { launcher, said, processes: BTreeMap::new() };

@@ -10,6 +10,10 @@ use foregather_message::{Messenger, Settings};
 use std::env;
 use std::fs::read_to_string;
 use std::process::exit;
+use std::time::Duration;
+
+/// No job of these tests lasts longer: one that would is ended, and has failed.
+const LONG: Duration = Duration::from_secs(60);
 
 /// What a rank of these tests does, as a command line of this very executable.
 pub(crate) fn program(name: &str) -> Vec<String> {
@@ -100,6 +104,12 @@ fn computes() {
 #[ignore = "a program of another test"]
 fn launcher() {
     interrupt::install().unwrap();
+    std::thread::spawn(|| {
+        std::thread::sleep(LONG);
+        eprintln!("the job has not come to its end within {LONG:?}");
+        // Its ranks end with this process.
+        exit(98);
+    });
     let program = program(&env::var("TEST_PROGRAM").unwrap());
     let plan = Plan { size: env::var("TEST_SIZE").unwrap().parse().unwrap(), program, ..Plan::default() };
     exit(spawn::run(&plan).map_or(99, i32::from));

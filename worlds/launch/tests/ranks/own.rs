@@ -134,7 +134,7 @@ fn a_rank_without_the_secret_stays_outside() {
     let output = launcher(2, &shell(&script), &[("FOREGATHER_JOIN_TIMEOUT", "3s")]).output().unwrap();
     let text = text(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("no rank: this process may not join: it does not know the job's secret"), "{text}");
+    assert!(text.contains("no rank: refused: it does not know the job's secret"), "{text}");
     assert!(text.contains("127.0.0.1") && !text.contains("sum"), "{text}");
 }
 

@@ -18,6 +18,7 @@ mod provider;
 #[path = "../../src/signals.rs"]
 mod signals;
 
+use abi::{WAIT_FD, WAIT_NONE};
 use bare::Bare;
 use endpoint::Endpoint;
 use foregather_host::{affinity, clock};
@@ -78,40 +79,39 @@ fn sorted(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     sorted
 }
 
-fn measure(bare: &mut Bare, messenger: &Ends) -> Result<(), Error> {
+fn measure([bare, sleeper]: &mut [Bare; 2], messenger: &Ends) -> Result<(), Error> {
     let says = messenger.rank() == 0;
     let (bytes, mut into) = (vec![1; 1 << 20], vec![2; 1 << 20]);
     let only: Option<usize> = std::env::args().nth(1).and_then(|size| size.parse().ok());
     for size in SIZES.into_iter().filter(|&size| only.is_none_or(|only| only == size)) {
         let rounds = ((8 << 20) / size).clamp(10, 200) as u32;
         let (bytes, into) = (&bytes[..size], &mut into[..size]);
-        let mut pairs = Vec::new();
+        let mut turns = Vec::new();
         let before = messenger.traffic();
         for _ in 0..=BATCHES {
-            let raw = timed(rounds, || {
-                bare.ping_pong(rounds, says, bytes, into);
-                Ok(())
-            })?;
-            pairs.push((raw, timed(rounds, || run_ready(ping_pong(messenger, rounds, bytes, into)))?));
+            let mut raw = |end: &mut Bare| {
+                timed(rounds, || {
+                    end.ping_pong(rounds, says, bytes, into);
+                    Ok(())
+                })
+            };
+            turns.push([raw(bare)?, raw(sleeper)?, timed(rounds, || run_ready(ping_pong(messenger, rounds, bytes, into)))?]);
         }
-        // The first pair is for warming up.
-        let pairs = &pairs[1..];
+        // The first turn is for warming up.
+        let turns = &turns[1..];
         if says {
-            let (raw, ours) = (sorted(pairs.iter().map(|pair| pair.0)), sorted(pairs.iter().map(|pair| pair.1)));
-            let ratios = sorted(pairs.iter().map(|(raw, ours)| ours / raw));
-            let frames = messenger.traffic().frames - before.frames;
-            let acknowledgements = messenger.traffic().acknowledgements - before.acknowledgements;
-            let messages = f64::from(rounds) * (BATCHES + 1) as f64;
+            let per_message = |n: u64| n as f64 / (f64::from(rounds) * (BATCHES + 1) as f64);
+            let traffic = messenger.traffic();
+            print!("{size:>8} B");
+            for (at, who) in ["raw", "raw, able to sleep", "messages"].into_iter().enumerate() {
+                let times = sorted(turns.iter().map(|turn| turn[at] / 1_000.0));
+                let ratio = sorted(turns.iter().map(|turn| turn[at] / turn[0]))[BATCHES / 2];
+                print!("  {who} {:.2} us (least {:.2}) {ratio:.3}", times[BATCHES / 2], times[0]);
+            }
+            let frames = per_message(traffic.frames - before.frames);
             println!(
-                "{size:>8} B  raw {:9.0} ({:9.0}) ns  ours {:9.0} ({:9.0}) ns  ratio of medians {:.3}, of minima {:.3}  frames {:.2} + {:.2}",
-                raw[BATCHES / 2],
-                raw[0],
-                ours[BATCHES / 2],
-                ours[0],
-                ratios[BATCHES / 2],
-                ours[0] / raw[0],
-                frames as f64 / messages,
-                acknowledgements as f64 / messages,
+                "  frames {frames:.2}, {:.2} of them credits",
+                per_message(traffic.acknowledgements - before.acknowledgements)
             );
         }
     }
@@ -128,9 +128,10 @@ fn lanes() -> Result<Vec<Lane>, Error> {
     Ok([first?, second?].into_iter().flatten().collect())
 }
 
-fn bares() -> Result<[Bare; 2], Error> {
+/// Two ends, with something to sleep on or without.
+fn bares(wait: u64) -> Result<[Bare; 2], Error> {
     let provider = Arc::new(provider::Provider::open("tcp", Some("127.0.0.1"))?);
-    let (first, second) = (Endpoint::open(Arc::clone(&provider))?, Endpoint::open(provider)?);
+    let (first, second) = (Endpoint::open(Arc::clone(&provider), wait)?, Endpoint::open(provider, wait)?);
     let names = (first.name()?, second.name()?);
     Ok([Bare::new(first, &names.1), Bare::new(second, &names.0)])
 }
@@ -148,18 +149,18 @@ fn main() -> Result<(), Error> {
         _ => vec![Path::Chosen],
     };
     for path in paths {
-        let (bares, lanes) = (bares()?, lanes()?);
-        let ends = bares.into_iter().zip(lanes).zip(cpus.iter().copied());
+        let bares = bares(WAIT_NONE)?.into_iter().zip(bares(std::env::var("W").map_or(WAIT_FD, |w| w.parse().unwrap()))?);
+        let ends = bares.zip(lanes()?).zip(cpus.iter().copied());
         std::thread::scope(|scope| {
             let threads: Vec<_> = ends
-                .map(|((mut bare, lane), cpu)| {
+                .map(|((bares, lane), cpu)| {
                     scope.spawn(move || -> Result<(), Error> {
                         affinity::pin(cpu)?;
                         let messenger = Messenger::new(lane, Settings { path, ..Settings::default() })?;
                         if messenger.rank() == 0 {
                             println!("{path:?}: directly from {} bytes on", messenger.direct_at());
                         }
-                        measure(&mut bare, &messenger)?;
+                        measure(&mut <[Bare; 2]>::from(bares), &messenger)?;
                         if messenger.rank() == 0 {
                             println!("{}", messenger.account());
                         }
