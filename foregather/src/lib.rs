@@ -202,7 +202,7 @@
 //!
 //! The ranks of a job find each other under `foregather run`, `srun`, `mpiexec` or `mpirun` alike: [`launch::Job::join`], then
 //! [`launch::Job::lanes`], which are shared memory on one host and libfabric between several. A rank that dies or stands still ends the
-//! waits of all others with [`Cause::PeerLost`]. `examples/ranks.rs` is a whole program.
+//! waits of all others with [`Cause::PeerLost`]. `worlds/launch/examples/ranks.rs` is a whole program.
 //!
 //! # Packets and collective operations
 //!

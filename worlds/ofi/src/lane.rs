@@ -298,7 +298,7 @@ impl Fabric for Lane {
         assert_eq!(self.looking.get(), 0, "a frame is released while one is looked at");
         let Some(frame) = self.known(from).and_then(|peer| peer.frames.borrow_mut().pop_front()) else { return };
         self.waiting.set(self.waiting.get() - 1);
-        self.restore(frame.slot);
+        self.incoming.give(frame.slot);
     }
 
     fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {

@@ -11,8 +11,9 @@ use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, RECORDS_MAX, Read, Record
 use core::ffi::c_int;
 use foregather_machine::{Cause, Error, Key, Nanos, Why};
 
-/// Receives that always stand open.
-pub(crate) const POSTED: usize = 64;
+/// Receives that stand open when there is time to see to it, and those that do at any time.
+pub(crate) const POSTED: usize = 32;
+const POSTED_LEAST: usize = POSTED / 2;
 /// Batches of completions that are taken in at a time.
 const BATCHES: usize = 8;
 /// A sleep where the network has nothing to sleep on.
@@ -66,7 +67,8 @@ impl Lane {
                 break;
             }
         }
-        if some {
+        // What has come goes first: receives are opened while nothing comes, or when few are left.
+        if !some || (self.posted.get() as usize) < POSTED_LEAST {
             self.restock();
         }
         some |= self.flush();
@@ -128,14 +130,14 @@ impl Lane {
     #[cold]
     fn spoilt(&self, slot: u32, completion: Completion) {
         match Tag::read(completion.tag, self.seat.stamp, self.peers.len()) {
-            _ if u64::from(completion.error) == ECANCELED => return self.incoming.give(slot),
+            _ if u64::from(completion.error) == ECANCELED => {}
             Read::Ours(Tag { from, .. }) | Read::Garbled(from) if u64::from(completion.error) == ETRUNC => {
                 self.garbled(from as usize, "a frame that is too long");
             }
             Read::Ours(Tag { from, .. }) => self.broken(from as usize),
             Read::Garbled(_) | Read::Stranger => {}
         }
-        self.restore(slot);
+        self.incoming.give(slot);
     }
 
     fn received(&self, slot: u32, completion: Completion) {
@@ -143,20 +145,20 @@ impl Lane {
             Read::Ours(tag) => tag,
             Read::Garbled(from) => {
                 self.garbled(from as usize, "a frame of an unknown kind");
-                return self.restore(slot);
+                return self.incoming.give(slot);
             }
-            Read::Stranger => return self.restore(slot),
+            Read::Stranger => return self.incoming.give(slot),
         };
         let from = tag.from as usize;
         if !(HEAD..=HEAD + BUFFER).contains(&completion.len) {
             self.garbled(from, "a frame of an impossible length");
-            return self.restore(slot);
+            return self.incoming.give(slot);
         }
         let peer = &self.peers[from];
         peer.in_touch.set(true);
         if !peer.sort(tag, Arrived { slot, len: (completion.len - HEAD) as u32 }) {
             self.garbled(from, "a frame twice, or out of turn");
-            return self.restore(slot);
+            return self.incoming.give(slot);
         }
         while let Some((tag, arrived)) = peer.next() {
             if tag.kind == Kind::Frame && !peer.left.get() && peer.keep(arrived) {
@@ -168,7 +170,7 @@ impl Lane {
                 Kind::Frame => self.garbled(from, "more frames than there are credits"),
                 kind => self.obey(from, kind, arrived),
             }
-            self.restore(arrived.slot);
+            self.incoming.give(arrived.slot);
         }
     }
 
@@ -392,13 +394,6 @@ impl Lane {
         self.cpu.trouble(&Why::new("post", self.seat.rank).of(self.rank_of(to)))?;
         let full = peer.backlog.get() >= QUEUED_MAX || peer.broken.get();
         Ok(if full { Later::Full } else { Later::Queue })
-    }
-
-    /// Gives a buffer back to the network, or keeps it for later.
-    pub(crate) fn restore(&self, slot: u32) {
-        if self.posted.get() as usize >= POSTED || !self.open_for_frames(slot) {
-            self.incoming.give(slot);
-        }
     }
 
     /// Sees to it that so many receives stand open as there should be.

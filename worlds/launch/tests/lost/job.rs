@@ -13,8 +13,9 @@ pub(crate) const KILL: Signal = Signal::KILL;
 pub(crate) const STOP: Signal = Signal::STOP;
 /// Ranks of a job.
 const SIZE: u32 = 4;
-/// How long a rank may stand still, in milliseconds: the shortest time that can be asked for.
-const TIMEOUT_MS: u64 = 500;
+/// How long a rank may stand still, in milliseconds: the shortest time that can be asked for, and what counts if nobody asks.
+pub(crate) const SHORTEST_MS: u64 = 500;
+pub(crate) const USUAL_MS: u64 = 2_000;
 /// On top of it for a processor that others want, too: this is about a bound, not about a speed.
 const BUSY_MS: u64 = 3_000;
 
@@ -43,11 +44,12 @@ pub(crate) struct Job {
     /// What it says from then on.
     said: BufReader<std::process::ChildStdout>,
     processes: BTreeMap<Rank, i32>,
+    timeout_ms: u64,
 }
 
 impl Job {
-    pub(crate) fn start(fabric: &str, state: State) -> Result<Self, String> {
-        let timeout = format!("{TIMEOUT_MS}ms");
+    pub(crate) fn start(fabric: &str, state: State, timeout_ms: u64) -> Result<Self, String> {
+        let timeout = if timeout_ms == USUAL_MS { String::new() } else { format!("{timeout_ms}ms") };
         let variables = [
             ("FOREGATHER_FABRIC", fabric),
             ("FOREGATHER_PEER_TIMEOUT", &timeout),
@@ -56,7 +58,7 @@ impl Job {
         ];
         let mut launcher = launcher(SIZE, "state", &variables).spawn().map_err(|error| error.to_string())?;
         let said = BufReader::new(launcher.stdout.take().ok_or("no pipe")?);
-        let mut job = Self { launcher, said, processes: BTreeMap::new() };
+        let mut job = Self { launcher, said, processes: BTreeMap::new(), timeout_ms };
         let mut line = String::new();
         while job.processes.len() < SIZE as usize {
             line.clear();
@@ -100,7 +102,7 @@ impl Job {
             return Err(told(format!("the job ended with {code:?}")));
         }
         let last_ms = knew.values().map(|&at| (at - since).0 / 1_000_000).max().unwrap_or(0);
-        if last_ms > TIMEOUT_MS + BUSY_MS { Err(told(format!("the last knew after {last_ms} ms"))) } else { Ok(last_ms) }
+        if last_ms > self.timeout_ms + BUSY_MS { Err(told(format!("the last knew after {last_ms} ms"))) } else { Ok(last_ms) }
     }
 
     /// What the launcher and the ranks wrote besides.

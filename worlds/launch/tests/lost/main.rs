@@ -43,7 +43,7 @@ fn lose(fabric: &str, rounds: u64) {
             threads.spawn(|| {
                 while let Some(&(round, state, signal)) = cases.get(next.fetch_add(1, Relaxed)) {
                     let seed = SplitMix::mix(round << 8 | (state as u64) << 1 | u64::from(signal == job::STOP));
-                    match Job::start(fabric, state).and_then(|job| job.lose_one(signal, seed)) {
+                    match Job::start(fabric, state, job::SHORTEST_MS).and_then(|job| job.lose_one(signal, seed)) {
                         Ok(ms) => {
                             let latest = &mut latest.lock().unwrap()[usize::from(signal == job::STOP)];
                             *latest = ms.max(*latest);
@@ -59,6 +59,15 @@ fn lose(fabric: &str, rounds: u64) {
     println!("{fabric}: {} jobs; the last survivor knew of a kill after {killed} ms, of a stop after {stopped} ms", cases.len());
     before.nothing_is_left();
     assert!(wrong.is_empty(), "{} of {} jobs:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn two_seconds_are_the_usual_bound() {
+    let _alone = alone();
+    let job = Job::start("shm", State::Barrier, job::USUAL_MS).unwrap();
+    let ms = job.lose_one(job::STOP, 5).unwrap();
+    // Far sooner would be another bound.
+    assert!(ms > 2 * job::SHORTEST_MS, "{ms} ms");
 }
 
 #[test]

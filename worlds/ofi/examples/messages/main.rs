@@ -149,7 +149,7 @@ fn main() -> Result<(), Error> {
         _ => vec![Path::Chosen],
     };
     for path in paths {
-        let bares = bares(WAIT_NONE)?.into_iter().zip(bares(std::env::var("W").map_or(WAIT_FD, |w| w.parse().unwrap()))?);
+        let bares = bares(WAIT_NONE)?.into_iter().zip(bares(WAIT_FD)?);
         let ends = bares.zip(lanes()?).zip(cpus.iter().copied());
         std::thread::scope(|scope| {
             let threads: Vec<_> = ends
