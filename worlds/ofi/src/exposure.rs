@@ -52,6 +52,11 @@ impl Exposures {
         Some(exposure.records.clone())
     }
 
+    /// Does anybody read just now?
+    pub(crate) fn are_read(&self) -> bool {
+        self.places.iter().any(|(_, held)| held.as_ref().is_some_and(|exposure| !exposure.readers.is_empty()))
+    }
+
     /// A reader is done. `false`: it was none.
     pub(crate) fn done(&mut self, key: Key, reader: u32) -> bool {
         let Some(exposure) = self.find(key) else { return false };

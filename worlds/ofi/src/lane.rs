@@ -38,6 +38,8 @@ pub struct Lane {
     pub(crate) exposures: RefCell<Exposures>,
     pub(crate) registrations: Registrations,
     pub(crate) reading: RefCell<Reading>,
+    /// So long those who read from here are pushed for.
+    pub(crate) pushing_until: Cell<Nanos>,
     pub(crate) queue: RefCell<VecDeque<Queued>>,
     pub(crate) progressing: Cell<bool>,
     /// Receives that stand open.
@@ -69,6 +71,7 @@ impl Lane {
             exposures: RefCell::default(),
             registrations: Registrations::default(),
             reading: RefCell::default(),
+            pushing_until: Cell::default(),
             queue: RefCell::default(),
             progressing: Cell::new(false),
             posted: Cell::new(0),
@@ -229,7 +232,7 @@ impl Fabric for Lane {
         match self.cpu.endpoint.provider().name().split(';').next() {
             Some("shm") => Tolls { buffered: slope(600, 250), direct: slope(4_000, 100) },
             Some("verbs" | "efa") => Tolls { buffered: slope(2_000, 250), direct: slope(8_000, 100) },
-            _ => Tolls { buffered: slope(4_000, 500), direct: slope(30_000, 250) },
+            _ => Tolls { buffered: slope(1_500, 370), direct: slope(45_000, 180) },
         }
     }
 
@@ -309,6 +312,9 @@ impl Fabric for Lane {
     }
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
         done(self.fetch(from, key, into))
+    }
+    fn help(&self) -> bool {
+        self.serve_readers()
     }
 
     fn leave(&self) {

@@ -208,6 +208,7 @@ impl Lane {
         let Some(records) = self.exposures.borrow_mut().read_by(key, bytes, from as u32) else {
             return self.enqueue(from, Kind::Concealed, ticket, Vec::new());
         };
+        self.read_from_here(bytes);
         let frames = records.len().div_ceil(RECORDS_MAX).max(1);
         for at in 0..frames {
             let part = &records[at * RECORDS_MAX..records.len().min((at + 1) * RECORDS_MAX)];

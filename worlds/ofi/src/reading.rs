@@ -12,7 +12,7 @@ use crate::slots::Use;
 use crate::wire::{Kind, Record};
 use core::ptr::null_mut;
 use foregather_host::{clock, pause::pause};
-use foregather_machine::{Address, Cause, Cpu, Error, Key, Nanos, Why};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, Why};
 use std::sync::Arc;
 
 /// So long a wait for an answer looks at the network before it sleeps there.
@@ -139,7 +139,7 @@ impl Lane {
         }
         let why = Why::new("conceal", self.seat.rank).since(clock::now());
         let through = || self.exposures.borrow_mut().find(key).is_none_or(|exposure| exposure.readers.is_empty());
-        if let Err(error) = self.attend(&why, through) {
+        if let Err(error) = self.attend(&why, LOOKING, through) {
             self.end_all(error);
         }
         self.exposures.borrow_mut().remove(key);
@@ -160,8 +160,8 @@ impl Lane {
         Err(Cause::Setting { what: "exposing memory over this fabric", needs }.into())
     }
 
-    /// Looks at the network until that is so.
-    fn attend(&self, why: &Why, mut so: impl FnMut() -> bool) -> Result<(), Error> {
+    /// Looks at the network until that is so; sleeps there once nothing has come for as long as `looking`.
+    fn attend(&self, why: &Why, looking: Nanos, mut so: impl FnMut() -> bool) -> Result<(), Error> {
         let mut idle_since = clock::now();
         loop {
             if so() {
@@ -169,7 +169,7 @@ impl Lane {
             }
             if self.progress() {
                 idle_since = clock::now();
-            } else if clock::now() - idle_since < LOOKING.min(self.cpu.patience()) {
+            } else if clock::now() - idle_since < looking.min(self.cpu.patience()) {
                 pause();
             } else {
                 self.cpu.check(&self.cpu.bell, why)?;
@@ -187,7 +187,7 @@ impl Lane {
         let ticket = self.reading.borrow_mut().begin(index);
         self.enqueue(index, Kind::Ask, ticket, [key.0.to_le_bytes(), bytes.to_le_bytes()].concat());
         let peer = &self.peers[index];
-        self.attend(&why, || self.reading.borrow().answer != Answer::None || peer.left.get())?;
+        self.attend(&why, LOOKING, || self.reading.borrow().answer != Answer::None || peer.left.get())?;
         if self.reading.borrow().answer != Answer::Told {
             return Err(Cause::Concealed { rank: from.rank }.into());
         }
@@ -222,17 +222,18 @@ impl Lane {
                 Some(place)
             })
             .collect();
+        let looking = self.looking_for(into.iter().map(|piece| piece.len()).sum());
         let mut outcome = Ok(());
         for step in steps(records, into, provider.pieces(), provider.message_size().max(1)) {
             let vector: Vec<_> = step.into.iter().map(|to| libc::iovec { iov_base: to.at.cast(), iov_len: to.len }).collect();
             let descriptor = |to: &Stretch| local.get(places[to.piece]).map_or(null_mut(), |known| known.descriptor());
             let mut descriptors: Vec<Object> = step.into.iter().map(descriptor).collect();
-            outcome = self.attend(why, || self.begin_read(from, step.from, &vector, &mut descriptors));
+            outcome = self.attend(why, looking, || self.begin_read(from, step.from, &vector, &mut descriptors));
             if outcome.is_err() || self.reading.borrow().failed {
                 break;
             }
         }
-        let ended = outcome.and_then(|()| self.attend(why, || self.reading.borrow().outstanding == 0));
+        let ended = outcome.and_then(|()| self.attend(why, looking, || self.reading.borrow().outstanding == 0));
         match ended {
             Ok(()) if self.reading.borrow().failed => Err(Error::lost(self.rank_of(from))),
             Ok(()) => Ok(()),
@@ -242,6 +243,27 @@ impl Lane {
                 Err(error)
             }
         }
+    }
+
+    /// How long to look at the network for so many bytes to be read: twice as long as it should take, since nothing else shows
+    /// that they are on their way, and a sleep would end with each of the parts in which they come.
+    fn looking_for(&self, bytes: usize) -> Nanos {
+        LOOKING.max(Nanos(2 * self.tolls().direct.of(bytes).0))
+    }
+
+    /// Somebody has been told where memory of ours stands: its bytes may go in calls of ours only.
+    pub(crate) fn read_from_here(&self, bytes: u64) {
+        self.pushing_until.set(self.pushing_until.get().max(clock::now() + self.looking_for(bytes as usize)));
+    }
+
+    /// Looks at the network while somebody reads from here, as long as that should take. `true`: something has happened.
+    pub(crate) fn serve_readers(&self) -> bool {
+        let (mut some, began) = (false, clock::now());
+        let end = self.pushing_until.get().min(Nanos(began.0.saturating_add(self.cpu.patience().0)));
+        while clock::now() < end && self.exposures.borrow().are_read() {
+            some |= self.progress();
+        }
+        some
     }
 
     /// Starts one read. `false`: the network has no room just now.
