@@ -11,6 +11,8 @@ use std::sync::Arc;
 const SLEEP: Nanos = Nanos::from_ms(50);
 /// The longest sleep where the network has nothing to sleep on: then frames come only when somebody looks.
 const NAP: Nanos = Nanos::from_us(200);
+/// Looks in a blink: about as long as it takes to ask something of a neighbour and be answered.
+const BLINK_LOOKS: u32 = 48;
 /// So long after a failed send a peer may still turn out to have left in order: its last frame may be on its way.
 const GRACE: Nanos = Nanos::from_ms(200);
 
@@ -142,8 +144,8 @@ impl Cpu for Processor {
     }
 
     #[inline]
-    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
-        self.thread.blink(probe)
+    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+        (0..BLINK_LOOKS).find_map(|_| probe())
     }
     #[inline]
     fn spin<T>(&self, on: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {

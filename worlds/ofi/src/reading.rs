@@ -15,8 +15,12 @@ use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, Why};
 use std::sync::Arc;
 
+/// How long what is under way may take to end once a rank was lost.
+const ENDING: Nanos = Nanos::from_ms(500);
 /// So long a wait for an answer looks at the network before it sleeps there.
 const LOOKING: Nanos = Nanos::from_us(50);
+/// So long after a reading another frame may follow the one that ends it.
+const LAST_WORD: Nanos = Nanos::from_us(5);
 /// A sleep on the network, between two checks whether the wait can still succeed.
 const SLEEP: Nanos = Nanos::from_ms(10);
 /// Pieces of memory that one exposure may have.
@@ -235,12 +239,31 @@ impl Lane {
         }
         let ended = outcome.and_then(|()| self.attend(why, looking, || self.reading.borrow().outstanding == 0));
         match ended {
-            Ok(()) if self.reading.borrow().failed => Err(Error::lost(self.rank_of(from))),
+            Ok(()) if self.reading.borrow().failed => {
+                // It may have gone because somebody else was lost: the vigil says who, or the suspicion proves true.
+                self.cpu.suspect(self.rank_of(from));
+                self.attend(why, LOOKING, || false)
+            }
             Ok(()) => Ok(()),
             Err(error) => {
-                self.end_all(error.clone());
-                self.reading.borrow_mut().outstanding = 0;
+                self.let_end();
+                if self.reading.borrow().outstanding > 0 {
+                    self.end_all(error.clone());
+                    self.reading.borrow_mut().outstanding = 0;
+                }
                 Err(error)
+            }
+        }
+    }
+
+    /// What is under way soon ends by itself if its other side lives, or has died: to close the endpoint beneath it is for a host that
+    /// has fallen silent, since libfabric's own close is not safe then (1.17, rxm over tcp).
+    #[cold]
+    fn let_end(&self) {
+        let until = clock::now() + ENDING;
+        while self.reading.borrow().outstanding > 0 && clock::now() < until {
+            if !self.progress() {
+                self.pause(SLEEP);
             }
         }
     }
@@ -262,6 +285,11 @@ impl Lane {
         let end = self.pushing_until.get().min(Nanos(began.0.saturating_add(self.cpu.patience().0)));
         while clock::now() < end && self.exposures.borrow().are_read() {
             some |= self.progress();
+        }
+        // Who has read says so once more, to the layer above.
+        let last = clock::now() + LAST_WORD;
+        while some && self.waiting.get() == 0 && clock::now() < last {
+            self.progress();
         }
         some
     }

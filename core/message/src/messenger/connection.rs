@@ -6,7 +6,7 @@ use super::frame::Head;
 use super::outgoing::STAGE;
 use super::piece::Shape;
 use core::cell::{Cell, RefCell};
-use foregather_machine::{Key, Packet, Rank};
+use foregather_machine::{Cause, Error, Key, Nanos, Packet, Rank};
 use std::collections::VecDeque;
 
 /// Something of a message that has come and waits for the program.
@@ -50,6 +50,22 @@ pub(super) struct Assembling {
     pub(super) come: usize,
 }
 
+/// Who made a message end too early.
+#[derive(Clone, Copy)]
+pub(super) struct Blame {
+    pub(super) rank: Rank,
+    /// By being lost, and not by giving it up.
+    pub(super) lost: bool,
+}
+
+impl Blame {
+    /// What that means for whoever was `doing` something with it.
+    pub(super) fn error(self, since: Nanos, doing: &'static str) -> Error {
+        let Self { rank, lost } = self;
+        if lost { Cause::PeerLost { rank, since, doing }.into() } else { Cause::Poisoned { by: Some(rank) }.into() }
+    }
+}
+
 pub(super) struct Connection {
     credits: Cell<u32>,
     owed: Cell<u32>,
@@ -68,7 +84,7 @@ pub(super) struct Connection {
     pub(super) packing: Cell<bool>,
     pub(super) unpacking: Cell<bool>,
     /// A message was given up, on this side or the other; who is to blame.
-    pub(super) poisoned: Cell<Option<Rank>>,
+    pub(super) poisoned: Cell<Option<Blame>>,
     /// The peer was told so.
     pub(super) told: Cell<bool>,
 }

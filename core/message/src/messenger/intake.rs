@@ -1,5 +1,5 @@
 //! What a wait does for others: it takes in what has come, gives buffers back, and says what it owes.
-use super::connection::{Kept, Offer};
+use super::connection::{Blame, Kept, Offer};
 use super::frame::{Head, Kind};
 use super::piece::{LENGTH, SHORT, Shape};
 use super::{Messenger, Waiting, count};
@@ -100,8 +100,9 @@ impl<F: Fabric> Messenger<F> {
             Kind::Done => with.done.set(with.done.get() + u32::from(head.extra)),
             Kind::Abort => {
                 let by = bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).filter(|&by| by < self.size);
+                let blame = by.map_or(Blame { rank: from, lost: false }, |rank| Blame { rank, lost: head.extra != 0 });
                 with.told.set(true);
-                with.poisoned.set(with.poisoned.get().or(Some(by.unwrap_or(from))));
+                with.poisoned.set(with.poisoned.get().or(Some(blame)));
             }
             Kind::Signal => {
                 let slot =
@@ -244,17 +245,34 @@ impl<F: Fabric> Messenger<F> {
     /// Fetches what a peer offers, and tells it so.
     pub(super) async fn fetch(&self, from: Rank, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
         let got = self.fabric.get(self.address(from), offer.key, into).await;
-        got.map_err(|error| match error.cause() {
-            // It is gone because the peer has given up; who made it do so may not be known here yet.
-            Cause::Concealed { rank } => {
-                let by = self.with(from).poisoned.get().unwrap_or(*rank);
-                self.blamed(Cause::Poisoned { by: Some(by) }.into())
-            }
-            _ => self.blamed(error),
-        })?;
+        if let Err(error) = got {
+            let error = if let Cause::Concealed { .. } = error.cause() { self.withdrawn(from) } else { error };
+            return Err(self.blamed(error));
+        }
         count(&self.traffic.direct_bytes, offer.bytes() as u64);
         self.tell_done(from);
         Ok(())
+    }
+
+    /// What `from` has offered is gone, since it has given that message up: it said why before it took the pieces away.
+    fn withdrawn(&self, from: Rank) -> Error {
+        let with = self.with(from);
+        while with.poisoned.get().is_none() {
+            // The rest of the message is nobody's any more.
+            let taken = if with.held.replace(false) { Some(Ok(Taken::Obeyed(true))) } else { self.front_frame(from) };
+            match taken {
+                Some(Ok(Taken::Obeyed(costs))) => self.give_back(from, costs),
+                Some(Ok(Taken::Message(head))) => self.give_back(from, head.kind.costs()),
+                Some(Err(error)) => return error,
+                None => break,
+            }
+        }
+        let blame = with.poisoned.get().unwrap_or(Blame { rank: from, lost: false });
+        blame.error(self.fabric.now(), "a piece in its sender's memory")
+    }
+
+    fn front_frame(&self, from: Rank) -> Option<Result<Taken, Error>> {
+        self.fabric.look(self.address(from), |bits, bytes| self.obey(from, bits, bytes))
     }
 
     /// What had no room may have some now.

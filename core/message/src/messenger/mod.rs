@@ -24,7 +24,7 @@ pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, Value};
 pub use settings::{Path, Settings, direct_from};
 
 use crate::inbox::Inbox;
-use connection::{Connection, Offer};
+use connection::{Blame, Connection, Offer};
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, Why};
@@ -62,7 +62,7 @@ pub struct Messenger<F: Fabric> {
     /// Who comes first when a message from anybody is wanted.
     turn: Cell<Rank>,
     /// Who is to blame for what is given up here: this rank until a wait fails.
-    culprit: Cell<Rank>,
+    culprit: Cell<Blame>,
     traffic: Traffic<Cell<u64>>,
     leaves: bool,
 }
@@ -152,7 +152,7 @@ impl<F: Fabric> Messenger<F> {
             arrears: Cell::new(false),
             exposed: Cell::new(0),
             turn: Cell::new((here.rank + 1) % size.max(1)),
-            culprit: Cell::new(here.rank),
+            culprit: Cell::new(Blame { rank: here.rank, lost: false }),
             traffic: Traffic::default(),
             leaves: false,
             fabric,
@@ -252,7 +252,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// Was a message given up that matters to this wait?
     #[inline]
-    fn poisoned(&self, waiting: Waiting) -> Option<Rank> {
+    fn poisoned(&self, waiting: Waiting) -> Option<Blame> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.poisoned.get()),
             _ => waiting.peer().and_then(|peer| self.with(peer).poisoned.get()),
@@ -261,7 +261,12 @@ impl<F: Fabric> Messenger<F> {
 
     /// One look of a wait: is it there, and if not, what can be done for others?
     #[inline]
-    fn look<T>(&self, waiting: Waiting, found: &mut impl FnMut() -> Option<Result<T, Error>>) -> Option<Found<T>> {
+    fn look<T>(
+        &self,
+        what: &'static str,
+        waiting: Waiting,
+        found: &mut impl FnMut() -> Option<Result<T, Error>>,
+    ) -> Option<Found<T>> {
         // What a peer did before it left is seen below: so this comes first.
         let left = self.left(waiting);
         if let Some(end) = found() {
@@ -279,8 +284,8 @@ impl<F: Fabric> Messenger<F> {
             Ok(Served::Nothing) => {}
         }
         // Giving up comes as a frame, so it is known by now.
-        if let Some(by) = self.poisoned(waiting) {
-            return Some(Found::End(Err(Cause::Poisoned { by: Some(by) }.into())));
+        if let Some(blame) = self.poisoned(waiting) {
+            return Some(Found::End(Err(blame.error(self.fabric.now(), what))));
         }
         left.then(|| Found::End(Err(Cause::Left { peer: waiting.peer() }.into())))
     }
@@ -297,7 +302,7 @@ impl<F: Fabric> Messenger<F> {
         let roster = Roster::new(self.fabric.roster());
         loop {
             self.chooser.be_seen(cpu, roster, self.here.rank);
-            let mut probe = || self.look(waiting, &mut found);
+            let mut probe = || self.look(what, waiting, &mut found);
             let waited = match self.chooser.phases().glance(cpu, false, &mut probe) {
                 Some((found, waited)) => {
                     self.chooser.learn(waited);
@@ -321,11 +326,12 @@ impl<F: Fabric> Messenger<F> {
     /// Remembers who is to blame for whatever is given up because of this.
     #[cold]
     fn blamed(&self, error: Error) -> Error {
-        if let Cause::PeerLost { rank, .. } | Cause::Poisoned { by: Some(rank) } | Cause::Left { peer: Some(rank) } =
-            *error.cause()
-        {
-            self.culprit.set(rank);
-        }
+        let (rank, lost) = match *error.cause() {
+            Cause::PeerLost { rank, .. } => (rank, true),
+            Cause::Poisoned { by: Some(rank) } | Cause::Left { peer: Some(rank) } => (rank, false),
+            _ => return error,
+        };
+        self.culprit.set(Blame { rank, lost });
         error
     }
 
@@ -341,8 +347,8 @@ impl<F: Fabric> Messenger<F> {
 
     fn tell_abort(&self, peer: Rank) {
         let with = self.with(peer);
-        let culprit = with.poisoned.get().unwrap_or(self.here.rank).to_le_bytes();
-        match self.post(peer, Kind::Abort, 0, &culprit) {
+        let Blame { rank, lost } = with.poisoned.get().unwrap_or_else(|| self.culprit.get());
+        match self.post(peer, Kind::Abort, u16::from(lost), &rank.to_le_bytes()) {
             Ok(false) => self.arrears.set(true),
             Ok(true) | Err(_) => with.told.set(true),
         }

@@ -58,8 +58,8 @@ impl<F: Fabric> Messenger<F> {
     pub fn begin_packing<'m>(&self, to: Rank) -> Result<Outgoing<'_, 'm, F>, Error> {
         self.known(to)?;
         let with = self.with(to);
-        if let Some(by) = with.poisoned.get() {
-            return Err(Cause::Poisoned { by: Some(by) }.into());
+        if let Some(blame) = with.poisoned.get() {
+            return Err(blame.error(self.fabric.now(), "a message"));
         }
         if with.packing.replace(true) {
             return Err(Cause::Busy { peer: to, what: "a message being packed" }.into());
@@ -353,12 +353,13 @@ impl<F: Fabric> Drop for Outgoing<'_, '_, F> {
         if self.credit {
             with.untake_credit();
         }
+        // Whoever finds the pieces gone looks behind them for why.
+        if !self.ended {
+            messenger.give_up(self.to);
+        }
         if let Some(more) = &self.more {
             more.exposed.iter().for_each(|&key| messenger.fabric.conceal(key));
             messenger.exposed.set(messenger.exposed.get() - more.exposed.len() as u32);
-        }
-        if !self.ended {
-            messenger.give_up(self.to);
         }
     }
 }

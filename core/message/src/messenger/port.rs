@@ -147,8 +147,8 @@ impl<F: Fabric> Messenger<F> {
             return Err(Cause::Length { what: "a packet", bytes, room }.into());
         }
         let with = self.with(to);
-        if let Some(by) = with.poisoned.get() {
-            return Err(Cause::Poisoned { by: Some(by) }.into());
+        if let Some(blame) = with.poisoned.get() {
+            return Err(blame.error(self.fabric.now(), "a packet"));
         }
         if with.packing.get() {
             return Err(Cause::Busy { peer: to, what: "a message being packed" }.into());

@@ -18,11 +18,14 @@ use foregather_machine::{Cause, Error, Nanos};
 use rank::Running;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use variables::Variables;
 
 /// How long nothing is looked at.
 const SLICE: Nanos = Nanos::from_ms(50);
+/// How long the system may take to end a process that holds much memory, before that is no longer looked into.
+const ENDING: Nanos = Nanos::from_ms(500);
 /// Between asking a rank to end and making it.
 const TERMINATING: Nanos = Nanos::from_ms(1_000);
 /// Beyond the time in which ranks learn of a loss: for what they have to say about it.
@@ -93,18 +96,33 @@ impl Job {
                 if rank.stopped() {
                     eprintln!("foregather: rank {} was stopped by a signal", rank.rank);
                 }
-                if let Some(status) = rank.reap()?
-                    && self.code == 0
-                    && matches!(self.stage, Stage::Running)
-                    && !status.success()
-                {
-                    self.code = code_of(status);
-                    eprintln!("foregather: rank {} {}", rank.rank, told(status));
-                }
             }
+            self.reap()?;
             self.advance(unheard);
         }
         Ok(self.code)
+    }
+
+    /// Whoever has ended. Several may have by now, one because of the other: a signal comes before what others made of it.
+    fn reap(&mut self) -> Result<(), Error> {
+        if !self.ranks.iter().any(Running::has_ended) {
+            return Ok(());
+        }
+        // Whoever made one of these end is ending at least: others hear of that a moment before it can be reaped.
+        let until = clock::now() + ENDING;
+        while self.ranks.iter().any(Running::is_ending) && clock::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let mut failed = Vec::new();
+        for rank in &mut self.ranks {
+            failed.extend(rank.reap()?.filter(|status| !status.success()).map(|status| (rank.rank, status)));
+        }
+        let first = failed.iter().find(|(_, status)| status.signal().is_some()).or(failed.first());
+        if let (Some((rank, status)), Stage::Running, 0) = (first, self.stage, self.code) {
+            self.code = code_of(*status);
+            eprintln!("foregather: rank {rank} {}", told(*status));
+        }
+        Ok(())
     }
 
     /// Until somebody prints something, or ends, or it is time to look.
@@ -146,14 +164,12 @@ impl Job {
 }
 
 fn code_of(status: ExitStatus) -> u8 {
-    use std::os::unix::process::ExitStatusExt;
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     // A failure never looks like success.
     u8::try_from(code).ok().filter(|&code| code > 0).unwrap_or(u8::MAX)
 }
 
 fn told(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with code {code}"),
         (None, Some(signal)) => {

@@ -8,7 +8,7 @@ use foregather_machine::{Error, Nanos, Rank};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use std::fs::File;
+use std::fs::{File, read_to_string};
 use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdin, stdout};
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
@@ -83,9 +83,24 @@ impl Running {
         out.and(pump(&mut self.err, &mut stderr().lock()))
     }
 
+    /// Has it, and is that new?
+    pub(super) fn has_ended(&self) -> bool {
+        !self.over && !self.child.alive()
+    }
+
+    /// Is the system taking it down, and has not come to the end of that?
+    pub(super) fn is_ending(&self) -> bool {
+        /// Of the flags in `/proc/PID/stat`: `PF_EXITING`.
+        const EXITING: u32 = 4;
+        let text = read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        // The program's name, in parentheses, may hold anything. State, parent, group, session, terminal, its group, flags.
+        let flags = text.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(6)).and_then(|word| word.parse().ok());
+        !self.over && self.child.alive() && flags.is_some_and(|flags: u32| flags & EXITING != 0)
+    }
+
     /// How it ended, if that is new.
     pub(super) fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {
-        if self.over || self.child.alive() {
+        if !self.has_ended() {
             return Ok(None);
         }
         // Until it is reaped its number is nobody else's. Whatever it started ends with it.

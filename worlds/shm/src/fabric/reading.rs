@@ -18,6 +18,8 @@ const SPIN: Nanos = Nanos::from_us(50);
 /// And how long it lets it finish that after the job has failed.
 const GRACE: Nanos = Nanos::from_ms(100);
 const SLEEP: Nanos = Nanos::from_ms(10);
+/// By then the job has told who was lost, if it tells anybody.
+const TOLD: Nanos = Nanos::from_ms(500);
 /// The lower bits of a key say which, the upper ones in which generation.
 const NUMBER_BITS: u32 = EXPOSURES.trailing_zeros();
 
@@ -290,12 +292,27 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         self.exchange.met.get().is_some_and(|met| met.may_help(other.rank))
     }
 
+    /// The process of `from` is going. Reading finds that before its job does; and whoever ended now, because of it, would be taken
+    /// for the first that was lost.
+    #[cold]
+    fn gone(&self, from: Address) -> Error {
+        let why = Why::new("reading its memory", self.here.rank).of(from.rank);
+        let until = self.cpu.now() + TOLD;
+        while self.cpu.now() < until {
+            if let Err(error) = self.cpu.check(self.bell(), &why) {
+                return error;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Error::peer_lost(from.rank, self.cpu.now(), &why)
+    }
+
     /// Why memory of `from` could not be read.
     #[cold]
     fn failed(&self, from: Address, errno: Errno) -> Error {
         match errno.0 {
             libc::EFAULT => Error::from(Cause::Concealed { rank: from.rank }),
-            libc::ESRCH => Error::peer_lost(from.rank, self.cpu.now(), &Why::new("reading its memory", self.here.rank)),
+            libc::ESRCH => self.gone(from),
             errno => {
                 let remedy = "forbid direct reading for this job, or allow process_vm_readv in the container's seccomp filter";
                 Error::from(Cause::Os { what: "reading a peer's memory", errno, remedy })
