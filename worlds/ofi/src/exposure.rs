@@ -120,8 +120,9 @@ mod tests {
         assert!(all.read_by(key, 8, 1).is_some() && all.read_by(key, 0, 2).is_some());
         assert!(all.ends(key));
         assert_eq!(all.read_by(key, 8, 3), None);
-        assert!(all.done(key, 1) && !all.done(key, 1) && !all.done(key, 3));
+        assert!(all.done(key, 1) && !all.done(key, 1) && !all.done(key, 3) && all.are_read());
         all.forget(2);
+        assert!(!all.are_read());
         assert!(all.find(key).is_some_and(|exposure| exposure.readers.is_empty()));
         assert!(all.remove(key).is_some() && !all.ends(key) && !all.done(key, 2));
     }

@@ -226,7 +226,8 @@ impl Fabric for Lane {
             direct: self.cpu.endpoint.provider().reads(),
         }
     }
-    /// A table, not a measurement: what such networks typically cost. A reading takes two journeys there and back.
+    /// A table: measured for tcp on one host (README), for the others what such networks typically cost. A reading takes two journeys
+    /// there and back.
     fn tolls(&self) -> Tolls {
         let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
         match self.cpu.endpoint.provider().name().split(';').next() {

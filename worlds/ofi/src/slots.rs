@@ -9,7 +9,7 @@ use core::ptr::null_mut;
 use foregather_machine::Error;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
-/// Buffers that are made at a time: 270 KB, of which the kernel gives what is touched.
+/// Buffers that are made at a time: 530 KB, of which the kernel gives what is touched.
 const CHUNK: usize = 32;
 
 /// What a buffer is lent for.

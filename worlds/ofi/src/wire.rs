@@ -5,7 +5,7 @@ use foregather_machine::{Cause, Error, Rank};
 pub(crate) const HEAD: usize = 4;
 /// Bytes that are copied at once, whatever the network: a header's worth.
 pub(crate) const INLINE: usize = 248;
-/// Bytes of a static buffer: with its head below what layered providers send eagerly.
+/// Bytes of a static buffer: with its head as much as layered providers send without asking the receiver first (16 KiB).
 pub(crate) const BUFFER: usize = 16_376;
 /// Frames with and without a credit that a lane may have on its way to another.
 pub(crate) const CREDITS: u32 = 16;

@@ -2,8 +2,7 @@
 //!
 //! A credit is an empty static buffer at the receiver (Namyst et al. 1999 §4). The receiver owes one for each frame it has taken, and
 //! returns what it owes on whatever frame goes that way; only if the sender may soon have none left, they travel alone.
-use super::frame::Head;
-use super::outgoing::STAGE;
+use super::frame::{Head, STAGE};
 use super::piece::Shape;
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Cause, Error, Key, Nanos, Packet, Rank};

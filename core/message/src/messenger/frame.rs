@@ -1,5 +1,10 @@
 //! What stands in the 32 bits before a frame's bytes: its kind, the credits that ride back on it, and 16 bits of its kind's own.
 
+/// So many bytes of a message are gathered before they go, so that a short one travels with its head.
+pub(super) const STAGE: usize = 120;
+/// The first piece's shape of a message without pieces: no mode has it.
+pub(super) const NONE: u16 = 3;
+
 /// What a frame is for. The first group costs a credit, the second goes into the spare room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -1,8 +1,7 @@
 //! What is at the head of a connection: a frame to be read in place, one that was kept, or an offer.
 use super::Messenger;
 use super::connection::{Kept, Offer};
-use super::frame::{Head, Kind};
-use super::outgoing::NONE;
+use super::frame::{Head, Kind, NONE};
 use super::piece::{LENGTH, SHORT, Shape};
 use foregather_machine::{Error, Fabric, Rank};
 

@@ -1,8 +1,8 @@
 //! A message being taken apart: piece by piece, in the order and with the modes in which it was packed.
 use super::connection::{Kept, Offer};
 use super::frame::Kind;
+use super::frame::NONE;
 use super::head::{Front, Place, read_shape};
-use super::outgoing::NONE;
 use super::piece::{Mode, Receive, Shape, Value};
 use super::{Messenger, Waiting};
 use core::future::Future;

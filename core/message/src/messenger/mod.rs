@@ -138,7 +138,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(Self {
             here,
             size,
-            inline: limits.inline.min(outgoing::STAGE),
+            inline: limits.inline.min(frame::STAGE),
             buffer: limits.buffer,
             gather: limits.gather.clamp(1, (limits.buffer - 8) / 10),
             rules,

@@ -1,17 +1,12 @@
 //! A message on its way out: pieces become bytes of frames, or entries of a list that the receiver fetches.
 use super::connection::Offer;
-use super::frame::Kind;
+use super::frame::{Kind, NONE};
 use super::piece::sealed::Bytes;
 use super::piece::{LENGTH, Mode, Piece, Receive, SHORT, Shape};
 use super::{Messenger, Waiting, count, take};
 use core::cell::Cell;
 use core::future::Future;
 use foregather_machine::{Cause, Cpu, Error, Fabric, Key, Rank};
-
-/// So many bytes are gathered here, so that a short message travels with its head.
-pub(super) const STAGE: usize = 120;
-/// The first piece's shape of a message without pieces: no mode has it.
-pub(super) const NONE: u16 = 3;
 
 /// A message being built. Dropped before [`Outgoing::end`], it poisons its connection: the receiver is told who gave up.
 ///

@@ -1,5 +1,6 @@
 //! What messages over libfabric's tcp cost beside the same provider driven with the fewest calls there are: batches of both by turns in one
-//! run, between two pinned threads on the loopback address. With a number, for messages of that many bytes only.
+//! run, between two pinned threads on the loopback address. With a number, for messages of that many bytes only;
+//! behind it `buffered`, `direct` or `all`: by which way they go.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -29,7 +30,7 @@ use std::sync::Arc;
 
 type Ends = Messenger<Lane>;
 
-/// Pairs of batches.
+/// Turns, of one batch each; short ones, so that some are disturbed by nobody.
 const BATCHES: usize = 151;
 /// From that size on pieces are sent and received CHEAPER.
 const LARGE: usize = 4_096;

@@ -1,7 +1,6 @@
 //! The memory through which the lanes of all ranks send each other frames.
 use super::exposure::Exposure;
-use super::lane::Lane;
-use super::meeting::{Member, Met};
+use super::met::{Member, Met};
 use super::ring::{Ring, Slot};
 use super::shape::{BUFFER, EXPOSURES, LINE, Layout, PORT_LINES, Shape};
 use crate::mapping::{Mapping, wrong};
@@ -9,7 +8,7 @@ use crate::os::inherited;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{Address, Cause, Cpu, Error, Line, Quad};
+use foregather_machine::{Address, Cause, Error, Line, Quad};
 use foregather_thread::Word;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -43,7 +42,7 @@ pub(crate) struct Port {
 }
 
 pub(crate) struct PortState {
-    taken: AtomicU32,
+    pub(crate) taken: AtomicU32,
     pub(crate) left: AtomicU32,
 }
 
@@ -147,23 +146,6 @@ impl Exchange {
     /// Who may meet here.
     pub fn shape(&self) -> Shape {
         self.layout.shape
-    }
-
-    /// The lane of that address, for the thread that runs on `cpu`. If ranks are several processes, `cpu` has to be one that wakes
-    /// sleepers of other processes ([`Process`](crate::Process)).
-    ///
-    /// # Errors
-    /// For an address that does not exist or is taken already, of a rank that is not this process's, or before [`Exchange::meet`].
-    pub fn lane<C: Cpu<Word = Word>>(self: &Arc<Self>, cpu: C, at: Address) -> Result<Lane<C>, Error> {
-        let port = self.port_of(at)?;
-        let Some(met) = self.met.get() else {
-            return Err(Error::from(Cause::Setting { what: "a lane before all have met", needs: "`Exchange::join` and `meet`" }));
-        };
-        let ours = met.is_here(at.rank);
-        if !ours || self.port(port).state.taken.swap(1, AcqRel) != 0 {
-            return Err(Error::from(Cause::Rank { rank: at.rank, size: self.shape().ranks }));
-        }
-        Ok(Lane::new(Arc::clone(self), cpu, at, port))
     }
 
     /// The port of an address.

@@ -1,7 +1,7 @@
 //! One lane's view of an exchange: its ways to and from all others.
 use super::exchange::Exchange;
+use super::exposed::Exposed;
 use super::outgoing::{IN_BUFFER, Outgoing};
-use super::reading::Exposed;
 use super::ring::{INLINE, Receiving};
 use super::shape::BUFFER;
 use super::tolls;
@@ -22,6 +22,25 @@ pub struct Lane<C> {
     incoming: Box<[Receiving]>,
     pub(super) exposed: Exposed,
     limits: Limits,
+}
+
+impl Exchange {
+    /// The lane of that address, for the thread that runs on `cpu`. If ranks are several processes, `cpu` has to be one that wakes
+    /// sleepers of other processes ([`Process`](crate::Process)).
+    ///
+    /// # Errors
+    /// For an address that does not exist or is taken already, of a rank that is not this process's, or before [`Exchange::meet`].
+    pub fn lane<C: Cpu<Word = Word>>(self: &Arc<Self>, cpu: C, at: Address) -> Result<Lane<C>, Error> {
+        let port = self.port_of(at)?;
+        let Some(met) = self.met.get() else {
+            return Err(Error::from(Cause::Setting { what: "a lane before all have met", needs: "`Exchange::join` and `meet`" }));
+        };
+        let ours = met.is_here(at.rank);
+        if !ours || self.port(port).state.taken.swap(1, AcqRel) != 0 {
+            return Err(Error::from(Cause::Rank { rank: at.rank, size: self.shape().ranks }));
+        }
+        Ok(Lane::new(Arc::clone(self), cpu, at, port))
+    }
 }
 
 impl<C: Cpu<Word = Word>> Lane<C> {

@@ -1,14 +1,14 @@
 //! How the processes of a job find each other in an exchange, and find out whether they may read each other's memory.
 use super::exchange::Exchange;
+use super::met::Met;
 use super::pieces::{Errno, Piece, Way, transfer};
 use crate::os::refused;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::clock;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, Why, run_ready};
 use foregather_thread::{Scope, Word};
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::sync::OnceLock;
 
 /// What a rank found out about reading the others.
@@ -21,58 +21,6 @@ const REFUSED: u32 = 4;
 
 /// The longest sleep of those who meet: a peer may die.
 const SLEEP: Nanos = Nanos::from_ms(10);
-
-/// What a rank says about itself.
-#[repr(C, align(128))]
-pub(crate) struct Member {
-    pid: AtomicI32,
-    verdict: AtomicU32,
-    /// Where in its memory the proof is, and what stands there.
-    proof_at: AtomicUsize,
-    proof: AtomicU64,
-}
-
-/// What a process knows once all have met.
-#[derive(Debug)]
-pub(crate) struct Met {
-    me: i32,
-    pids: Vec<i32>,
-    /// Of the other processes.
-    pidfds: Vec<Option<OwnedFd>>,
-    /// Why nobody reads another one's memory, if so.
-    pub(crate) refusal: Option<String>,
-}
-
-impl Met {
-    /// Is that rank this process?
-    pub(crate) fn is_here(&self, rank: Rank) -> bool {
-        self.pid(rank) == self.me
-    }
-
-    /// May both sides of a copy between this process and `rank` take part? A helper writes where the getter's list in the shared memory
-    /// says. Within a process that is done only if no other process can have written that list.
-    #[inline]
-    pub(crate) fn may_help(&self, rank: Rank) -> bool {
-        !self.is_here(rank) || self.pidfds.iter().all(Option::is_none)
-    }
-
-    /// Its process number, as it said when all met.
-    #[inline]
-    pub(crate) fn pid(&self, rank: Rank) -> i32 {
-        self.pids[rank as usize]
-    }
-
-    /// Kills the process of `rank`, if it is another one, and waits for its end: it writes nothing afterwards. One that stands still
-    /// would otherwise go on with whatever it was doing, some day.
-    #[cold]
-    pub(crate) fn kill(&self, rank: Rank) {
-        if let Some(pidfd) = &self.pidfds[rank as usize] {
-            // Fails only if it has ended already.
-            let _ = pidfd_send_signal(pidfd, Signal::KILL);
-            while poll(&mut [PollFd::new(pidfd, PollFlags::IN)], None).is_err_and(|errno| errno == rustix::io::Errno::INTR) {}
-        }
-    }
-}
 
 /// A number of this process that others can read to see that they read the right one.
 fn proof() -> &'static AtomicU64 {

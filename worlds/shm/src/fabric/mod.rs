@@ -2,11 +2,13 @@
 //! [`Fabric`](foregather_machine::Fabric) for processes of a host and for threads of a process. States, sequence and races: `README.md`.
 mod duel;
 mod exchange;
+mod exposed;
 mod exposure;
 mod lane;
 #[cfg(test)]
 mod lost;
 mod meeting;
+mod met;
 mod outgoing;
 mod pieces;
 mod primitive;

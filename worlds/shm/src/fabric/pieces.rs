@@ -1,7 +1,9 @@
 //! Pieces of memory of one process and of another, and the kernel's calls that copy between them: nobody's pointer is followed here,
 //! so a wrong address is an error and no fault.
-use super::shape::GATHER;
 use core::ops::Range;
+
+/// Pieces of memory that one call of the kernel moves.
+pub(crate) const GATHER: usize = 16;
 
 /// Some bytes of some process.
 #[repr(C)]

@@ -3,7 +3,6 @@ use super::exposure::{Contest, Exposure, MOST_PIECES};
 use super::lane::Lane;
 use super::pieces::{Errno, Piece, Way, of_mutable, of_shared, total, transfer};
 use super::shape::{BUFFER, EXPOSURES};
-use core::cell::{Cell, RefCell};
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, Why, run_ready};
 use foregather_thread::Word;
 
@@ -22,55 +21,6 @@ const SLEEP: Nanos = Nanos::from_ms(10);
 const TOLD: Nanos = Nanos::from_ms(500);
 /// The lower bits of a key say which, the upper ones in which generation.
 const NUMBER_BITS: u32 = EXPOSURES.trailing_zeros();
-
-/// What a lane exposes, as it alone knows it.
-pub(crate) struct Exposed {
-    /// A bit for each that is free, and for each that is in use.
-    free: Cell<u64>,
-    used: Cell<u64>,
-    entries: Box<[Entry]>,
-    /// Lists that are needed for the length of a call.
-    scratch: RefCell<[Vec<Piece>; 2]>,
-}
-
-/// Odd generations are exposed.
-#[derive(Default)]
-struct Entry {
-    generation: Cell<u64>,
-    pieces: RefCell<Vec<Piece>>,
-}
-
-impl Default for Exposed {
-    fn default() -> Self {
-        let entries = (0..EXPOSURES).map(|_| Entry::default()).collect();
-        Self { free: Cell::new(u64::MAX), used: Cell::new(0), entries, scratch: RefCell::default() }
-    }
-}
-
-impl Exposed {
-    #[inline]
-    pub(crate) fn any(&self) -> bool {
-        self.used.get() != 0
-    }
-
-    /// Takes the lowest that is free.
-    fn take(&self) -> Option<usize> {
-        let number = self.free.get().trailing_zeros();
-        let bit = 1_u64.checked_shl(number)?;
-        self.free.set(self.free.get() & !bit);
-        self.used.set(self.used.get() | bit);
-        Some(number as usize)
-    }
-
-    fn numbers(&self) -> impl Iterator<Item = usize> {
-        let mut left = self.used.get();
-        core::iter::from_fn(move || {
-            let number = left.trailing_zeros() as usize;
-            left &= left.wrapping_sub(1);
-            (number < EXPOSURES).then_some(number)
-        })
-    }
-}
 
 fn chunk_of(total: usize) -> usize {
     (total / 8).clamp(CHUNK_LEAST, CHUNK_MOST).min(total.div_ceil(2)).next_multiple_of(BUFFER)

@@ -1,5 +1,6 @@
 //! How much memory an exchange takes, and where everything is in it.
 use super::exposure::Exposure;
+use super::pieces::GATHER;
 use super::ring::{INLINE, Slot};
 use core::mem::size_of;
 use foregather_machine::{Cause, Error, Limits};
@@ -12,8 +13,6 @@ const MOST_BUFFERS: u32 = 64;
 const EXTRA: u32 = 18;
 /// Lanes of all ranks at most: as many as fit into a line of bits.
 pub(crate) const MOST_PORTS: u32 = 1_024;
-/// Pieces of memory that one call of the kernel moves.
-pub(crate) const GATHER: usize = 16;
 /// How much memory all ways together may take once every page was touched.
 const BUDGET: usize = 1 << 30;
 pub(crate) const LINE: usize = 128;

@@ -1,6 +1,7 @@
 //! A thread's lane: the verbs of [`Fabric`] on a card.
 use super::desk::Exposed;
 use super::parcel::{Frame, Happening, Load};
+use super::report::Report;
 use super::simulation::Cluster;
 use super::timeline::What;
 use crate::event::Queue;
@@ -13,6 +14,14 @@ pub struct Lane<'s, Q> {
     pub(super) cluster: &'s Cluster<Q>,
     pub(super) number: u32,
     pub(super) cpu: SmpCpu<'s, Q>,
+}
+
+impl<Q: Queue> Cluster<Q> {
+    /// Runs a program on every thread of every node, once, until nothing is left to happen, a program has stopped it all
+    /// ([`Lane::stop`]), or the limit has come.
+    pub fn run<'s, F: Future>(&'s self, program: impl Fn(Lane<'s, Q>) -> F) -> Report<F::Output> {
+        self.play(|number| program(Lane::new(self, number)))
+    }
 }
 
 impl<'s, Q: Queue> Lane<'s, Q> {

@@ -1,6 +1,5 @@
 //! The cluster itself: its machines, cards and lanes, and the loop that lets things happen.
 use super::desk::Desk;
-use super::lane::Lane;
 use super::parcel::Happening;
 use super::report::{Report, Stuck};
 use super::spec::ClusterSpec;
@@ -100,13 +99,12 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    /// Runs a program on every thread of every node, once, until nothing is left to happen, a program has stopped it all
-    /// ([`Lane::stop`]), or the limit has come.
-    pub fn run<'s, F: Future>(&'s self, program: impl Fn(Lane<'s, Q>) -> F) -> Report<F::Output> {
+    /// Runs the program of each lane by its number, once.
+    pub(super) fn play<F: Future>(&self, program: impl Fn(u32) -> F) -> Report<F::Output> {
         for &(rank, at) in &self.spec.deaths {
             self.foresee(at, Happening::Dies(rank));
         }
-        let mut tasks = Tasks::new((0..self.desks.len() as u32).map(|number| program(Lane::new(self, number))));
+        let mut tasks = Tasks::new((0..self.desks.len() as u32).map(program));
         self.nodes.iter().for_each(|node| node.begin(&self.engine));
         let mut on = (0..self.spec.nodes).all(|rank| self.settle(rank, &mut tasks));
         while on {

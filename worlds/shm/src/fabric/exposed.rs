@@ -1,0 +1,53 @@
+//! Which of its exposures a lane uses, and for what.
+use super::pieces::Piece;
+use super::shape::EXPOSURES;
+use core::cell::{Cell, RefCell};
+
+/// What a lane exposes, as it alone knows it.
+pub(crate) struct Exposed {
+    /// A bit for each that is free, and for each that is in use.
+    pub(super) free: Cell<u64>,
+    pub(super) used: Cell<u64>,
+    pub(super) entries: Box<[Entry]>,
+    /// Lists that are needed for the length of a call.
+    pub(super) scratch: RefCell<[Vec<Piece>; 2]>,
+}
+
+/// Odd generations are exposed.
+#[derive(Default)]
+pub(super) struct Entry {
+    pub(super) generation: Cell<u64>,
+    pub(super) pieces: RefCell<Vec<Piece>>,
+}
+
+impl Default for Exposed {
+    fn default() -> Self {
+        let entries = (0..EXPOSURES).map(|_| Entry::default()).collect();
+        Self { free: Cell::new(u64::MAX), used: Cell::new(0), entries, scratch: RefCell::default() }
+    }
+}
+
+impl Exposed {
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.used.get() != 0
+    }
+
+    /// Takes the lowest that is free.
+    pub(super) fn take(&self) -> Option<usize> {
+        let number = self.free.get().trailing_zeros();
+        let bit = 1_u64.checked_shl(number)?;
+        self.free.set(self.free.get() & !bit);
+        self.used.set(self.used.get() | bit);
+        Some(number as usize)
+    }
+
+    pub(super) fn numbers(&self) -> impl Iterator<Item = usize> {
+        let mut left = self.used.get();
+        core::iter::from_fn(move || {
+            let number = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (number < EXPOSURES).then_some(number)
+        })
+    }
+}
