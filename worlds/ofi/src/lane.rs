@@ -1,10 +1,10 @@
 //! One lane of a rank: an endpoint, its buffers, and what it knows of the others.
 use crate::abi::{RECV, SEND};
+use crate::asked::Reading;
 use crate::cpu::Processor;
 use crate::exposure::Exposures;
 use crate::peers::Peer;
-use crate::progress::Queued;
-use crate::reading::Reading;
+use crate::queued::{POSTED, Queued};
 use crate::registration::Registrations;
 use crate::slots::Slots;
 use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, SPARE};
@@ -63,7 +63,7 @@ impl Lane {
             seat,
             lane,
             // Beside what waits for its release there are always some that wait for a frame.
-            incoming: Slots::new(count * frames + crate::progress::POSTED, RECV),
+            incoming: Slots::new(count * frames + POSTED, RECV),
             // The layer above bounds these by its credits.
             outgoing: Slots::new(usize::MAX, SEND),
             peers: peers.into(),

@@ -8,6 +8,7 @@
 //! What it assumes of libfabric, how memory is read, and which errors become which: `README.md`.
 
 mod abi;
+mod asked;
 mod cpu;
 mod endpoint;
 mod exposure;
@@ -19,6 +20,7 @@ mod opening;
 mod peers;
 mod progress;
 mod provider;
+mod queued;
 mod reading;
 mod registration;
 mod signals;

@@ -6,13 +6,13 @@ use crate::abi::{EAGAIN, ECANCELED, ETRUNC};
 use crate::endpoint::Completion;
 use crate::lane::Lane;
 use crate::peers::Arrived;
+use crate::queued::{Body, POSTED, Queued};
 use crate::slots::{Slots, Use};
 use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, RECORDS_MAX, Read, Record, SPARE, Tag};
 use core::ffi::c_int;
 use foregather_machine::{Cause, Error, Key, Nanos, Why};
 
-/// Receives that stand open when there is time to see to it, and those that do at any time.
-pub(crate) const POSTED: usize = 32;
+/// Receives that stand open at any time.
 const POSTED_LEAST: usize = POSTED / 2;
 /// Batches of completions that are taken in at a time.
 const BATCHES: usize = 8;
@@ -25,22 +25,6 @@ const GONE: isize = -(libc::ENOTCONN as isize);
 
 /// Frames that may be queued for one lane: all that it may have on its way, and as many of the lanes' own.
 const QUEUED_MAX: u32 = 2 * (CREDITS + SPARE);
-
-/// A frame that has not gone yet.
-#[derive(Debug)]
-pub(crate) struct Queued {
-    to: usize,
-    kind: Kind,
-    head: u32,
-    body: Body,
-}
-
-/// A frame's bytes: on their own, or in a buffer that was filled, and so many of it.
-#[derive(Debug)]
-enum Body {
-    Bytes(Vec<u8>),
-    Filled(u32, usize),
-}
 
 /// What becomes of a frame that cannot go now.
 enum Later {

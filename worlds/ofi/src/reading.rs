@@ -4,6 +4,7 @@
 //! when the last reader is through. So a key is asked after first: what is concealed is refused in words, and concealing waits
 //! for those that were told and have not said that they are done.
 use crate::abi::{EAGAIN, MR_LOCAL, Object};
+use crate::asked::Answer;
 use crate::endpoint::Registration;
 use crate::exposure::Exposure;
 use crate::lane::Lane;
@@ -23,63 +24,6 @@ const LOOKING: Nanos = Nanos::from_us(50);
 const LAST_WORD: Nanos = Nanos::from_us(5);
 /// A sleep on the network, between two checks whether the wait can still succeed.
 const SLEEP: Nanos = Nanos::from_ms(10);
-/// Pieces of memory that one exposure may have.
-const PIECES_MAX: usize = 1 << 20;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Answer {
-    #[default]
-    None,
-    Told,
-    Refused,
-}
-
-/// The one reading that a lane may have under way.
-#[derive(Debug, Default)]
-pub(crate) struct Reading {
-    ticket: u32,
-    from: usize,
-    answer: Answer,
-    records: Vec<Record>,
-    /// Reads that libfabric has not ended.
-    outstanding: u32,
-    failed: bool,
-}
-
-impl Reading {
-    fn begin(&mut self, from: usize) -> u32 {
-        *self = Self { ticket: self.ticket.wrapping_add(1), from, ..Self::default() };
-        self.ticket
-    }
-
-    fn awaits(&self, from: usize, ticket: u32) -> bool {
-        self.from == from && self.ticket == ticket && self.answer == Answer::None
-    }
-
-    /// `false`: the bytes are no records. Answers that nobody waits for any more are nobody's business.
-    pub(crate) fn told(&mut self, from: usize, ticket: u32, bytes: &[u8]) -> bool {
-        let Some((more, mut records)) = Record::read_all(bytes) else { return false };
-        if self.awaits(from, ticket) {
-            self.records.append(&mut records);
-            if !more {
-                self.answer = Answer::Told;
-            }
-        }
-        self.records.len() <= PIECES_MAX
-    }
-
-    pub(crate) fn refused(&mut self, from: usize, ticket: u32) -> bool {
-        if self.awaits(from, ticket) {
-            self.answer = Answer::Refused;
-        }
-        true
-    }
-
-    pub(crate) fn ended(&mut self, failed: bool) {
-        self.outstanding -= 1;
-        self.failed |= failed;
-    }
-}
 
 /// A stretch of the reader's memory.
 #[derive(Clone, Copy)]
@@ -327,6 +271,7 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asked::Reading;
 
     fn records(lens: &[u64]) -> Vec<Record> {
         lens.iter().enumerate().map(|(at, &len)| Record { address: 1_000 * at as u64, len, key: at as u64 }).collect()

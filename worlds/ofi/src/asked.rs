@@ -1,0 +1,60 @@
+//! What a reader was told about the memory it asked for.
+use crate::wire::Record;
+
+/// Pieces of memory that one exposure may have.
+pub(crate) const PIECES_MAX: usize = 1 << 20;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Answer {
+    #[default]
+    None,
+    Told,
+    Refused,
+}
+
+/// The one reading that a lane may have under way.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) ticket: u32,
+    pub(crate) from: usize,
+    pub(crate) answer: Answer,
+    pub(crate) records: Vec<Record>,
+    /// Reads that libfabric has not ended.
+    pub(crate) outstanding: u32,
+    pub(crate) failed: bool,
+}
+
+impl Reading {
+    pub(crate) fn begin(&mut self, from: usize) -> u32 {
+        *self = Self { ticket: self.ticket.wrapping_add(1), from, ..Self::default() };
+        self.ticket
+    }
+
+    fn awaits(&self, from: usize, ticket: u32) -> bool {
+        self.from == from && self.ticket == ticket && self.answer == Answer::None
+    }
+
+    /// `false`: the bytes are no records. Answers that nobody waits for any more are nobody's business.
+    pub(crate) fn told(&mut self, from: usize, ticket: u32, bytes: &[u8]) -> bool {
+        let Some((more, mut records)) = Record::read_all(bytes) else { return false };
+        if self.awaits(from, ticket) {
+            self.records.append(&mut records);
+            if !more {
+                self.answer = Answer::Told;
+            }
+        }
+        self.records.len() <= PIECES_MAX
+    }
+
+    pub(crate) fn refused(&mut self, from: usize, ticket: u32) -> bool {
+        if self.awaits(from, ticket) {
+            self.answer = Answer::Refused;
+        }
+        true
+    }
+
+    pub(crate) fn ended(&mut self, failed: bool) {
+        self.outstanding -= 1;
+        self.failed |= failed;
+    }
+}
