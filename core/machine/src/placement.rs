@@ -59,6 +59,10 @@ pub trait Placement {
         let _ = thread;
         done(false)
     }
+    /// How often this thread had to give its processor up to somebody else, ever.
+    fn preemptions(&self) -> Option<u64> {
+        None
+    }
     /// What switching costs on this machine.
     fn costs(&self) -> Costs {
         Costs::TYPICAL

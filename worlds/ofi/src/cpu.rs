@@ -115,6 +115,9 @@ impl Placement for Processor {
     fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool> {
         self.thread.move_to(cpu)
     }
+    fn preemptions(&self) -> Option<u64> {
+        self.thread.preemptions()
+    }
     fn costs(&self) -> Costs {
         self.thread.costs()
     }

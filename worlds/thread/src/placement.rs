@@ -105,6 +105,10 @@ impl Placement for Thread {
         if self.may_be_moved() { Enrolled::believed().map(|enrolled| enrolled.affinity) } else { None }
     }
 
+    fn preemptions(&self) -> Option<u64> {
+        Some(usage::thread_switches().involuntary)
+    }
+
     fn allows(&self, cpu: CpuId) -> bool {
         Enrolled::known().is_some_and(|enrolled| enrolled.mask.contains(cpu))
     }

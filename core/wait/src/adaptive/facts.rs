@@ -37,7 +37,7 @@ facts! {
     17 LONG "an episode takes more than six of them";
     18 FITS "the team has two members, and as many processors";
     19 PULLABLE "members may be moved, and I have not pulled one lately";
-    20 DISTURBED "I was preempted while I spun, a few ticks ago at most";
+    20 DISTURBED "I was preempted, a few ticks ago at most: while I spun, or, if I wait for messages, at any time";
     21 CHEAP "to hand over on one processor costs less than a quarter of a remote wake-up";
     22 MESSAGE "I wait for a message";
     23 BRIEF_OVER "I have waited for longer than two local hand-overs";

@@ -37,6 +37,9 @@ pub(crate) struct Memory {
     next_pull: Cell<Nanos>,
     /// Until then it shares its processor with a stranger.
     undisturbed_from: Cell<Nanos>,
+    /// How often it had been preempted when it was last asked, and when that was.
+    preemptions: Cell<Option<u64>>,
+    asked: Cell<Nanos>,
     /// Where the others believe it to be.
     seen: Cell<Option<CpuId>>,
 }
@@ -56,6 +59,8 @@ impl Memory {
             hold: Cell::new(of.tick.percent(50)),
             next_pull: Cell::new(Nanos::ZERO),
             undisturbed_from: Cell::new(Nanos::ZERO),
+            preemptions: Cell::new(None),
+            asked: Cell::new(Nanos::ZERO),
             seen: Cell::new(None),
         }
     }
@@ -155,6 +160,19 @@ impl Memory {
     /// It was preempted while it spun: a stranger shares its processor.
     pub(super) fn preempted(&self, now: Nanos) {
         self.undisturbed_from.set(now + self.of.tick * DISTURBED);
+    }
+
+    /// Was it preempted since the last time? Asked once in a quarter of a tick, since that costs a system call. A preemption between waits, or in
+    /// the pauses that nobody times, leaves no other trace.
+    pub(super) fn ask_for_preemptions<C: Cpu>(&self, cpu: &C, now: Nanos) {
+        if now - self.asked.get() < self.of.slow() {
+            return;
+        }
+        self.asked.set(now);
+        let preemptions = cpu.preemptions();
+        if self.preemptions.replace(preemptions).is_some_and(|before| preemptions.is_some_and(|now| now > before)) {
+            self.preempted(now);
+        }
     }
 
     pub(super) fn is_disturbed(&self, now: Nanos) -> bool {

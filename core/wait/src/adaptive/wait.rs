@@ -104,6 +104,9 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
         let waited = Waited::first_look(memory.blinks());
         let began = cpu.now();
         memory.begin(began, account.waits());
+        if let Whom::Sender(_) = awaited.whom {
+            memory.ask_for_preemptions(cpu, began);
+        }
         Self {
             memory,
             cpu,

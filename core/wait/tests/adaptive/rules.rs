@@ -110,6 +110,21 @@ fn only_messages_give_way_and_only_beside_others() {
     }
 }
 
+/// Most waits for messages end in pauses that nobody times, so the system is asked; by a barrier's team it is not.
+#[test]
+fn a_preemption_between_waits_is_asked_after() {
+    for (whom, expected) in [(Whom::Sender(Some(1)), 1), (Whom::Behind, 0)] {
+        let team = Team::new(&[1]);
+        team.whom.set(whom);
+        for (preemptions, expected) in [(7, 0), (7, 0), (8, expected), (8, expected)] {
+            team.me.preemptions.set(Some(preemptions));
+            team.me.pass(MS * 50);
+            waits(&team, 1, US * 100);
+            assert_eq!(followed(&team, "give-way"), expected, "{whom:?}, {preemptions} preemptions");
+        }
+    }
+}
+
 /// The slow yield was in an earlier wait, in which somebody else moved; it is not forgotten while the crowd is there.
 #[test]
 fn a_stranger_beside_a_crowd_is_fled_from_later_too() {

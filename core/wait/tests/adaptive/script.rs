@@ -49,6 +49,8 @@ pub(crate) struct Script {
     pub(crate) ask_span: Cell<Nanos>,
     /// The next spin is preempted for so long.
     pub(crate) gap: Cell<Nanos>,
+    /// What the system says of preemptions.
+    pub(crate) preemptions: Cell<Option<u64>>,
     pub(crate) patience: Cell<Nanos>,
     /// That verb never returns.
     pub(crate) stuck: Cell<Option<Did>>,
@@ -78,6 +80,7 @@ impl Script {
             pull_span: Cell::new(US * 10),
             ask_span: Cell::new(Nanos::ZERO),
             gap: Cell::new(Nanos::ZERO),
+            preemptions: Cell::new(None),
             patience: Cell::new(Nanos::MAX),
             stuck: Cell::new(None),
             spun: Cell::new(Nanos::ZERO),
@@ -178,6 +181,9 @@ impl Placement for Script {
     async fn pull(&self, thread: ThreadId) -> bool {
         self.act(Did::Pull(thread), self.pull_span.get()).await;
         self.granted.get()
+    }
+    fn preemptions(&self) -> Option<u64> {
+        self.preemptions.get()
     }
     fn costs(&self) -> Costs {
         Costs::TYPICAL
