@@ -5,6 +5,7 @@ use foregather_conformance::messages::{
 use foregather_conformance::table::{Chooser, Seat, Table};
 use foregather_conformance::{PortProgram, Ports, collective, port};
 use foregather_machine::{Address, Cause, Error, Limits, Nanos};
+use foregather_message::collective::shift;
 use foregather_message::{Messenger, Path, Settings};
 use foregather_wait::Policy;
 use std::cell::RefCell;
@@ -145,6 +146,33 @@ fn a_lost_rank_fails_every_wait_wherever_it_dies() {
             matches!(Error::of(end), None | Some(Cause::PeerLost { rank: 2, .. } | Cause::Poisoned { by: Some(2) }))
         };
         assert!(ends.iter().all(told), "seed {seed}: {ends:?}");
+    }
+}
+
+#[test]
+fn survivors_name_the_lost_rank_and_not_each_other() {
+    for seed in 0..400 {
+        let table = Table::new(4, NARROW, Chooser::random(seed));
+        let messengers = messengers(&table, 4, SETTINGS);
+        // Each goes away with its messenger as soon as it fails: what it says about that must name who was lost.
+        let program = |messenger: Messenger<_>| {
+            Box::pin(async move {
+                let mut into = [0; 300];
+                for _ in 0..1_000 {
+                    shift(&messenger, 1, &[0; 300], &mut into).await?;
+                }
+                Ok(())
+            }) as _
+        };
+        let ends: Vec<Option<Result<(), Error>>> = table.run(messengers.into_iter().map(program).collect(), |now| {
+            if now == 10 + seed {
+                table.kill_before(3, (seed % 3) as u32);
+            }
+        });
+        let named = |end: &Option<Result<(), Error>>| {
+            end.as_ref().is_some_and(|end| matches!(Error::of(end), Some(Cause::PeerLost { rank: 3, .. })))
+        };
+        assert!(ends[..3].iter().all(named), "seed {seed}: {ends:?} {:?}", table.stuck());
     }
 }
 

@@ -69,6 +69,8 @@ pub struct Table {
     chooser: RefCell<Chooser>,
     now: Cell<u64>,
     lost: Cell<Option<Rank>>,
+    /// Who alone is told of it, if not everybody.
+    witness: Cell<Option<Rank>>,
     /// Counts what others could see.
     changes: Cell<u64>,
     /// Reads end only once the other side has helped.
@@ -92,6 +94,7 @@ impl Table {
             chooser: RefCell::new(chooser),
             now: Cell::new(1),
             lost: Cell::new(None),
+            witness: Cell::new(None),
             changes: Cell::new(0),
             helped: false,
             frames: Cell::new(0),
@@ -118,6 +121,17 @@ impl Table {
     pub fn kill(&self, rank: Rank) {
         self.lost.set(Some(rank));
         self.ring_all();
+    }
+
+    /// The same, but one rank alone is told: the others learn of it by what that one says.
+    pub fn kill_before(&self, rank: Rank, witness: Rank) {
+        self.witness.set(Some(witness));
+        self.kill(rank);
+    }
+
+    /// Whom that rank knows to be lost.
+    fn lost_for(&self, rank: Rank) -> Option<Rank> {
+        self.lost.get().filter(|_| self.witness.get().is_none_or(|witness| witness == rank))
     }
 
     /// A frame that nobody has sent.

@@ -112,7 +112,7 @@ impl Cpu for Chair<'_> {
     }
     fn check(&self, _: &Cell<u32>, why: &Why) -> Result<(), Error> {
         self.table.places[self.place].why.set(Some(*why));
-        if let Some(rank) = self.table.lost.get() {
+        if let Some(rank) = self.table.lost_for(self.place as Rank / self.table.limits.lanes) {
             return Err(Error::peer_lost(rank, self.now(), why));
         }
         if why.deadline <= self.now() { Err(Error::timed_out(why, self.now())) } else { Ok(()) }
@@ -218,7 +218,7 @@ impl<'t> Fabric for Seat<'t> {
                 table.ring(table.index(from));
                 return Poll::Pending;
             }
-            if let Some(rank) = table.lost.get() {
+            if let Some(rank) = table.lost_for(self.here.rank) {
                 return Poll::Ready(Err(Error::lost(rank)));
             }
             let Some(end) = read.as_mut().and_then(|read| read.end.take()) else { return Poll::Pending };

@@ -187,6 +187,13 @@ impl Job {
         Arc::clone(&self.vigil)
     }
 
+    /// From now on the steward looks after these lanes, too.
+    pub(crate) fn look_after(&self, tenders: impl Iterator<Item = foregather_ofi::Tender>) {
+        if let Some(line) = &self.line {
+            line.shared.tenders.lock().unwrap_or_else(PoisonError::into_inner).extend(tenders);
+        }
+    }
+
     /// Leaves in order. Rank 0 stays until all others have left, too: the hub is its thread.
     ///
     /// # Errors

@@ -116,8 +116,9 @@ impl Job {
         };
         let opening = self.all_well(open(), "opening libfabric")?;
         let addresses = self.exchange(&opening.address())?;
-        let connected = opening.connect(&addresses);
-        self.all_well(connected, "connecting by libfabric")
+        let lanes = self.all_well(opening.connect(&addresses), "connecting by libfabric")?;
+        self.look_after(lanes.iter().map(foregather_ofi::Lane::tender));
+        Ok(lanes)
     }
 }
 

@@ -1,5 +1,5 @@
 //! A rank's thread for its job: shows that the process is alive whatever its program does, hears from the hub who was lost, and
-//! tells of waits that last long.
+//! tells of waits that last long. It looks after lanes of libfabric, too, whose own threads may be elsewhere.
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
 use crate::hub::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::settings::Settings;
@@ -7,6 +7,7 @@ use crate::watchdog::Watchdog;
 use foregather_host::vigil::Vigil;
 use foregather_host::{clock, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank};
+use foregather_ofi::Tender;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -18,6 +19,8 @@ use std::thread::{Builder, JoinHandle};
 
 /// How long a process that stood still may take to die.
 const DYING: Nanos = Nanos::from_ms(500);
+/// Between two looks after lanes, while the last one found something to do.
+const TENDING: Nanos = Nanos::from_ms(1);
 
 /// What a rank's threads and its steward share.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) leaving: AtomicBool,
     /// Processes of this host, to end those that stood still: they might go on, and write into memory that is not theirs any more.
     pub(crate) neighbours: Mutex<Vec<(Rank, OwnedFd)>>,
+    /// Lanes to look after.
+    pub(crate) tenders: Mutex<Vec<Tender>>,
 }
 
 /// What came in, until somebody takes it.
@@ -59,6 +64,7 @@ impl Shared {
             changed: Condvar::new(),
             leaving: AtomicBool::new(false),
             neighbours: Mutex::default(),
+            tenders: Mutex::default(),
         }
     }
 
@@ -99,6 +105,13 @@ impl Shared {
         self.changed.notify_all();
     }
 
+    /// Looks after the lanes there still are. `true`: one of them needed it.
+    fn tend(&self) -> bool {
+        let mut some = false;
+        lock(&self.tenders).retain_mut(|tender| tender.tend().inspect(|&needed| some |= needed).is_some());
+        some
+    }
+
     fn end(&self, error: Error) {
         lock(&self.mail).over.get_or_insert(error);
         self.changed.notify_all();
@@ -129,16 +142,22 @@ impl Steward {
     fn run(mut self) {
         sched::set_slice(Nanos::from_us(100));
         let mut next = clock::now() + TICK;
+        let mut tending = false;
         let mut open = self.digest();
         while open && !self.shared.leaving.load(Acquire) {
-            let left = next - clock::now();
+            let until_tick = next - clock::now();
+            let left = if tending { until_tick.min(TENDING) } else { until_tick };
             let timeout = Timespec { tv_sec: (left.0 / 1_000_000_000) as _, tv_nsec: (left.0 % 1_000_000_000) as _ };
             if matches!(poll(&mut [PollFd::new(&self.shared.stream, PollFlags::IN)], Some(&timeout)), Ok(1..)) {
                 open = self.read();
             }
-            if clock::now() >= next {
+            let ticks = clock::now() >= next;
+            if ticks {
                 next = clock::now() + TICK;
                 open = open && self.tick();
+            }
+            if ticks || tending {
+                tending = self.shared.tend();
             }
         }
         // The hub is a thread of rank 0: without a word from it, that is who is gone.

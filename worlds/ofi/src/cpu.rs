@@ -1,5 +1,6 @@
 //! The processor of a lane's owner: a thread's, that sleeps on the network.
 use crate::endpoint::Endpoint;
+use crate::turn::Turn;
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 use foregather_host::{clock, vigil::Vigil};
@@ -22,6 +23,8 @@ pub struct Processor {
     thread: Thread,
     vigil: Option<Arc<Vigil>>,
     pub(crate) bell: Word,
+    /// Whose turn the lane is, and all that follows here.
+    pub(crate) turn: Turn,
     pub(crate) endpoint: Endpoint,
     /// What went wrong for good.
     fault: RefCell<Option<Error>>,
@@ -36,6 +39,7 @@ impl Processor {
             thread: Thread::current().without_pauses(),
             vigil,
             bell: Word::default(),
+            turn: Turn::default(),
             endpoint,
             fault: RefCell::default(),
             suspect: Cell::default(),
@@ -50,6 +54,11 @@ impl Processor {
 
     pub(crate) fn fault(&self) -> Option<Error> {
         self.fault.borrow().clone()
+    }
+
+    /// For an owner that is about to sleep: it looks once more.
+    pub(crate) fn ring(&self) {
+        self.thread.add(&self.bell, 1);
     }
 
     /// Something could not be sent there.
@@ -169,6 +178,7 @@ impl Cpu for Processor {
     fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
         if core::ptr::eq(on, &raw const self.bell) && self.endpoint.can_sleep() {
             // Rung since it was armed? Then this look at it differs.
+            let _turn = self.turn.of_owner();
             if self.thread.arm(on) == armed {
                 self.endpoint.rest(until.min(self.now() + SLEEP) - self.now());
             }
@@ -185,6 +195,7 @@ impl Cpu for Processor {
     }
     fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
         self.thread.check(on, why)?;
+        let _turn = self.turn.of_owner();
         self.trouble(why)
     }
 }

@@ -1,146 +1,102 @@
-//! One lane of a rank: an endpoint, its buffers, and what it knows of the others.
-use crate::abi::{RECV, SEND};
-use crate::asked::Reading;
+//! One lane of a rank, as its owner has it; and who looks after it meanwhile.
 use crate::cpu::Processor;
-use crate::exposure::Exposures;
-use crate::peers::Peer;
-use crate::queued::{POSTED, Queued};
-use crate::registration::Registrations;
-use crate::slots::Slots;
+use crate::inner::Inner;
+use crate::turn::Owners;
 use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, SPARE};
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use core::future::Future;
-use foregather_machine::{Address, Cause, Clock, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Slope, Tolls, done};
+use core::marker::PhantomData;
+use core::ops::Deref;
+use foregather_machine::{Address, Cause, Clock, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Tolls, done};
 use foregather_thread::Word;
-use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 
-/// Whose lanes these are, among whom.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
-    pub(crate) rank: Rank,
-    pub(crate) size: u32,
-    pub(crate) lanes: u32,
-    /// By what frames of this job are known.
-    pub(crate) stamp: u32,
-}
-
-/// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls only.
+/// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls, and in those of its [`Tender`].
 ///
 /// Dropping it ends all it has lent; if it has left ([`Fabric::leave`]), what it posted is delivered first, for two seconds at most.
 pub struct Lane {
-    pub(crate) seat: Seat,
-    pub(crate) lane: u32,
-    pub(crate) peers: Box<[Peer]>,
-    /// Frames for the layer above that are not released: while there are none, nobody looks for them peer by peer.
-    pub(crate) waiting: Cell<u32>,
-    pub(crate) incoming: Slots,
-    pub(crate) outgoing: Slots,
-    pub(crate) exposures: RefCell<Exposures>,
-    pub(crate) registrations: Registrations,
-    pub(crate) reading: RefCell<Reading>,
-    /// So long those who read from here are pushed for.
-    pub(crate) pushing_until: Cell<Nanos>,
-    pub(crate) queue: RefCell<VecDeque<Queued>>,
-    pub(crate) progressing: Cell<bool>,
-    /// Receives that stand open.
-    pub(crate) posted: Cell<u32>,
-    /// Bytes that libfabric copies before it returns.
-    pub(crate) inject: usize,
-    /// Questions about who has left since the last look at the network.
-    asked: Cell<u32>,
-    /// How many frames are being looked at.
-    looking: Cell<u32>,
-    said_bye: Cell<bool>,
-    roster: Box<[Quad<Word>]>,
-    /// Last, since all the others' memory was lent to it.
-    pub(crate) cpu: Processor,
+    shared: Arc<Shared>,
+    /// One thread uses it at a time.
+    _owned: PhantomData<Cell<()>>,
+}
+
+struct Shared(Inner);
+
+// SAFETY: it is used by one thread at a time, which has the turn: the lane's owner by `Lane::turn` and in its processor, the caretaker
+// in `Tender::tend`. What is used without a turn are words, and what never changes.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+/// The owner's turn at its lane.
+struct Turn<'a> {
+    lane: &'a Inner,
+    _owners: Owners<'a>,
+}
+
+impl Deref for Turn<'_> {
+    type Target = Inner;
+    #[inline]
+    fn deref(&self) -> &Inner {
+        self.lane
+    }
 }
 
 impl Lane {
-    pub(crate) fn start(seat: Seat, lane: u32, peers: Vec<Peer>, cpu: Processor) -> Result<Self, Error> {
-        let (frames, count) = ((CREDITS + SPARE) as usize, peers.len());
-        let made = Self {
-            seat,
-            lane,
-            // Beside what waits for its release there are always some that wait for a frame.
-            incoming: Slots::new(count * frames + POSTED, RECV),
-            // The layer above bounds these by its credits.
-            outgoing: Slots::new(usize::MAX, SEND),
-            peers: peers.into(),
-            waiting: Cell::new(0),
-            exposures: RefCell::default(),
-            registrations: Registrations::default(),
-            reading: RefCell::default(),
-            pushing_until: Cell::default(),
-            queue: RefCell::default(),
-            progressing: Cell::new(false),
-            posted: Cell::new(0),
-            inject: cpu.endpoint.provider().inject_size(),
-            asked: Cell::new(0),
-            looking: Cell::new(0),
-            said_bye: Cell::new(false),
-            roster: (0..=seat.size).map(|_| Quad::default()).collect(),
-            cpu,
-        };
-        made.restock();
-        made.cpu.fault().map_or(Ok(made), Err)
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self { shared: Arc::new(Shared(inner)), _owned: PhantomData }
     }
 
-    pub(crate) fn index(&self, address: Address) -> Result<usize, Error> {
-        let Seat { size, lanes, .. } = self.seat;
-        if address.rank >= size {
-            return Err(Cause::Rank { rank: address.rank, size }.into());
+    #[inline]
+    fn inner(&self) -> &Inner {
+        &self.shared.0
+    }
+
+    #[inline]
+    fn turn(&self) -> Turn<'_> {
+        let lane = self.inner();
+        Turn { lane, _owners: lane.cpu.turn.of_owner() }
+    }
+
+    /// Looks at the network once.
+    #[cfg(test)]
+    pub(crate) fn progress(&self) -> bool {
+        self.turn().progress()
+    }
+
+    /// By which another thread looks after this lane.
+    pub fn tender(&self) -> Tender {
+        Tender { lane: Arc::downgrade(&self.shared), seen: 0 }
+    }
+}
+
+/// Looks after a lane while its owner computes, or waits for another lane: makes connections, sends what waits for one, takes in what
+/// has come. Without anybody who does so now and then, whoever a frame was posted for may wait for as long as the owner is elsewhere.
+pub struct Tender {
+    lane: Weak<Shared>,
+    /// Turns that the owner had taken at the last look.
+    seen: u32,
+}
+
+impl Tender {
+    /// Looks at the lane's network once, unless its owner has done so since the last time. `Some(true)` if something happened; `None` if
+    /// the lane is no more.
+    pub fn tend(&mut self) -> Option<bool> {
+        let shared = self.lane.upgrade()?;
+        let lane = &shared.0;
+        let Some(_turn) = lane.cpu.turn.of_caretaker(&mut self.seen) else { return Some(false) };
+        let some = lane.progress();
+        if some {
+            // The owner may have looked, found nothing, and be about to sleep.
+            lane.cpu.ring();
         }
-        if address.lane >= lanes {
-            return Err(Cause::Setting { what: "a lane's number", needs: "to be below the number of lanes" }.into());
-        }
-        Ok((address.rank * lanes + address.lane) as usize)
+        Some(some)
     }
+}
 
-    fn known(&self, address: Address) -> Option<&Peer> {
-        self.peers.get(self.index(address).ok()?)
-    }
-
-    /// Whose number that is.
-    pub(crate) fn rank_of(&self, index: usize) -> Rank {
-        index as u32 / self.seat.lanes
-    }
-
-    pub(crate) fn own_index(&self) -> usize {
-        (self.seat.rank * self.seat.lanes + self.lane) as usize
-    }
-
-    fn next_ready(&self, first: usize) -> Option<Address> {
-        if self.waiting.get() == 0 {
-            return None;
-        }
-        let at = first + self.peers.get(first..)?.iter().position(|peer| !peer.frames.borrow().is_empty())?;
-        Some(Address { rank: self.rank_of(at), lane: at as u32 % self.seat.lanes })
-    }
-
-    /// Delivers what was posted before it left, and lets those it was in touch with leave, too: who closes a connection with
-    /// something unread in it takes back what the other side has not read yet.
-    fn linger(&self) {
-        let end = self.cpu.now() + Nanos::from_ms(2_000);
-        let patient = self.cpu.now() + Nanos::from_ms(1_000);
-        let own = self.own_index();
-        loop {
-            let busy = self.progress();
-            let all_out = self.queue.borrow().is_empty() && self.outgoing.taken() == 0;
-            let alone = || {
-                self.peers
-                    .iter()
-                    .enumerate()
-                    .all(|(at, peer)| at == own || !peer.in_touch.get() || peer.left.get() || peer.broken.get())
-            };
-            let now = self.cpu.now();
-            if (all_out && (now >= patient || alone())) || now >= end || self.cpu.fault().is_some() {
-                return;
-            }
-            if !busy {
-                self.pause(Nanos::from_ms(1));
-            }
-        }
+impl core::fmt::Debug for Tender {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Tender").finish_non_exhaustive()
     }
 }
 
@@ -162,37 +118,32 @@ impl Drop for Looking<'_> {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        if self.said_bye.get() && !std::thread::panicking() {
-            for peer in &self.peers {
-                // What was filled and never posted.
-                if let Some(slot) = peer.filling.take() {
-                    self.outgoing.give(slot);
-                }
-            }
-            self.linger();
+        let lane = self.turn();
+        if lane.said_bye.get() && !std::thread::panicking() {
+            lane.settle();
         }
-        self.cpu.endpoint.silence();
+        lane.cpu.endpoint.silence();
     }
 }
 
 impl Clock for Lane {
     #[inline]
     fn now(&self) -> Nanos {
-        self.cpu.now()
+        self.inner().cpu.now()
     }
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.cpu.delay(span)
+        self.inner().cpu.delay(span)
     }
 }
 
 impl Member for Lane {
     #[inline]
     fn rank(&self) -> Rank {
-        self.seat.rank
+        self.inner().seat.rank
     }
     #[inline]
     fn size(&self) -> u32 {
-        self.seat.size
+        self.inner().seat.size
     }
 }
 
@@ -201,40 +152,36 @@ impl Fabric for Lane {
 
     #[inline]
     fn cpu(&self) -> &Processor {
-        &self.cpu
+        &self.inner().cpu
     }
     #[inline]
     fn bell(&self) -> &Word {
-        &self.cpu.bell
+        &self.inner().cpu.bell
     }
     #[inline]
     fn roster(&self) -> &[Quad<Word>] {
-        &self.roster
+        &self.inner().roster
     }
     #[inline]
     fn here(&self) -> Address {
-        Address { rank: self.seat.rank, lane: self.lane }
+        let lane = self.inner();
+        Address { rank: lane.seat.rank, lane: lane.lane }
     }
     fn limits(&self) -> Limits {
+        let lane = self.inner();
+        let provider = lane.cpu.endpoint.provider();
         Limits {
-            lanes: self.seat.lanes,
+            lanes: lane.seat.lanes,
             inline: INLINE,
             buffer: BUFFER,
             credits: CREDITS,
             spare: SPARE,
-            gather: self.cpu.endpoint.provider().pieces(),
-            direct: self.cpu.endpoint.provider().reads(),
+            gather: provider.pieces(),
+            direct: provider.reads(),
         }
     }
-    /// A table: measured for tcp on one host (README), for the others what such networks typically cost. A reading takes two journeys
-    /// there and back.
     fn tolls(&self) -> Tolls {
-        let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
-        match self.cpu.endpoint.provider().name().split(';').next() {
-            Some("shm") => Tolls { buffered: slope(600, 250), direct: slope(4_000, 100) },
-            Some("verbs" | "efa") => Tolls { buffered: slope(2_000, 250), direct: slope(8_000, 100) },
-            _ => Tolls { buffered: slope(1_500, 370), direct: slope(45_000, 180) },
-        }
+        self.inner().tolls()
     }
 
     #[inline]
@@ -242,55 +189,60 @@ impl Fabric for Lane {
         if bytes.len() > INLINE {
             return Err(Cause::Length { what: "an inline frame", bytes: bytes.len(), room: INLINE }.into());
         }
-        self.send(self.index(to)?, head, bytes)
+        let lane = self.turn();
+        lane.send(lane.index(to)?, head, bytes)
     }
 
     fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
-        let Some(peer) = self.known(to) else { return write(&mut vec![0; BUFFER]) };
+        let lane = self.turn();
+        let Some(peer) = lane.known(to) else { return write(&mut vec![0; BUFFER]) };
         // Taken away meanwhile: whatever `write` does, nobody else gets this buffer.
-        let Some(slot) = peer.filling.take().or_else(|| self.buffer_for(self.index(to).ok()?)) else {
+        let Some(slot) = peer.filling.take().or_else(|| lane.buffer_for(lane.index(to).ok()?)) else {
             return write(&mut vec![0; BUFFER]);
         };
-        let bytes = self.outgoing.bytes(slot);
+        let bytes = lane.outgoing.bytes(slot);
         // SAFETY: the slot is taken and not lent to libfabric, and nobody else has its number now.
         let written = write(unsafe { &mut (&mut *bytes)[HEAD..] });
         if let Some(other) = peer.filling.replace(Some(slot)) {
-            self.outgoing.give(other);
+            lane.outgoing.give(other);
         }
         written
     }
 
     fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
+        let lane = self.turn();
         if len > BUFFER {
             return Err(Cause::Length { what: "a frame", bytes: len, room: BUFFER }.into());
         }
-        self.send_filled(self.index(to)?, head, len)
+        lane.send_filled(lane.index(to)?, head, len)
     }
 
     #[inline]
     fn arrived(&self, after: Option<Address>) -> Option<Address> {
+        let lane = self.turn();
         let first = match after {
             None => 0,
-            Some(after) => self.index(after).ok()? + 1,
+            Some(after) => lane.index(after).ok()? + 1,
         };
         // Whoever goes through all of them looks at the network once, at the beginning.
         if after.is_none() {
-            self.progress();
-            self.asked.set(0);
+            lane.progress();
+            lane.asked.set(0);
         }
-        self.next_ready(first)
+        lane.next_ready(first)
     }
 
     #[inline]
     fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
-        let peer = self.known(from)?;
+        let lane = self.turn();
+        let peer = lane.known(from)?;
         if peer.frames.borrow().is_empty() {
-            self.progress();
-            self.asked.set(0);
+            lane.progress();
+            lane.asked.set(0);
         }
         let frame = *peer.frames.borrow().front()?;
-        let bytes = self.incoming.bytes(frame.slot);
-        let _looking = Looking::at(&self.looking);
+        let bytes = lane.incoming.bytes(frame.slot);
+        let _looking = Looking::at(&lane.looking);
         // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric, and `release` lends nothing meanwhile.
         let (head, rest) = unsafe { (&*bytes).split_at(HEAD) };
         let head = head.first_chunk().map_or(0, |head| u32::from_le_bytes(*head));
@@ -299,47 +251,50 @@ impl Fabric for Lane {
 
     #[inline]
     fn release(&self, from: Address) {
-        assert_eq!(self.looking.get(), 0, "a frame is released while one is looked at");
-        let Some(frame) = self.known(from).and_then(|peer| peer.frames.borrow_mut().pop_front()) else { return };
-        self.waiting.set(self.waiting.get() - 1);
-        self.incoming.give(frame.slot);
+        let lane = self.turn();
+        assert_eq!(lane.looking.get(), 0, "a frame is released while one is looked at");
+        let Some(frame) = lane.known(from).and_then(|peer| peer.frames.borrow_mut().pop_front()) else { return };
+        lane.waiting.set(lane.waiting.get() - 1);
+        lane.incoming.give(frame.slot);
     }
 
     fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
-        self.lend(pieces)
+        self.turn().lend(pieces)
     }
     fn conceal(&self, key: Key) {
-        self.take_back(key);
+        self.turn().take_back(key);
     }
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
-        done(self.fetch(from, key, into))
+        done(self.turn().fetch(from, key, into))
     }
     fn help(&self) -> bool {
-        self.serve_readers()
+        self.turn().serve_readers()
     }
 
     fn leave(&self) {
-        if self.said_bye.replace(true) {
+        let lane = self.turn();
+        if lane.said_bye.replace(true) {
             return;
         }
-        self.peers[self.own_index()].left.set(true);
+        lane.peers[lane.own_index()].left.set(true);
         // Those first that have a connection: the others may have gone by the time it would be made.
         for in_touch in [true, false] {
-            for (at, peer) in self.peers.iter().enumerate() {
-                if at != self.own_index() && peer.in_touch.get() == in_touch {
-                    self.enqueue(at, Kind::Bye, 0, Vec::new());
+            for (at, peer) in lane.peers.iter().enumerate() {
+                if at != lane.own_index() && peer.in_touch.get() == in_touch {
+                    lane.enqueue(at, Kind::Bye, 0, Vec::new());
                 }
             }
         }
-        self.progress();
+        lane.progress();
     }
 
     fn has_left(&self, peer: Address) -> bool {
-        let Some(known) = self.known(peer) else { return false };
+        let lane = self.turn();
+        let Some(known) = lane.known(peer) else { return false };
         // Who asks this and nothing else would wait for ever if nobody looked at the network; who does both pays once.
-        if !known.left.get() && self.asked.replace(self.asked.get() + 1) > 2 * self.seat.size * self.seat.lanes {
-            self.asked.set(0);
-            self.progress();
+        if !known.left.get() && lane.asked.replace(lane.asked.get() + 1) > 2 * lane.seat.size * lane.seat.lanes {
+            lane.asked.set(0);
+            lane.progress();
         }
         known.left.get()
     }
@@ -347,6 +302,6 @@ impl Fabric for Lane {
 
 impl core::fmt::Debug for Lane {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Lane").field("here", &self.here()).field("seat", &self.seat).finish_non_exhaustive()
+        f.debug_struct("Lane").field("here", &self.here()).field("seat", &self.inner().seat).finish_non_exhaustive()
     }
 }

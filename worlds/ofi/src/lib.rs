@@ -3,7 +3,7 @@
 //! - [`found`]: is libfabric here, and which networks does it drive?
 //! - [`Provider`]: one of them, by name: `tcp`, `shm`, `verbs`, `efa`.
 //! - [`Opening`]: the lanes of a rank, on their way: open them, hand [`Opening::address`] to the others, connect.
-//! - [`Lane`]: one of them. [`Processor`]: its owner's processor, which sleeps on the network.
+//! - [`Lane`]: one of them. [`Processor`]: its owner's processor, which sleeps on the network. [`Tender`]: looks after it meanwhile.
 //!
 //! What it assumes of libfabric, how memory is read, and which errors become which: `README.md`.
 
@@ -14,6 +14,7 @@ mod endpoint;
 mod exposure;
 #[cfg(test)]
 mod hostile;
+mod inner;
 mod lane;
 mod library;
 mod opening;
@@ -25,11 +26,12 @@ mod reading;
 mod registration;
 mod signals;
 mod slots;
+mod turn;
 mod wire;
 
 #[doc(hidden)]
 pub use abi::LAYOUT;
 pub use cpu::Processor;
-pub use lane::Lane;
+pub use lane::{Lane, Tender};
 pub use opening::Opening;
 pub use provider::{Found, Provider, found};

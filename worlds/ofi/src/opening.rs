@@ -2,7 +2,8 @@
 use crate::abi::WAIT_FD;
 use crate::cpu::Processor;
 use crate::endpoint::Endpoint;
-use crate::lane::{Lane, Seat};
+use crate::inner::{Inner, Seat};
+use crate::lane::Lane;
 use crate::peers::Peer;
 use crate::provider::Provider;
 use crate::wire::{Card, LANES_MAX, stamp};
@@ -80,7 +81,7 @@ impl Opening {
         let names: Vec<&Vec<u8>> = cards.iter().flat_map(|card| &card.lanes).collect();
         let lanes = self.endpoints.into_iter().enumerate().map(|(lane, endpoint)| {
             let peers = names.iter().map(|name| Ok(Peer::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
-            Lane::start(seat, lane as u32, peers, Processor::new(endpoint, self.vigil.clone()))
+            Inner::start(seat, lane as u32, peers, Processor::new(endpoint, self.vigil.clone())).map(Lane::new)
         });
         lanes.collect()
     }

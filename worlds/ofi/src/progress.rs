@@ -4,7 +4,7 @@
 //! up to a bound, and goes when the owner looks at the network, since nothing changes otherwise.
 use crate::abi::{EAGAIN, ECANCELED, ETRUNC};
 use crate::endpoint::Completion;
-use crate::lane::Lane;
+use crate::inner::Inner;
 use crate::peers::Arrived;
 use crate::queued::{Body, POSTED, Queued};
 use crate::slots::{Slots, Use};
@@ -35,7 +35,7 @@ enum Later {
     Nobody,
 }
 
-impl Lane {
+impl Inner {
     /// Looks at the network once. `true`: something has happened.
     pub(crate) fn progress(&self) -> bool {
         if self.progressing.replace(true) {

@@ -7,13 +7,13 @@ use crate::abi::{EAGAIN, MR_LOCAL, Object};
 use crate::asked::Answer;
 use crate::endpoint::Registration;
 use crate::exposure::Exposure;
-use crate::lane::Lane;
+use crate::inner::Inner;
 use crate::registration::record;
 use crate::slots::Use;
 use crate::wire::{Kind, Record};
 use core::ptr::null_mut;
 use foregather_host::{clock, pause::pause};
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, Why};
+use foregather_machine::{Address, Cause, Cpu, Error, Key, Nanos, Why};
 use std::sync::Arc;
 
 /// How long what is under way may take to end once a rank was lost.
@@ -65,7 +65,7 @@ fn steps(records: &[Record], into: &mut [&mut [u8]], gather: usize, longest: usi
     steps
 }
 
-impl Lane {
+impl Inner {
     /// Lets others read these pieces.
     pub(crate) fn lend(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
         self.can_read()?;

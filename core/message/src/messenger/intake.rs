@@ -268,7 +268,7 @@ impl<F: Fabric> Messenger<F> {
             }
         }
         let blame = with.poisoned.get().unwrap_or(Blame { rank: from, lost: false });
-        blame.error(self.fabric.now(), "a piece in its sender's memory")
+        self.accused(blame, "a piece in its sender's memory")
     }
 
     fn front_frame(&self, from: Rank) -> Option<Result<Taken, Error>> {

@@ -216,7 +216,8 @@ impl<F: Fabric> Messenger<F> {
     fn post(&self, to: Rank, kind: Kind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
         let with = self.with(to);
         let credits = with.owed();
-        let sent = self.fabric.post(self.address(to), Head { kind, credits, extra }.pack(), bytes)?;
+        let head = Head { kind, credits, extra }.pack();
+        let sent = self.fabric.post(self.address(to), head, bytes).map_err(|error| self.blamed(error))?;
         self.posted(to, sent, credits);
         Ok(sent)
     }
@@ -225,7 +226,8 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     fn post_filled(&self, to: Rank, kind: Kind, extra: u16, len: usize) -> Result<bool, Error> {
         let credits = self.with(to).owed();
-        let sent = self.fabric.post_filled(self.address(to), Head { kind, credits, extra }.pack(), len)?;
+        let head = Head { kind, credits, extra }.pack();
+        let sent = self.fabric.post_filled(self.address(to), head, len).map_err(|error| self.blamed(error))?;
         self.posted(to, sent, credits);
         Ok(sent)
     }
@@ -285,7 +287,7 @@ impl<F: Fabric> Messenger<F> {
         }
         // Giving up comes as a frame, so it is known by now.
         if let Some(blame) = self.poisoned(waiting) {
-            return Some(Found::End(Err(blame.error(self.fabric.now(), what))));
+            return Some(Found::End(Err(self.accused(blame, what))));
         }
         left.then(|| Found::End(Err(Cause::Left { peer: waiting.peer() }.into())))
     }
@@ -323,7 +325,13 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Remembers who is to blame for whatever is given up because of this.
+    /// What a message that was given up before means for whoever was `doing` something with it.
+    #[cold]
+    fn accused(&self, blame: Blame, doing: &'static str) -> Error {
+        self.blamed(blame.error(self.fabric.now(), doing))
+    }
+
+    /// Remembers who is to blame for whatever is given up because of this. A loss explains what comes after it.
     #[cold]
     fn blamed(&self, error: Error) -> Error {
         let (rank, lost) = match *error.cause() {
@@ -331,7 +339,9 @@ impl<F: Fabric> Messenger<F> {
             Cause::Poisoned { by: Some(rank) } | Cause::Left { peer: Some(rank) } => (rank, false),
             _ => return error,
         };
-        self.culprit.set(Blame { rank, lost });
+        if lost || !self.culprit.get().lost {
+            self.culprit.set(Blame { rank, lost });
+        }
         error
     }
 

@@ -54,7 +54,7 @@ impl<F: Fabric> Messenger<F> {
         self.known(to)?;
         let with = self.with(to);
         if let Some(blame) = with.poisoned.get() {
-            return Err(blame.error(self.fabric.now(), "a message"));
+            return Err(self.accused(blame, "a message"));
         }
         if with.packing.replace(true) {
             return Err(Cause::Busy { peer: to, what: "a message being packed" }.into());

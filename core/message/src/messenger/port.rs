@@ -148,7 +148,7 @@ impl<F: Fabric> Messenger<F> {
         }
         let with = self.with(to);
         if let Some(blame) = with.poisoned.get() {
-            return Err(blame.error(self.fabric.now(), "a packet"));
+            return Err(self.accused(blame, "a packet"));
         }
         if with.packing.get() {
             return Err(Cause::Busy { peer: to, what: "a message being packed" }.into());

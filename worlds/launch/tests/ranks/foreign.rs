@@ -1,5 +1,5 @@
 //! Under other people's launchers, if they are installed: the same program, without a word of theirs in it.
-use crate::{command, count, installed, program, text};
+use crate::{command, count, end, installed, program, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -10,7 +10,7 @@ fn words(line: &str) -> Vec<String> {
 fn greets_under(launcher: &str, change: impl Fn(&mut Command)) -> Output {
     let mut command = command(&[words(launcher), program("greets")].concat());
     change(&mut command);
-    command.output().unwrap()
+    end(command)
 }
 
 fn assert_greeted(output: &Output, size: usize) {
@@ -23,7 +23,7 @@ fn assert_greeted(output: &Output, size: usize) {
 fn assert_sends(launcher: &str, change: impl Fn(&mut Command)) {
     let mut command = command(&[words(launcher), program("sends")].concat());
     change(&mut command);
-    let output = command.output().unwrap();
+    let output = end(command);
     assert!(output.status.success() && count(&text(&output), "sent by shm") == 4, "{}", text(&output));
 }
 
@@ -31,7 +31,7 @@ const MPIRUN: &str = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4";
 
 #[test]
 fn alone() {
-    assert_greeted(&command(&program("greets")).output().unwrap(), 1);
+    assert_greeted(&end(command(&program("greets"))), 1);
 }
 
 #[test]

@@ -4,8 +4,13 @@ mod own;
 mod programs;
 mod two_hosts;
 
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 /// A rank's program, of [`programs`], as a command line of this very executable.
 fn program(name: &str) -> Vec<String> {
@@ -24,6 +29,28 @@ fn command(words: &[String]) -> Command {
         }
     }
     command
+}
+
+/// How long a job may take before it counts as stuck: far longer than any of them does on a busy machine.
+const STUCK: Duration = Duration::from_secs(120);
+
+/// Waits for its end, and shows what it said: a job that hangs is killed, and fails the test.
+fn end(mut command: Command) -> Output {
+    let child = command.process_group(0).spawn().unwrap();
+    let group = Pid::from_raw(child.id() as i32).unwrap();
+    let (ended, over) = channel();
+    let watch = thread::spawn(move || {
+        let stuck = over.recv_timeout(STUCK).is_err();
+        if stuck {
+            // The launcher's own death ends its ranks.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        stuck
+    });
+    let output = child.wait_with_output().unwrap();
+    let _ = ended.send(());
+    assert!(!watch.join().unwrap(), "it hung: {}", text(&output));
+    output
 }
 
 fn text(output: &Output) -> String {

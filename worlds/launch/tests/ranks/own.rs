@@ -1,5 +1,5 @@
 //! Under `foregather run`: how jobs end, well or badly, and that nothing is left behind.
-use crate::{command, count, program, text};
+use crate::{command, count, end, program, text};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ pub(crate) fn launcher(size: u32, words: &[String], variables: &[(&str, &str)]) 
 }
 
 fn run(size: u32, name: &str, variables: &[(&str, &str)]) -> Output {
-    launcher(size, &program(name), variables).output().unwrap()
+    end(launcher(size, &program(name), variables))
 }
 
 fn shell(script: &str) -> Vec<String> {
@@ -92,6 +92,16 @@ fn ranks_send_by_the_fabric_that_was_asked_for() {
     assert!(text(&output).contains("`pigeons`") && output.status.code() == Some(1), "{}", text(&output));
 }
 
+/// The frame on the first lane goes out although its sender does nothing but wait on the second.
+#[test]
+fn a_lane_makes_progress_while_its_thread_waits_on_another() {
+    for (asked, used) in fabrics() {
+        let output = run(2, "crosses", &[("FOREGATHER_FABRIC", asked)]);
+        let text = text(&output);
+        assert_eq!((output.status.code(), count(&text, &format!("crossed by {used}"))), (Some(0), 2), "{text}");
+    }
+}
+
 #[test]
 fn whoever_waits_for_a_frame_learns_of_a_loss() {
     for (asked, _) in fabrics() {
@@ -105,7 +115,7 @@ fn whoever_waits_for_a_frame_learns_of_a_loss() {
 fn ranks_that_disagree_about_the_fabric_are_told() {
     let words = program("sends");
     let script = format!("[ $FOREGATHER_RANK = 1 ] && export FOREGATHER_FABRIC=ofi:tcp; exec {}", words.join(" "));
-    let output = launcher(2, &shell(&script), &[]).output().unwrap();
+    let output = end(launcher(2, &shell(&script), &[]));
     let text = text(&output);
     assert!(text.contains("chose another fabric") && !text.contains("sent by"), "{text}");
 }
@@ -131,7 +141,7 @@ fn a_long_wait_is_told_of() {
 fn a_rank_without_the_secret_stays_outside() {
     let words = program("greets");
     let script = format!("[ $FOREGATHER_RANK = 1 ] && FOREGATHER_SECRET=guessed; exec {}", words.join(" "));
-    let output = launcher(2, &shell(&script), &[("FOREGATHER_JOIN_TIMEOUT", "3s")]).output().unwrap();
+    let output = end(launcher(2, &shell(&script), &[("FOREGATHER_JOIN_TIMEOUT", "3s")]));
     let text = text(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("no rank: refused: it does not know the job's secret"), "{text}");
@@ -144,7 +154,7 @@ fn the_first_that_fails_decides_the_code_and_all_others_end() {
     let (name, value) = marker.split_once('=').unwrap();
     // Deaf to requests, with a child of its own.
     let deaf = "trap '' TERM; [ $FOREGATHER_RANK = 2 ] && exit 5; sleep 1000 & while :; do wait; done";
-    let output = launcher(3, &shell(deaf), &[(name, value), ("FOREGATHER_PEER_TIMEOUT", "500ms")]).output().unwrap();
+    let output = end(launcher(3, &shell(deaf), &[(name, value), ("FOREGATHER_PEER_TIMEOUT", "500ms")]));
     assert_eq!(output.status.code(), Some(5), "{}", text(&output));
     assert!(text(&output).contains("rank 2 ended with code 5"), "{}", text(&output));
     wait_until(|| processes_with(&marker) == 0);

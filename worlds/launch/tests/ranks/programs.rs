@@ -113,6 +113,32 @@ fn sends() {
     }
 }
 
+/// Rank 1 waits on the first lane for what rank 0 has posted there, and rank 0 meanwhile on the second for the answer.
+fn cross<F: Fabric>(lanes: &[F]) -> Result<(), Error> {
+    let at = |rank, lane| Address { rank, lane };
+    if lanes[0].rank() == 0 {
+        assert!(lanes[0].post(at(1, 0), 5, b"there")?);
+        assert_eq!(receive(&lanes[1], at(1, 1))?, b"and back");
+    } else {
+        assert_eq!(receive(&lanes[0], at(0, 0))?, b"there");
+        assert!(lanes[1].post(at(0, 1), 5, b"and back")?);
+    }
+    lanes.iter().for_each(Fabric::leave);
+    Ok(())
+}
+
+#[test]
+#[ignore = "a program of another test"]
+fn crosses() {
+    let job = Job::join().unwrap();
+    let fabric = match job.lanes(2).unwrap() {
+        Lanes::Shm(lanes) => cross(&lanes).map(|()| "shm"),
+        Lanes::Ofi(lanes) => cross(&lanes).map(|()| "ofi"),
+    };
+    println!("rank {} crossed by {}", job.rank(), fabric.unwrap());
+    job.leave().unwrap();
+}
+
 /// Says nothing to anybody for far longer than a rank may stand still.
 #[test]
 #[ignore = "a program of another test"]

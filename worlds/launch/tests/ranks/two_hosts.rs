@@ -1,6 +1,6 @@
 //! Ranks on two hosts: two network namespaces of this one, joined by a wire. They meet over it and send by libfabric.
 use crate::own::{fabrics, launcher};
-use crate::{count, installed, program, text};
+use crate::{count, end, installed, program, text};
 use std::process::Command;
 
 /// Both namespaces, which vanish with this; the wire goes with them.
@@ -57,9 +57,9 @@ fn ranks_of_two_hosts_send_by_libfabric_and_learn_of_a_loss() {
     let Some(hosts) = Hosts::join() else { return };
     let file = hosts.file();
     let variables = [("TEST_HOSTS", &file[..]), ("FOREGATHER_FABRIC", "ofi:tcp"), ("FOREGATHER_PEER_TIMEOUT", "1s")];
-    let output = launcher(4, &program("sends"), &variables).output().unwrap();
+    let output = end(launcher(4, &program("sends"), &variables));
     assert_eq!((output.status.code(), count(&text(&output), "sent by ofi")), (Some(0), 4), "{}", text(&output));
     let words = [&["env".to_owned(), "TEST_END=stop".to_owned()][..], &program("sends")].concat();
-    let output = launcher(4, &words, &variables).output().unwrap();
+    let output = end(launcher(4, &words, &variables));
     assert_eq!((output.status.code(), count(&text(&output), "no ring: lost Some(1)")), (Some(137), 3), "{}", text(&output));
 }

@@ -1,6 +1,7 @@
 //! Lanes over libfabric's tcp on this host: frames, memory, leaving, sleeping, and what goes wrong.
 mod frames;
 mod memory;
+mod tended;
 mod trouble;
 
 use foregather_machine::{Address, Cpu, Fabric, Nanos, run_ready};
