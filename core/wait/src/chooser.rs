@@ -7,10 +7,10 @@
 use crate::adaptive::Memory;
 use crate::draw::Draw;
 use crate::history::History;
-use crate::roster::{Awaited, Roster};
+use crate::roster::{Awaited, Roster, Whom};
 use crate::{Account, Multiple, Outcome, Phases, Policy, Waited};
 use core::cell::Cell;
-use foregather_machine::{Clock, Cpu, Error, Nanos, Rank, Why};
+use foregather_machine::{Clock, Cpu, Error, Fabric, Nanos, Rank, Why};
 use std::sync::Arc;
 
 /// How many waits [`Policy::Recent`] remembers.
@@ -106,6 +106,31 @@ impl Chooser {
             self.remember();
             result
         })
+    }
+
+    /// The whole of a wait on a lane's bell: for what `probe` finds, of `whom`.
+    ///
+    /// # Errors
+    /// As [`Chooser::persist`].
+    #[inline]
+    pub async fn on_lane<F: Fabric, T>(
+        &self,
+        lane: &F,
+        why: Why,
+        whom: Whom,
+        mut probe: impl FnMut() -> Option<T>,
+    ) -> Result<T, Error> {
+        let (cpu, rank, roster) = (lane.cpu(), lane.here().rank, Roster::new(lane.roster()));
+        self.be_seen(cpu, roster, rank);
+        let (found, waited) = match self.phases().glance(cpu, false, &mut probe) {
+            Some((found, waited)) => {
+                self.learn(waited);
+                (found, waited)
+            }
+            None => self.persist(cpu, lane.bell(), why, Awaited { roster, rank, whom }, probe).await?,
+        };
+        self.account().waited(waited);
+        Ok(found)
     }
 
     /// The next glance of the adaptive policy: with blind pauses, or without.

@@ -1,6 +1,6 @@
 //! One endpoint with the queue of its completions, its address book and its domain: libfabric's objects as Rust values.
 //!
-//! An endpoint has one owner at a time, and what it does happens in its owner's calls (manual progress): a completion is seen, and
+//! An endpoint has one user at a time, and what it does happens in that one's calls (manual progress): a completion is seen, and
 //! a connection made, only in [`Endpoint::poll`].
 use crate::abi::*;
 use crate::provider::Provider;

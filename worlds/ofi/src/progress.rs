@@ -1,7 +1,7 @@
-//! What a lane does in its owner's calls: frames out, completions in, and what the two sides of a reading tell each other.
+//! What a lane does while somebody looks at the network: frames out, completions in, and what the two sides of a reading tell each other.
 //!
 //! Nothing here waits. What the network has no room for just now (most of all before there is a connection) is kept in a queue,
-//! up to a bound, and goes when the owner looks at the network, since nothing changes otherwise.
+//! up to a bound, and goes at the next look, since nothing changes otherwise.
 use crate::abi::{EAGAIN, ECANCELED, ETRUNC};
 use crate::endpoint::Completion;
 use crate::inner::Inner;

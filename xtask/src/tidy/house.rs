@@ -42,7 +42,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 19] = [
+const ROOMS: [Room; 20] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -56,6 +56,7 @@ const ROOMS: [Room; 19] = [
     room("systems/team", "foregather-team", System, 0),
     room("systems/blas", "foregather-blas", System, 1),
     room("systems/dsm", "foregather-dsm", System, 1),
+    room("apps", "foregather-apps", System, 2),
     room("conformance", "foregather-conformance", Conformance, 0),
     room("bench", "foregather-bench", Bench, 0),
     room("lab", "foregather-lab", Roof, 0),

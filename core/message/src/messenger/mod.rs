@@ -28,7 +28,7 @@ use connection::{Blame, Connection, Offer};
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, Why};
-use foregather_wait::{Awaited, Chooser, Policy, Roster, Snapshot, Whom};
+use foregather_wait::{Chooser, Policy, Roster, Snapshot, Whom};
 use frame::{Head, Kind};
 use intake::Served;
 use settings::Rules;
@@ -299,26 +299,11 @@ impl<F: Fabric> Messenger<F> {
         waiting: Waiting,
         mut found: impl FnMut() -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        let (cpu, bell) = (self.fabric.cpu(), self.fabric.bell());
         let why = Why { peer: waiting.peer(), ..Why::new(what, self.here.rank).until(self.deadline.get()) };
-        let roster = Roster::new(self.fabric.roster());
         loop {
-            self.chooser.be_seen(cpu, roster, self.here.rank);
-            let mut probe = || self.look(what, waiting, &mut found);
-            let waited = match self.chooser.phases().glance(cpu, false, &mut probe) {
-                Some((found, waited)) => {
-                    self.chooser.learn(waited);
-                    Ok((found, waited))
-                }
-                None => {
-                    let whom = Whom::Sender(waiting.peer());
-                    let awaited = Awaited { roster, rank: self.here.rank, whom };
-                    self.chooser.persist(cpu, bell, why, awaited, probe).await
-                }
-            };
-            let (found, waited) = waited.map_err(|error| self.blamed(error))?;
-            self.chooser.account().waited(waited);
-            match found {
+            let look = || self.look(what, waiting, &mut found);
+            let waited = self.chooser.on_lane(&self.fabric, why, Whom::Sender(waiting.peer()), look).await;
+            match waited.map_err(|error| self.blamed(error))? {
                 Found::End(end) => return end.map_err(|error| self.blamed(error)),
                 Found::Fetch(from, offer) => self.fetch_aside(from, offer).await?,
             }

@@ -31,8 +31,6 @@ fn say(line: &str) {
 fn in_that_state<F: Fabric>(job: &Job, lanes: Vec<F>, state: State) -> Result<(), Error> {
     for lane in lanes {
         let messenger = Messenger::new(lane, state.settings())?;
-        // Twice: a frame to a new peer leaves libfabric only while its sender looks at the network, and some compute from here on.
-        run_ready(dissemination(&messenger))?;
         run_ready(dissemination(&messenger))?;
         say(&format!("ready {} {}", job.rank(), std::process::id()));
         run_ready(state.program(&messenger, || job.vigil().lost().is_none()))?;

@@ -1,0 +1,12 @@
+//! Five parallel programs on shared memory (Itzkovitz & Schuster 1999 §4): ordinary programs, one file each, with what proves
+//! their results right beside them.
+#![forbid(unsafe_code)]
+
+mod app;
+pub mod is;
+pub mod lu;
+pub mod sor;
+pub mod tsp;
+pub mod water;
+
+pub use app::App;

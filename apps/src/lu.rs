@@ -1,0 +1,359 @@
+//! LU: a dense matrix into a lower and an upper triangle, by blocks that are contiguous in memory and dealt to the threads in turn,
+//! without pivoting (Woo et al. 1995, SPLASH-2 §3; Itzkovitz & Schuster 1999, table 2).
+//!
+//! For each diagonal block: its owner factors it; then the blocks below and right of it are divided by it; then every block that is
+//! below and right of both is reduced by their product. Each element meets the same operations in the same order as in elimination
+//! without blocks, so the result is the same to the bit, whatever the block and however many threads.
+use crate::App;
+use foregather_dsm::Access;
+use foregather_dsm::memory::{Array, Layout, Settings, Thread};
+use foregather_dsm::views::PAGE;
+use foregather_machine::{Cause, Error, Fabric, SplitMix};
+use std::ops::Range;
+
+/// The matrix, and how it is divided.
+///
+/// A block is a minipage, and is written by its owner alone, until it is final; only then do others read it, once for each rank. If
+/// all `t` threads are ranks and `t` divides the `n` blocks of a row, a thread has whole rows of blocks: of each row of `m` blocks
+/// from the diagonal on, the other ranks that have rows below read all, so about `(t - 1) n² / 2` read faults in all, and no
+/// other. Barriers: two for each diagonal block and one before the first (the paper counts 577, which is no multiple of that).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lu {
+    /// Rows and columns of the matrix, of 8 bytes an element: a multiple of `block`.
+    pub order: usize,
+    /// Rows and columns of a block.
+    pub block: usize,
+    /// Are the blocks of the pivot's column and row asked for ahead, while another block is being reduced?
+    pub prefetch: bool,
+    /// Of the numbers in the matrix.
+    pub seed: u64,
+}
+
+impl Lu {
+    /// The paper's: 1024 x 1024 in blocks of 32 x 32, 8 MiB in all, with its two prefetches. (It says that a block has 4 KB; with
+    /// the 8 MB that it also says, it has 8.)
+    pub const fn paper() -> Self {
+        Self { order: 1024, block: 32, prefetch: true, seed: 1 }
+    }
+
+    /// For tests.
+    pub const fn small() -> Self {
+        Self { order: 128, block: 16, prefetch: true, seed: 1 }
+    }
+
+    /// Blocks of a row.
+    fn blocks(&self) -> usize {
+        self.order.checked_div(self.block).unwrap_or(0)
+    }
+
+    /// Whose block that is, among `all` threads.
+    fn owner(&self, row: usize, column: usize, all: usize) -> usize {
+        (row + column * self.blocks()) % all
+    }
+
+    /// The elements of a block, in the array: block after block, each row by row.
+    fn elements(&self, row: usize, column: usize) -> Range<usize> {
+        let size = self.block * self.block;
+        let nth = row * self.blocks() + column;
+        nth * size..(nth + 1) * size
+    }
+
+    /// An element of the matrix: at most 1 beside the diagonal, and on it as much as a whole row can have. Without pivoting, no
+    /// element then grows to more than twice the largest (Wilkinson 1961).
+    fn entry(&self, row: usize, column: usize) -> f64 {
+        let mut numbers = SplitMix(SplitMix::mix(self.seed.wrapping_add((row * self.order + column) as u64)));
+        if row == column { self.order as f64 } else { numbers.unit() }
+    }
+
+    /// The matrix, row by row.
+    fn matrix(&self) -> Vec<f64> {
+        (0..self.order).flat_map(|row| (0..self.order).map(move |column| self.entry(row, column))).collect()
+    }
+
+    /// The sequential program, which knows of no blocks: both triangles in one matrix, row by row, without the diagonal of ones of
+    /// the lower one.
+    pub fn sequential(&self) -> Vec<f64> {
+        let (mut matrix, n) = (self.matrix(), self.order);
+        for k in 0..n {
+            let (above, below) = matrix.split_at_mut((k + 1) * n);
+            let pivot = &above[k * n..];
+            for row in below.chunks_exact_mut(n) {
+                row[k] /= pivot[k];
+                let factor = row[k];
+                for (element, pivot) in row[k + 1..].iter_mut().zip(&pivot[k + 1..]) {
+                    *element -= factor * pivot;
+                }
+            }
+        }
+        matrix
+    }
+}
+
+/// What is done to a block, of `n` rows of `n` elements.
+mod kernel {
+    /// Subtracts a multiple of one row of elements from another.
+    fn subtract(from: &mut [f64], factor: f64, row: &[f64]) {
+        for (element, other) in from.iter_mut().zip(row) {
+            *element -= factor * other;
+        }
+    }
+
+    /// Into its own two triangles.
+    pub(super) fn factor(n: usize, block: &mut [f64]) {
+        for k in 0..n {
+            let (above, below) = block.split_at_mut((k + 1) * n);
+            let pivot = &above[k * n..];
+            for row in below.chunks_exact_mut(n) {
+                row[k] /= pivot[k];
+                let factor = row[k];
+                subtract(&mut row[k + 1..], factor, &pivot[k + 1..]);
+            }
+        }
+    }
+
+    /// Below the diagonal block: divided by its upper triangle.
+    pub(super) fn divide_column(n: usize, block: &mut [f64], diagonal: &[f64]) {
+        for row in block.chunks_exact_mut(n) {
+            for k in 0..n {
+                row[k] /= diagonal[k * n + k];
+                let factor = row[k];
+                subtract(&mut row[k + 1..], factor, &diagonal[k * n + k + 1..(k + 1) * n]);
+            }
+        }
+    }
+
+    /// Right of the diagonal block: divided by its lower triangle.
+    pub(super) fn divide_row(n: usize, block: &mut [f64], diagonal: &[f64]) {
+        for k in 0..n {
+            let (above, below) = block.split_at_mut((k + 1) * n);
+            for (row, at) in below.chunks_exact_mut(n).zip(k + 1..) {
+                subtract(row, diagonal[at * n + k], &above[k * n..]);
+            }
+        }
+    }
+
+    /// Reduced by the product of the block left of it, in the pivot's column, and the one above it, in the pivot's row.
+    pub(super) fn reduce(n: usize, block: &mut [f64], left: &[f64], above: &[f64]) {
+        for (row, factors) in block.chunks_exact_mut(n).zip(left.chunks_exact(n)) {
+            for (factor, other) in factors.iter().zip(above.chunks_exact(n)) {
+                subtract(row, *factor, other);
+            }
+        }
+    }
+}
+
+/// A thread at work.
+struct Work<'w, 'd, F: Fabric> {
+    lu: &'w Lu,
+    thread: &'w Thread<'d, F>,
+    shared: &'w Array<f64>,
+}
+
+impl<F: Fabric> Work<'_, '_, F> {
+    fn owns(&self, row: usize, column: usize) -> bool {
+        self.lu.owner(row, column, self.thread.all() as usize) == self.thread.number() as usize
+    }
+
+    fn buffer(&self) -> Vec<f64> {
+        vec![0.0; self.lu.block * self.lu.block]
+    }
+
+    fn load(&self, row: usize, column: usize, into: &mut [f64]) {
+        self.shared.load(self.lu.elements(row, column).start, into);
+    }
+
+    /// Loads a block, changes it, and stores it.
+    fn change(&self, row: usize, column: usize, buffer: &mut [f64], act: impl FnOnce(&mut [f64])) {
+        self.load(row, column, buffer);
+        act(buffer);
+        self.shared.store(self.lu.elements(row, column).start, buffer);
+    }
+
+    fn fill(&self) {
+        let (n, mut buffer) = (self.lu.block, self.buffer());
+        for (row, column) in self.own() {
+            for (at, element) in buffer.iter_mut().enumerate() {
+                *element = self.lu.entry(row * n + at / n, column * n + at % n);
+            }
+            self.shared.store(self.lu.elements(row, column).start, &buffer);
+        }
+    }
+
+    /// Its blocks, in order.
+    fn own(&self) -> impl Iterator<Item = (usize, usize)> {
+        let all = 0..self.lu.blocks();
+        all.clone()
+            .flat_map(move |row| all.clone().map(move |column| (row, column)))
+            .filter(|&(row, column)| self.owns(row, column))
+    }
+
+    /// Divides its blocks below and right of a diagonal block by it.
+    fn divide(&self, k: usize) {
+        let (n, mut diagonal, mut buffer) = (self.lu.block, self.buffer(), self.buffer());
+        let beyond = k + 1..self.lu.blocks();
+        if beyond.clone().any(|at| self.owns(at, k) || self.owns(k, at)) {
+            self.load(k, k, &mut diagonal);
+        }
+        for at in beyond {
+            if self.owns(at, k) {
+                self.change(at, k, &mut buffer, |block| kernel::divide_column(n, block, &diagonal));
+            }
+            if self.owns(k, at) {
+                self.change(k, at, &mut buffer, |block| kernel::divide_row(n, block, &diagonal));
+            }
+        }
+    }
+
+    /// Reduces its blocks below and right of those, column by column: a block of the pivot's row is loaded once.
+    fn reduce(&self, k: usize) -> Result<(), Error> {
+        let (mut left, mut above, mut buffer) = (self.buffer(), self.buffer(), self.buffer());
+        let beyond = k + 1..self.lu.blocks();
+        let mine = |column: usize| beyond.clone().filter(move |&row| self.owns(row, column)).peekable();
+        let mut columns = beyond.clone().filter(|&column| mine(column).peek().is_some()).peekable();
+        while let Some(column) = columns.next() {
+            if let Some(&next) = columns.peek() {
+                self.ask_ahead(k, next)?;
+            }
+            self.load(k, column, &mut above);
+            let mut rows = mine(column);
+            while let Some(row) = rows.next() {
+                if let Some(&next) = rows.peek() {
+                    self.ask_ahead(next, k)?;
+                }
+                self.load(row, k, &mut left);
+                self.change(row, column, &mut buffer, |block| kernel::reduce(self.lu.block, block, &left, &above));
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_ahead(&self, row: usize, column: usize) -> Result<(), Error> {
+        if self.lu.prefetch {
+            self.thread.prefetch(self.shared, self.lu.elements(row, column), Access::Read)?;
+        }
+        Ok(())
+    }
+}
+
+impl App for Lu {
+    type Shared = Array<f64>;
+    /// Its blocks, in the order of rows of blocks.
+    type Output = Vec<f64>;
+
+    const NAME: &'static str = "lu";
+
+    fn settings(&self) -> Settings {
+        let block = (self.block * self.block * size_of::<f64>()).next_multiple_of(PAGE);
+        Settings { bytes: self.blocks() * self.blocks() * block + PAGE, views: 1, ..Settings::default() }
+    }
+
+    fn layout(&self, layout: &mut Layout) -> Result<Self::Shared, Error> {
+        if self.block == 0 || self.order == 0 || !self.order.is_multiple_of(self.block) {
+            return Err(
+                Cause::Setting { what: "the matrix of LU", needs: "an order that is a multiple of that of a block" }.into()
+            );
+        }
+        layout.array(self.order * self.order, self.block * self.block)
+    }
+
+    fn run<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &Self::Shared) -> Result<Self::Output, Error> {
+        let work = Work { lu: self, thread, shared };
+        work.fill();
+        thread.start_clock()?;
+        let mut buffer = work.buffer();
+        for k in 0..self.blocks() {
+            if work.owns(k, k) {
+                work.change(k, k, &mut buffer, |block| kernel::factor(self.block, block));
+            }
+            thread.barrier()?;
+            work.divide(k);
+            thread.barrier()?;
+            // Nobody needs to wait behind this: a block is factored or divided by who reduced it.
+            work.reduce(k)?;
+        }
+        let mut output = Vec::new();
+        for (row, column) in work.own() {
+            work.load(row, column, &mut buffer);
+            output.extend_from_slice(&buffer);
+        }
+        Ok(output)
+    }
+
+    fn validate(&self, outputs: &[Self::Output]) -> Result<String, String> {
+        let matrix = self.assembled(outputs)?;
+        let solution = self.solved(&matrix);
+        let off = solution.iter().map(|x| (x - 1.0).abs()).max_by(f64::total_cmp).unwrap_or(f64::NAN);
+        // What SPLASH-2 allows; a NaN, which is above all in that order, is refused.
+        if off > 1e-5 || off.is_nan() {
+            return Err(format!("the solution for the sums of the rows should be all ones, and is off by {off:e}"));
+        }
+        // As many roundings as an element meets, and a few times the matrix in the product of the triangles' magnitudes.
+        let (error, most) = (self.backward_error(&matrix), self.order as f64 * f64::EPSILON);
+        if error > most || error.is_nan() {
+            return Err(format!("|A - LU| / |A| is {error:e}, more than {most:e}"));
+        }
+        let right = self.sequential();
+        if let Some(at) = (0..matrix.len()).find(|&at| matrix[at].to_bits() != right[at].to_bits()) {
+            let (row, column) = (at / self.order, at % self.order);
+            return Err(format!("row {row}, column {column}: {:e}, and {:e} in the sequential program", matrix[at], right[at]));
+        }
+        let count = matrix.len();
+        Ok(format!(
+            "all {count} elements equal the sequential program's to the bit; |A - LU| / |A| is {error:.1e}; the solution is off by {off:.1e}"
+        ))
+    }
+}
+
+/// The proof.
+impl Lu {
+    /// All threads' blocks as one matrix, row by row.
+    fn assembled(&self, outputs: &[Vec<f64>]) -> Result<Vec<f64>, String> {
+        let (n, size, blocks) = (self.block, self.block * self.block, self.blocks());
+        let mut matrix = vec![0.0; self.order * self.order];
+        let mut rest: Vec<_> = outputs.iter().map(|output| output.chunks(size)).collect();
+        for nth in 0..blocks * blocks {
+            let (row, column) = (nth / blocks, nth % blocks);
+            let owner = self.owner(row, column, outputs.len());
+            let block = rest[owner].next().filter(|block| block.len() == size);
+            let block = block.ok_or_else(|| format!("thread {owner} did not give block {row}, {column}"))?;
+            for (line, elements) in block.chunks(n).enumerate() {
+                let at = (row * n + line) * self.order + column * n;
+                matrix[at..at + n].copy_from_slice(elements);
+            }
+        }
+        Ok(matrix)
+    }
+
+    /// The solution for the sums of the rows of the matrix: all ones, if there were no rounding.
+    fn solved(&self, triangles: &[f64]) -> Vec<f64> {
+        let n = self.order;
+        let mut x: Vec<f64> = (0..n).map(|row| (0..n).map(|column| self.entry(row, column)).sum()).collect();
+        let times = |row: usize, range: Range<usize>, x: &[f64]| -> f64 { range.map(|at| triangles[row * n + at] * x[at]).sum() };
+        for row in 0..n {
+            x[row] -= times(row, 0..row, &x);
+        }
+        for row in (0..n).rev() {
+            x[row] = (x[row] - times(row, row + 1..n, &x)) / triangles[row * n + row];
+        }
+        x
+    }
+
+    /// How far the product of the triangles is from the matrix, relative to it: by the square root of the sum of squares.
+    fn backward_error(&self, triangles: &[f64]) -> f64 {
+        let n = self.order;
+        let (mut off, mut all) = (0.0, 0.0);
+        for row in 0..n {
+            let mut rest: Vec<f64> = (0..n).map(|column| self.entry(row, column)).collect();
+            all += rest.iter().map(|element| element * element).sum::<f64>();
+            for at in 0..=row {
+                let factor = if at == row { 1.0 } else { triangles[row * n + at] };
+                let upper = &triangles[at * n..(at + 1) * n];
+                for (element, other) in rest[at..].iter_mut().zip(&upper[at..]) {
+                    *element -= factor * other;
+                }
+            }
+            off += rest.iter().map(|element| element * element).sum::<f64>();
+        }
+        (off / all).sqrt()
+    }
+}

@@ -1,0 +1,171 @@
+//! SOR: red-black relaxation of a grid by the mean of the four neighbours, the simplest program with neighbours: each thread has a
+//! block of rows, and needs of the others only the row before and the row behind it (Itzkovitz & Schuster 1999, table 2).
+//!
+//! The problem is Laplace's with a known solution: the border holds `column / last column`, which is harmonic, so that is what the
+//! interior, 0 at first, tends to. The factor of over-relaxation is 1, as the mean has it. Then the residual cannot be negative
+//! anywhere, and each update moves a quarter of a cell's residual to each neighbour and over the border: its sum falls, always.
+use crate::App;
+use foregather_dsm::memory::{Array, Layout, Settings, Thread};
+use foregather_dsm::views::{GRAIN, PAGE};
+use foregather_machine::{Cause, Error, Fabric};
+use std::ops::Range;
+
+/// The grid, and how long it is relaxed.
+///
+/// A row is a minipage, and both colours of it are: while its owner writes one, the neighbour reads the other. So in each half
+/// iteration a row beside a border between two ranks costs at most one read fault there and one upgrade here: in a whole one,
+/// 8 faults for each such border, however large the grid. Barriers: two an iteration, and one before the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sor {
+    /// Rows of the grid, with the two of the border; at least 3.
+    pub rows: usize,
+    /// Cells of a row, with the two of the border; at least 3. Of 4 bytes each.
+    pub columns: usize,
+    /// How often all cells within the border are relaxed.
+    pub iterations: usize,
+}
+
+impl Sor {
+    /// The paper's: 32768 rows of 256 bytes, 8 MiB in all. Its 21 barriers are those of 10 iterations.
+    pub const fn paper() -> Self {
+        Self { rows: 32_768, columns: 64, iterations: 10 }
+    }
+
+    /// For tests.
+    pub const fn small() -> Self {
+        Self { rows: 256, columns: 64, iterations: 10 }
+    }
+
+    /// What a cell holds at first: the solution on the border, 0 within.
+    fn start(&self, row: usize, column: usize) -> f32 {
+        let inside = row > 0 && row + 1 < self.rows && column > 0 && column + 1 < self.columns;
+        if inside { 0.0 } else { column as f32 / (self.columns - 1) as f32 }
+    }
+
+    /// The start, row by row.
+    fn started(&self, rows: Range<usize>) -> Vec<f32> {
+        rows.flat_map(|row| (0..self.columns).map(move |column| self.start(row, column))).collect()
+    }
+
+    /// The sequential program: the grid after so many iterations, row by row, and the residual before the first and after each.
+    pub fn sequential(&self) -> (Vec<f32>, Vec<f64>) {
+        let mut grid = self.started(0..self.rows);
+        let mut residuals = vec![self.residual(&grid)];
+        let width = self.columns;
+        for _ in 0..self.iterations {
+            for colour in [0, 1] {
+                for row in 1..self.rows - 1 {
+                    for column in (1..width - 1).filter(|column| (row + column) % 2 == colour) {
+                        let at = row * width + column;
+                        grid[at] = 0.25 * ((grid[at - width] + grid[at + width]) + (grid[at - 1] + grid[at + 1]));
+                    }
+                }
+            }
+            residuals.push(self.residual(&grid));
+        }
+        (grid, residuals)
+    }
+
+    /// How far a grid is from the mean of its neighbours: the sum over all cells within the border.
+    fn residual(&self, grid: &[f32]) -> f64 {
+        let mut sum = 0.0;
+        for rows in grid.windows(3 * self.columns).step_by(self.columns) {
+            let (above, rest) = rows.split_at(self.columns);
+            let (here, below) = rest.split_at(self.columns);
+            for column in 1..self.columns - 1 {
+                let beside = f64::from(here[column - 1]) + f64::from(here[column + 1]);
+                let across = f64::from(above[column]) + f64::from(below[column]);
+                sum += (beside + across - 4.0 * f64::from(here[column])).abs();
+            }
+        }
+        sum
+    }
+
+    /// Relaxes the cells of one colour in a thread's rows: each row is loaded once, and stored once.
+    fn relax(&self, grid: &Array<f32>, mine: &Range<usize>, colour: usize) {
+        let width = self.columns;
+        let within = mine.start.max(1)..mine.end.min(self.rows - 1);
+        if within.is_empty() {
+            return;
+        }
+        let (mut above, mut here, mut below) = (vec![0.0; width], vec![0.0; width], vec![0.0; width]);
+        grid.load((within.start - 1) * width, &mut above);
+        grid.load(within.start * width, &mut here);
+        for row in within {
+            grid.load((row + 1) * width, &mut below);
+            let first = 1 + (row + 1 + colour) % 2;
+            for column in (first..width - 1).step_by(2) {
+                here[column] = 0.25 * ((above[column] + below[column]) + (here[column - 1] + here[column + 1]));
+            }
+            grid.store(row * width, &here);
+            std::mem::swap(&mut above, &mut here);
+            std::mem::swap(&mut here, &mut below);
+        }
+    }
+}
+
+impl App for Sor {
+    type Shared = Array<f32>;
+    /// Its rows, in order.
+    type Output = Vec<f32>;
+
+    const NAME: &'static str = "sor";
+
+    fn settings(&self) -> Settings {
+        let row = (self.columns.max(1) * size_of::<f32>()).next_multiple_of(GRAIN);
+        let views = (PAGE / row).clamp(1, 32);
+        let pages = self.rows.div_ceil(views) * row.div_ceil(PAGE) + 1;
+        Settings { bytes: pages * PAGE, views: views as u32, ..Settings::default() }
+    }
+
+    fn layout(&self, layout: &mut Layout) -> Result<Self::Shared, Error> {
+        if self.rows < 3 || self.columns < 3 {
+            return Err(Cause::Setting {
+                what: "the grid of SOR",
+                needs: "at least 3 rows of 3 cells: a border, and one within",
+            }
+            .into());
+        }
+        layout.array(self.rows * self.columns, self.columns)
+    }
+
+    fn run<F: Fabric>(&self, thread: &Thread<'_, F>, grid: &Self::Shared) -> Result<Self::Output, Error> {
+        let mine = thread.share(self.rows);
+        grid.store(mine.start * self.columns, &self.started(mine.clone()));
+        thread.barrier()?;
+        for iteration in 0..self.iterations {
+            self.relax(grid, &mine, 0);
+            thread.barrier()?;
+            self.relax(grid, &mine, 1);
+            // The first iteration is not measured: it brings the rows here for the first time.
+            if iteration == 0 { thread.start_clock()? } else { thread.barrier()? }
+        }
+        let mut rows = vec![0.0; mine.len() * self.columns];
+        grid.load(mine.start * self.columns, &mut rows);
+        Ok(rows)
+    }
+
+    fn validate(&self, outputs: &[Self::Output]) -> Result<String, String> {
+        let grid = outputs.concat();
+        if grid.len() != self.rows * self.columns {
+            return Err(format!("{} threads gave {} cells of {} x {}", outputs.len(), grid.len(), self.rows, self.columns));
+        }
+        let (right, mut residuals) = self.sequential();
+        // The last one is that of what was computed here, and not of what should have been.
+        *residuals.last_mut().expect("there is one before the first iteration") = self.residual(&grid);
+        // Where rounding alone is left, it may go either way: by half a unit in the last place of five numbers up to 1, in each cell.
+        let floor = grid.len() as f64 * 4.0 * f64::from(f32::EPSILON);
+        if let Some(at) = (1..residuals.len()).find(|&at| residuals[at] >= residuals[at - 1] && residuals[at] > floor) {
+            return Err(format!("iteration {at}: the residual does not fall, {} after {}", residuals[at], residuals[at - 1]));
+        }
+        if let Some(at) = (0..grid.len()).find(|&at| grid[at].to_bits() != right[at].to_bits()) {
+            let (row, column) = (at / self.columns, at % self.columns);
+            return Err(format!("row {row}, column {column}: {:e}, and {:e} in the sequential program", grid[at], right[at]));
+        }
+        let (first, last) = (residuals[0], residuals[residuals.len() - 1]);
+        Ok(format!(
+            "all {} cells equal the sequential program's to the bit; the residual falls from {first:.4} to {last:.4}",
+            grid.len()
+        ))
+    }
+}

@@ -1,0 +1,383 @@
+//! TSP: a shortest tour by branch and bound over a pool of partial tours in shared memory (Itzkovitz & Schuster 1999 §4). What is short
+//! is split under a lock, the most promising first; what is long enough is finished by whoever took it, without a lock, with an eye on the minimum.
+use crate::App;
+use core::cell::Cell;
+use foregather_dsm::memory::{Array, Layout, Settings, Thread};
+use foregather_machine::{Cause, Error, Fabric};
+
+mod cities;
+mod held_karp;
+
+pub use cities::Cities;
+
+/// The input.
+///
+/// Taking a tour is one lock, and so is a shorter one found: the paper counts 681 of them. A tour is written once, by who split the one before it, and
+/// read once, by who finishes it: one read fault if that is another rank and nothing else lies in its unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tsp {
+    /// Where to go.
+    pub cities: Cities,
+    /// The recursion level: a tour that lacks at most so many cities is finished by one thread.
+    pub level: u32,
+    /// For how many partial tours there is room; when it is used up, what is left is finished as it is.
+    pub pool: u32,
+    /// Bytes of the pool that are shared as one, a multiple of 4. With 148 each tour is a unit; with others, tours lie across units.
+    pub unit_bytes: u32,
+    /// Does everybody get a copy of each new minimum, instead of a fault at the next look?
+    pub push: bool,
+}
+
+/// What a thread gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The length of the shortest tour, as this thread reads it in the end.
+    pub length: u32,
+    /// Its cities in order.
+    pub tour: Vec<u32>,
+    /// The partial tours that this thread finished, by their places in the pool.
+    pub finished: Vec<u32>,
+}
+
+/// Words of a tour: 148 bytes.
+const WORDS: usize = 37;
+const COUNT: usize = Cities::MOST;
+const LENGTH: usize = COUNT + 1;
+const BOUND: usize = COUNT + 2;
+const LEFT: usize = COUNT + 3;
+const MAKER: usize = COUNT + 4;
+
+/// A way from city 0 through some of the others: its cities, how many they are, how long it is, what a round trip that begins so takes
+/// at least, the set of cities that it lacks, and the number of the thread that made it.
+#[derive(Clone, Copy)]
+struct Tour([u32; WORDS]);
+
+impl Tour {
+    fn begin(cities: &Cities) -> Self {
+        let mut words = [0; WORDS];
+        words[COUNT] = 1;
+        words[LEFT] = (u32::MAX >> (Cities::MOST - cities.count())) & !1;
+        words[BOUND] = spanning_tree(cities, words[LEFT] | 1);
+        Self(words)
+    }
+
+    fn then(&self, cities: &Cities, next: u32) -> Self {
+        let Self(mut words) = *self;
+        words[COUNT] += 1;
+        words[self.count()] = next;
+        words[LENGTH] += cities.distance(self.last(), next as usize);
+        words[LEFT] &= !(1 << next);
+        // The rest leads from here through all that is left back to the first city: it spans all of them.
+        words[BOUND] = words[LENGTH] + spanning_tree(cities, words[LEFT] | 1 << next | 1);
+        Self(words)
+    }
+
+    fn by(mut self, maker: u32) -> Self {
+        self.0[MAKER] = maker;
+        self
+    }
+
+    fn count(&self) -> usize {
+        self.0[COUNT] as usize
+    }
+
+    fn last(&self) -> usize {
+        self.0[self.count() - 1] as usize
+    }
+
+    fn bound(&self) -> u32 {
+        self.0[BOUND]
+    }
+
+    fn lacks(&self) -> u32 {
+        self.0[LEFT].count_ones()
+    }
+
+    /// It with one city more, the nearest one first.
+    fn longer<'a>(&'a self, cities: &'a Cities) -> impl Iterator<Item = Self> + 'a {
+        let next = cities.near(self.last()).iter().filter(|&next| self.0[LEFT] >> next & 1 == 1);
+        next.map(|&next| self.then(cities, next))
+    }
+}
+
+/// How long a shortest tree is that connects these cities, of which there is one at least (Prim 1957).
+fn spanning_tree(cities: &Cities, all: u32) -> u32 {
+    let (mut away, mut total) = ([u32::MAX; Cities::MOST], 0);
+    let mut newest = all.trailing_zeros();
+    let mut left = all & !(1 << newest);
+    while left != 0 {
+        let (mut least, mut nearest, mut others) = (u32::MAX, 0, left);
+        while others != 0 {
+            let city = others.trailing_zeros();
+            others &= others - 1;
+            let distance = cities.distance(newest as usize, city as usize).min(away[city as usize]);
+            away[city as usize] = distance;
+            if distance < least {
+                (least, nearest) = (distance, city);
+            }
+        }
+        total += least;
+        newest = nearest;
+        left &= !(1 << newest);
+    }
+    total
+}
+
+/// The shortest tour so far.
+trait Shortest {
+    fn length(&self) -> u32;
+    /// Takes a whole tour, if it is still shorter.
+    fn improve(&self, tour: &Tour) -> Result<(), Error>;
+}
+
+/// Tries all that may become shorter than the shortest.
+fn finish(cities: &Cities, tour: &Tour, shortest: &impl Shortest) -> Result<(), Error> {
+    // What it takes at least is what it takes, once it is whole.
+    if tour.bound() >= shortest.length() {
+        return Ok(());
+    }
+    if tour.lacks() == 0 {
+        return shortest.improve(tour);
+    }
+    tour.longer(cities).try_for_each(|longer| finish(cities, &longer, shortest))
+}
+
+/// What one program alone knows.
+struct Alone(Cell<u32>);
+
+impl Shortest for Alone {
+    fn length(&self) -> u32 {
+        self.0.get()
+    }
+
+    fn improve(&self, tour: &Tour) -> Result<(), Error> {
+        self.0.set(tour.bound());
+        Ok(())
+    }
+}
+
+/// What all threads share.
+#[derive(Debug)]
+pub struct Pool {
+    /// Partial tours, one after the other.
+    tours: Array<u32>,
+    /// A heap of those that are neither finished nor split: bound, cities lacking, place; the least first.
+    queue: Array<u64>,
+    /// How long the queue is, and how many tours there are.
+    lengths: Array<u32>,
+    /// The length of the shortest tour: changed under a lock, read without.
+    minimum: Array<u32>,
+    /// The shortest tour.
+    tour: Array<u32>,
+}
+
+/// Guards all but the shortest tour.
+const TOURS: u32 = 0;
+/// Guards the shortest tour.
+const MINIMUM: u32 = 1;
+
+impl Pool {
+    fn tour(&self, place: u32) -> Tour {
+        let mut words = [0; WORDS];
+        self.tours.load(place as usize * WORDS, &mut words);
+        Tour(words)
+    }
+
+    /// Adds a tour to the pool and the queue. `false`: there is no room.
+    fn add(&self, tour: &Tour) -> bool {
+        let mut lengths = [0; 2];
+        self.lengths.load(0, &mut lengths);
+        let [queued, place] = lengths;
+        if place as usize == self.queue.len() {
+            return false;
+        }
+        self.tours.store(place as usize * WORDS, &tour.0);
+        self.lengths.store(0, &[queued + 1, place + 1]);
+        let entry = u64::from(tour.bound()) << 32 | u64::from(tour.lacks()) << 24 | u64::from(place);
+        let mut at = queued as usize;
+        while at > 0 {
+            let above = (at - 1) / 2;
+            let other = self.queue.get(above);
+            if other <= entry {
+                break;
+            }
+            self.queue.set(at, other);
+            at = above;
+        }
+        self.queue.set(at, entry);
+        true
+    }
+
+    /// Takes the most promising tour out of the queue: what it takes at least, how many cities it lacks, its place.
+    fn take(&self) -> Option<(u32, u32, u32)> {
+        let left = self.lengths.get(0).checked_sub(1)? as usize;
+        let (first, entry) = (self.queue.get(0), self.queue.get(left));
+        self.lengths.set(0, left as u32);
+        let mut at = 0;
+        while 2 * at + 1 < left {
+            let below = 2 * at + 1;
+            let others = [below, (below + 1).min(left - 1)].map(|at| (self.queue.get(at), at));
+            let (other, from) = others.into_iter().min().unwrap_or((entry, at));
+            if entry <= other {
+                break;
+            }
+            self.queue.set(at, other);
+            at = from;
+        }
+        if left > 0 {
+            self.queue.set(at, entry);
+        }
+        Some(((first >> 32) as u32, (first >> 24) as u32 & 0xff, first as u32 & 0xff_ffff))
+    }
+
+    /// The next tour to be finished. Who calls it has the lock, so splitting is never under way elsewhere: an empty queue stays so.
+    fn next(&self, tsp: &Tsp, maker: u32) -> Option<u32> {
+        loop {
+            let (bound, lacks, place) = self.take()?;
+            let shortest = self.minimum.get(0);
+            if bound >= shortest {
+                return None;
+            }
+            if lacks <= tsp.level || !self.has_room(lacks) {
+                return Some(place);
+            }
+            for tour in self.tour(place).longer(&tsp.cities).filter(|tour| tour.bound() < shortest) {
+                self.add(&tour.by(maker));
+            }
+        }
+    }
+
+    fn has_room(&self, tours: u32) -> bool {
+        self.lengths.get(1) + tours <= self.queue.len() as u32
+    }
+}
+
+/// A thread's sight of the shortest tour.
+struct Together<'t, 'd, F: Fabric> {
+    thread: &'t Thread<'d, F>,
+    pool: &'t Pool,
+    push: bool,
+}
+
+impl<F: Fabric> Shortest for Together<'_, '_, F> {
+    fn length(&self) -> u32 {
+        self.pool.minimum.get(0)
+    }
+
+    fn improve(&self, tour: &Tour) -> Result<(), Error> {
+        let pool = self.pool;
+        self.thread.locked(MINIMUM, || {
+            if tour.bound() >= pool.minimum.get(0) {
+                return Ok(());
+            }
+            pool.tour.store(0, &tour.0);
+            pool.minimum.set(0, tour.bound());
+            if self.push { self.thread.push(&pool.minimum, 0..1) } else { Ok(()) }
+        })?
+    }
+}
+
+impl Tsp {
+    /// The paper's: 19 cities, recursion level 12, 785 KB of tours of 148 bytes (Table 2), the minimum pushed. Which 19 cities it had is not
+    /// known; these are random ones.
+    pub fn paper() -> Self {
+        Self { cities: Cities::random(19, 1), level: 12, pool: 5_430, unit_bytes: 148, push: true }
+    }
+
+    /// burma14 of TSPLIB, with recursion level 9.
+    pub fn small() -> Self {
+        let cities = Cities::published("burma14").expect("it is published");
+        Self { cities, level: 9, pool: 1_024, ..Self::paper() }
+    }
+
+    /// The program without a pool: the length of a shortest tour.
+    pub fn sequential(&self) -> u32 {
+        let shortest = Alone(Cell::new(u32::MAX));
+        finish(&self.cities, &Tour::begin(&self.cities), &shortest).expect("nobody else is concerned");
+        shortest.length()
+    }
+
+    /// How many units fit into a page, each through a view of its own: 27 tours, as in the paper.
+    fn views(&self) -> u32 {
+        (4_096 / self.unit_bytes.max(1)).clamp(1, 32)
+    }
+}
+
+/// Entries of the queue that are shared as one.
+const QUEUED: usize = 64;
+
+impl App for Tsp {
+    type Shared = Pool;
+    type Output = Found;
+    const NAME: &'static str = "tsp";
+
+    fn settings(&self) -> Settings {
+        let views = self.views() as usize;
+        let pages = |units: usize, bytes: usize| {
+            units.div_ceil((4_096 / bytes.next_multiple_of(8)).clamp(1, views)) * bytes.div_ceil(4_096)
+        };
+        let unit = (self.unit_bytes as usize).max(8);
+        let tours = pages((4 * WORDS * self.pool as usize).div_ceil(unit), unit);
+        let pages = tours + pages((self.pool as usize).div_ceil(QUEUED), 8 * QUEUED) + 4;
+        Settings { bytes: 4_096 * pages, views: self.views(), ..Settings::default() }
+    }
+
+    fn layout(&self, layout: &mut Layout) -> Result<Self::Shared, Error> {
+        if !(1..1 << 24).contains(&self.pool) || self.unit_bytes < 4 || !self.unit_bytes.is_multiple_of(4) {
+            let needs = "a pool of 1 to 2^24 - 1 tours, and units of a multiple of 4 bytes";
+            return Err(Cause::Setting { what: "the input of TSP", needs }.into());
+        }
+        let pool = self.pool as usize;
+        Ok(Pool {
+            tours: layout.array(pool * WORDS, self.unit_bytes as usize / 4)?,
+            queue: layout.array(pool, QUEUED)?,
+            lengths: layout.array(2, 2)?,
+            minimum: layout.array(1, 1)?,
+            tour: layout.array(WORDS, WORDS)?,
+        })
+    }
+
+    fn run<F: Fabric>(&self, thread: &Thread<'_, F>, pool: &Self::Shared) -> Result<Self::Output, Error> {
+        if thread.number() == 0 {
+            pool.minimum.set(0, u32::MAX);
+            pool.add(&Tour::begin(&self.cities));
+        }
+        thread.start_clock()?;
+        let (mut finished, shortest) = (Vec::new(), Together { thread, pool, push: self.push });
+        while let Some(place) = thread.locked(TOURS, || pool.next(self, thread.number()))? {
+            finish(&self.cities, &pool.tour(place), &shortest)?;
+            finished.push(place);
+        }
+        thread.barrier()?;
+        let mut words = [0; WORDS];
+        pool.tour.load(0, &mut words);
+        Ok(Found { length: shortest.length(), tour: words[..self.cities.count()].to_vec(), finished })
+    }
+
+    fn validate(&self, outputs: &[Self::Output]) -> Result<String, String> {
+        let cities = &self.cities;
+        let (optimum, who) = cities.optimum();
+        for Found { length, tour, .. } in outputs {
+            let mut seen = tour.clone();
+            seen.sort_unstable();
+            if !seen.into_iter().eq(0..cities.count() as u32) {
+                return Err(format!("{tour:?} is no tour of {} cities", cities.count()));
+            }
+            let steps = tour.iter().zip(tour.iter().cycle().skip(1));
+            let walked: u32 = steps.map(|(&from, &to)| cities.distance(from as usize, to as usize)).sum();
+            if walked != *length {
+                return Err(format!("the tour takes {walked}, not {length}"));
+            }
+            if walked != optimum {
+                return Err(format!("a tour of {walked}; the shortest one of {} takes {optimum}, {who}", cities.name()));
+            }
+        }
+        let mut finished: Vec<u32> = outputs.iter().flat_map(|found| found.finished.iter().copied()).collect();
+        finished.sort_unstable();
+        if let Some(twice) = finished.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("partial tour {} was finished twice", twice[0]));
+        }
+        let tours = finished.len();
+        Ok(format!("a shortest tour of {}: {optimum}, {who}; {tours} partial tours finished, none of them twice", cities.name()))
+    }
+}

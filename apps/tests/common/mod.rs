@@ -1,0 +1,34 @@
+//! Runs an application on ranks that are threads of this process, each with a space of its own.
+use foregather_apps::App;
+use foregather_dsm::memory::{Settings, lanes, run};
+use foregather_dsm::views::Backend;
+use foregather_machine::Address;
+use foregather_shm::{Exchange, Shape};
+use foregather_thread::Thread;
+use foregather_wait::Policy;
+use std::sync::Arc;
+
+/// What both back ends are, or the one that this machine has.
+pub(crate) fn backends() -> Vec<Backend> {
+    let (chosen, _) = Backend::chosen();
+    if chosen == Backend::Userfault { vec![Backend::Userfault, Backend::Mprotect] } else { vec![Backend::Mprotect] }
+}
+
+/// Runs it on so many ranks of so many threads, and says what was proved.
+pub(crate) fn prove<A: App>(app: &A, ranks: u32, threads: u32, backend: Backend) -> Result<String, String> {
+    let settings = Settings { threads, backend: Some(backend), policy: Some(Policy::Block), ..app.settings() };
+    let exchange = Exchange::between_threads(Shape::new(ranks, lanes(threads))).unwrap();
+    let outputs: Vec<A::Output> = std::thread::scope(|scope| {
+        let start = |rank| {
+            let exchange = Arc::clone(&exchange);
+            scope.spawn(move || {
+                let lane = |lane| exchange.lane(Thread::current(), Address { rank, lane }).unwrap();
+                let lanes = (0..lanes(threads)).map(lane).collect();
+                run(lanes, settings, |layout| app.layout(layout), |thread, shared| app.run(thread, shared)).unwrap()
+            })
+        };
+        let started: Vec<_> = (0..ranks).map(start).collect();
+        started.into_iter().flat_map(|rank| rank.join().unwrap().threads.into_iter().map(|end| end.result)).collect()
+    });
+    app.validate(&outputs)
+}

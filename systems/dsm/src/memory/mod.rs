@@ -1,0 +1,20 @@
+//! Shared memory as programs have it: plain loads and stores on the views of a [`Space`](crate::views::Space), lanes of a
+//! [`Fabric`](foregather_machine::Fabric) behind them.
+//!
+//! - [`run`]: a rank's server and threads. [`Thread`]: what one of them can do besides loading and storing.
+//! - [`Layout`]: what is shared, said before the threads begin, by all ranks alike. [`Array`]: elements of plain data.
+//! - `mapped`: the bytes of minipages behind the views. `catcher`: a fault becomes a request.
+
+mod array;
+mod catcher;
+mod layout;
+mod mapped;
+mod run;
+mod settings;
+mod thread;
+
+pub use array::{Array, Plain};
+pub use layout::Layout;
+pub use run::{Ended, Served, lanes, run};
+pub use settings::Settings;
+pub use thread::Thread;

@@ -1,0 +1,39 @@
+//! How much is shared, and how it is protected.
+use crate::views::Backend;
+use foregather_machine::{Fabric, Placement};
+use foregather_wait::Policy;
+
+/// The same on all ranks, but for the policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Bytes that can be shared, rounded up to whole pages.
+    pub bytes: usize,
+    /// Views: so many minipages may share a page. Beyond about 32, address translation costs more than it saves.
+    pub views: u32,
+    /// Threads of each rank.
+    pub threads: u32,
+    /// Locks, with the numbers below that.
+    pub locks: u32,
+    /// How many prefetches of a rank may be under way.
+    pub ahead: u32,
+    /// Is every minipage managed by rank 0, instead of by all ranks in turn?
+    pub central: bool,
+    /// How pages are protected; `None` for the better way that this machine has.
+    pub backend: Option<Backend>,
+    /// How servers and threads wait; `None` for the policy that adapts.
+    pub policy: Option<Policy>,
+}
+
+impl Default for Settings {
+    /// 16 MiB through 32 views, one thread, 64 locks, 8 prefetches.
+    fn default() -> Self {
+        Self { bytes: 16 << 20, views: 32, threads: 1, locks: 64, ahead: 8, central: false, backend: None, policy: None }
+    }
+}
+
+impl Settings {
+    /// How the owner of that lane waits.
+    pub(super) fn policy_of(&self, lane: &impl Fabric) -> Policy {
+        self.policy.unwrap_or_else(|| Policy::adaptive(&lane.cpu().costs()))
+    }
+}

@@ -1,0 +1,22 @@
+//! A rank's part in the shared memory, over any [`Fabric`](foregather_machine::Fabric): its server and its threads do what the
+//! [`protocol`](crate::protocol) says.
+//!
+//! - [`Site`]: what they share: a word for each minipage, and its [`Copies`], the bytes with their protection.
+//! - [`serve`]: the server, on lane 0. It answers at any time, waits for frames and for nothing else, and never for a timer.
+//! - [`Requester`]: a thread that faults, on a lane of its own.
+//! - `parcel`: how messages and bytes become frames; `ways`: credits; `outbox`: what had none yet. Races: `README.md`.
+
+mod outbox;
+mod parcel;
+mod requester;
+mod server;
+mod site;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod ways;
+
+pub use requester::Requester;
+pub use server::serve;
+pub use site::{Copies, Site};
+pub use tally::{Kind, Tally};

@@ -1,0 +1,54 @@
+//! What a server has to send and could not yet: in order for each lane, so that nobody who is slow keeps the others waiting.
+use super::parcel::Parcel;
+use super::site::{Copies, Site};
+use super::ways::Ways;
+use crate::protocol::Message;
+use foregather_machine::{Address, Error, Fabric};
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Debug, Default)]
+pub(super) struct Outbox(BTreeMap<Address, VecDeque<Parcel>>);
+
+impl Outbox {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Sends it now if nothing is before it and there are credits; else as soon as there are.
+    pub(super) fn send<F: Fabric, P: Copies>(
+        &mut self,
+        (lane, ways): (&F, &mut Ways),
+        site: &Site<F::Cpu, P>,
+        to: Address,
+        message: Message,
+    ) -> Result<(), Error> {
+        let mut parcel = Parcel::new(message);
+        if let Some(queue) = self.0.get_mut(&to) {
+            queue.push_back(parcel);
+        } else if !parcel.send(lane, ways, to, site)? {
+            self.0.entry(to).or_default().push_back(parcel);
+        }
+        Ok(())
+    }
+
+    /// Sends what there are credits for by now. `true`: something is gone.
+    pub(super) fn flush<F: Fabric, P: Copies>(
+        &mut self,
+        (lane, ways): (&F, &mut Ways),
+        site: &Site<F::Cpu, P>,
+    ) -> Result<bool, Error> {
+        let mut some = false;
+        let mut trouble = Ok(());
+        self.0.retain(|&to, queue| {
+            while let Some(parcel) = queue.front_mut().filter(|_| trouble.is_ok()) {
+                match parcel.send(lane, ways, to, site) {
+                    Ok(true) => some |= queue.pop_front().is_some(),
+                    Ok(false) => break,
+                    Err(error) => trouble = Err(error),
+                }
+            }
+            !queue.is_empty()
+        });
+        trouble.map(|()| some)
+    }
+}

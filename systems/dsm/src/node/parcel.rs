@@ -1,0 +1,110 @@
+//! Messages and the bytes behind them as frames: the first frame holds the message, further ones continue its bytes.
+use super::site::{Copies, Site};
+use super::ways::Ways;
+use crate::Minipage;
+use crate::protocol::Message;
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Rank};
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Frame {
+    /// A message, and the first of its bytes.
+    First,
+    /// More of its bytes.
+    Further,
+    /// Nothing: it only returns credits.
+    Credits,
+}
+
+impl Frame {
+    pub(super) fn of(number: u32) -> Option<Self> {
+        [Self::First, Self::Further, Self::Credits].get(number as usize).copied()
+    }
+}
+
+/// A message on its way out, with what of its bytes is gone already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parcel {
+    message: Message,
+    begun: bool,
+    sent: usize,
+}
+
+impl Parcel {
+    pub(super) fn new(message: Message) -> Self {
+        Self { message, begun: false, sent: 0 }
+    }
+
+    /// Sends as much as there are credits for. `true`: all of it is gone.
+    ///
+    /// # Errors
+    /// If the peer is known to be lost.
+    pub(super) fn send<F: Fabric, P: Copies>(
+        &mut self,
+        lane: &F,
+        ways: &mut Ways,
+        to: Address,
+        site: &Site<F::Cpu, P>,
+    ) -> Result<bool, Error> {
+        let minipage = self.message.carries();
+        let bytes = minipage.and_then(|minipage| site.copies().bytes(minipage)).unwrap_or(0);
+        while !self.begun || self.sent < bytes {
+            let (frame, before) = if self.begun { (Frame::Further, 0) } else { (Frame::First, Message::LEN) };
+            let len = (bytes - self.sent).min(lane.limits().buffer - before);
+            let posted = ways.post(lane, to, frame, before + len, |buffer| {
+                if before > 0 {
+                    buffer[..before].copy_from_slice(&self.message.pack());
+                }
+                if let Some(minipage) = minipage {
+                    site.copies().read(minipage, self.sent, &mut buffer[before..]);
+                }
+            })?;
+            if !posted {
+                return Ok(false);
+            }
+            (self.begun, self.sent) = (true, self.sent + len);
+        }
+        Ok(true)
+    }
+}
+
+/// What of a message has come from one lane.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arriving(Option<(Message, Minipage, usize)>);
+
+impl Arriving {
+    /// Takes a frame; its bytes are written where they belong. The message, once all of it is there.
+    ///
+    /// # Errors
+    /// [`Cause::Garbled`] for what no peer sends.
+    pub(super) fn take<C: Cpu, P: Copies>(
+        &mut self,
+        site: &Site<C, P>,
+        from: Rank,
+        frame: Frame,
+        bytes: &[u8],
+    ) -> Result<Option<Message>, Error> {
+        let garbled = |what| Err(Cause::Garbled { from, what }.into());
+        let (message, minipage, come, bytes) = match (self.0.take(), frame) {
+            (None, Frame::First) => {
+                let message = Message::unpack(from, bytes)?;
+                let Some(minipage) = message.carries() else { return Ok(Some(message)) };
+                (message, minipage, 0, &bytes[Message::LEN..])
+            }
+            (Some((message, minipage, come)), Frame::Further) => (message, minipage, come, bytes),
+            _ => return garbled("a frame of shared memory out of turn"),
+        };
+        let Some(whole) = site.copies().bytes(minipage) else { return garbled("bytes of a minipage that is not there") };
+        if bytes.len() > whole - come || (bytes.is_empty() && come < whole) {
+            return garbled("more or fewer bytes than the minipage has");
+        }
+        site.copies().write(minipage, come, bytes);
+        let come = come + bytes.len();
+        if come == whole {
+            return Ok(Some(message));
+        }
+        self.0 = Some((message, minipage, come));
+        Ok(None)
+    }
+}

@@ -1,0 +1,233 @@
+//! A thread that needs more of a minipage than it may: it asks, and waits on a lane of its own.
+use super::parcel::Parcel;
+use super::server::everybody;
+use super::site::{Copies, Site};
+use super::tally::{Kind, Tally};
+use super::ways::Ways;
+use crate::protocol::{Action, Answer, Begin, Client, LockId, Message, Want};
+use crate::{Access, Minipage};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Nanos, Why};
+use foregather_wait::{Awaited, Chooser, Policy, Roster, Whom};
+
+/// One application thread of a rank. It allocates nothing in [`Requester::need`], which runs within a fault.
+pub struct Requester<F: Fabric> {
+    lane: F,
+    client: Client,
+    chooser: Chooser,
+    ways: Ways,
+    tally: Tally,
+}
+
+impl<F: Fabric> Requester<F> {
+    /// The thread of that lane.
+    pub fn new<P: Copies>(lane: F, site: &Site<F::Cpu, P>, policy: Policy) -> Self {
+        let here = lane.here();
+        let client = Client::new(here, site.homes());
+        let (chooser, ways) = (Chooser::new(policy, here.rank), Ways::new(&lane));
+        Self { lane, client, chooser, ways, tally: Tally::default() }
+    }
+
+    /// Its lane.
+    pub fn lane(&self) -> &F {
+        &self.lane
+    }
+
+    /// Where its time went.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// From now on it is counted anew.
+    pub fn forget(&mut self) {
+        self.tally = Tally::default();
+    }
+
+    /// Notes time that others saw this thread spend.
+    pub fn note(&mut self, kind: Kind, span: Nanos) {
+        self.tally.add(kind, span);
+    }
+
+    /// Sees to it that this thread may do that with the minipage. It may be taken away again at once: then the next access faults.
+    ///
+    /// # Errors
+    /// [`Cause::Refused`] for a minipage that was freed; a lost rank; what the system refuses.
+    pub async fn need<P: Copies>(&mut self, site: &Site<F::Cpu, P>, minipage: Minipage, need: Access) -> Result<(), Error> {
+        let began = self.lane.now();
+        let before = site.word(minipage);
+        loop {
+            match site.begin(minipage, need, false) {
+                Begin::Already => break,
+                Begin::Wait(word) => self.asleep(site, minipage, word.bits()).await?,
+                Begin::Go(_) => {
+                    let want = if need == Access::Write { Want::Write } else { Want::Read };
+                    let (to, message) = self.client.ask(minipage, want);
+                    self.ask(site, to, message).await?;
+                    break;
+                }
+            }
+        }
+        let kind = match (need, before.access()) {
+            _ if before.is_ahead() => Kind::Ahead,
+            (Access::Write, Access::Read) => Kind::Upgrade,
+            (Access::Write, _) => Kind::WriteFault,
+            _ => Kind::ReadFault,
+        };
+        self.tally.add(kind, self.lane.now() - began);
+        Ok(())
+    }
+
+    /// Another thread of this rank, or a prefetch, is at it.
+    async fn asleep<P: Copies>(&mut self, site: &Site<F::Cpu, P>, minipage: Minipage, bits: u32) -> Result<(), Error> {
+        let changed = || (site.word(minipage).bits() != bits).then_some(());
+        self.persist(site.bed(minipage), "a minipage that is on its way", changed).await
+    }
+
+    /// Waits until nothing that this rank has asked for ahead is under way.
+    async fn quiet<P: Copies>(&mut self, site: &Site<F::Cpu, P>) -> Result<(), Error> {
+        self.persist(site.ended(), "what was asked for ahead", || (site.ahead() == 0).then_some(())).await
+    }
+
+    async fn persist(
+        &self,
+        on: &<F::Cpu as Cpu>::Word,
+        what: &'static str,
+        probe: impl FnMut() -> Option<()>,
+    ) -> Result<(), Error> {
+        let rank = self.lane.here().rank;
+        let awaited = Awaited { roster: Roster::new(self.lane.roster()), rank, whom: Whom::Sender(None) };
+        self.chooser.persist(self.lane.cpu(), on, Why::new(what, rank), awaited, probe).await?;
+        Ok(())
+    }
+
+    /// Asks ahead of a fault, if fewer than `bound` such requests are under way and it is worth it. `false`: it is not.
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub async fn prefetch<P: Copies>(
+        &mut self,
+        site: &Site<F::Cpu, P>,
+        minipage: Minipage,
+        need: Access,
+        bound: u32,
+    ) -> Result<bool, Error> {
+        let word = site.word(minipage);
+        if word.is_pending() || word.access() >= need || !site.go_ahead(bound) {
+            return Ok(false);
+        }
+        let Begin::Go(_) = site.begin(minipage, need, true) else {
+            site.went_ahead(self.lane.cpu());
+            return Ok(false);
+        };
+        let want = if need == Access::Write { Want::Write } else { Want::Read };
+        let (to, message) = self.client.ahead(minipage, want);
+        self.send(site, to, message).await?;
+        Ok(true)
+    }
+
+    /// Pushes, frees or allots a minipage, and waits until that is done.
+    ///
+    /// # Errors
+    /// [`Cause::Refused`] if it was freed before; a lost rank.
+    pub async fn tell<P: Copies>(&mut self, site: &Site<F::Cpu, P>, minipage: Minipage, want: Want) -> Result<(), Error> {
+        let (to, message) = self.client.ask(minipage, want);
+        self.ask(site, to, message).await
+    }
+
+    /// Waits in line for a lock.
+    ///
+    /// # Errors
+    /// [`Cause::Busy`] if this thread has it; a lost rank.
+    pub async fn lock<P: Copies>(&mut self, site: &Site<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
+        let began = self.lane.now();
+        let (to, message) = self.client.lock(lock);
+        self.ask(site, to, message).await?;
+        self.tally.add(Kind::Lock, self.lane.now() - began);
+        Ok(())
+    }
+
+    /// Leaves it.
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub async fn unlock<P: Copies>(&mut self, site: &Site<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
+        let (to, message) = self.client.unlock(lock);
+        self.send(site, to, message).await
+    }
+
+    /// Says to all servers that this rank is through: one thread of it does, once, when the others are.
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub async fn goodbye<P: Copies>(&mut self, site: &Site<F::Cpu, P>) -> Result<(), Error> {
+        self.quiet(site).await?;
+        for server in everybody(site.homes().hosts()) {
+            self.send(site, server, Message::Bye).await?;
+        }
+        Ok(())
+    }
+
+    async fn send<P: Copies>(&mut self, site: &Site<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
+        let Self { lane, ways, chooser, .. } = self;
+        let mut parcel = Parcel::new(message);
+        let why = Why::new("credits for a request", lane.here().rank).of(to.rank);
+        let mut sent = || -> Result<Option<()>, Error> {
+            // Credits come as frames.
+            if !parcel.send(lane, ways, to, site)?
+                && let Some((from, _)) = come(lane, ways, site)?
+            {
+                return Err(Cause::Garbled { from: from.rank, what: "a reply to what this thread did not ask" }.into());
+            }
+            Ok(parcel.send(lane, ways, to, site)?.then_some(()))
+        };
+        chooser.on_lane(lane, why, Whom::Sender(Some(to.rank)), || sent().transpose()).await?
+    }
+
+    /// Sends a request and does what its reply says.
+    async fn ask<P: Copies>(&mut self, site: &Site<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
+        self.send(site, to, message).await?;
+        let Self { lane, ways, chooser, .. } = self;
+        let why = Why::new("a reply about shared memory", lane.here().rank);
+        let reply = || come(lane, ways, site).transpose();
+        let (from, message) = chooser.on_lane(lane, why, Whom::Sender(None), reply).await??;
+        self.settle(site, from, message).await
+    }
+
+    /// Does what a reply says: what concerns this rank at once, then the message to the manager.
+    async fn settle<P: Copies>(&mut self, site: &Site<F::Cpu, P>, from: Address, message: Message) -> Result<(), Error> {
+        let (mut last, mut done, mut toll) = (None, Ok(()), Nanos::ZERO);
+        let cpu = self.lane.cpu();
+        let answer = self.client.reply(from.rank, &message, &mut |action| {
+            toll += site.copies().toll(&action);
+            match action {
+                Action::Send { to, message } => last = Some((to, message)),
+                action if done.is_ok() => done = site.perform(cpu, &action),
+                _ => {}
+            }
+        })?;
+        done?;
+        if toll > Nanos::ZERO {
+            self.lane.delay(toll).await;
+        }
+        if let Some((to, message)) = last {
+            self.send(site, to, message).await?;
+        }
+        match answer {
+            Answer::Served => Ok(()),
+            Answer::Freed(freed) => Err(Cause::Refused { why: freed.to_string() }.into()),
+            Answer::Held(lock) => {
+                Err(Cause::Refused { why: format!("this thread has lock {} already: it would wait for itself", lock.0) }.into())
+            }
+        }
+    }
+}
+
+/// Takes frames until there is a whole message.
+fn come<F: Fabric, P: Copies>(lane: &F, ways: &mut Ways, site: &Site<F::Cpu, P>) -> Result<Option<(Address, Message)>, Error> {
+    ways.pay(lane)?;
+    while let Some(from) = lane.arrived(None) {
+        if let Some(message) = ways.take(lane, site, from)? {
+            return Ok(Some((from, message)));
+        }
+    }
+    Ok(None)
+}

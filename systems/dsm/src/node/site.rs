@@ -1,0 +1,176 @@
+//! What the threads and the server of a rank share.
+use crate::protocol::{Action, Begin, Ended, Homes, Word};
+use crate::{Access, Minipage};
+use core::sync::atomic::{AtomicU32, Ordering::*};
+use foregather_machine::{Cpu, Error, Nanos};
+
+/// Sleepers on different minipages share a word now and then: they look, and sleep on.
+const BEDS: usize = 64;
+
+/// The bytes of minipages and their protection, on one rank.
+///
+/// All of it goes on beside the application's threads, which are kept out by protection alone.
+pub trait Copies: Send + Sync {
+    /// How long a minipage is; `None` if there is none of that number.
+    fn bytes(&self, minipage: Minipage) -> Option<usize>;
+    /// Reads from byte `at` on, whatever the application may do.
+    fn read(&self, minipage: Minipage, at: usize, into: &mut [u8]);
+    /// Writes from byte `at` on, whatever the application may do.
+    fn write(&self, minipage: Minipage, at: usize, bytes: &[u8]);
+    /// Changes what the application may do. When it returns this holds for all threads.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    fn protect(&self, minipage: Minipage, from: Access, to: Access) -> Result<(), Error>;
+    /// What doing this takes besides, where time is virtual.
+    fn toll(&self, action: &Action) -> Nanos {
+        let _ = action;
+        Nanos::ZERO
+    }
+}
+
+/// What the threads and the server of a rank share.
+pub struct Site<C: Cpu, P> {
+    homes: Homes,
+    words: Box<[AtomicU32]>,
+    copies: P,
+    beds: Box<[C::Word]>,
+    /// Prefetches, and pushes nobody waits for, that are under way.
+    ahead: AtomicU32,
+    /// Changes when one of them has ended.
+    ended: C::Word,
+}
+
+impl<C: Cpu, P: Copies> Site<C, P> {
+    /// For so many minipages, of which none is open.
+    pub fn new(homes: Homes, minipages: u32, copies: P) -> Self {
+        Self {
+            homes,
+            words: (0..minipages).map(|_| AtomicU32::new(Word::default().bits())).collect(),
+            copies,
+            beds: (0..BEDS).map(|_| C::Word::default()).collect(),
+            ahead: AtomicU32::new(0),
+            ended: C::Word::default(),
+        }
+    }
+
+    /// Who manages what.
+    pub fn homes(&self) -> Homes {
+        self.homes
+    }
+
+    /// The bytes and their protection.
+    pub fn copies(&self) -> &P {
+        &self.copies
+    }
+
+    /// How many minipages there can be.
+    pub fn minipages(&self) -> u32 {
+        self.words.len() as u32
+    }
+
+    /// The word of a minipage.
+    pub fn word(&self, minipage: Minipage) -> Word {
+        Word::from_bits(self.words[minipage.0 as usize].load(Acquire))
+    }
+
+    /// Where those sleep who wait for a change of that word.
+    pub(super) fn bed(&self, minipage: Minipage) -> &C::Word {
+        &self.beds[minipage.0 as usize % BEDS]
+    }
+
+    /// Begins a request, or joins those who wait for one.
+    pub(super) fn begin(&self, minipage: Minipage, need: Access, ahead: bool) -> Begin {
+        loop {
+            let word = self.word(minipage);
+            let begin = word.begin(need, ahead);
+            match begin {
+                Begin::Go(next) | Begin::Wait(next) if next != word => {
+                    if self.exchange(minipage, word, next) {
+                        return begin;
+                    }
+                }
+                _ => return begin,
+            }
+        }
+    }
+
+    fn exchange(&self, minipage: Minipage, from: Word, to: Word) -> bool {
+        self.words[minipage.0 as usize].compare_exchange(from.bits(), to.bits(), AcqRel, Acquire).is_ok()
+    }
+
+    /// Changes a word, and says what it was.
+    fn change(&self, minipage: Minipage, mut to: impl FnMut(Word) -> Word) -> Word {
+        loop {
+            let word = self.word(minipage);
+            if self.exchange(minipage, word, to(word)) {
+                return word;
+            }
+        }
+    }
+
+    fn end(&self, cpu: &C, minipage: Minipage, to: impl Fn(Word) -> Ended) {
+        let before = self.change(minipage, |word| to(word).word);
+        let Ended { wake, ahead, .. } = to(before);
+        if wake {
+            cpu.add(self.bed(minipage), 1);
+        }
+        if ahead {
+            self.went_ahead(cpu);
+        }
+    }
+
+    /// One of the `bound` places for what nobody waits for, if there is one.
+    pub(super) fn go_ahead(&self, bound: u32) -> bool {
+        self.ahead.fetch_update(AcqRel, Acquire, |ahead| (ahead < bound).then_some(ahead + 1)).is_ok()
+    }
+
+    /// Gives that place back.
+    pub(super) fn went_ahead(&self, cpu: &C) {
+        self.ahead.fetch_sub(1, AcqRel);
+        cpu.add(&self.ended, 1);
+    }
+
+    /// Where those sleep who wait until nothing is under way that nobody waits for.
+    pub(super) fn ended(&self) -> &C::Word {
+        &self.ended
+    }
+
+    /// How many prefetches are under way.
+    pub fn ahead(&self) -> u32 {
+        self.ahead.load(Acquire)
+    }
+
+    /// Does what concerns this rank's own copies. Sending is the caller's, and so is what was received: the bytes of
+    /// [`Action::Install`] are written as they come.
+    ///
+    /// # Errors
+    /// If the system refuses to change a protection.
+    pub(super) fn perform(&self, cpu: &C, action: &Action) -> Result<(), Error> {
+        match *action {
+            Action::Lower { minipage, to } => {
+                let before = self.change(minipage, |word| word.lower(to)).access();
+                if before > to {
+                    self.copies.protect(minipage, before, to)?;
+                }
+            }
+            Action::Open { minipage, access } => {
+                let before = self.word(minipage).access();
+                if before < access {
+                    self.copies.protect(minipage, before, access)?;
+                }
+            }
+            Action::Publish { minipage, access } => self.end(cpu, minipage, |word| word.end(access)),
+            Action::Raise { minipage, access } => self.end(cpu, minipage, |word| word.raise(access)),
+            Action::Ended { .. } => self.went_ahead(cpu),
+            Action::Install { .. } | Action::Copy { .. } | Action::Send { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+impl<C: Cpu, P> core::fmt::Debug for Site<C, P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Site").field("homes", &self.homes).field("minipages", &self.words.len()).finish_non_exhaustive()
+    }
+}

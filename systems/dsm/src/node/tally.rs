@@ -1,0 +1,59 @@
+//! Where the time of a thread went (Itzkovitz & Schuster 1999, figure 6).
+use foregather_machine::Nanos;
+
+/// What a thread waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A copy to read.
+    ReadFault,
+    /// The only copy, of which it had none.
+    WriteFault,
+    /// The only copy, where it had one to read.
+    Upgrade,
+    /// What had been asked for ahead and was not there yet.
+    Ahead,
+    /// A lock.
+    Lock,
+    /// A barrier.
+    Barrier,
+}
+
+impl Kind {
+    /// All of them, in the order of a report.
+    pub const ALL: [Self; 6] = [Self::ReadFault, Self::WriteFault, Self::Upgrade, Self::Ahead, Self::Lock, Self::Barrier];
+}
+
+/// How often, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    counts: [u64; Kind::ALL.len()],
+    spans: [Nanos; Kind::ALL.len()],
+}
+
+impl Tally {
+    /// Once more.
+    pub fn add(&mut self, kind: Kind, span: Nanos) {
+        self.counts[kind as usize] += 1;
+        self.spans[kind as usize] += span;
+    }
+
+    /// How often.
+    pub fn count(&self, kind: Kind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    /// For how long in all.
+    pub fn span(&self, kind: Kind) -> Nanos {
+        self.spans[kind as usize]
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        for kind in Kind::ALL {
+            self.counts[kind as usize] += other.count(kind);
+            self.spans[kind as usize] += other.span(kind);
+        }
+        self
+    }
+}

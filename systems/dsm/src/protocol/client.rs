@@ -1,0 +1,178 @@
+//! A thread that asks: for a copy after a fault, to push or free one, for a lock. It has one thing under way at a time.
+use super::settle::settle;
+use super::{Action, Homes, LockId, Message, Want, garbled, server_of};
+use crate::{Access, Minipage};
+use core::fmt;
+use foregather_machine::{Address, Error, Rank};
+
+/// A thread of a rank, as the protocol sees it. It allocates nothing, except to say that a peer sent nonsense.
+///
+/// After a fault: [`Word::begin`](super::Word::begin); on `Go`, [`Client::ask`]; then the first frame on this lane is the reply,
+/// and [`Client::reply`] says what to do. Prefetches go the same way, by [`Client::ahead`], but the server takes their replies.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Client {
+    me: Address,
+    homes: Homes,
+    asked: Option<Asked>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Asked {
+    Minipage(Minipage, Want),
+    Lock(LockId),
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is as it was wished to be, once the actions are done.
+    Served,
+    /// There is nothing any more to be had.
+    Freed(Freed),
+    /// The thread has this lock already and would wait for itself.
+    Held(LockId),
+}
+
+/// A minipage was asked for after it had been freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freed {
+    /// Which.
+    pub minipage: Minipage,
+    /// Who asked for it.
+    pub by: Address,
+    /// What it was to be used for; `None`: to be pushed or freed again.
+    pub access: Access,
+}
+
+impl fmt::Display for Freed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { minipage: Minipage(minipage), by: Address { rank, lane }, access } = *self;
+        let verb = match access {
+            Access::None => "push or free",
+            Access::Read => "read",
+            Access::Write => "write",
+        };
+        write!(f, "rank {rank}, thread {lane}, was going to {verb} minipage {minipage}, which has been freed: ")?;
+        f.write_str("free an allocation after its last use on any rank, behind a barrier")
+    }
+}
+
+impl core::error::Error for Freed {}
+
+impl Client {
+    /// The thread of lane `me.lane`.
+    pub fn new(me: Address, homes: Homes) -> Self {
+        Self { me, homes, asked: None }
+    }
+
+    /// What to send, and where, for a thread that waits for the reply.
+    pub fn ask(&mut self, minipage: Minipage, want: Want) -> (Address, Message) {
+        self.asked = Some(Asked::Minipage(minipage, want));
+        (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: self.me.lane })
+    }
+
+    /// What to send, and where, for a thread that goes on: a prefetch, or a push that is not waited for. The caller bounds how
+    /// many are under way; one ends with [`Ended::ahead`](super::Ended::ahead) or [`Action::Ended`] at this rank's server.
+    pub fn ahead(&self, minipage: Minipage, want: Want) -> (Address, Message) {
+        (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: super::SERVER })
+    }
+
+    /// What to send, and where, to get a lock.
+    pub fn lock(&mut self, lock: LockId) -> (Address, Message) {
+        self.asked = Some(Asked::Lock(lock));
+        (server_of(self.homes.of_lock(lock)), Message::Lock { lock, lane: self.me.lane })
+    }
+
+    /// What to send, and where, to give it back. There is no reply.
+    pub fn unlock(&self, lock: LockId) -> (Address, Message) {
+        (server_of(self.homes.of_lock(lock)), Message::Unlock { lock, lane: self.me.lane })
+    }
+
+    /// The reply. The actions are those of this thread, to be done in this order before it goes on.
+    ///
+    /// # Errors
+    /// For what does not answer what was asked.
+    pub fn reply(&mut self, from: Rank, message: &Message, act: &mut impl FnMut(Action)) -> Result<Answer, Error> {
+        let answer = match (self.asked, *message) {
+            (
+                Some(Asked::Minipage(minipage, want)),
+                Message::Data { minipage: of, access } | Message::Grant { minipage: of, access },
+            ) if of == minipage && access == want.access() => Answer::Served,
+            (Some(Asked::Minipage(minipage, want)), Message::Refused { minipage: of, access })
+                if of == minipage && access == want.access() =>
+            {
+                Answer::Freed(Freed { minipage, by: self.me, access })
+            }
+            (Some(Asked::Minipage(minipage, Want::Push(_) | Want::Free | Want::Allot)), Message::Done { minipage: of })
+                if of == minipage =>
+            {
+                Answer::Served
+            }
+            (Some(Asked::Lock(lock)), Message::Granted { lock: of }) if of == lock => Answer::Served,
+            (Some(Asked::Lock(lock)), Message::Denied { lock: of }) if of == lock => Answer::Held(lock),
+            _ => return garbled(from, "a reply to what this thread did not ask"),
+        };
+        // What ends here was waited for, so there is nothing to count.
+        settle(&self.homes, message, &mut |action| {
+            if !matches!(action, Action::Ended { .. }) {
+                act(action)
+            }
+        });
+        self.asked = None;
+        Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client() -> Client {
+        Client::new(Address { rank: 2, lane: 1 }, Homes::spread(3).unwrap())
+    }
+
+    fn reply(client: &mut Client, message: Message) -> Result<(Answer, Vec<Action>), Error> {
+        let mut actions = Vec::new();
+        let answer = client.reply(0, &message, &mut |action| actions.push(action))?;
+        Ok((answer, actions))
+    }
+
+    #[test]
+    fn bytes_are_in_before_the_view_opens_and_the_manager_hears_last() {
+        let (mut client, minipage, access) = (client(), Minipage(4), Access::Write);
+        let (to, message) = client.ask(minipage, Want::Write);
+        assert_eq!((to, message), (server_of(1), Message::Request { minipage, want: Want::Write, lane: 1 }));
+        let (answer, actions) = reply(&mut client, Message::Data { minipage, access }).unwrap();
+        assert_eq!(answer, Answer::Served);
+        let installed = Action::Send { to, message: Message::Installed { minipage } };
+        let opened = [Action::Open { minipage, access }, Action::Publish { minipage, access }, installed];
+        assert_eq!(actions, [&[Action::Install { minipage }][..], &opened].concat());
+        client.ask(minipage, Want::Write);
+        assert_eq!(reply(&mut client, Message::Grant { minipage, access }).unwrap().1, opened);
+    }
+
+    #[test]
+    fn a_freed_minipage_is_named_with_the_requester() {
+        let mut client = client();
+        client.ask(Minipage(4), Want::Read);
+        let refused = Message::Refused { minipage: Minipage(4), access: Access::Read };
+        let (answer, actions) = reply(&mut client, refused).unwrap();
+        let Answer::Freed(freed) = answer else { panic!("{answer:?}") };
+        assert!(freed.to_string().starts_with("rank 2, thread 1, was going to read minipage 4, which has been freed"), "{freed}");
+        assert_eq!(actions, [Action::Publish { minipage: Minipage(4), access: Access::None }]);
+    }
+
+    #[test]
+    fn only_what_was_asked_is_an_answer() {
+        let mut client = client();
+        let (minipage, access) = (Minipage(4), Access::Read);
+        assert!(reply(&mut client, Message::Data { minipage, access }).is_err());
+        client.ask(minipage, Want::Write);
+        assert!(reply(&mut client, Message::Data { minipage, access }).is_err());
+        assert!(reply(&mut client, Message::Done { minipage }).is_err());
+        assert!(reply(&mut client, Message::Grant { minipage: Minipage(5), access: Access::Write }).is_err());
+        client.lock(LockId(3));
+        assert!(reply(&mut client, Message::Granted { lock: LockId(2) }).is_err());
+        assert_eq!(reply(&mut client, Message::Denied { lock: LockId(3) }).unwrap().0, Answer::Held(LockId(3)));
+    }
+}

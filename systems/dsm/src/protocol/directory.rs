@@ -1,0 +1,281 @@
+//! What a manager knows of its minipages, and how it serves one request after the other.
+//!
+//! A minipage is **busy** from the start of a request until the requester has acknowledged. Everything that could race with an
+//! install waits in its queue, so an invalidation never overtakes one.
+use super::{Homes, Hosts, Message, Want, garbled, server_of};
+use crate::{Access, Minipage};
+use foregather_machine::{Address, Error, Rank};
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+
+/// What became of the requests for one minipage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Copies given to read.
+    pub reads: u32,
+    /// Copies given to write, upgrades included.
+    pub writes: u32,
+    /// Of those, to ranks that had a copy already.
+    pub upgrades: u32,
+    /// Copies given to ranks that did not ask.
+    pub pushed: u32,
+    /// Copies closed for somebody else's sake, but for that of the owner, which goes along with the data.
+    pub invalidated: u32,
+    /// Requests that had to queue behind another rank's.
+    pub competing: u32,
+}
+
+/// A minipage as its manager sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// Who has the bytes for certain.
+    pub owner: Rank,
+    /// Who has a valid copy, the owner included.
+    pub copies: Hosts,
+    /// Is it freed?
+    pub freed: bool,
+    /// Is a request being served?
+    pub busy: bool,
+    /// How many wait behind it.
+    pub queued: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Request {
+    want: Want,
+    by: Address,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Entry {
+    owner: Rank,
+    copies: Hosts,
+    freed: bool,
+    serving: Option<Request>,
+    /// Whose answers are missing: closed copies for a write or free, opened ones for a push.
+    awaited: Hosts,
+    queue: VecDeque<Request>,
+}
+
+/// All minipages that one rank manages.
+///
+/// At first the manager owns each of them: its bytes are the zeros of fresh memory, and no view is open anywhere. So nothing has
+/// to be said when memory is allotted for the first time.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    homes: Homes,
+    me: Rank,
+    count: u32,
+    entries: Vec<Entry>,
+    counts: Vec<Counts>,
+}
+
+/// What one call may change: an entry, with its counts.
+struct Desk<'d, S> {
+    minipage: Minipage,
+    entry: &'d mut Entry,
+    counts: &'d mut Counts,
+    home: Rank,
+    send: S,
+}
+
+impl Directory {
+    /// Those of numbers below `count` whose manager is `me`.
+    pub fn new(homes: Homes, me: Rank, count: u32) -> Self {
+        Self { homes, me, count, entries: Vec::new(), counts: Vec::new() }
+    }
+
+    /// Takes a [`Message::Request`], [`Message::Invalidated`] or [`Message::Installed`] from `from`, and sends what follows.
+    ///
+    /// # Errors
+    /// For a minipage that is not managed here, and for an answer that nobody awaits.
+    pub fn step(&mut self, from: Rank, message: Message, send: &mut impl FnMut(Address, Message)) -> Result<(), Error> {
+        let ranks = Hosts::all(self.homes.hosts());
+        match message {
+            Message::Request { want: Want::Push(to), .. } if !to.without(ranks).is_empty() => {
+                return garbled(from, "a push to ranks that are not there");
+            }
+            Message::Request { minipage, want, lane } => {
+                self.desk(from, minipage, send)?.ask(Request { want, by: Address { rank: from, lane } });
+            }
+            Message::Invalidated { minipage } => self.desk(from, minipage, send)?.closed(from)?,
+            Message::Installed { minipage } => self.desk(from, minipage, send)?.installed(from)?,
+            _ => return garbled(from, "what is no message to a manager of minipages"),
+        }
+        Ok(())
+    }
+
+    /// What is known of a minipage that is managed here.
+    pub fn holding(&self, minipage: Minipage) -> Holding {
+        let entry = self.entries.get(self.homes.place(minipage.0));
+        entry.map_or_else(|| Entry::new(self.me).holding(), Entry::holding)
+    }
+
+    /// The minipages that were asked for, and what became of the requests.
+    pub fn counts(&self) -> impl Iterator<Item = (Minipage, Counts)> {
+        let id = |place| Minipage(self.homes.number(self.me, place));
+        let asked = self.counts.iter().enumerate().filter(|(_, counts)| **counts != Counts::default());
+        asked.map(move |(place, counts)| (id(place), *counts))
+    }
+
+    fn desk<S: FnMut(Address, Message)>(&mut self, from: Rank, minipage: Minipage, send: S) -> Result<Desk<'_, S>, Error> {
+        if minipage.0 >= self.count || self.homes.of(minipage) != self.me {
+            return garbled(from, "the number of a minipage that is not managed here");
+        }
+        let place = self.homes.place(minipage.0);
+        if self.entries.len() <= place {
+            self.entries.resize_with(place + 1, || Entry::new(self.me));
+            self.counts.resize_with(place + 1, Counts::default);
+        }
+        let (entry, counts) = (&mut self.entries[place], &mut self.counts[place]);
+        Ok(Desk { minipage, entry, counts, home: self.me, send })
+    }
+}
+
+/// What happens next does not depend on the counts, so states that differ in them alone are one.
+impl Hash for Directory {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.entries.hash(state);
+    }
+}
+
+impl Entry {
+    fn new(home: Rank) -> Self {
+        let copies = Hosts::one(home);
+        Self { owner: home, copies, freed: false, serving: None, awaited: Hosts::NONE, queue: VecDeque::new() }
+    }
+
+    fn holding(&self) -> Holding {
+        let (busy, queued) = (self.serving.is_some(), self.queue.len());
+        Holding { owner: self.owner, copies: self.copies, freed: self.freed, busy, queued }
+    }
+}
+
+impl<S: FnMut(Address, Message)> Desk<'_, S> {
+    fn ask(&mut self, request: Request) {
+        let ahead = self.entry.serving.iter().chain(&self.entry.queue);
+        if ahead.into_iter().any(|other| other.by.rank != request.by.rank) {
+            self.counts.competing += 1;
+        }
+        self.entry.queue.push_back(request);
+        self.next();
+    }
+
+    /// Serves what waits, until the minipage is busy or nothing waits.
+    fn next(&mut self) {
+        while self.entry.serving.is_none() {
+            let Some(request) = self.entry.queue.pop_front() else { return };
+            self.start(request);
+        }
+    }
+
+    fn start(&mut self, request @ Request { want, by }: Request) {
+        let (minipage, entry) = (self.minipage, &mut *self.entry);
+        let mine = entry.copies.contains(by.rank);
+        match want {
+            Want::Allot => {
+                if entry.freed {
+                    let queue = std::mem::take(&mut entry.queue);
+                    *entry = Entry { queue, ..Entry::new(self.home) };
+                }
+                (self.send)(by, Message::Done { minipage });
+            }
+            _ if entry.freed => (self.send)(by, Message::Refused { minipage, access: want.access() }),
+            Want::Read => {
+                self.counts.reads += 1;
+                entry.serving = Some(request);
+                self.supply(Access::Read, by);
+            }
+            Want::Write => {
+                self.counts.writes += 1;
+                self.counts.upgrades += u32::from(mine);
+                // An owner that has to send its bytes closes its copy itself.
+                let kept = Hosts::one(if mine { by.rank } else { entry.owner });
+                let others = entry.copies.without(kept);
+                self.close(request, others);
+            }
+            Want::Push(to) => {
+                entry.awaited = to.without(entry.copies);
+                if entry.awaited.is_empty() {
+                    return (self.send)(by, Message::Done { minipage });
+                }
+                self.counts.pushed += entry.awaited.len();
+                entry.serving = Some(request);
+                (self.send)(server_of(entry.owner), Message::Spread { minipage, to: entry.awaited });
+            }
+            Want::Free => {
+                let all = entry.copies;
+                self.close(request, all);
+            }
+        }
+    }
+
+    fn close(&mut self, request: Request, copies: Hosts) {
+        self.counts.invalidated += copies.len();
+        self.entry.serving = Some(request);
+        self.entry.awaited = copies;
+        for rank in copies.iter() {
+            (self.send)(server_of(rank), Message::Invalidate { minipage: self.minipage });
+        }
+        if copies.is_empty() {
+            self.supply(Access::Write, request.by);
+        }
+    }
+
+    fn supply(&mut self, access: Access, by: Address) {
+        let minipage = self.minipage;
+        if self.entry.copies.contains(by.rank) {
+            (self.send)(by, Message::Grant { minipage, access });
+        } else {
+            (self.send)(server_of(self.entry.owner), Message::Forward { minipage, access, by });
+        }
+    }
+
+    fn closed(&mut self, from: Rank) -> Result<(), Error> {
+        let entry = &mut *self.entry;
+        let Some(request @ Request { want: Want::Write | Want::Free, by }) =
+            entry.serving.filter(|_| entry.awaited.contains(from))
+        else {
+            return garbled(from, "that it closed a copy which nobody asked it to close");
+        };
+        entry.awaited = entry.awaited.without(Hosts::one(from));
+        if !entry.awaited.is_empty() {
+            return Ok(());
+        }
+        if request.want == Want::Write {
+            self.supply(Access::Write, by);
+            return Ok(());
+        }
+        (entry.freed, entry.copies, entry.serving) = (true, Hosts::NONE, None);
+        (self.send)(by, Message::Done { minipage: self.minipage });
+        self.next();
+        Ok(())
+    }
+
+    fn installed(&mut self, from: Rank) -> Result<(), Error> {
+        let entry = &mut *self.entry;
+        match entry.serving {
+            Some(Request { want: Want::Read, by }) if by.rank == from => {
+                entry.copies = entry.copies.and(Hosts::one(from));
+            }
+            Some(Request { want: Want::Write, by }) if by.rank == from && entry.awaited.is_empty() => {
+                (entry.owner, entry.copies) = (from, Hosts::one(from));
+            }
+            Some(Request { want: Want::Push(_), by }) if entry.awaited.contains(from) => {
+                entry.copies = entry.copies.and(Hosts::one(from));
+                entry.awaited = entry.awaited.without(Hosts::one(from));
+                if !entry.awaited.is_empty() {
+                    return Ok(());
+                }
+                (self.send)(by, Message::Done { minipage: self.minipage });
+            }
+            _ => return garbled(from, "that it opened a copy which nobody sent it"),
+        }
+        entry.serving = None;
+        self.next();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

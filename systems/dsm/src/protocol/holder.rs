@@ -1,0 +1,35 @@
+//! What a rank's server does with its own copies when a manager or an owner says so. It remembers nothing: the words know.
+use super::{Action, Homes, Message, server_of};
+use crate::{Access, Minipage};
+
+/// The actions of a message to a holder; `false`: it is none.
+///
+/// A copy is closed, or read-only, before its bytes are read: whoever still wrote would write into nothing.
+pub(super) fn hold(homes: &Homes, message: &Message, act: &mut impl FnMut(Action)) -> bool {
+    let home = |minipage: Minipage| server_of(homes.of(minipage));
+    match *message {
+        Message::Forward { minipage, access, by } => {
+            let to = if access == Access::Write { Access::None } else { Access::Read };
+            act(Action::Lower { minipage, to });
+            act(Action::Copy { to: by, message: Message::Data { minipage, access } });
+        }
+        Message::Spread { minipage, to } => {
+            act(Action::Lower { minipage, to: Access::Read });
+            for rank in to.iter() {
+                act(Action::Copy { to: server_of(rank), message: Message::Pushed { minipage } });
+            }
+        }
+        Message::Invalidate { minipage } => {
+            act(Action::Lower { minipage, to: Access::None });
+            act(Action::Send { to: home(minipage), message: Message::Invalidated { minipage } });
+        }
+        Message::Pushed { minipage } => {
+            act(Action::Install { minipage });
+            act(Action::Open { minipage, access: Access::Read });
+            act(Action::Raise { minipage, access: Access::Read });
+            act(Action::Send { to: home(minipage), message: Message::Installed { minipage } });
+        }
+        _ => return false,
+    }
+    true
+}

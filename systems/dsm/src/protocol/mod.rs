@@ -1,0 +1,43 @@
+//! The coherence protocol as a pure state machine: single writer or multiple readers, sequentially consistent, one manager for
+//! each minipage, which stays busy until the requester has acknowledged (Itzkovitz & Schuster 1999 §2; Li & Hudak 1989).
+//!
+//! It knows of no machine: messages come in, [`Action`]s come out **in the order in which they must be done**, and whoever
+//! drives it (threads and processes, virtual time, the [`model`] checker) gives them their meaning. States, sequences and races:
+//! `README.md`.
+//!
+//! - [`Message`], [`Want`]: what travels. [`Hosts`]: sets of ranks. [`Homes`]: who manages what.
+//! - [`Word`]: what the threads of a rank and its server share about one minipage.
+//! - [`Client`]: a thread that faults, pushes, frees or locks. [`Server`]: what a rank answers at any time.
+//! - [`Directory`], [`Locks`]: what a manager knows.
+
+mod action;
+mod client;
+mod directory;
+mod holder;
+mod homes;
+mod hosts;
+mod locks;
+mod message;
+pub mod model;
+mod server;
+mod settle;
+mod wire;
+mod word;
+
+pub use action::Action;
+pub use client::{Answer, Client, Freed};
+pub use directory::{Counts, Directory, Holding};
+pub use homes::Homes;
+pub use hosts::Hosts;
+pub use locks::{LockCounts, LockId, Locks};
+pub use message::{Message, SERVER, Want, server_of};
+pub use server::Server;
+pub use word::{Begin, Ended, Word};
+
+use foregather_machine::{Cause, Error, Rank};
+
+/// A peer sent what it never sends.
+#[cold]
+fn garbled<T>(from: Rank, what: &'static str) -> Result<T, Error> {
+    Err(Cause::Garbled { from, what }.into())
+}

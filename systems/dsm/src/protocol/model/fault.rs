@@ -1,0 +1,110 @@
+//! Mistakes that the checker must find. They are planted around the protocol, in what it says and hears; it knows nothing of
+//! them.
+use super::super::{Action, Homes, Message, Server, server_of};
+use super::state::Packet;
+use foregather_machine::{Address, Error, Rank};
+
+/// One mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The view is opened before the bytes are in.
+    OpenBeforeInstall,
+    /// The owner sends its bytes before it closes its view.
+    CopyBeforeClose,
+    /// The requester acknowledges before its view is open.
+    AcknowledgeBeforeOpen,
+    /// The manager serves the next request before the last one is acknowledged.
+    NotBusyUntilAcknowledged,
+    /// The manager does not wait until copies are closed.
+    InvalidationNotAwaited,
+    /// The manager lets one write and tells nobody else.
+    NobodyInvalidated,
+    /// The manager of a lock gives it to the next one before the first has left.
+    LockGrantedTwice,
+    /// Who asks for a freed minipage hears nothing.
+    FreedInSilence,
+    /// Who publishes a copy does not wake those who wait for it.
+    SleepersForgotten,
+}
+
+/// What a server does with a message, mistakes included.
+pub(super) fn serve(
+    fault: Option<Fault>,
+    homes: &Homes,
+    me: Rank,
+    server: &mut Server,
+    packet: &Packet,
+) -> Result<Vec<Action>, Error> {
+    let mut actions = Vec::new();
+    let mut pending = vec![(packet.from, packet.message)];
+    // A mistake that forges an answer takes the real one for itself.
+    if let Some(fault) = fault
+        && forges(fault, &packet.message)
+    {
+        pending.clear();
+    }
+    while let Some((from, message)) = pending.pop() {
+        let first = actions.len();
+        server.step(from, message, &mut |action| actions.push(action))?;
+        for action in &actions[first..] {
+            pending.extend(fault.and_then(|fault| forged(fault, homes, me, action)));
+        }
+    }
+    actions.retain(|action| !fault.is_some_and(|fault| swallowed(fault, action)));
+    disorder(fault, &mut actions);
+    Ok(actions)
+}
+
+/// The mistakes of order, wherever they are made.
+pub(super) fn disorder(fault: Option<Fault>, actions: &mut [Action]) {
+    for at in 1..actions.len() {
+        match (fault, actions[at - 1], actions[at]) {
+            (Some(Fault::OpenBeforeInstall), Action::Install { .. }, Action::Open { .. })
+            | (Some(Fault::CopyBeforeClose), Action::Lower { .. }, Action::Copy { .. }) => actions.swap(at - 1, at),
+            _ => {}
+        }
+    }
+    let installed = |action: &Action| matches!(action, Action::Send { message: Message::Installed { .. }, .. });
+    let open = actions.iter().position(|action| matches!(action, Action::Open { .. }));
+    if let (Some(Fault::AcknowledgeBeforeOpen), Some(open), Some(last)) = (fault, open, actions.iter().position(installed)) {
+        actions[open..=last].rotate_right(1);
+    }
+}
+
+fn forges(fault: Fault, message: &Message) -> bool {
+    match fault {
+        Fault::NotBusyUntilAcknowledged => matches!(message, Message::Installed { .. }),
+        Fault::InvalidationNotAwaited | Fault::NobodyInvalidated => matches!(message, Message::Invalidated { .. }),
+        Fault::LockGrantedTwice => matches!(message, Message::Unlock { .. }),
+        _ => false,
+    }
+}
+
+/// The answer that the manager imagines to have got.
+fn forged(fault: Fault, homes: &Homes, me: Rank, action: &Action) -> Option<(Address, Message)> {
+    match (fault, *action) {
+        (Fault::NotBusyUntilAcknowledged, Action::Send { message: Message::Forward { minipage, by, .. }, .. })
+        | (Fault::NotBusyUntilAcknowledged, Action::Send { to: by, message: Message::Grant { minipage, .. } })
+        | (Fault::NotBusyUntilAcknowledged, Action::Copy { to: by, message: Message::Data { minipage, .. } })
+            if homes.of(minipage) == me =>
+        {
+            Some((by, Message::Installed { minipage }))
+        }
+        (
+            Fault::InvalidationNotAwaited | Fault::NobodyInvalidated,
+            Action::Send { to, message: Message::Invalidate { minipage } },
+        ) => Some((to, Message::Invalidated { minipage })),
+        (Fault::LockGrantedTwice, Action::Send { to, message: Message::Granted { lock } }) => {
+            Some((server_of(to.rank), Message::Unlock { lock, lane: to.lane }))
+        }
+        _ => None,
+    }
+}
+
+fn swallowed(fault: Fault, action: &Action) -> bool {
+    match (fault, action) {
+        (Fault::NobodyInvalidated, Action::Send { message, .. }) => matches!(message, Message::Invalidate { .. }),
+        (Fault::FreedInSilence, Action::Send { message, .. }) => matches!(message, Message::Refused { .. }),
+        _ => false,
+    }
+}

@@ -1,0 +1,155 @@
+//! One modelled host: words, views and bytes of its minipages, its server, its threads.
+use super::super::{Action, Client, LockId, Server, Word};
+use super::Setup;
+use super::state::lane_of;
+use crate::{Access, Minipage};
+use foregather_machine::Rank;
+use std::collections::VecDeque;
+
+/// What a thread can do for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Op {
+    Read(Minipage),
+    Write(Minipage),
+    Prefetch(Minipage, Access),
+    Push(Minipage),
+    Free(Minipage),
+    Lock(LockId),
+}
+
+impl Op {
+    /// The access of an instruction that can fault.
+    pub(super) fn need(self) -> Option<(Minipage, Access)> {
+        match self {
+            Self::Read(minipage) => Some((minipage, Access::Read)),
+            Self::Write(minipage) => Some((minipage, Access::Write)),
+            _ => None,
+        }
+    }
+}
+
+/// Where a thread stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Doing {
+    /// In its own program.
+    Idle,
+    /// About to execute the instruction (again).
+    Trying(Op),
+    /// Asleep on the word.
+    Asleep(Op),
+    /// Waiting for the reply.
+    Asked(Op),
+    /// Doing what the reply asks for; then the instruction again, if there is one left to try.
+    Settling(Todo, Option<Op>),
+}
+
+/// Actions that are still to be done, with the bytes that came along.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Todo {
+    pub(super) actions: VecDeque<Action>,
+    pub(super) fresh: bool,
+}
+
+impl Todo {
+    pub(super) fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    fn outdate(&mut self, minipage: Minipage) {
+        self.fresh &= !self.actions.contains(&Action::Install { minipage });
+    }
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Thread {
+    pub(super) client: Client,
+    pub(super) doing: Doing,
+    pub(super) held: Option<LockId>,
+}
+
+#[derive(Clone, Debug, Hash)]
+struct Page {
+    word: Word,
+    view: Access,
+    fresh: bool,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Host {
+    pages: Vec<Page>,
+    pub(super) server: Server,
+    /// What its server is at.
+    pub(super) todo: Todo,
+    pub(super) threads: Vec<Thread>,
+    /// Prefetches and pushes under way.
+    pub(super) ahead: u32,
+}
+
+impl Host {
+    pub(super) fn new(setup: &Setup, rank: Rank) -> Self {
+        let homes = setup.homes;
+        let page = |minipage| Page { word: Word::default(), view: Access::None, fresh: homes.of(Minipage(minipage)) == rank };
+        let thread = |at| Thread { client: Client::new(lane_of(rank, at), homes), doing: Doing::Idle, held: None };
+        Self {
+            pages: (0..setup.minipages).map(page).collect(),
+            server: Server::new(homes, rank, setup.minipages, setup.locks),
+            todo: Todo::default(),
+            threads: (0..setup.threads as usize).map(thread).collect(),
+            ahead: 0,
+        }
+    }
+
+    pub(super) fn word(&self, minipage: Minipage) -> Word {
+        self.pages[minipage.0 as usize].word
+    }
+
+    pub(super) fn set_word(&mut self, minipage: Minipage, word: Word) {
+        self.pages[minipage.0 as usize].word = word;
+    }
+
+    pub(super) fn view(&self, minipage: Minipage) -> Access {
+        self.pages[minipage.0 as usize].view
+    }
+
+    pub(super) fn set_view(&mut self, minipage: Minipage, view: Access) {
+        self.pages[minipage.0 as usize].view = view;
+    }
+
+    pub(super) fn is_fresh(&self, minipage: Minipage) -> bool {
+        self.pages[minipage.0 as usize].fresh
+    }
+
+    pub(super) fn set_fresh(&mut self, minipage: Minipage, fresh: bool) {
+        self.pages[minipage.0 as usize].fresh = fresh;
+    }
+
+    /// Its bytes are given away, or closed for a writer's sake: whoever used them again would be wrong, even before the writer
+    /// writes, so there are fewer states to tell apart. A planted mistake, however, must be found by what it does.
+    pub(super) fn forget(&mut self, setup: &Setup, minipage: Minipage) {
+        if setup.fault.is_none() {
+            self.set_fresh(minipage, false);
+        }
+    }
+
+    /// Bytes of that minipage are outdated: those under way to here in any case, those in memory unless this host wrote them.
+    pub(super) fn outdate(&mut self, minipage: Minipage, writer: bool) {
+        self.set_fresh(minipage, writer);
+        self.todo.outdate(minipage);
+        for thread in &mut self.threads {
+            if let Doing::Settling(todo, _) = &mut thread.doing {
+                todo.outdate(minipage);
+            }
+        }
+    }
+
+    /// Who sleeps on that word tries its instruction again.
+    pub(super) fn wake(&mut self, minipage: Minipage) {
+        for thread in &mut self.threads {
+            if let Doing::Asleep(op) = thread.doing
+                && op.need().is_some_and(|(of, _)| of == minipage)
+            {
+                thread.doing = Doing::Trying(op);
+            }
+        }
+    }
+}

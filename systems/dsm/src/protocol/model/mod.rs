@@ -1,0 +1,110 @@
+//! Every state that the protocol can reach with a few hosts, one after the other: a model checker.
+//!
+//! What runs is the protocol itself ([`Server`](super::Server), [`Client`](super::Client), [`Word`](super::Word)); only views,
+//! bytes and wires are modelled. Each host has a server and some threads; messages from one lane to another arrive in order, and
+//! everything else interleaves in every way. A thread may do whatever its [`Setup`] allows, for ever: the states are finite
+//! nevertheless, since of the bytes only one fact is kept, whether they are those of the last write. What is checked:
+//! [`PROPERTIES`].
+
+mod act;
+mod fault;
+mod fingerprint;
+mod host;
+mod properties;
+mod search;
+mod state;
+mod step;
+mod tell;
+
+pub use fault::Fault;
+pub use search::{Broken, Explored, PROPERTIES, explore};
+
+use super::{Homes, LockId};
+use core::fmt;
+
+/// What is explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// Who manages what, and how many hosts there are.
+    pub homes: Homes,
+    /// Application threads of each host.
+    pub threads: u32,
+    /// Minipages that all of them read and write.
+    pub minipages: u32,
+    /// Locks that all of them take and leave.
+    pub locks: u32,
+    /// Prefetches and pushes that a host may have under way; 0: no prefetch, and pushes are waited for.
+    pub ahead: u32,
+    /// May a writer push to all others?
+    pub push: bool,
+    /// May minipages be freed?
+    pub free: bool,
+    /// Prefetches, pushes and frees that all hosts together may have under way: a limit on how much is explored, not on the
+    /// protocol.
+    pub at_once: u32,
+    /// What is wrong with this protocol: for tests of the checker.
+    pub fault: Option<Fault>,
+}
+
+impl Setup {
+    /// Reads and writes only, one thread a host, one minipage.
+    pub fn new(homes: Homes) -> Self {
+        Self { homes, threads: 1, minipages: 1, locks: 0, ahead: 0, push: false, free: false, at_once: u32::MAX, fault: None }
+    }
+
+    /// No queue may be longer: a host waits for so many requests. One more is being served: it may be over for who asked for it,
+    /// and the manager not know yet.
+    pub fn bound(&self) -> usize {
+        (self.homes.hosts() * (self.threads + self.ahead)) as usize
+    }
+}
+
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { homes, threads, minipages, locks, ahead, push, free, at_once, fault } = *self;
+        let s = |count: u32| if count == 1 { "" } else { "s" };
+        write!(f, "{} hosts x {minipages} minipage{} x {threads} thread{}: ", homes.hosts(), s(minipages), s(threads))?;
+        let mut what = vec!["read, write".to_string()];
+        what.extend((locks > 0).then(|| format!("{locks} lock{}", s(locks))));
+        what.extend((ahead > 0).then(|| format!("{ahead} prefetch{} a host", if ahead == 1 { "" } else { "es" })));
+        what.extend(push.then(|| "push".into()));
+        what.extend(free.then(|| "free".into()));
+        what.extend((at_once < u32::MAX).then(|| format!("{at_once} of these at once")));
+        what.extend((homes.of_lock(LockId(1)) == 0 && homes.hosts() > 1).then(|| "central manager".into()));
+        what.extend(fault.map(|fault| format!("with a mistake: {fault:?}")));
+        f.write_str(&what.join(", "))
+    }
+}
+
+/// The jobs that are worth exploring: those that take seconds, or those that take minutes and up to some gigabytes of memory.
+pub fn setups(large: bool) -> Vec<Setup> {
+    let spread = |hosts| Homes::spread(hosts).map(Setup::new);
+    let (Ok(two), Ok(three), Ok(central)) = (spread(2), spread(3), Homes::central(3, 0).map(Setup::new)) else {
+        return Vec::new();
+    };
+    let all = |setup| Setup { push: true, free: true, ..setup };
+    if large {
+        return vec![
+            Setup { minipages: 2, ..three },
+            Setup { minipages: 2, at_once: 1, free: true, ..three },
+            Setup { minipages: 2, at_once: 1, push: true, ..three },
+            Setup { threads: 2, ahead: 1, ..all(two) },
+            Setup { ahead: 1, ..all(three) },
+        ];
+    }
+    vec![
+        Setup { minipages: 0, locks: 2, threads: 2, ..two },
+        Setup { minipages: 0, locks: 1, ..three },
+        Setup { locks: 1, ..three },
+        all(central),
+        Setup { ahead: 1, ..three },
+        Setup { threads: 2, ..all(two) },
+        Setup { ahead: 1, locks: 1, ..all(two) },
+        Setup { ahead: 2, ..all(two) },
+        Setup { minipages: 2, ..all(two) },
+        Setup { minipages: 2, ahead: 1, at_once: 1, ..all(two) },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

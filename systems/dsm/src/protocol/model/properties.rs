@@ -1,0 +1,96 @@
+//! What must hold in every state.
+use super::super::Answer;
+use super::Setup;
+use super::act::Wrong;
+use super::host::Op;
+use super::state::State;
+use crate::{Access, Minipage};
+use foregather_machine::Rank;
+
+impl State {
+    /// The first property that does not hold.
+    pub(super) fn check(&self, setup: &Setup) -> Result<(), Wrong> {
+        for minipage in (0..setup.minipages).map(Minipage) {
+            self.one_writer_or_readers(minipage)?;
+            self.nobody_sees_the_past(minipage)?;
+            // A planted mistake must be found by what it does, not by the accounts that it spoils.
+            if setup.fault.is_none() {
+                self.directory_is_right(setup, minipage)?;
+            }
+        }
+        if self.longest_wire() > setup.bound() {
+            return Err(format!("a wire holds {} messages, more than {}", self.longest_wire(), setup.bound()));
+        }
+        Ok(())
+    }
+
+    /// How many requests wait in the longest line of a manager.
+    pub(super) fn longest_queue(&self, setup: &Setup) -> usize {
+        let manager = |minipage| self.host(setup.homes.of(minipage)).server.directory().holding(minipage).queued;
+        (0..setup.minipages).map(|minipage| manager(Minipage(minipage))).max().unwrap_or(0)
+    }
+
+    fn one_writer_or_readers(&self, minipage: Minipage) -> Result<(), Wrong> {
+        let having = |least| self.hosts.iter().filter(move |host| host.view(minipage) >= least).count();
+        let (writers, open) = (having(Access::Write), having(Access::Read));
+        if writers > 0 && open > 1 {
+            return Err(format!("single writer: {minipage:?} can be written at {writers} of the {open} hosts that see it"));
+        }
+        Ok(())
+    }
+
+    /// A thread may read at any time what its view shows: it must be the last write. And no word promises more than the view.
+    fn nobody_sees_the_past(&self, minipage: Minipage) -> Result<(), Wrong> {
+        for (rank, host) in self.hosts.iter().enumerate() {
+            if host.view(minipage) != Access::None && !host.is_fresh(minipage) {
+                return Err(format!("outdated read: host {rank} sees an old version of {minipage:?}"));
+            }
+            if host.word(minipage).access() > host.view(minipage) {
+                return Err(format!("the word of {minipage:?} at host {rank} promises more than the view allows"));
+            }
+        }
+        Ok(())
+    }
+
+    /// While it serves nobody, a manager knows who has valid bytes, and nobody else's view is open.
+    fn directory_is_right(&self, setup: &Setup, minipage: Minipage) -> Result<(), Wrong> {
+        let holding = self.host(setup.homes.of(minipage)).server.directory().holding(minipage);
+        if holding.queued > setup.bound() {
+            return Err(format!("{} requests queue for {minipage:?}", holding.queued));
+        }
+        // What its own server still has to do, it knows already.
+        if holding.busy || !self.host(setup.homes.of(minipage)).todo.is_empty() {
+            return Ok(());
+        }
+        if !holding.freed && !holding.copies.contains(holding.owner) {
+            return Err(format!("the owner of {minipage:?} has no copy"));
+        }
+        for (rank, host) in (0..).zip(&self.hosts) {
+            let listed = holding.copies.contains(rank);
+            if listed && !host.is_fresh(minipage) {
+                return Err(format!("host {rank} is listed with an outdated copy of {minipage:?}"));
+            }
+            if !listed && host.view(minipage) != Access::None {
+                return Err(format!("host {rank} sees {minipage:?} and its manager does not know"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Is it as the reply says?
+    pub(super) fn is_true(&self, setup: &Setup, rank: Rank, op: Op, answer: Answer) -> Result<(), Wrong> {
+        let freed = |minipage| self.host(setup.homes.of(minipage)).server.directory().holding(minipage).freed;
+        let minipage = match (op, answer) {
+            (Op::Free(minipage), Answer::Served) => minipage,
+            (_, Answer::Freed(freed)) if freed.by.rank == rank => freed.minipage,
+            (_, Answer::Freed(_)) => return Err("a refusal names somebody else".into()),
+            (_, Answer::Held(lock)) => return Err(format!("host {rank} is said to hold {lock:?}, which it asks for")),
+            _ => return Ok(()),
+        };
+        match self.hosts.iter().position(|host| host.view(minipage) != Access::None) {
+            _ if !freed(minipage) => Err(format!("{minipage:?} is said to be freed and is not")),
+            Some(seen) => Err(format!("{minipage:?} is freed and host {seen} sees it")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Breadth first through all states, so the trace to a mistake is as short as it can be; then backwards from the quiet ones.
+use super::Setup;
+use super::act::Wrong;
+use super::fingerprint::fingerprint;
+use super::state::State;
+use super::step::Step;
+use core::fmt;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Nothing is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explored {
+    /// Different states.
+    pub states: u64,
+    /// Steps between them.
+    pub steps: u64,
+    /// Steps from the first state to the farthest one.
+    pub depth: u32,
+    /// So many requests waited in the longest line of a manager.
+    pub longest_queue: usize,
+    /// So many messages were on the fullest wire.
+    pub longest_wire: usize,
+}
+
+/// The properties that hold in every state explored.
+pub const PROPERTIES: [&str; 9] = [
+    "one writer or readers: never a writer beside any other open view",
+    "sequential consistency: what a view shows is the last write, and a write stands on the last one",
+    "no torn copies: bytes are sent from views that nobody writes, and arrive in views that nobody sees",
+    "no word promises more than its view allows",
+    "a manager that is not busy knows all copies, and all it lists are valid",
+    "no deadlock and no way without an end: every state can still become quiet, all threads done and nothing under way",
+    "bounded queues: hosts x (threads + prefetches)",
+    "locks: one holder, first come, first served",
+    "freed is freed: no open view is left, and every later request is told so",
+];
+
+/// A property does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Which.
+    pub property: String,
+    /// From the first state to there, as short as possible.
+    pub trace: Vec<String>,
+    /// So many states were known by then.
+    pub states: u64,
+}
+
+impl fmt::Display for Explored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { states, steps, depth, longest_queue, longest_wire } = self;
+        write!(f, "{states} states, {steps} steps, depth {depth}, ")?;
+        write!(f, "longest queue {longest_queue}, fullest wire {longest_wire}")
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} (after {} steps; {} states known)", self.property, self.trace.len(), self.states)?;
+        self.trace.iter().enumerate().try_for_each(|(at, step)| writeln!(f, "{:>4}. {step}", at + 1))
+    }
+}
+
+/// Tries everything.
+///
+/// A state is known by 128 bits of its hash: that one of n states is taken for another is as likely as n² / 2¹²⁸, or less than
+/// 10⁻²² for a hundred million.
+///
+/// # Errors
+/// For the first property that does not hold, with the way there.
+pub fn explore(setup: &Setup) -> Result<Explored, Broken> {
+    let mut search = Search::new(setup);
+    while let Some((at, state, depth)) = search.frontier.pop_front() {
+        search.expand(at, &state, depth + 1)?;
+    }
+    search.can_all_end()?;
+    Ok(search.explored)
+}
+
+/// Keys are hashes already.
+#[derive(Default)]
+struct Same(u64);
+
+impl Hasher for Same {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = self.0 << 8 | u64::from(byte));
+    }
+    fn write_u128(&mut self, key: u128) {
+        self.0 = key as u64;
+    }
+}
+
+struct Search<'s> {
+    setup: &'s Setup,
+    known: HashMap<u128, u32, BuildHasherDefault<Same>>,
+    /// How each state was reached first: from where, and by which of the steps there.
+    ways: Vec<(u32, u16)>,
+    quiet: Vec<bool>,
+    /// Steps of a job that winds down: where to, where from.
+    ends: Vec<(u32, u32)>,
+    /// States to be expanded, each with its number and depth.
+    frontier: VecDeque<(u32, State, u32)>,
+    explored: Explored,
+}
+
+impl<'s> Search<'s> {
+    fn new(setup: &'s Setup) -> Self {
+        let explored = Explored { states: 0, steps: 0, depth: 0, longest_queue: 0, longest_wire: 0 };
+        let (ways, frontier) = (Vec::new(), VecDeque::new());
+        let known = HashMap::with_hasher(BuildHasherDefault::default());
+        let mut search = Self { setup, known, ways, quiet: Vec::new(), ends: Vec::new(), frontier, explored };
+        search.meet(State::new(setup), (0, 0), 0);
+        search
+    }
+
+    /// The number of a state; new ones are queued.
+    fn meet(&mut self, state: State, way: (u32, u16), depth: u32) -> u32 {
+        let fresh = self.ways.len() as u32;
+        let number = *self.known.entry(fingerprint(&state)).or_insert(fresh);
+        if number == fresh {
+            self.quiet.push(state.is_quiet(self.setup));
+            self.explored.states += 1;
+            self.explored.depth = depth;
+            self.explored.longest_queue = self.explored.longest_queue.max(state.longest_queue(self.setup));
+            self.explored.longest_wire = self.explored.longest_wire.max(state.longest_wire());
+            self.ways.push(way);
+            self.frontier.push_back((number, state, depth));
+        }
+        number
+    }
+
+    fn expand(&mut self, at: u32, state: &State, depth: u32) -> Result<(), Broken> {
+        let mut stuck = !self.quiet[at as usize];
+        for (which, step) in (0..).zip(state.steps(self.setup)) {
+            let next = state.after(self.setup, step).and_then(|next| next.check(self.setup).map(|()| next));
+            let next = next.map_err(|wrong| self.broken(wrong, at, Some(step)))?;
+            let number = self.meet(next, (at, which), depth);
+            self.explored.steps += 1;
+            if !matches!(step, Step::Start(..)) {
+                self.ends.push((number, at));
+                stuck = false;
+            }
+        }
+        if stuck {
+            return Err(self.broken("deadlock: somebody waits and nothing can happen".into(), at, None));
+        }
+        Ok(())
+    }
+
+    /// From every state, without anything new being begun, all can come to rest.
+    fn can_all_end(&mut self) -> Result<(), Broken> {
+        self.ends.sort_unstable();
+        let mut ending = self.quiet.clone();
+        let mut sure: Vec<u32> = (0..ending.len() as u32).filter(|&state| ending[state as usize]).collect();
+        while let Some(state) = sure.pop() {
+            let first = self.ends.partition_point(|edge| edge.0 < state);
+            for &(_, from) in self.ends[first..].iter().take_while(|edge| edge.0 == state) {
+                if !std::mem::replace(&mut ending[from as usize], true) {
+                    sure.push(from);
+                }
+            }
+        }
+        match ending.iter().position(|ending| !ending) {
+            Some(lost) => Err(self.broken("livelock: from here it never becomes quiet".into(), lost as u32, None)),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn broken(&self, property: Wrong, mut at: u32, last: Option<Step>) -> Broken {
+        let mut ways = Vec::new();
+        while at > 0 {
+            let (before, which) = self.ways[at as usize];
+            ways.push(which);
+            at = before;
+        }
+        let mut state = State::new(self.setup);
+        let mut trace = Vec::new();
+        for which in ways.into_iter().rev() {
+            let step = state.steps(self.setup)[usize::from(which)];
+            trace.push(state.tell(step));
+            if let Ok(next) = state.after(self.setup, step) {
+                state = next;
+            }
+        }
+        trace.extend(last.map(|step| state.tell(step)));
+        Broken { property, trace, states: self.explored.states }
+    }
+}

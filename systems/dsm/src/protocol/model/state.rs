@@ -1,0 +1,129 @@
+//! All that a moment of the modelled job consists of.
+use super::super::{Action, Message, server_of};
+use super::Setup;
+use super::act::Wrong;
+use super::host::{Doing, Host, Op};
+use crate::Minipage;
+use foregather_machine::{Address, Rank};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// A message under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Packet {
+    pub(super) from: Address,
+    pub(super) message: Message,
+    /// Are the bytes behind it those of the last write? True if there are none.
+    pub(super) fresh: bool,
+}
+
+/// Hosts, and what is on the wires between their lanes.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct State {
+    /// Shared with the state before, as far as nothing has changed there.
+    pub(super) hosts: Vec<Rc<Host>>,
+    /// By sender and receiver, and on each wire in the order in which they were sent.
+    wires: Vec<(Address, Packet)>,
+    /// For each lock: whose requests have arrived and are not granted, in their order. Kept apart from the manager, to check it.
+    lines: Vec<VecDeque<Address>>,
+}
+
+impl State {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let hosts = (0..setup.homes.hosts()).map(|rank| Rc::new(Host::new(setup, rank))).collect();
+        Self { hosts, wires: Vec::new(), lines: vec![VecDeque::new(); setup.locks as usize] }
+    }
+
+    pub(super) fn host(&self, rank: Rank) -> &Host {
+        &self.hosts[rank as usize]
+    }
+
+    pub(super) fn host_mut(&mut self, rank: Rank) -> &mut Host {
+        Rc::make_mut(&mut self.hosts[rank as usize])
+    }
+
+    pub(super) fn send(&mut self, to: Address, packet: Packet) {
+        let at = self.wires.partition_point(|(other, sent)| (sent.from, *other) <= (packet.from, to));
+        self.wires.insert(at, (to, packet));
+    }
+
+    /// Who has sent something to `to` that has not been taken.
+    pub(super) fn senders(&self, to: Address) -> impl Iterator<Item = Address> {
+        self.wires().filter(move |wire| wire[0].0 == to).map(|wire| wire[0].1.from)
+    }
+
+    pub(super) fn peek(&self, from: Address, to: Address) -> Option<&Packet> {
+        let head = self.wires.get(self.first(from, to));
+        head.filter(|(other, packet)| (packet.from, *other) == (from, to)).map(|(_, packet)| packet)
+    }
+
+    pub(super) fn take(&mut self, from: Address, to: Address) -> Option<Packet> {
+        self.peek(from, to)?;
+        Some(self.wires.remove(self.first(from, to)).1)
+    }
+
+    /// So many prefetches, pushes and frees are under way.
+    pub(super) fn hints(&self) -> u32 {
+        let waits = |host: &Host| {
+            let asked = |doing: &Doing| matches!(doing, Doing::Asked(Op::Push(_) | Op::Free(_)));
+            host.threads.iter().filter(|thread| asked(&thread.doing)).count() as u32
+        };
+        self.hosts.iter().map(|host| host.ahead + waits(host)).sum()
+    }
+
+    /// So many messages are on the fullest wire.
+    pub(super) fn longest_wire(&self) -> usize {
+        self.wires().map(<[_]>::len).max().unwrap_or(0)
+    }
+
+    fn wires(&self) -> impl Iterator<Item = &[(Address, Packet)]> {
+        self.wires.chunk_by(|a, b| (a.1.from, a.0) == (b.1.from, b.0))
+    }
+
+    fn first(&self, from: Address, to: Address) -> usize {
+        self.wires.partition_point(|(other, sent)| (sent.from, *other) < (from, to))
+    }
+
+    /// `writer` has written: all other bytes of that minipage, wherever they are, are outdated.
+    pub(super) fn outdate(&mut self, minipage: Minipage, writer: Rank) {
+        for (rank, host) in (0..).zip(&mut self.hosts) {
+            Rc::make_mut(host).outdate(minipage, rank == writer);
+        }
+        for (_, packet) in self.wires.iter_mut().filter(|(_, packet)| packet.message.carries() == Some(minipage)) {
+            packet.fresh = false;
+        }
+    }
+
+    /// A server has taken `packet` and does `actions`: a lock goes to whoever came first.
+    pub(super) fn first_come(&mut self, packet: &Packet, actions: &[Action]) -> Result<(), Wrong> {
+        if let Message::Lock { lock, lane } = packet.message {
+            self.lines[lock.0 as usize].push_back(Address { lane, ..packet.from });
+        }
+        for action in actions {
+            if let Action::Send { to, message: Message::Granted { lock } } = *action
+                && self.lines[lock.0 as usize].pop_front() != Some(to)
+            {
+                return Err(format!("first come, first served: {lock:?} goes to host {} before its turn", to.rank));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is under way anywhere, and nobody waits.
+    pub(super) fn is_quiet(&self, setup: &Setup) -> bool {
+        let settled = |minipage| {
+            let holding = self.host(setup.homes.of(minipage)).server.directory().holding(minipage);
+            !holding.busy && self.hosts.iter().all(|host| !host.word(minipage).is_pending())
+        };
+        let idle = |host: &Rc<Host>| {
+            let threads = host.threads.iter().all(|thread| thread.doing == Doing::Idle && thread.held.is_none());
+            threads && host.ahead == 0 && host.todo.is_empty()
+        };
+        self.wires.is_empty() && self.hosts.iter().all(idle) && (0..setup.minipages).map(Minipage).all(settled)
+    }
+}
+
+/// The lane of thread `thread`, counted from 0.
+pub(super) fn lane_of(rank: Rank, thread: usize) -> Address {
+    Address { lane: thread as u32 + 1, ..server_of(rank) }
+}

@@ -1,0 +1,259 @@
+//! What can happen next in a state, and what comes of it.
+//!
+//! A step is one action that others can see, with what goes together with it ([`go_together`]) and with the message that caused
+//! it: a message can lie on its wire as long as one likes, so taking it and doing nothing would add nothing.
+use super::super::{Action, Answer, Begin, Message, SERVER, Want, server_of};
+use super::Setup;
+use super::act::Wrong;
+use super::fault::{disorder, serve};
+use super::host::{Doing, Op, Todo};
+use super::state::{Packet, State, lane_of};
+use crate::protocol::{Hosts, LockId};
+use crate::{Access, Minipage};
+use foregather_machine::{Address, Rank};
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The server takes the next message from there.
+    Take(Rank, Address),
+    /// The server goes on with what it is at.
+    Serve(Rank),
+    /// The thread goes on with what it is at.
+    Go(Rank, usize),
+    /// The thread leaves its lock.
+    Leave(Rank, usize),
+    /// The thread begins something: the only step that a job which winds down does without.
+    Start(Rank, usize, Op),
+}
+
+impl State {
+    /// All steps that may lead to another state.
+    pub(super) fn steps(&self, setup: &Setup) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (rank, host) in (0..).zip(&self.hosts) {
+            if host.todo.is_empty() {
+                steps.extend(self.senders(server_of(rank)).map(|from| Step::Take(rank, from)));
+            } else {
+                steps.push(Step::Serve(rank));
+            }
+            for (at, thread) in host.threads.iter().enumerate() {
+                match &thread.doing {
+                    Doing::Idle => {
+                        steps.extend(thread.held.map(|_| Step::Leave(rank, at)));
+                        self.starts(setup, rank, at, &mut |op| steps.push(Step::Start(rank, at, op)));
+                    }
+                    Doing::Asleep(_) => {}
+                    Doing::Asked(_) => steps.extend(self.senders(lane_of(rank, at)).next().map(|_| Step::Go(rank, at))),
+                    _ => steps.push(Step::Go(rank, at)),
+                }
+            }
+        }
+        steps
+    }
+
+    /// What a thread may begin. Reading what it can read changes nothing, and is checked wherever a view is open.
+    fn starts(&self, setup: &Setup, rank: Rank, at: usize, start: &mut impl FnMut(Op)) {
+        let (host, hints) = (self.host(rank), self.hints());
+        for minipage in (0..setup.minipages).map(Minipage) {
+            let (view, word) = (host.view(minipage), host.word(minipage));
+            if view < Access::Read {
+                start(Op::Read(minipage));
+            }
+            start(Op::Write(minipage));
+            if hints >= setup.at_once {
+                continue;
+            }
+            for need in [Access::Read, Access::Write] {
+                if host.ahead < setup.ahead && matches!(word.begin(need, true), Begin::Go(_)) {
+                    start(Op::Prefetch(minipage, need));
+                }
+            }
+            if setup.push && view == Access::Write && (setup.ahead == 0 || host.ahead < setup.ahead) {
+                start(Op::Push(minipage));
+            }
+            if setup.free && view != Access::None {
+                start(Op::Free(minipage));
+            }
+        }
+        if host.threads[at].held.is_none() {
+            (0..setup.locks).for_each(|lock| start(Op::Lock(LockId(lock))));
+        }
+    }
+
+    /// The state after `step`.
+    pub(super) fn after(&self, setup: &Setup, step: Step) -> Result<Self, Wrong> {
+        let mut state = self.clone();
+        match step {
+            Step::Take(rank, from) => state.take_in(setup, rank, from)?,
+            Step::Serve(rank) => {
+                let todo = std::mem::take(&mut state.host_mut(rank).todo);
+                state.host_mut(rank).todo = state.perform(setup, server_of(rank), todo)?;
+            }
+            Step::Go(rank, at) => state.go(setup, rank, at)?,
+            Step::Leave(rank, at) => {
+                let thread = &mut state.host_mut(rank).threads[at];
+                if let Some(lock) = thread.held.take() {
+                    let message = thread.client.unlock(lock);
+                    state.post(rank, at, message);
+                }
+            }
+            Step::Start(rank, at, op) => state.start(setup, rank, at, op)?,
+        }
+        Ok(state)
+    }
+
+    fn take_in(&mut self, setup: &Setup, rank: Rank, from: Address) -> Result<(), Wrong> {
+        let Some(packet) = self.take(from, server_of(rank)) else { return Ok(()) };
+        let server = &mut self.host_mut(rank).server;
+        let actions = serve(setup.fault, &setup.homes, rank, server, &packet).map_err(|error| error.to_string())?;
+        self.first_come(&packet, &actions)?;
+        let todo = Todo { actions: actions.into(), fresh: packet.fresh };
+        self.host_mut(rank).todo = self.perform(setup, server_of(rank), todo)?;
+        Ok(())
+    }
+
+    /// The next action, and those that go with it; what is left.
+    fn perform(&mut self, setup: &Setup, at: Address, mut todo: Todo) -> Result<Todo, Wrong> {
+        while let Some(action) = todo.actions.pop_front() {
+            self.act(setup, at, action, todo.fresh)?;
+            if todo.actions.front().is_some_and(|&next| !go_together(action, next)) {
+                return Ok(todo);
+            }
+        }
+        Ok(Todo::default())
+    }
+
+    fn post(&mut self, rank: Rank, at: usize, (to, message): (Address, Message)) {
+        self.send(to, Packet { from: lane_of(rank, at), message, fresh: true });
+    }
+
+    fn start(&mut self, setup: &Setup, rank: Rank, at: usize, op: Op) -> Result<(), Wrong> {
+        let others = Hosts::all(setup.homes.hosts());
+        let host = self.host_mut(rank);
+        let client = &mut host.threads[at].client;
+        let message = match op {
+            Op::Read(_) | Op::Write(_) => return self.attempt(rank, at, op),
+            Op::Push(minipage) if setup.ahead > 0 => {
+                host.ahead += 1;
+                client.ahead(minipage, Want::Push(others))
+            }
+            Op::Prefetch(minipage, need) => {
+                let Begin::Go(word) = host.word(minipage).begin(need, true) else { return Ok(()) };
+                let want = if need == Access::Write { Want::Write } else { Want::Read };
+                let message = host.threads[at].client.ahead(minipage, want);
+                host.set_word(minipage, word);
+                host.ahead += 1;
+                message
+            }
+            Op::Push(minipage) => client.ask(minipage, Want::Push(others)),
+            Op::Free(minipage) => client.ask(minipage, Want::Free),
+            Op::Lock(lock) => client.lock(lock),
+        };
+        let waits = !matches!(message.1, Message::Request { lane: SERVER, .. });
+        self.set(rank, at, if waits { Doing::Asked(op) } else { Doing::Idle });
+        self.post(rank, at, message);
+        Ok(())
+    }
+
+    fn set(&mut self, rank: Rank, at: usize, doing: Doing) {
+        self.host_mut(rank).threads[at].doing = doing;
+    }
+
+    /// Executes the instruction, or faults.
+    fn attempt(&mut self, rank: Rank, at: usize, op: Op) -> Result<(), Wrong> {
+        let Some((minipage, need)) = op.need() else { return Ok(()) };
+        if self.host(rank).view(minipage) < need {
+            self.fault(rank, at, op);
+            return Ok(());
+        }
+        if need == Access::Write {
+            if !self.host(rank).is_fresh(minipage) {
+                return Err(format!("lost update: host {rank} writes {minipage:?} on top of an outdated version"));
+            }
+            self.outdate(minipage, rank);
+        }
+        self.set(rank, at, Doing::Idle);
+        Ok(())
+    }
+
+    /// The only thing that a thread in the middle of something can do.
+    fn go(&mut self, setup: &Setup, rank: Rank, at: usize) -> Result<(), Wrong> {
+        match self.host(rank).threads[at].doing.clone() {
+            Doing::Trying(op) => self.attempt(rank, at, op)?,
+            Doing::Asked(op) => self.hear(setup, rank, at, op)?,
+            Doing::Settling(todo, then) => {
+                let todo = self.perform(setup, lane_of(rank, at), todo)?;
+                self.settling(rank, at, todo, then);
+            }
+            Doing::Idle | Doing::Asleep(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The fault handler, up to its request. It looks at the word as it faults: had it faulted before, it would have done so now.
+    fn fault(&mut self, rank: Rank, at: usize, op: Op) {
+        let Some((minipage, need)) = op.need() else { return };
+        let host = self.host_mut(rank);
+        match host.word(minipage).begin(need, false) {
+            Begin::Already => self.set(rank, at, Doing::Trying(op)),
+            Begin::Wait(word) => {
+                host.set_word(minipage, word);
+                self.set(rank, at, Doing::Asleep(op));
+            }
+            Begin::Go(word) => {
+                host.set_word(minipage, word);
+                let want = if need == Access::Write { Want::Write } else { Want::Read };
+                let message = host.threads[at].client.ask(minipage, want);
+                self.set(rank, at, Doing::Asked(op));
+                self.post(rank, at, message);
+            }
+        }
+    }
+
+    /// Takes the reply.
+    fn hear(&mut self, setup: &Setup, rank: Rank, at: usize, op: Op) -> Result<(), Wrong> {
+        let here = lane_of(rank, at);
+        let Some(packet) = self.senders(here).next().and_then(|from| self.peek(from, here)).copied() else { return Ok(()) };
+        self.may_take(here, &packet.message)?;
+        self.take(packet.from, here);
+        let mut actions = Vec::new();
+        let client = &mut self.host_mut(rank).threads[at].client;
+        let answer = client.reply(packet.from.rank, &packet.message, &mut |action| actions.push(action));
+        let answer = answer.map_err(|error| error.to_string())?;
+        self.is_true(setup, rank, op, answer)?;
+        disorder(setup.fault, &mut actions);
+        let again = op.need().is_some() && answer == Answer::Served;
+        if let Op::Lock(lock) = op {
+            self.host_mut(rank).threads[at].held = Some(lock);
+        }
+        let todo = self.perform(setup, here, Todo { actions: actions.into(), fresh: packet.fresh })?;
+        self.settling(rank, at, todo, again.then_some(op));
+        Ok(())
+    }
+
+    fn settling(&mut self, rank: Rank, at: usize, todo: Todo, then: Option<Op>) {
+        let doing = match then {
+            _ if !todo.is_empty() => Doing::Settling(todo, then),
+            Some(op) => Doing::Trying(op),
+            None => Doing::Idle,
+        };
+        self.set(rank, at, doing);
+    }
+}
+
+/// May nothing come between two actions, since whatever came there would be as well before or behind both? In this order only:
+/// - nobody sees when a message is sent, only when it is taken;
+/// - a view that is closed, or read-only, does not change the bytes that are then copied;
+/// - a view that is closed does not show the bytes that are written, so they may be written as late as it opens;
+/// - who finds the word pending while the view is open already sleeps and is woken, which is as if he had not looked.
+fn go_together(action: Action, next: Action) -> bool {
+    match (action, next) {
+        (Action::Send { .. }, next) => matches!(next, Action::Send { .. }),
+        (_, Action::Send { .. }) => true,
+        (Action::Lower { .. } | Action::Copy { .. }, Action::Copy { .. }) => true,
+        (Action::Install { .. }, Action::Open { .. }) => true,
+        (Action::Open { .. }, Action::Publish { .. } | Action::Raise { .. }) => true,
+        _ => false,
+    }
+}

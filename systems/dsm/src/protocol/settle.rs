@@ -1,0 +1,27 @@
+//! What a reply to a request makes of this rank's copy: the same for a thread that waits for it and for a server that prefetches.
+use super::{Action, Homes, Message, server_of};
+use crate::{Access, Minipage};
+
+/// The actions of a reply; `false`: it is none.
+///
+/// The bytes are in before the view opens, the view is open before the word says so, and the manager hears of it last: only then
+/// may it serve somebody else.
+pub(super) fn settle(homes: &Homes, message: &Message, act: &mut impl FnMut(Action)) -> bool {
+    match *message {
+        Message::Data { minipage, access } => {
+            act(Action::Install { minipage });
+            open(homes, minipage, access, act);
+        }
+        Message::Grant { minipage, access } => open(homes, minipage, access, act),
+        Message::Refused { minipage, access: Access::None } | Message::Done { minipage } => act(Action::Ended { minipage }),
+        Message::Refused { minipage, .. } => act(Action::Publish { minipage, access: Access::None }),
+        _ => return false,
+    }
+    true
+}
+
+fn open(homes: &Homes, minipage: Minipage, access: Access, act: &mut impl FnMut(Action)) {
+    act(Action::Open { minipage, access });
+    act(Action::Publish { minipage, access });
+    act(Action::Send { to: server_of(homes.of(minipage)), message: Message::Installed { minipage } });
+}

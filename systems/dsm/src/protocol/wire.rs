@@ -1,0 +1,195 @@
+//! A message as bytes: a head of fixed length, every field in a place of its own, little end first.
+//!
+//! | byte | 0 | 1 | 2-3 | 4-7 | 8-11 | 12-15 | 16-23 |
+//! |---|---|---|---|---|---|---|---|
+//! | | kind | access or want | zero | minipage or lock | rank | lane | hosts |
+use super::{Hosts, LockId, Message, Want, garbled};
+use crate::{Access, Minipage};
+use foregather_machine::{Address, Error, Rank};
+
+/// All fields of all messages; those that a kind has not are zero.
+#[derive(Default, PartialEq)]
+struct Head {
+    kind: u8,
+    detail: u8,
+    number: u32,
+    rank: u32,
+    lane: u32,
+    hosts: u64,
+}
+
+impl Message {
+    /// So many bytes has a packed message.
+    pub const LEN: usize = 24;
+
+    /// As it travels.
+    pub fn pack(&self) -> [u8; Self::LEN] {
+        let head = self.head();
+        let mut bytes = [0; Self::LEN];
+        bytes[0] = head.kind;
+        bytes[1] = head.detail;
+        bytes[4..8].copy_from_slice(&head.number.to_le_bytes());
+        bytes[8..12].copy_from_slice(&head.rank.to_le_bytes());
+        bytes[12..16].copy_from_slice(&head.lane.to_le_bytes());
+        bytes[16..].copy_from_slice(&head.hosts.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what `from` packed at the start of `bytes`; what is behind [`Message::LEN`] belongs to the minipage.
+    ///
+    /// # Errors
+    /// For everything that [`Message::pack`] does not make.
+    pub fn unpack(from: Rank, bytes: &[u8]) -> Result<Self, Error> {
+        let Some(bytes) = bytes.first_chunk::<{ Self::LEN }>() else { return garbled(from, "a message that is cut off") };
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let hosts = u64::from(word(16)) | u64::from(word(20)) << 32;
+        let head = Head { kind: bytes[0], detail: bytes[1], number: word(4), rank: word(8), lane: word(12), hosts };
+        match head.message() {
+            Some(message) if message.pack() == *bytes => Ok(message),
+            _ => garbled(from, "a message of no known form"),
+        }
+    }
+
+    fn head(&self) -> Head {
+        let of = |kind, number| Head { kind, number, ..Head::default() };
+        match *self {
+            Self::Request { minipage, want, lane } => {
+                let (detail, hosts) = match want {
+                    Want::Read => (1, 0),
+                    Want::Write => (2, 0),
+                    Want::Push(to) => (3, to.bits()),
+                    Want::Free => (4, 0),
+                    Want::Allot => (5, 0),
+                };
+                Head { detail, lane, hosts, ..of(1, minipage.0) }
+            }
+            Self::Forward { minipage, access, by } => {
+                Head { detail: access as u8, rank: by.rank, lane: by.lane, ..of(2, minipage.0) }
+            }
+            Self::Spread { minipage, to } => Head { hosts: to.bits(), ..of(3, minipage.0) },
+            Self::Invalidate { minipage } => of(4, minipage.0),
+            Self::Invalidated { minipage } => of(5, minipage.0),
+            Self::Data { minipage, access } => Head { detail: access as u8, ..of(6, minipage.0) },
+            Self::Grant { minipage, access } => Head { detail: access as u8, ..of(7, minipage.0) },
+            Self::Pushed { minipage } => of(8, minipage.0),
+            Self::Installed { minipage } => of(9, minipage.0),
+            Self::Done { minipage } => of(10, minipage.0),
+            Self::Refused { minipage, access } => Head { detail: access as u8, ..of(11, minipage.0) },
+            Self::Lock { lock, lane } => Head { lane, ..of(12, lock.0) },
+            Self::Unlock { lock, lane } => Head { lane, ..of(13, lock.0) },
+            Self::Granted { lock } => of(14, lock.0),
+            Self::Denied { lock } => of(15, lock.0),
+            Self::Bye => of(16, 0),
+        }
+    }
+}
+
+impl Head {
+    fn message(&self) -> Option<Message> {
+        let (minipage, lock, lane) = (Minipage(self.number), LockId(self.number), self.lane);
+        let used = || self.access().filter(|&access| access != Access::None);
+        Some(match self.kind {
+            1 => Message::Request { minipage, want: self.want()?, lane },
+            2 => Message::Forward { minipage, access: used()?, by: Address { rank: self.rank, lane } },
+            3 => Message::Spread { minipage, to: Hosts::from_bits(self.hosts) },
+            4 => Message::Invalidate { minipage },
+            5 => Message::Invalidated { minipage },
+            6 => Message::Data { minipage, access: used()? },
+            7 => Message::Grant { minipage, access: used()? },
+            8 => Message::Pushed { minipage },
+            9 => Message::Installed { minipage },
+            10 => Message::Done { minipage },
+            11 => Message::Refused { minipage, access: self.access()? },
+            12 => Message::Lock { lock, lane },
+            13 => Message::Unlock { lock, lane },
+            14 => Message::Granted { lock },
+            15 => Message::Denied { lock },
+            16 => Message::Bye,
+            _ => return None,
+        })
+    }
+
+    fn access(&self) -> Option<Access> {
+        [Access::None, Access::Read, Access::Write].into_iter().find(|&access| access as u8 == self.detail)
+    }
+
+    fn want(&self) -> Option<Want> {
+        Some(match self.detail {
+            1 => Want::Read,
+            2 => Want::Write,
+            3 => Want::Push(Hosts::from_bits(self.hosts)),
+            4 => Want::Free,
+            5 => Want::Allot,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn messages() -> impl Strategy<Value = Message> {
+        let access = || prop_oneof![Just(Access::Read), Just(Access::Write)];
+        let want = prop_oneof![
+            Just(Want::Read),
+            Just(Want::Write),
+            any::<u64>().prop_map(|bits| Want::Push(Hosts::from_bits(bits))),
+            Just(Want::Free),
+            Just(Want::Allot),
+        ];
+        (any::<u32>(), any::<u32>(), any::<u32>(), any::<u64>(), access(), want).prop_flat_map(
+            |(n, rank, lane, bits, access, want)| {
+                let (minipage, lock) = (Minipage(n), LockId(n));
+                prop_oneof![
+                    Just(Message::Request { minipage, want, lane }),
+                    Just(Message::Forward { minipage, access, by: Address { rank, lane } }),
+                    Just(Message::Spread { minipage, to: Hosts::from_bits(bits) }),
+                    Just(Message::Invalidate { minipage }),
+                    Just(Message::Invalidated { minipage }),
+                    Just(Message::Data { minipage, access }),
+                    Just(Message::Grant { minipage, access }),
+                    Just(Message::Pushed { minipage }),
+                    Just(Message::Installed { minipage }),
+                    Just(Message::Done { minipage }),
+                    Just(Message::Refused { minipage, access: Access::None }),
+                    Just(Message::Refused { minipage, access }),
+                    Just(Message::Lock { lock, lane }),
+                    Just(Message::Unlock { lock, lane }),
+                    Just(Message::Granted { lock }),
+                    Just(Message::Denied { lock }),
+                    Just(Message::Bye),
+                ]
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_packed_is_unpacked(message in messages(), behind in any::<[u8; 5]>()) {
+            let bytes = [&message.pack()[..], &behind].concat();
+            prop_assert_eq!(Message::unpack(1, &bytes).unwrap(), message);
+        }
+
+        #[test]
+        fn hostile_bytes_are_refused_or_mean_what_they_say(head in (0..20_u8, 0..8_u8), rest: [u8; 22], len in 0..40_usize) {
+            let (kind, detail) = head;
+            let mut bytes = [&[kind, detail][..], &rest, &[0; 16]].concat();
+            bytes.truncate(len);
+            match Message::unpack(3, &bytes) {
+                Ok(message) => prop_assert_eq!(&message.pack()[..], &bytes[..Message::LEN]),
+                Err(error) => prop_assert!(error.to_string().contains("rank 3")),
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_with_a_field_that_it_has_not_is_refused() {
+        let mut bytes = Message::Bye.pack();
+        assert!(Message::unpack(0, &bytes).is_ok());
+        bytes[12] = 1;
+        assert!(Message::unpack(0, &bytes).is_err());
+        assert!(Message::unpack(0, &bytes[..23]).is_err());
+    }
+}

@@ -1,0 +1,153 @@
+//! What the threads of a rank and its server share about one minipage: what it may be used for, and whether somebody asks for
+//! more.
+//!
+//! Pure functions on 32 bits; whoever runs them applies each by compare-and-swap and begins again if it fails. Only the holder of
+//! *pending* and the server change the access, and never both at a time, since the manager is busy for one of them.
+use crate::Access;
+
+const ACCESS: u32 = 0b11;
+/// A request is under way: one at a time, whoever else needs it waits for that one.
+const PENDING: u32 = 1 << 2;
+/// That request is a prefetch: nobody waits for its reply unless he faults.
+const AHEAD: u32 = 1 << 3;
+/// Somebody sleeps on this word, or is about to.
+const SLEEPERS: u32 = 1 << 4;
+
+/// The state of one minipage at one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Word(u32);
+
+/// How a thread that needs more begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// Store this word and, if that succeeded, send the request: the minipage is *pending*.
+    Go(Word),
+    /// Somebody was faster: try the instruction again.
+    Already,
+    /// Store this word if it differs, sleep until it changes, and begin again.
+    Wait(Word),
+}
+
+/// What the end of a request makes of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// To be stored.
+    pub word: Word,
+    /// All that sleep on it are to be woken then.
+    pub wake: bool,
+    /// It was a prefetch: one fewer is under way.
+    pub ahead: bool,
+}
+
+impl Word {
+    /// As it was stored.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// As it is stored.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// What the rank may do with its copy. It never promises more than the view allows.
+    pub const fn access(self) -> Access {
+        match self.0 & ACCESS {
+            0 => Access::None,
+            1 => Access::Read,
+            _ => Access::Write,
+        }
+    }
+
+    /// Is a request under way?
+    pub const fn is_pending(self) -> bool {
+        self.0 & PENDING != 0
+    }
+
+    /// Is a prefetch under way?
+    pub const fn is_ahead(self) -> bool {
+        self.0 & AHEAD != 0
+    }
+
+    /// A thread needs this much: by a fault, or ahead of one.
+    pub fn begin(self, need: Access, ahead: bool) -> Begin {
+        if self.access() >= need {
+            Begin::Already
+        } else if self.is_pending() {
+            Begin::Wait(Self(self.0 | SLEEPERS))
+        } else {
+            Begin::Go(Self(self.0 | PENDING | if ahead { AHEAD } else { 0 }))
+        }
+    }
+
+    /// The server closes the copy or makes it read-only, **before** it changes the view. Whoever asks for more goes on waiting.
+    #[must_use]
+    pub fn lower(self, to: Access) -> Self {
+        self.with(self.access().min(to))
+    }
+
+    /// The server has opened a copy that nobody here asked for. A request that is under way stays so; sleepers look whether this
+    /// will do.
+    #[must_use]
+    pub fn raise(self, to: Access) -> Ended {
+        let word = self.with(self.access().max(to));
+        Ended { word: Self(word.0 & !SLEEPERS), wake: self.0 & SLEEPERS != 0, ahead: false }
+    }
+
+    /// The request has ended, **after** the view was opened; `None`: it was refused.
+    #[must_use]
+    pub fn end(self, access: Access) -> Ended {
+        let Ended { word, wake, .. } = self.raise(access);
+        Ended { word: Self(word.0 & !(PENDING | AHEAD)), wake, ahead: self.is_ahead() }
+    }
+
+    fn with(self, access: Access) -> Self {
+        Self(self.0 & !ACCESS | access as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn go(word: Word, need: Access, ahead: bool) -> Word {
+        match word.begin(need, ahead) {
+            Begin::Go(word) => word,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_asks_and_the_others_wait_for_it() {
+        let word = go(Word::default(), Access::Read, false);
+        let Begin::Wait(asleep) = word.begin(Access::Write, false) else { panic!("two requests at a time") };
+        assert_eq!(asleep.begin(Access::Read, true), Begin::Wait(asleep));
+        let ended = asleep.end(Access::Read);
+        assert!(ended.wake && !ended.ahead && !ended.word.is_pending());
+        assert_eq!(ended.word.begin(Access::Read, false), Begin::Already);
+        assert!(!go(ended.word, Access::Write, false).end(Access::Write).wake);
+    }
+
+    #[test]
+    fn a_prefetch_is_told_from_a_fault_when_it_ends() {
+        let word = go(Word::default(), Access::Write, true);
+        assert!(word.is_ahead() && word.end(Access::Write).ahead);
+        assert!(!word.end(Access::Write).word.is_ahead());
+    }
+
+    #[test]
+    fn closing_and_pushing_leave_a_request_under_way() {
+        let word = go(Word::default().raise(Access::Read).word, Access::Write, false);
+        let closed = word.lower(Access::None);
+        assert_eq!((closed.access(), closed.is_pending()), (Access::None, true));
+        let Begin::Wait(asleep) = closed.begin(Access::Read, false) else { panic!("nothing is pending") };
+        let pushed = asleep.raise(Access::Read);
+        assert_eq!((pushed.word.access(), pushed.word.is_pending(), pushed.wake), (Access::Read, true, true));
+    }
+
+    #[test]
+    fn lowering_never_raises_and_a_refusal_raises_nothing() {
+        assert_eq!(Word::default().lower(Access::Read).access(), Access::None);
+        assert_eq!(go(Word::default(), Access::Read, false).end(Access::None).word, Word::default());
+    }
+}

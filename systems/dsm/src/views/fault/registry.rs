@@ -1,0 +1,76 @@
+//! Which spaces are served, for handlers that may take no lock: a fixed number of slots, each with a count of who looks at it.
+use super::{Faults, Place};
+use crate::views::space::Space;
+use core::ffi::c_int;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+use foregather_machine::{Cause, Error};
+use std::sync::Arc;
+
+/// A space that is served, and by whom.
+pub(crate) struct Hook {
+    pub(crate) space: Arc<Space>,
+    pub(crate) faults: Arc<dyn Faults>,
+    /// With which signal its faults come; `None` if they are read from a descriptor.
+    pub(crate) signal: Option<c_int>,
+}
+
+/// Who looks counts himself in before he reads the pointer. Who removes takes the pointer out first and then waits until nobody is
+/// counted; so a hook is never freed under somebody's eyes. Sequential consistency orders the two.
+struct Slot {
+    lookers: AtomicU32,
+    hook: AtomicPtr<Hook>,
+}
+
+const SPACES: usize = 64;
+static SLOTS: [Slot; SPACES] = [const { Slot { lookers: AtomicU32::new(0), hook: AtomicPtr::new(null_mut()) } }; SPACES];
+
+/// Which slot it got.
+///
+/// # Errors
+/// [`Cause::Setting`] if all are taken.
+pub(crate) fn enter(hook: Hook) -> Result<usize, Error> {
+    let hook = Box::into_raw(Box::new(hook));
+    for (number, slot) in SLOTS.iter().enumerate() {
+        if slot.hook.compare_exchange(null_mut(), hook, SeqCst, Relaxed).is_ok() {
+            return Ok(number);
+        }
+    }
+    // SAFETY: nobody else has seen it.
+    drop(unsafe { Box::from_raw(hook) });
+    Err(Error::from(Cause::Setting {
+        what: "the number of shared spaces in this process",
+        needs: "at most 64 that are served at a time",
+    }))
+}
+
+/// Frees a slot, once all handlers that were looking at it have gone on.
+pub(crate) fn remove(number: usize) -> Hook {
+    let slot = &SLOTS[number];
+    let hook = slot.hook.swap(null_mut(), SeqCst);
+    while slot.lookers.load(SeqCst) != 0 {
+        std::thread::yield_now();
+    }
+    // SAFETY: it came from a box, nobody looks at it, and nobody can find it any more.
+    *unsafe { Box::from_raw(hook) }
+}
+
+/// Calls `then` with the space that has this address in one of its views, if any: one of this process, or one that a parent had there.
+pub(super) fn with<R>(address: usize, here: bool, then: impl FnOnce(&Hook, Place) -> R) -> Option<R> {
+    for slot in &SLOTS {
+        if slot.hook.load(Relaxed).is_null() {
+            continue;
+        }
+        slot.lookers.fetch_add(1, SeqCst);
+        // SAFETY: null, or a hook that is not freed while this thread is counted.
+        let found = unsafe { slot.hook.load(SeqCst).as_ref() }.and_then(|hook| Some((hook, hook.space.locate(address)?)));
+        let found = found.filter(|(hook, _)| hook.space.is_here() == here);
+        if let Some((hook, place)) = found {
+            let result = then(hook, place);
+            slot.lookers.fetch_sub(1, SeqCst);
+            return Some(result);
+        }
+        slot.lookers.fetch_sub(1, SeqCst);
+    }
+    None
+}

@@ -1,0 +1,135 @@
+//! What the kernel would refuse later, in the middle of a program, is found out before it starts.
+use super::backend::Backend;
+use super::layout::PAGE;
+use super::space::Shape;
+use foregather_machine::{Cause, Error};
+use std::fs;
+
+/// Mappings that other parts of the program may still make.
+const SPARE_MAPS: u64 = 256;
+
+/// What this process may have; `None` where the system does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Mappings, at most: `vm.max_map_count`.
+    maps_most: Option<u64>,
+    /// Mappings that it has now.
+    maps: Option<u64>,
+    /// Bytes of memory that can be had without swapping, in the machine or the container.
+    memory: Option<u64>,
+}
+
+impl Limits {
+    pub(super) fn read() -> Self {
+        let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse().ok();
+        let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
+        let most: Option<u64> = number("/sys/fs/cgroup/memory.max");
+        let container = most.map(|most| most.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
+        Self {
+            maps_most: number("/proc/sys/vm/max_map_count"),
+            maps: fs::read_to_string("/proc/self/maps").ok().map(|text| text.lines().count() as u64),
+            memory: machine.into_iter().chain(container).min(),
+        }
+    }
+
+    /// Is there room for such a space?
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] for a shape that makes no sense, [`Cause::Missing`] for what there is too little of.
+    pub(super) fn check(self, shape: &Shape, backend: Backend) -> Result<(), Error> {
+        let setting = |what, needs| Err(Error::from(Cause::Setting { what, needs }));
+        if shape.pages == 0 || shape.views == 0 {
+            return setting("a shared space", "at least one page and one view");
+        }
+        if shape.views > shape.most_views {
+            let needs = "at most 32 views, beyond which address translation costs more than false sharing; or set `most_views`";
+            return setting("the number of views", needs);
+        }
+        if reserved(shape).is_none() {
+            return setting("the size of a shared space", "pages x (views + 1) x 4096 bytes within the address space");
+        }
+        let bytes = u64::from(shape.pages) * PAGE as u64;
+        if let Some(memory) = self.memory
+            && bytes > memory
+        {
+            let what = format!("memory for a shared space of {bytes} bytes: {memory} are free");
+            return Err(missing(what, "share less, or raise the memory limit of this machine or container".to_owned()));
+        }
+        let vpages = u64::from(shape.pages) * u64::from(shape.views);
+        if let (Backend::Mprotect, Some(most)) = (backend, self.maps_most)
+            && self.maps.unwrap_or(0) + vpages + SPARE_MAPS > most
+        {
+            let what = format!("room for {vpages} mappings, one for each page of each view: vm.max_map_count is {most}");
+            let wanted = self.maps.unwrap_or(0) + vpages + SPARE_MAPS;
+            let remedy = format!("`sysctl vm.max_map_count={wanted}`, share less, use fewer views, or use userfaultfd");
+            return Err(missing(what, remedy));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of address space that all views take together.
+pub(super) fn reserved(shape: &Shape) -> Option<usize> {
+    let views = usize::try_from(shape.views).ok()?.checked_add(1)?;
+    let bytes = usize::try_from(shape.pages).ok()?.checked_mul(PAGE)?.checked_mul(views)?;
+    (bytes <= isize::MAX as usize && u64::from(shape.pages) * u64::from(shape.views) < u64::from(u32::MAX)).then_some(bytes)
+}
+
+fn missing(what: String, remedy: String) -> Error {
+    Error::from(Cause::Missing { what, remedy })
+}
+
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1_024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOMY: Limits = Limits { maps_most: Some(65_530), maps: Some(30), memory: Some(1 << 30) };
+
+    fn said(limits: Limits, shape: Shape, backend: Backend) -> String {
+        limits.check(&shape, backend).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn what_fits_is_not_refused() {
+        for backend in [Backend::Userfault, Backend::Mprotect] {
+            assert_eq!(said(ROOMY, Shape::new(2_048, 16), backend), "");
+            assert_eq!(said(Limits::default(), Shape::new(2_048, 32), backend), "");
+        }
+        assert_eq!(said(ROOMY, Shape { most_views: 64, ..Shape::new(1, 64) }, Backend::Userfault), "");
+    }
+
+    #[test]
+    fn mappings_are_counted_for_mprotect_only() {
+        let shape = Shape::new(4_096, 16);
+        assert_eq!(said(ROOMY, shape, Backend::Userfault), "");
+        let text = said(ROOMY, shape, Backend::Mprotect);
+        assert!(text.contains("65536 mappings") && text.contains("sysctl vm.max_map_count=65822"), "{text}");
+    }
+
+    #[test]
+    fn impossible_shapes_and_sizes_are_named() {
+        for (shape, word) in [
+            (Shape::new(0, 1), "at least one page"),
+            (Shape::new(1, 0), "one view"),
+            (Shape::new(1, 33), "most_views"),
+            (Shape { most_views: u32::MAX, ..Shape::new(u32::MAX, u32::MAX) }, "address space"),
+            (Shape::new(1 << 18, 2), "unused"),
+            (Shape::new((1 << 18) + 1, 2), "memory limit"),
+        ] {
+            let text = said(ROOMY, shape, Backend::Userfault);
+            assert!(if word == "unused" { text.is_empty() } else { text.contains(word) }, "{shape:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn free_memory_is_read() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:      12 kB\n"), Some(12 * 1_024));
+        assert_eq!(available("MemTotal: 9 kB\n"), None);
+        assert!(Limits::read().maps.is_some_and(|maps| maps > 3));
+    }
+}

@@ -1,0 +1,140 @@
+//! The memory object and its views: one memory file without a name, mapped side by side in addresses that were reserved first, so that
+//! no library can come in between.
+//!
+//! A child gets none of it by a fork: it would change its parent's pages.
+use super::layout::PAGE;
+use super::limits::reserved;
+use super::origin::Origin;
+use super::space::Shape;
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+use foregather_machine::{Cause, Error};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munlock, munmap};
+
+/// The application views, in order, and behind them the privileged one.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    base: NonNull<u8>,
+    /// Bytes of a view.
+    pub(super) view_bytes: usize,
+    pub(super) views: u32,
+    /// The process in which it is mapped.
+    pub(super) origin: Origin,
+}
+
+// SAFETY: a mapping only says where its bytes are; whoever makes references of that answers for them.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Reserves, makes, and maps. The application views get that protection; the privileged one may always be read and written.
+    pub(super) fn new(shape: &Shape, application: ProtFlags) -> Result<Self, Error> {
+        let bytes = reserved(shape).expect("the limits were checked");
+        let origin = Origin::new()?;
+        let base = reserve(shape.base, bytes)?;
+        let mapping = Self { base, view_bytes: shape.pages as usize * PAGE, views: shape.views, origin };
+        let file = object(mapping.view_bytes)?;
+        for view in 0..shape.views {
+            mapping.map(view, application, &file)?;
+        }
+        mapping.map(shape.views, ProtFlags::READ | ProtFlags::WRITE, &file)?;
+        let start: *mut c_void = mapping.base.as_ptr().cast();
+        // SAFETY: these are the pages that were just mapped, and nobody knows of them yet.
+        unsafe { madvise(start, bytes, Advice::LinuxDontFork) }.map_err(refused("hiding views from children", ""))?;
+        Ok(mapping)
+    }
+
+    fn map(&self, view: u32, protection: ProtFlags, file: &OwnedFd) -> Result<(), Error> {
+        let at = self.view(view).as_ptr().cast();
+        // SAFETY: it replaces a part of this value's own reservation, which nobody uses yet.
+        let mapped = unsafe { mmap(at, self.view_bytes, protection, MapFlags::SHARED | MapFlags::FIXED, file, 0) };
+        mapped.map(|_| ()).map_err(refused("mapping a view", "raise the sysctl vm.max_map_count, or ask for fewer views"))
+    }
+
+    /// Locks the bytes in memory: a page that was swapped out is not there to be mapped again without more ado.
+    pub(super) fn lock(&self) -> Result<(), Errno> {
+        // SAFETY: the privileged view is this value's own; locking changes no byte.
+        unsafe { mlock(self.privileged().as_ptr().cast(), self.view_bytes) }
+    }
+
+    /// Takes application views out of the page table, also if the program has asked for all of its memory to be locked.
+    pub(super) fn forget(&self) -> Result<(), Error> {
+        let (start, bytes): (*mut c_void, _) = (self.base.as_ptr().cast(), self.application_bytes());
+        // SAFETY: the views are this value's own, and their bytes stay in the memory file.
+        let done = unsafe { munlock(start, bytes) }
+            // SAFETY: as above.
+            .and_then(|()| unsafe { madvise(start, bytes, Advice::LinuxDontNeed) });
+        done.map_err(refused("closing all pages of the views", "take mlockall out of this program"))
+    }
+
+    pub(super) fn application_bytes(&self) -> usize {
+        self.views as usize * self.view_bytes
+    }
+
+    /// Where a view begins; the one after the last is the privileged one.
+    pub(super) fn view(&self, view: u32) -> NonNull<u8> {
+        debug_assert!(view <= self.views);
+        // SAFETY: within the reservation, which has that many views and one more.
+        unsafe { self.base.add(view as usize * self.view_bytes) }
+    }
+
+    pub(super) fn privileged(&self) -> NonNull<u8> {
+        self.view(self.views)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // In a child there is nothing, or something else by now.
+        if !self.origin.is_here() {
+            return;
+        }
+        // SAFETY: the reservation is this value's own, and everything lent from it has ended.
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.application_bytes() + self.view_bytes) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+    }
+}
+
+/// Addresses without memory: where they were wished for, or anywhere.
+fn reserve(base: Option<usize>, bytes: usize) -> Result<NonNull<u8>, Error> {
+    let (at, flags, remedy) = match base {
+        Some(base) => {
+            let remedy =
+                "something is mapped there already, or it is not the beginning of a page: wish for another base, or none";
+            (core::ptr::without_provenance_mut(base), MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE, remedy)
+        }
+        None => (null_mut(), MapFlags::PRIVATE, "raise the limit on address space (`ulimit -v`), or ask for fewer views"),
+    };
+    // SAFETY: a new mapping that replaces nobody's memory.
+    let start = unsafe { mmap_anonymous(at, bytes, ProtFlags::empty(), flags | MapFlags::NORESERVE) };
+    let start = start.map_err(refused("reserving addresses for the views", remedy))?;
+    if base.is_some_and(|base| base != start.addr()) {
+        // SAFETY: the mapping is new, and at no use where it is; old kernels take the address for a hint.
+        let _ = unsafe { munmap(start, bytes) };
+        return Err(refused("reserving addresses for the views", remedy)(Errno::EXIST));
+    }
+    Ok(NonNull::new(start.cast()).expect("nothing is mapped at 0"))
+}
+
+/// A memory file that has all of its pages.
+fn object(bytes: usize) -> Result<OwnedFd, Error> {
+    const REMEDY: &str =
+        "share less, raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
+    let file = memfd_create("foregather-dsm", MemfdFlags::CLOEXEC).map_err(refused("making the shared memory object", REMEDY))?;
+    ftruncate(&file, bytes as u64).map_err(refused("sizing the shared memory object", REMEDY))?;
+    // A page that is not there would be made at the first touch, without asking anybody.
+    while let Err(errno) = fallocate(&file, FallocateFlags::empty(), 0, bytes as u64) {
+        if errno != Errno::INTR {
+            return Err(refused("filling the shared memory object", REMEDY)(errno));
+        }
+    }
+    Ok(file)
+}
+
+fn refused(what: &'static str, remedy: &'static str) -> impl FnOnce(Errno) -> Error {
+    move |errno| Error::from(Cause::Os { what, errno: errno.raw_os_error(), remedy })
+}

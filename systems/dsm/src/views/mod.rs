@@ -1,0 +1,44 @@
+//! One memory object, seen several times: minipages of one page are protected each for itself, because each has a view of its own.
+//!
+//! - [`Space`]: the object, its application views and the privileged one; opening and closing pages of a view.
+//! - [`Faults`]: who is asked when a thread touches a closed page; [`Space::serve`] says from when to when.
+//! - [`Allocator`] and [`Table`]: which bytes of the object a minipage has, and in which view.
+//!
+//! States, system calls, races and limits are in the README beside this file.
+#![allow(unsafe_code)]
+
+mod allocator;
+mod backend;
+mod copy;
+mod end;
+mod even;
+mod fault;
+mod layout;
+mod limits;
+mod mapping;
+mod mprotect;
+mod origin;
+mod plain;
+mod protect;
+mod proxy;
+mod serving;
+mod space;
+mod stack;
+mod table;
+mod uffd;
+mod userfault;
+
+#[cfg(test)]
+mod tests;
+
+pub use allocator::{Allocation, Allocator, Wish};
+pub use backend::Backend;
+pub use end::end_process;
+pub use even::Even;
+pub use fault::{Fault, Faults, Outcome};
+pub use layout::{Extent, GRAIN, PAGE, Place, Span};
+pub use protect::Refused;
+pub use serving::Serving;
+pub use space::{Shape, Space};
+pub use stack::Stack;
+pub use table::Table;

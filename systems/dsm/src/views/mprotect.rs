@@ -1,0 +1,35 @@
+//! Protection by mprotect: who touches a closed page gets SIGSEGV. It works everywhere and needs no rights, but neighbouring pages of
+//! different protection are different mappings to the kernel, which bounds their number (`limits`).
+use super::protect::{Protect, Refused, Stretch};
+use crate::Access;
+use rustix::mm::MprotectFlags;
+
+/// The calls of this back end; it has no state.
+pub(super) struct Mprotect;
+
+impl Mprotect {
+    fn set(at: Stretch, flags: MprotectFlags) -> Result<(), Refused> {
+        // SAFETY: the pages are a space's own application view. Whoever holds a reference or pointer into it expects faults: a touch
+        // that is forbidden now ends in the handler, or the process, never in a wrong value.
+        let done = unsafe { rustix::mm::mprotect(at.start.as_ptr().cast(), at.bytes, flags) };
+        done.map_err(|errno| Refused::by(errno, "protecting pages of a view (mprotect)", "raise the sysctl vm.max_map_count"))
+    }
+}
+
+impl Protect for Mprotect {
+    fn open_read(&self, at: Stretch) -> Result<(), Refused> {
+        Self::set(at, MprotectFlags::READ)
+    }
+
+    fn open_write(&self, at: Stretch, _: Access) -> Result<(), Refused> {
+        Self::set(at, MprotectFlags::READ | MprotectFlags::WRITE)
+    }
+
+    fn downgrade(&self, at: Stretch) -> Result<(), Refused> {
+        Self::set(at, MprotectFlags::READ)
+    }
+
+    fn close(&self, at: Stretch) -> Result<(), Refused> {
+        Self::set(at, MprotectFlags::empty())
+    }
+}

@@ -1,0 +1,38 @@
+//! Loads and stores as applications make them: through a view, where they may fault and are served.
+use super::copy;
+use super::space::Space;
+use core::ptr::NonNull;
+
+impl Space {
+    /// Copies bytes out, as an application sees them through that view.
+    ///
+    /// # Panics
+    /// If there is no such view, or there are no such bytes.
+    #[inline]
+    pub fn load(&self, view: u32, offset: usize, into: &mut [u8]) {
+        if let Some(from) = self.stretch_of(view, offset, into.len()) {
+            // SAFETY: so many bytes of a view that is mapped as long as self, and accessed atomically only. Whoever may not read them
+            // faults, and is served or ends.
+            unsafe { copy::out_of(from, into) };
+        }
+    }
+
+    /// Copies bytes in, likewise.
+    ///
+    /// # Panics
+    /// As [`load`](Self::load).
+    #[inline]
+    pub fn store(&self, view: u32, offset: usize, from: &[u8]) {
+        if let Some(to) = self.stretch_of(view, offset, from.len()) {
+            // SAFETY: as in `load`.
+            unsafe { copy::into(to, from) };
+        }
+    }
+
+    #[inline]
+    fn stretch_of(&self, view: u32, offset: usize, bytes: usize) -> Option<NonNull<u8>> {
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.bytes());
+        assert!(end.is_some(), "bytes from {offset} on, {bytes} of them, of {}", self.bytes());
+        if bytes == 0 { None } else { NonNull::new(self.application(view, offset)) }
+    }
+}

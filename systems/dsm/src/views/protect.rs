@@ -1,0 +1,50 @@
+//! What both ways to protect pages can do. The two files `userfault` and `mprotect` do it.
+use crate::Access;
+use core::ptr::NonNull;
+use foregather_machine::{Cause, Error};
+use rustix::io::Errno;
+
+/// The protection of pages was not changed. Small and made without an allocation, since fault handlers meet it, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What was attempted.
+    pub what: &'static str,
+    /// The number that the system gave; 0 if it was not asked.
+    pub errno: i32,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+impl Refused {
+    pub(super) fn by(errno: Errno, what: &'static str, remedy: &'static str) -> Self {
+        Self { what, errno: errno.raw_os_error(), remedy }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        let Refused { what, errno, remedy } = refused;
+        Self::from(Cause::Os { what, errno, remedy })
+    }
+}
+
+/// Whole pages of one view at their address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub(super) start: NonNull<u8>,
+    pub(super) bytes: usize,
+}
+
+/// Changes what threads may do with pages of one view; other views of the same bytes are left alone.
+///
+/// Each call has taken effect on all processors when it returns. None allocates, waits for a lock or sets `errno`.
+pub(super) trait Protect: Send + Sync {
+    /// None to read.
+    fn open_read(&self, at: Stretch) -> Result<(), Refused>;
+    /// From that to write.
+    fn open_write(&self, at: Stretch, from: Access) -> Result<(), Refused>;
+    /// Write to read.
+    fn downgrade(&self, at: Stretch) -> Result<(), Refused>;
+    /// Any to none.
+    fn close(&self, at: Stretch) -> Result<(), Refused>;
+}

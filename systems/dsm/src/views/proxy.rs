@@ -1,0 +1,101 @@
+//! A thread that asks on behalf of whoever faults: for programs that hand shared memory to system calls, which cannot take signals.
+//!
+//! It serves one fault after the other, and each costs two wakes. The faulting thread waits in the kernel.
+use super::fault::{Fault, Faults, Outcome, say};
+use super::layout::PAGE;
+use super::protect::Stretch;
+use super::space::Space;
+use super::uffd::{Event, Uffd};
+use crate::Access;
+use core::ptr::{NonNull, null_mut};
+use foregather_machine::{Cause, Error};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+/// The thread, and how to end it.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Proxy {
+    pub(super) fn start(space: Arc<Space>, events: Arc<Uffd>, faults: Arc<dyn Faults>) -> Result<Self, Error> {
+        let refused =
+            |errno| Error::from(Cause::Os { what: "starting the thread that serves faults", errno, remedy: "raise `ulimit -u`" });
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|errno| refused(errno.raw_os_error()))?);
+        let stopped = Arc::clone(&stop);
+        let run = move || {
+            take_no_signals();
+            let served = catch_unwind(AssertUnwindSafe(|| {
+                while wait(&events, &stopped) {
+                    serve(&space, &events, &*faults);
+                }
+            }));
+            // Whoever faults would wait for ever.
+            if served.is_err() {
+                std::process::abort();
+            }
+        };
+        let thread =
+            Builder::new().name("faults".to_owned()).spawn(run).map_err(|error| refused(error.raw_os_error().unwrap_or(0)))?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let told = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
+        debug_assert!(told.is_ok(), "{told:?}");
+        let ended = self.thread.take().map(JoinHandle::join);
+        debug_assert!(matches!(ended, Some(Ok(()))));
+    }
+}
+
+/// Sleeps until there may be a fault; `false` if it is time to end.
+fn wait(events: &Uffd, stop: &OwnedFd) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(events.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+    match poll(&mut fds, None) {
+        Ok(_) => fds[1].revents().is_empty(),
+        Err(errno) => errno == Errno::INTR,
+    }
+}
+
+fn serve(space: &Space, events: &Uffd, faults: &dyn Faults) {
+    while let Ok(Some(event)) = events.next() {
+        let Some(fault) = fault(space, event) else { continue };
+        if faults.fault(&fault) == Outcome::NotMine {
+            say("a thread touched shared memory that belongs to nobody");
+            std::process::abort();
+        }
+        // What has opened the page has woken the thread, but it may have been open already.
+        let page = event.address & !(PAGE - 1);
+        let start = NonNull::new(core::ptr::without_provenance_mut(page)).expect("no view begins at 0");
+        let woken = events.wake(Stretch { start, bytes: PAGE });
+        debug_assert!(woken.is_ok(), "{woken:?}");
+    }
+}
+
+fn fault(space: &Space, event: Event) -> Option<Fault> {
+    Some(Fault {
+        place: space.locate(event.address)?,
+        needs: if event.write { Access::Write } else { Access::Read },
+        address: event.address,
+        code: 4 | u64::from(event.write) << 1 | u64::from(event.present),
+        on_behalf_of: Some(event.thread),
+    })
+}
+
+/// The program's handlers run on the program's threads: one that touches shared memory here would wait for itself.
+fn take_no_signals() {
+    let mut all = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the first call fills the set that the second one reads.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), null_mut());
+    }
+}

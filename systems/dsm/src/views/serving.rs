@@ -1,0 +1,56 @@
+//! From when to when the faults of a space are served, and by whom.
+use super::backend::Backend;
+use super::fault::{self, Faults, Hook};
+use super::proxy::Proxy;
+use super::space::Space;
+use core::sync::atomic::Ordering::*;
+use foregather_machine::{Cause, Error};
+use std::sync::Arc;
+
+/// While this lives, faults of its space are served. When it is dropped, nobody may touch closed pages any more.
+#[derive(Debug)]
+pub struct Serving {
+    space: Arc<Space>,
+    slot: usize,
+    /// The thread that asks on behalf of others, if there is one; it ends before the slot is freed.
+    proxy: Option<Proxy>,
+}
+
+impl Serving {
+    pub(super) fn begin(space: Arc<Space>, faults: Arc<dyn Faults>) -> Result<Self, Error> {
+        if space.served.swap(true, AcqRel) {
+            let needs = "that the one before is dropped";
+            return Err(Error::from(Cause::Setting { what: "serving the faults of a shared space twice", needs }));
+        }
+        Self::enter(&space, faults).inspect_err(|_| space.served.store(false, Release))
+    }
+
+    fn enter(space: &Arc<Space>, faults: Arc<dyn Faults>) -> Result<Self, Error> {
+        fault::install()?;
+        let signal = match space.backend() {
+            Backend::Userfault => Some(libc::SIGBUS),
+            Backend::Mprotect => Some(libc::SIGSEGV),
+            Backend::UserfaultThread => None,
+        };
+        let slot = fault::enter(Hook { space: Arc::clone(space), faults: Arc::clone(&faults), signal })?;
+        // From here on a failure frees the slot.
+        let mut serving = Self { space: Arc::clone(space), slot, proxy: None };
+        if let Some(events) = &space.events {
+            serving.proxy = Some(Proxy::start(Arc::clone(space), Arc::clone(events), faults)?);
+        }
+        Ok(serving)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if !self.space.is_here() {
+            // A child of a fork has no thread to stop, and what it would wait for are its parent's threads.
+            core::mem::forget(self.proxy.take());
+            return;
+        }
+        drop(self.proxy.take());
+        drop(fault::remove(self.slot));
+        self.space.served.store(false, Release);
+    }
+}

@@ -1,0 +1,268 @@
+//! A memory object with its views, and the protection of every page of every view.
+use super::backend::Backend;
+use super::copy;
+use super::fault::Faults;
+use super::layout::{PAGE, Place, Span};
+use super::limits::Limits;
+use super::mapping::Mapping;
+use super::mprotect::Mprotect;
+use super::protect::{Protect, Refused, Stretch};
+use super::serving::Serving;
+use super::uffd::Uffd;
+use super::userfault::Userfault;
+use crate::Access;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicU64};
+use foregather_machine::{Cause, Error};
+use rustix::mm::ProtFlags;
+use std::sync::Arc;
+
+/// What a space should be like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Pages of the object, each of [`PAGE`] bytes.
+    pub pages: u32,
+    /// Application views: so many minipages may share a page.
+    pub views: u32,
+    /// How many views at most: beyond about 32, address translation costs more than it saves (README).
+    pub most_views: u32,
+    /// How pages are protected; `None` for the better way that this machine has.
+    pub backend: Option<Backend>,
+    /// At which address the first view should begin; `None` for wherever there is room.
+    pub base: Option<usize>,
+}
+
+impl Shape {
+    /// So many pages and views, and everything else as usual.
+    pub const fn new(pages: u32, views: u32) -> Self {
+        Self { pages, views, most_views: 32, backend: None, base: None }
+    }
+}
+
+/// A memory object, its application views, whose pages are all closed at first, and its privileged view, which is always open.
+///
+/// Whoever touches a closed page asks the [`Faults`] of this space ([`Space::serve`]); without any, it dies of the signal.
+pub struct Space {
+    mapping: Mapping,
+    protect: Box<dyn Protect>,
+    /// Where faults are read from, if a thread serves them.
+    pub(super) events: Option<Arc<Uffd>>,
+    pub(super) served: AtomicBool,
+    shape: Shape,
+    backend: Backend,
+    warning: Option<Error>,
+}
+
+impl Space {
+    /// Checks the limits of this process, then reserves addresses, makes the object and maps it.
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] for an impossible shape, [`Cause::Missing`] or [`Cause::Os`] for what this machine lacks or forbids.
+    pub fn new(shape: Shape) -> Result<Self, Error> {
+        if rustix::param::page_size() != PAGE {
+            let what = format!("a kernel with pages of {PAGE} bytes");
+            return Err(Error::from(Cause::Missing {
+                what,
+                remedy: "this one has others: boot one with 4 KiB pages".to_owned(),
+            }));
+        }
+        let backend = shape.backend.unwrap_or_else(|| Backend::chosen().0);
+        Limits::read().check(&shape, backend)?;
+        let open = ProtFlags::READ | ProtFlags::WRITE;
+        let mapping = Mapping::new(&shape, if backend == Backend::Mprotect { ProtFlags::empty() } else { open })?;
+        let warning = mapping.lock().err().map(|_| unlocked(mapping.view_bytes));
+        let (protect, events): (Box<dyn Protect>, _) = match backend {
+            Backend::Mprotect => (Box::new(Mprotect), None),
+            Backend::Userfault | Backend::UserfaultThread => {
+                let uffd = Arc::new(Uffd::new(backend == Backend::Userfault)?);
+                uffd.register(Stretch { start: mapping.view(0), bytes: mapping.application_bytes() })?;
+                mapping.forget()?;
+                let events = (backend == Backend::UserfaultThread).then(|| Arc::clone(&uffd));
+                (Box::new(Userfault { uffd }), events)
+            }
+        };
+        Ok(Self { mapping, protect, events, served: AtomicBool::new(false), shape, backend, warning })
+    }
+
+    /// From now on `faults` is asked about every touch of a closed page, until the returned value is dropped.
+    ///
+    /// # Errors
+    /// [`Cause::Setting`] if somebody is asked already, or there are too many spaces; [`Cause::Os`] if the system refuses.
+    pub fn serve(self: &Arc<Self>, faults: Arc<dyn Faults>) -> Result<Serving, Error> {
+        Serving::begin(Arc::clone(self), faults)
+    }
+
+    /// Pages of the object.
+    pub fn pages(&self) -> u32 {
+        self.shape.pages
+    }
+
+    /// Application views.
+    pub fn views(&self) -> u32 {
+        self.shape.views
+    }
+
+    /// Bytes of the object.
+    pub fn bytes(&self) -> usize {
+        self.mapping.view_bytes
+    }
+
+    /// How its pages are protected.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// What is not as it should be although it works: the object is not locked in memory.
+    pub fn warning(&self) -> Option<&Error> {
+        self.warning.as_ref()
+    }
+
+    /// The address of a byte of the object as applications see it through that view.
+    ///
+    /// # Panics
+    /// If there is no such view or byte.
+    pub fn application(&self, view: u32, offset: usize) -> *mut u8 {
+        assert!(view < self.views() && offset < self.bytes(), "byte {offset} of view {view}");
+        // SAFETY: within the view by the check before.
+        unsafe { self.mapping.view(view).add(offset) }.as_ptr()
+    }
+
+    /// The address of a byte of the object that is always open.
+    ///
+    /// # Panics
+    /// If there is no such byte.
+    pub fn privileged(&self, offset: usize) -> *mut u8 {
+        self.shared(offset, 1).as_ptr()
+    }
+
+    /// A word of the object as applications see it through that view: its accesses fault and are served like any others.
+    ///
+    /// # Panics
+    /// If there is no such view or byte, or it is not the first one of an aligned word.
+    pub fn word(&self, view: u32, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(size_of::<u64>()), "byte {offset} begins no word");
+        // SAFETY: within the view, which is mapped as long as self lives; aligned, since views begin at pages. Any bytes are a word.
+        // Whatever else is done to these bytes is done atomically, or by another process, or by pointers whose users answer for it.
+        unsafe { &*self.application(view, offset).cast::<AtomicU64>() }
+    }
+
+    /// What that address is to applications, if it lies within a view of theirs.
+    #[inline]
+    pub fn locate(&self, address: usize) -> Option<Place> {
+        let within = address.checked_sub(self.mapping.view(0).as_ptr().addr())?;
+        let (view, byte) = (within / self.mapping.view_bytes, within % self.mapping.view_bytes);
+        (view < self.mapping.views as usize).then_some(Place {
+            view: view as u32,
+            page: (byte / PAGE) as u32,
+            offset: (byte % PAGE) as u32,
+        })
+    }
+
+    /// Copies bytes of the object, whatever views of them are closed.
+    ///
+    /// # Errors
+    /// In a child of the process that made this space.
+    ///
+    /// # Panics
+    /// If the object has no such bytes.
+    pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), Refused> {
+        let from = self.shared(offset, into.len());
+        self.here()?;
+        // SAFETY: so many bytes of the privileged view, mapped as long as self; here they are accessed atomically only.
+        unsafe { copy::out_of(from, into) };
+        Ok(())
+    }
+
+    /// Changes bytes of the object, whatever views of them are closed. **First write, then open**: who opens first loses what others
+    /// write in between.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), Refused> {
+        let to = self.shared(offset, from.len());
+        self.here()?;
+        // SAFETY: as in `read`; the privileged view may be written.
+        unsafe { copy::into(to, from) };
+        Ok(())
+    }
+
+    /// Lets threads read or write pages of a view that they could not. `from` is what they may do now.
+    ///
+    /// # Errors
+    /// If the system refuses, or in a child of the process that made this space.
+    ///
+    /// # Panics
+    /// If there are no such pages, or `to` is not more than `from`.
+    pub fn open(&self, span: Span, from: Access, to: Access) -> Result<(), Refused> {
+        assert!(from < to, "from {from:?} to {to:?} opens nothing");
+        let at = self.stretch(span)?;
+        if to == Access::Write { self.protect.open_write(at, from) } else { self.protect.open_read(at) }
+    }
+
+    /// Lets threads only read pages of a view that they may write. When it returns, no processor still writes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    ///
+    /// # Panics
+    /// If there are no such pages.
+    pub fn downgrade(&self, span: Span) -> Result<(), Refused> {
+        self.protect.downgrade(self.stretch(span)?)
+    }
+
+    /// Closes pages of a view, whatever threads may do there now. When it returns, no processor still reads or writes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    ///
+    /// # Panics
+    /// If there are no such pages.
+    pub fn close(&self, span: Span) -> Result<(), Refused> {
+        self.protect.close(self.stretch(span)?)
+    }
+
+    fn stretch(&self, span: Span) -> Result<Stretch, Refused> {
+        let end = u64::from(span.page) + u64::from(span.pages);
+        assert!(span.view < self.views() && span.pages > 0 && end <= u64::from(self.pages()), "no such pages: {span:?}");
+        self.here()?;
+        // SAFETY: within the view by the check before.
+        let start = unsafe { self.mapping.view(span.view).add(span.page as usize * PAGE) };
+        Ok(Stretch { start, bytes: span.pages as usize * PAGE })
+    }
+
+    fn shared(&self, offset: usize, bytes: usize) -> NonNull<u8> {
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.bytes());
+        assert!(end.is_some(), "bytes from {offset} on, {bytes} of them, of {}", self.bytes());
+        // SAFETY: within the privileged view, or at its end, by the check before.
+        unsafe { self.mapping.privileged().add(offset) }
+    }
+
+    /// Is this the process that made it, and not a child of its?
+    pub(super) fn is_here(&self) -> bool {
+        self.mapping.origin.is_here()
+    }
+
+    fn here(&self) -> Result<(), Refused> {
+        const FORKED: Refused = Refused {
+            what: "using shared memory in a child of the process that made it",
+            errno: libc::EPERM,
+            remedy: "fork before the shared memory is made, or start another program",
+        };
+        if self.is_here() { Ok(()) } else { Err(FORKED) }
+    }
+}
+
+impl core::fmt::Debug for Space {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Space").field("shape", &self.shape).field("backend", &self.backend).finish_non_exhaustive()
+    }
+}
+
+fn unlocked(bytes: usize) -> Error {
+    let kib = bytes.div_ceil(1_024);
+    let what = format!("leave to lock {kib} KiB of shared memory, so pages that are swapped out may be touched unnoticed,");
+    Error::from(Cause::Missing { what, remedy: format!("`ulimit -l {kib}` or more, or run without swap") })
+}

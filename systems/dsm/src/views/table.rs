@@ -1,0 +1,88 @@
+//! From a page of a view to its minipage and from there to its bytes, one array access each, without locks: fault handlers ask.
+//!
+//! A minipage is entered before anybody learns its address, and removed after all copies of it were closed; so whoever faults in it
+//! finds it whole. Someone with a stale address may find nothing, or the minipage that has followed.
+use super::layout::{Extent, Place, Span};
+use crate::Minipage;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+/// Where the view's number begins in [`Entry::place`]; below it is the offset.
+const VIEW_SHIFT: u32 = 48;
+
+/// A minipage's extent; no bytes means that there is none of this number.
+#[derive(Debug, Default)]
+struct Entry {
+    place: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Which minipage a page of a view belongs to, and where each minipage is.
+#[derive(Debug)]
+pub struct Table {
+    pages: u32,
+    /// By view and page: the minipage's number and 1, or 0.
+    vpages: Box<[AtomicU32]>,
+    entries: Box<[Entry]>,
+}
+
+impl Table {
+    /// # Panics
+    /// If a view has 2^48 bytes or more, or there are 2^32 - 1 pages of views or more: nobody has such a space.
+    pub(super) fn new(pages: u32, views: u32) -> Self {
+        let vpages = u32::try_from(u64::from(pages) * u64::from(views)).expect("fewer than 2^32 pages of views");
+        assert!(vpages < u32::MAX && views < 1 << (64 - VIEW_SHIFT), "{pages} pages, {views} views");
+        Self {
+            pages,
+            vpages: (0..vpages).map(|_| AtomicU32::new(0)).collect(),
+            entries: (0..vpages).map(|_| Entry::default()).collect(),
+        }
+    }
+
+    /// All numbers of minipages are below that: every page of every view may have one.
+    pub fn minipages(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    /// Whose page that is.
+    #[inline]
+    pub fn minipage(&self, place: Place) -> Option<Minipage> {
+        self.at(place.view, place.page)
+    }
+
+    /// Whose page that is, by view and page.
+    #[inline]
+    pub(super) fn at(&self, view: u32, page: u32) -> Option<Minipage> {
+        let index = view as usize * self.pages as usize + page as usize;
+        let number = if page < self.pages { self.vpages.get(index)?.load(Acquire) } else { 0 };
+        number.checked_sub(1).map(Minipage)
+    }
+
+    /// Where a minipage is, if there is one of this number.
+    #[inline]
+    pub fn extent(&self, minipage: Minipage) -> Option<Extent> {
+        let entry = self.entries.get(minipage.0 as usize)?;
+        let bytes = entry.bytes.load(Acquire) as usize;
+        let place = entry.place.load(Relaxed);
+        let (view, offset) = ((place >> VIEW_SHIFT) as u32, (place & ((1 << VIEW_SHIFT) - 1)) as usize);
+        (bytes > 0).then_some(Extent { view, offset, bytes })
+    }
+
+    pub(super) fn enter(&self, minipage: Minipage, extent: Extent) {
+        let entry = &self.entries[minipage.0 as usize];
+        entry.place.store(u64::from(extent.view) << VIEW_SHIFT | extent.offset as u64, Relaxed);
+        entry.bytes.store(extent.bytes as u64, Release);
+        self.mark(extent.span(), minipage.0 + 1);
+    }
+
+    pub(super) fn remove(&self, minipage: Minipage, extent: Extent) {
+        self.mark(extent.span(), 0);
+        self.entries[minipage.0 as usize].bytes.store(0, Release);
+    }
+
+    fn mark(&self, span: Span, number: u32) {
+        let first = span.view as usize * self.pages as usize + span.page as usize;
+        for vpage in &self.vpages[first..first + span.pages as usize] {
+            vpage.store(number, Release);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A child of a fork gets errors or dies, and its parent's memory stays as it is.
+use super::*;
+use core::sync::atomic::Ordering::*;
+use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
+
+/// Forks; the child does that and ends with its result.
+fn forked(child: impl FnOnce() -> i32) -> WaitStatus {
+    // SAFETY: the child calls only what needs no lock that another thread may have held, and then ends.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let code = child();
+        // SAFETY: it ends the process without touching anything.
+        unsafe { libc::_exit(code) };
+    }
+    waitpid(Pid::from_raw(pid), WaitOptions::empty()).unwrap().unwrap().1
+}
+
+#[test]
+fn a_child_gets_errors_and_its_parent_keeps_its_pages() {
+    let _stack = stack();
+    for backend in backends() {
+        let opener = Opener::new(backend, 1, 1);
+        let serving = opener.space.serve(Arc::clone(&opener) as _).unwrap();
+        let word = opener.space.word(0, 0);
+        word.store(5, SeqCst);
+        let status = forked(|| {
+            let refused = [
+                opener.space.close(page(0, 0)),
+                opener.space.downgrade(page(0, 0)),
+                opener.space.open(page(0, 0), Access::None, Access::Read),
+                opener.space.write(0, &[1]),
+                opener.space.read(0, &mut [0]),
+            ];
+            i32::from(
+                refused.iter().filter(|result| result.is_err_and(|error| error.remedy.starts_with("fork before"))).count() != 5,
+            )
+        });
+        assert_eq!(status.exit_status(), Some(0), "{backend:?}");
+        let status = forked(|| word.load(SeqCst) as i32);
+        assert_eq!(status.terminating_signal(), Some(libc::SIGSEGV), "{backend:?}");
+        opener.seen();
+        word.store(6, SeqCst);
+        assert_eq!((word.load(SeqCst), opener.seen().len()), (6, 0), "{backend:?}: the page is still open");
+        drop(serving);
+    }
+}
+
+#[test]
+fn a_child_may_drop_what_it_has_and_make_its_own() {
+    for backend in backends() {
+        let opener = Opener::new(backend, 1, 1);
+        let serving = opener.space.serve(Arc::clone(&opener) as _).unwrap();
+        let mut both = Some((opener, serving));
+        let status = forked(|| {
+            drop(both.take());
+            let _stack = stack();
+            let own = Opener::new(backend, 1, 1);
+            // A thread can be started in a child of a program with threads only by luck.
+            let _serving = (backend != Backend::UserfaultThread).then(|| own.space.serve(Arc::clone(&own) as _).unwrap());
+            if backend != Backend::UserfaultThread {
+                own.space.word(0, 0).store(3, SeqCst);
+            }
+            i32::from(own.seen().len() != usize::from(backend != Backend::UserfaultThread))
+        });
+        assert_eq!(status.exit_status(), Some(0), "{backend:?}");
+        let (opener, _serving) = both.unwrap();
+        let _stack = stack();
+        opener.space.word(0, 0).store(4, SeqCst);
+        assert_eq!(opener.seen().len(), 1, "{backend:?}: the parent is still served");
+    }
+}

@@ -1,0 +1,61 @@
+//! Tests of views that need what only this directory may have: system calls on shared pointers, forks, handlers, wrong pointers.
+mod child;
+mod fork;
+mod layout;
+mod protection;
+mod race;
+mod stray;
+mod syscalls;
+
+use super::{Backend, Fault, Faults, Outcome, Shape, Space, Span, Stack};
+use crate::Access;
+use std::sync::{Arc, Mutex};
+
+const BACKENDS: [Backend; 3] = [Backend::Userfault, Backend::UserfaultThread, Backend::Mprotect];
+
+/// Those that this machine has. mprotect is always among them.
+fn backends() -> Vec<Backend> {
+    BACKENDS.into_iter().filter(|backend| backend.available().is_ok()).collect()
+}
+
+/// Opens every page that is touched, as far as is asked for, and notes the faults.
+struct Opener {
+    space: Arc<Space>,
+    seen: Mutex<Vec<Fault>>,
+}
+
+impl Opener {
+    fn new(backend: Backend, pages: u32, views: u32) -> Arc<Self> {
+        let space = Space::new(Shape { backend: Some(backend), ..Shape::new(pages, views) }).unwrap();
+        Arc::new(Self { space: Arc::new(space), seen: Mutex::default() })
+    }
+
+    /// The faults since the last call.
+    fn seen(&self) -> Vec<Fault> {
+        std::mem::take(&mut self.seen.lock().unwrap())
+    }
+
+    /// Their codes.
+    fn codes(&self) -> Vec<u64> {
+        self.seen().iter().map(|fault| fault.code).collect()
+    }
+}
+
+impl Faults for Opener {
+    fn fault(&self, fault: &Fault) -> Outcome {
+        let span = Span { view: fault.place.view, page: fault.place.page, pages: 1 };
+        let from = if fault.code & 1 == 0 { Access::None } else { Access::Read };
+        self.seen.lock().unwrap().push(*fault);
+        self.space.open(span, from, fault.needs).unwrap();
+        Outcome::Retry
+    }
+}
+
+fn page(view: u32, page: u32) -> Span {
+    Span { view, page, pages: 1 }
+}
+
+/// What every thread needs that touches shared memory.
+fn stack() -> Stack {
+    Stack::install().unwrap()
+}
