@@ -1,7 +1,7 @@
 //! What faults cost between two processes: `foregather run -n 2 faults [BYTES]`. Rank 1 owns and manages what rank 0 touches.
 use foregather_dsm::memory::{Array, Settings, Thread, lanes, run};
 use foregather_launch::{Job, Lanes};
-use foregather_machine::{Clock, Error, Fabric};
+use foregather_machine::{Clock, Error, Fabric, Placement};
 
 const ROUNDS: usize = 30;
 const UNITS: usize = 100;
@@ -21,7 +21,9 @@ fn of_rank<F: Fabric + Send + 'static>(lanes: Vec<F>, bytes: usize) -> Result<()
 where
     <F::Cpu as foregather_machine::Cpu>::Word: Send + Sync,
 {
-    let settings = Settings { bytes: 8 << 20, views: 26, ..Settings::default() };
+    let costs = lanes[0].cpu().costs();
+    let policy = std::env::var("WAIT").ok().and_then(|name| foregather_wait::Policy::parse(&name, &costs).ok());
+    let settings = Settings { bytes: 8 << 20, views: 26, policy, ..Settings::default() };
     let words = bytes.div_ceil(4);
     run(lanes, settings, |layout| layout.array::<u32>(2 * UNITS * words, words), |thread, all| faults(thread, all, words))?;
     Ok(())

@@ -13,8 +13,8 @@ use std::ops::Range;
 /// The grid, and how long it is relaxed.
 ///
 /// A row is a minipage, and both colours of it are: while its owner writes one, the neighbour reads the other. So in each half
-/// iteration a row beside a border between two ranks costs at most one read fault there and one upgrade here: in a whole one,
-/// 8 faults for each such border, however large the grid. Barriers: two an iteration, and one before the first.
+/// iteration a row beside a border between two ranks costs at most one read fault there and one upgrade here: in a whole one at
+/// most 8 faults for each such border, however large the grid. Barriers: two an iteration, and one before the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sor {
     /// Rows of the grid, with the two of the border; at least 3.

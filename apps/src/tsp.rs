@@ -57,7 +57,7 @@ impl Tour {
         let mut words = [0; WORDS];
         words[COUNT] = 1;
         words[LEFT] = (u32::MAX >> (Cities::MOST - cities.count())) & !1;
-        words[BOUND] = spanning_tree(cities, words[LEFT] | 1);
+        words[BOUND] = rest(cities, 0, words[LEFT]);
         Self(words)
     }
 
@@ -67,8 +67,7 @@ impl Tour {
         words[self.count()] = next;
         words[LENGTH] += cities.distance(self.last(), next as usize);
         words[LEFT] &= !(1 << next);
-        // The rest leads from here through all that is left back to the first city: it spans all of them.
-        words[BOUND] = words[LENGTH] + spanning_tree(cities, words[LEFT] | 1 << next | 1);
+        words[BOUND] = words[LENGTH] + rest(cities, next as usize, words[LEFT]);
         Self(words)
     }
 
@@ -98,6 +97,17 @@ impl Tour {
         let next = cities.near(self.last()).iter().filter(|&next| self.0[LEFT] >> next & 1 == 1);
         next.map(|&next| self.then(cities, next))
     }
+}
+
+/// What it takes at least to go from a city through all of these back to city 0: a way into them, a way out, and a tree that connects them,
+/// since a path is one.
+fn rest(cities: &Cities, from: usize, left: u32) -> u32 {
+    if left == 0 {
+        return cities.distance(from, 0);
+    }
+    let to_nearest = |city: usize| cities.near(city).iter().find(|&next| left >> next & 1 == 1);
+    let step = |city: usize| to_nearest(city).map_or(0, |&next| cities.distance(city, next as usize));
+    step(from) + spanning_tree(cities, left) + step(0)
 }
 
 /// How long a shortest tree is that connects these cities, of which there is one at least (Prim 1957).
