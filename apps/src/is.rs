@@ -10,8 +10,8 @@ use foregather_machine::{Cause, Error, Fabric};
 /// The counts lie in `regions` units. In stage `s` thread `t` adds its counts to region `t + s`, so no two threads are in one region,
 /// and whoever is the first there overwrites what is left of the iteration before. Each stage ends with a barrier, and so does the
 /// reading of all counts: `iterations x (regions + 1)` barriers with no more threads than regions, 90 with the paper's input.
-/// On `p` ranks of one thread an iteration has `regions` upgrades of those who come first, `regions (p - 1)` reads with an upgrade each of those
-/// who come later, and `regions (p - 1)` reads of the sums.
+/// On `p` ranks of one thread an iteration has `regions` upgrades of those who come first, `regions (p - 1)` reads with an upgrade each
+/// of those who come later, and `regions (p - 1)` reads of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Is {
     /// The logarithm of how many keys there are, to base 2; at least 5.

@@ -1,19 +1,23 @@
-//! TSP: a shortest tour by branch and bound over a pool of partial tours in shared memory (Itzkovitz & Schuster 1999 §4). What is short
-//! is split under a lock, the most promising first; what is long enough is finished by whoever took it, without a lock, with an eye on the minimum.
+//! TSP: a shortest tour by branch and bound over a pool of partial tours in shared memory (Itzkovitz & Schuster 1999 §4). What is
+//! short is split under a lock, the most promising first; what is long enough is finished by whoever took it, without a lock, with an
+//! eye on the minimum.
 use crate::App;
 use core::cell::Cell;
 use foregather_dsm::memory::{Array, Layout, Settings, Thread};
 use foregather_machine::{Cause, Error, Fabric};
 
+mod ascent;
 mod cities;
 mod held_karp;
+mod search;
 
 pub use cities::Cities;
+use search::{Alone, Search, Shortest, Tour, WORDS};
 
 /// The input.
 ///
-/// Taking a tour is one lock, and so is a shorter one found: the paper counts 681 of them. A tour is written once, by who split the one before it, and
-/// read once, by who finishes it: one read fault if that is another rank and nothing else lies in its unit.
+/// Taking a tour is one lock, and so is a shorter one found: the paper counts 681 of them. A tour is written once, by who split the
+/// one before it, and read once, by who finishes it: one read fault if that is another rank and nothing else lies in its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tsp {
     /// Where to go.
@@ -24,6 +28,11 @@ pub struct Tsp {
     pub pool: u32,
     /// Bytes of the pool that are shared as one, a multiple of 4. With 148 each tour is a unit; with others, tours lie across units.
     pub unit_bytes: u32,
+    /// Tours that lack at least so many cities are bounded by a spanning tree, others by the nearest city to each: that is worth less and
+    /// quicker done.
+    pub tree: u32,
+    /// Steps by which tolls at the cities are fitted, which bring spanning trees closer to tours; 0 for none, as in 1999.
+    pub ascent: u32,
     /// Does everybody get a copy of each new minimum, instead of a fault at the next look?
     pub push: bool,
 }
@@ -37,133 +46,6 @@ pub struct Found {
     pub tour: Vec<u32>,
     /// The partial tours that this thread finished, by their places in the pool.
     pub finished: Vec<u32>,
-}
-
-/// Words of a tour: 148 bytes.
-const WORDS: usize = 37;
-const COUNT: usize = Cities::MOST;
-const LENGTH: usize = COUNT + 1;
-const BOUND: usize = COUNT + 2;
-const LEFT: usize = COUNT + 3;
-const MAKER: usize = COUNT + 4;
-
-/// A way from city 0 through some of the others: its cities, how many they are, how long it is, what a round trip that begins so takes
-/// at least, the set of cities that it lacks, and the number of the thread that made it.
-#[derive(Clone, Copy)]
-struct Tour([u32; WORDS]);
-
-impl Tour {
-    fn begin(cities: &Cities) -> Self {
-        let mut words = [0; WORDS];
-        words[COUNT] = 1;
-        words[LEFT] = (u32::MAX >> (Cities::MOST - cities.count())) & !1;
-        words[BOUND] = rest(cities, 0, words[LEFT]);
-        Self(words)
-    }
-
-    fn then(&self, cities: &Cities, next: u32) -> Self {
-        let Self(mut words) = *self;
-        words[COUNT] += 1;
-        words[self.count()] = next;
-        words[LENGTH] += cities.distance(self.last(), next as usize);
-        words[LEFT] &= !(1 << next);
-        words[BOUND] = words[LENGTH] + rest(cities, next as usize, words[LEFT]);
-        Self(words)
-    }
-
-    fn by(mut self, maker: u32) -> Self {
-        self.0[MAKER] = maker;
-        self
-    }
-
-    fn count(&self) -> usize {
-        self.0[COUNT] as usize
-    }
-
-    fn last(&self) -> usize {
-        self.0[self.count() - 1] as usize
-    }
-
-    fn bound(&self) -> u32 {
-        self.0[BOUND]
-    }
-
-    fn lacks(&self) -> u32 {
-        self.0[LEFT].count_ones()
-    }
-
-    /// It with one city more, the nearest one first.
-    fn longer<'a>(&'a self, cities: &'a Cities) -> impl Iterator<Item = Self> + 'a {
-        let next = cities.near(self.last()).iter().filter(|&next| self.0[LEFT] >> next & 1 == 1);
-        next.map(|&next| self.then(cities, next))
-    }
-}
-
-/// What it takes at least to go from a city through all of these back to city 0: a way into them, a way out, and a tree that connects them,
-/// since a path is one.
-fn rest(cities: &Cities, from: usize, left: u32) -> u32 {
-    if left == 0 {
-        return cities.distance(from, 0);
-    }
-    let to_nearest = |city: usize| cities.near(city).iter().find(|&next| left >> next & 1 == 1);
-    let step = |city: usize| to_nearest(city).map_or(0, |&next| cities.distance(city, next as usize));
-    step(from) + spanning_tree(cities, left) + step(0)
-}
-
-/// How long a shortest tree is that connects these cities, of which there is one at least (Prim 1957).
-fn spanning_tree(cities: &Cities, all: u32) -> u32 {
-    let (mut away, mut total) = ([u32::MAX; Cities::MOST], 0);
-    let mut newest = all.trailing_zeros();
-    let mut left = all & !(1 << newest);
-    while left != 0 {
-        let (mut least, mut nearest, mut others) = (u32::MAX, 0, left);
-        while others != 0 {
-            let city = others.trailing_zeros();
-            others &= others - 1;
-            let distance = cities.distance(newest as usize, city as usize).min(away[city as usize]);
-            away[city as usize] = distance;
-            if distance < least {
-                (least, nearest) = (distance, city);
-            }
-        }
-        total += least;
-        newest = nearest;
-        left &= !(1 << newest);
-    }
-    total
-}
-
-/// The shortest tour so far.
-trait Shortest {
-    fn length(&self) -> u32;
-    /// Takes a whole tour, if it is still shorter.
-    fn improve(&self, tour: &Tour) -> Result<(), Error>;
-}
-
-/// Tries all that may become shorter than the shortest.
-fn finish(cities: &Cities, tour: &Tour, shortest: &impl Shortest) -> Result<(), Error> {
-    // What it takes at least is what it takes, once it is whole.
-    if tour.bound() >= shortest.length() {
-        return Ok(());
-    }
-    if tour.lacks() == 0 {
-        return shortest.improve(tour);
-    }
-    tour.longer(cities).try_for_each(|longer| finish(cities, &longer, shortest))
-}
-
-/// What one program alone knows.
-struct Alone(Cell<u32>);
-
-impl Shortest for Alone {
-    fn length(&self) -> u32 {
-        self.0.get()
-    }
-
-    fn improve(&self, tour: &Tour) -> Result<(), Error> {
-        self.0.set(tour.bound());
-        Ok(())
-    }
 }
 
 /// What all threads share.
@@ -241,17 +123,17 @@ impl Pool {
     }
 
     /// The next tour to be finished. Who calls it has the lock, so splitting is never under way elsewhere: an empty queue stays so.
-    fn next(&self, tsp: &Tsp, maker: u32) -> Option<u32> {
+    fn next(&self, search: &Search, maker: u32) -> Option<u32> {
         loop {
             let (bound, lacks, place) = self.take()?;
             let shortest = self.minimum.get(0);
-            if bound >= shortest {
+            if !Search::promises(bound, shortest) {
                 return None;
             }
-            if lacks <= tsp.level || !self.has_room(lacks) {
+            if lacks <= search.level || !self.has_room(lacks) {
                 return Some(place);
             }
-            for tour in self.tour(place).longer(&tsp.cities).filter(|tour| tour.bound() < shortest) {
+            for tour in search.longer(&self.tour(place)).filter(|tour| Search::promises(tour.bound(), shortest)) {
                 self.add(&tour.by(maker));
             }
         }
@@ -288,23 +170,28 @@ impl<F: Fabric> Shortest for Together<'_, '_, F> {
 }
 
 impl Tsp {
-    /// The paper's: 19 cities, recursion level 12, 785 KB of tours of 148 bytes (Table 2), the minimum pushed. Which 19 cities it had is not
-    /// known; these are random ones.
+    /// The paper's: 19 cities, recursion level 12, 785 KB of tours of 148 bytes (Table 2), the minimum pushed. Which 19 cities it had is
+    /// not known; these are random ones, of which about as many partial tours are finished as the paper had locks.
     pub fn paper() -> Self {
-        Self { cities: Cities::random(19, 1), level: 12, pool: 5_430, unit_bytes: 148, push: true }
+        Self { cities: Cities::random(19, 17), level: 12, pool: 5_430, unit_bytes: 148, tree: 12, ascent: 0, push: true }
     }
 
-    /// burma14 of TSPLIB, with recursion level 9.
+    /// burma14 of TSPLIB, with recursion level 9, all bounded by spanning trees.
     pub fn small() -> Self {
         let cities = Cities::published("burma14").expect("it is published");
-        Self { cities, level: 9, pool: 1_024, ..Self::paper() }
+        Self { cities, level: 9, pool: 1_024, tree: 1, ..Self::paper() }
     }
 
     /// The program without a pool: the length of a shortest tour.
     pub fn sequential(&self) -> u32 {
-        let shortest = Alone(Cell::new(u32::MAX));
-        finish(&self.cities, &Tour::begin(&self.cities), &shortest).expect("nobody else is concerned");
-        shortest.length()
+        let (search, shortest) = (self.search(), Alone(Cell::new(u32::MAX)));
+        search.finish(&Tour::begin(&self.cities), &shortest).expect("nobody else is concerned");
+        search.length(shortest.length())
+    }
+
+    fn search(&self) -> Search {
+        let (cities, tolls) = self.cities.with_tolls(self.ascent);
+        Search { cities, tolls: 2 * tolls.iter().sum::<u32>(), level: self.level, tree: self.tree }
     }
 
     /// How many units fit into a page, each through a view of its own: 27 tours, as in the paper.
@@ -352,16 +239,17 @@ impl App for Tsp {
             pool.minimum.set(0, u32::MAX);
             pool.add(&Tour::begin(&self.cities));
         }
+        let search = self.search();
         thread.start_clock()?;
         let (mut finished, shortest) = (Vec::new(), Together { thread, pool, push: self.push });
-        while let Some(place) = thread.locked(TOURS, || pool.next(self, thread.number()))? {
-            finish(&self.cities, &pool.tour(place), &shortest)?;
+        while let Some(place) = thread.locked(TOURS, || pool.next(&search, thread.number()))? {
+            search.finish(&pool.tour(place), &shortest)?;
             finished.push(place);
         }
         thread.barrier()?;
         let mut words = [0; WORDS];
         pool.tour.load(0, &mut words);
-        Ok(Found { length: shortest.length(), tour: words[..self.cities.count()].to_vec(), finished })
+        Ok(Found { length: search.length(shortest.length()), tour: words[..self.cities.count()].to_vec(), finished })
     }
 
     fn validate(&self, outputs: &[Self::Output]) -> Result<String, String> {

@@ -4,6 +4,10 @@ mod common;
 use common::{backends, prove};
 use foregather_apps::App;
 use foregather_apps::tsp::{Cities, Found, Tsp};
+use foregather_dsm::memory::{Settings, lanes, run};
+use foregather_machine::Address;
+use foregather_shm::{Exchange, Shape};
+use foregather_thread::Thread;
 
 fn random() -> Tsp {
     Tsp { cities: Cities::random(10, 7), level: 6, ..Tsp::small() }
@@ -46,21 +50,40 @@ fn threads_of_one_rank_share_the_pool() {
 }
 
 #[test]
-fn the_sequential_program_finds_published_optima() {
-    for name in ["burma14", "ulysses16", "gr17"] {
+fn published_optima_are_found_alone_and_together() {
+    for name in ["burma14", "ulysses16", "gr17", "gr21", "ulysses22"] {
         let cities = Cities::published(name).unwrap();
         let (optimum, _) = cities.optimum();
-        assert_eq!(Tsp { cities, ..Tsp::small() }.sequential(), optimum, "{name}");
+        let tsp = Tsp { cities, ascent: 100, ..Tsp::small() };
+        assert_eq!(tsp.sequential(), optimum, "{name}");
+        let said = prove(&tsp, 2, 1, backends()[0]);
+        assert!(said.as_ref().is_ok_and(|said| said.contains(&format!("{name}: {optimum}, published"))), "{said:?}");
     }
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "minutes without optimisation")]
-fn the_sequential_program_finds_optima_of_more_cities() {
-    let published = ["gr21", "ulysses22"].map(|name| Cities::published(name).unwrap());
-    for cities in published.into_iter().chain((1..=3).map(|seed| Cities::random(19, seed))) {
+fn neither_bounds_nor_tolls_change_what_is_found() {
+    for (count, seed) in [(2, 1), (3, 1), (4, 2), (9, 3), (11, 4), (12, 5)] {
+        let cities = Cities::random(count, seed);
         let (optimum, _) = cities.optimum();
-        assert_eq!(Tsp { cities: cities.clone(), ..Tsp::small() }.sequential(), optimum, "{}", cities.name());
+        for tree in [1, 5, 32] {
+            for ascent in [0, 1, 30] {
+                let tsp = Tsp { cities: cities.clone(), tree, ascent, level: 4, ..Tsp::small() };
+                assert_eq!(tsp.sequential(), optimum, "{}, {tree}, {ascent}", cities.name());
+            }
+        }
+        let said = prove(&Tsp { cities, tree: 5, ascent: 30, level: 4, ..Tsp::small() }, 2, 1, backends()[0]);
+        assert!(said.is_ok(), "{said:?}");
+    }
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "a minute without optimisation")]
+fn shortest_tours_of_nineteen_random_cities_are_found() {
+    for tsp in [1, 2, 17].map(|seed| Tsp { cities: Cities::random(19, seed), ..Tsp::paper() }) {
+        let (optimum, _) = tsp.cities.optimum();
+        assert_eq!(Tsp { tree: 1, ascent: 50, ..tsp.clone() }.sequential(), optimum, "{}", tsp.cities.name());
+        assert_eq!(prove(&Tsp { tree: 1, ..tsp }, 2, 1, backends()[0]).map(drop), Ok(()));
     }
 }
 
@@ -95,8 +118,16 @@ fn wrong_results_are_refused() {
 
 #[test]
 fn impossible_inputs_are_refused() {
-    for tsp in [Tsp { pool: 0, ..random() }, Tsp { unit_bytes: 6, ..random() }, Tsp { unit_bytes: 0, ..random() }] {
-        let refused = std::panic::catch_unwind(|| prove(&tsp, 1, 1, backends()[0]));
-        assert!(refused.is_err(), "{tsp:?}");
+    for tsp in [Tsp { pool: 0, ..random() }, Tsp { pool: 1 << 24, ..random() }, Tsp { unit_bytes: 6, ..random() }] {
+        assert!(refusal(&tsp).contains("the input of TSP"), "{tsp:?}");
     }
+}
+
+/// Why a rank cannot begin.
+fn refusal(tsp: &Tsp) -> String {
+    let exchange = Exchange::between_threads(Shape::new(1, lanes(1))).unwrap();
+    let lane = |lane| exchange.lane(Thread::current(), Address { rank: 0, lane }).unwrap();
+    let settings = Settings { bytes: 1 << 20, ..Tsp::small().settings() };
+    let run = run((0..lanes(1)).map(lane).collect(), settings, |layout| tsp.layout(layout), |thread, pool| tsp.run(thread, pool));
+    run.unwrap_err().to_string()
 }

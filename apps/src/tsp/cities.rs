@@ -1,4 +1,5 @@
 //! Where there is a tour to find: instances of TSPLIB (Reinelt 1991) with their published optima, and random ones.
+use super::ascent::{PARTS, tolls};
 use super::held_karp::held_karp;
 use foregather_machine::SplitMix;
 
@@ -55,6 +56,13 @@ impl Cities {
             others
         };
         Self { name: name.to_owned(), count, near: (0..count).map(near).collect(), distances, optimum }
+    }
+
+    /// The same in parts of a unit, with tolls that bring bounds closer to tours: also those, twice the sum of which is what a tour pays.
+    pub(super) fn with_tolls(&self, steps: u32) -> (Self, Vec<u32>) {
+        let tolls = tolls(self, steps);
+        let distance = |a: usize, b: usize| PARTS * self.distance(a, b) + tolls[a] + tolls[b];
+        (Self::new(&self.name, self.count, None, distance), tolls)
     }
 
     /// What they are called.
