@@ -1,4 +1,5 @@
 //! What faults cost between two processes: `foregather run -n 2 faults [BYTES]`. Rank 1 owns and manages what rank 0 touches.
+//! `WAIT` names a policy, such as `two-phase:50us`; without it servers and threads wait by the adaptive one.
 use foregather_dsm::memory::{Array, Settings, Thread, lanes, run};
 use foregather_launch::{Job, Lanes};
 use foregather_machine::{Clock, Error, Fabric, Placement};

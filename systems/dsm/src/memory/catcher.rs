@@ -3,7 +3,7 @@ use super::mapped::Mapped;
 use crate::node::{Requester, Site};
 use crate::views::{Fault, Faults, Outcome, Table, end_process};
 use core::cell::Cell;
-use foregather_machine::{Cpu, Error, Fabric, run_ready};
+use foregather_machine::{Cpu, Fabric, run_ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
@@ -57,15 +57,10 @@ where
         };
         match run_ready(requester.need(&self.site, minipage, fault.needs)) {
             Ok(()) => Outcome::Retry,
-            Err(error) => lost(fault, &error),
+            // A load cannot fail: without what it loads this process cannot go on.
+            Err(error) => die(fault, &error.to_string()),
         }
     }
-}
-
-/// A load cannot fail: without what it loads this process cannot go on.
-#[cold]
-fn lost(fault: &Fault, error: &Error) -> ! {
-    die(fault, &error.to_string())
 }
 
 #[cold]

@@ -101,13 +101,14 @@ where
         },
     )?;
     drop(serving);
-    (1..=count).for_each(|seat| seats.of(seat).lane().leave());
     let (mut ended, mut server) = (Vec::new(), None);
     for end in ends {
         let (thread, of_server) = end?;
         ended.extend(thread);
         server = server.or(of_server);
     }
+    // In order only if all went well: otherwise whoever waits for this rank is told that it is gone.
+    (1..=count).for_each(|seat| seats.of(seat).lane().leave());
     Ok(Served { threads: ended, server: server.expect("the server's thread gives it") })
 }
 
