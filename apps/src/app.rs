@@ -1,13 +1,15 @@
 //! What all five have in common.
 use foregather_dsm::memory::{Layout, Settings, Thread};
 use foregather_machine::{Error, Fabric};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A program with its input.
 pub trait App: Sync {
     /// The arrays that all threads share.
     type Shared: Sync;
     /// What a thread gives in the end, for the proof.
-    type Output: Send;
+    type Output: Send + Serialize + DeserializeOwned;
 
     /// Its name on the command line.
     const NAME: &'static str;

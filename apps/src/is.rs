@@ -4,6 +4,7 @@ use crate::App;
 use core::ops::Range;
 use foregather_dsm::memory::{Array, Layout, Settings, Thread};
 use foregather_machine::{Cause, Error, Fabric};
+use serde::{Deserialize, Serialize};
 
 /// The input: `2^keys_log2` keys below `2^values_log2`, ranked `iterations` times with two keys changed before each.
 ///
@@ -25,7 +26,7 @@ pub struct Is {
 }
 
 /// What a thread gives: its part of the keys, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranked {
     /// Its keys, as they are in the end.
     pub keys: Vec<u32>,
@@ -36,7 +37,7 @@ pub struct Ranked {
 }
 
 /// What a watched key was found to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Watched {
     /// The iteration, from 1 on.
     pub iteration: u32,

@@ -5,6 +5,7 @@ use crate::App;
 use core::cell::Cell;
 use foregather_dsm::memory::{Array, Layout, Settings, Thread};
 use foregather_machine::{Cause, Error, Fabric};
+use serde::{Deserialize, Serialize};
 
 mod ascent;
 mod cities;
@@ -38,7 +39,7 @@ pub struct Tsp {
 }
 
 /// What a thread gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The length of the shortest tour, as this thread reads it in the end.
     pub length: u32,

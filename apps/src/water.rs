@@ -4,6 +4,7 @@
 //! Molecules bend and stretch by the SPC/Fw model (Wu, Tepper & Voth 2006, table I), whose energy between two of them is switched
 //! off smoothly as their oxygens part. Gear's predictor and corrector of order 6 (Gear 1971; Allen & Tildesley 1987 appendix E)
 //! move them. Lengths are angstrom, times femtoseconds, masses amu, energies kcal/mol.
+mod flat;
 mod oracle;
 
 use crate::App;
@@ -12,6 +13,7 @@ use foregather_dsm::memory::{Array, Layout, Settings, Thread};
 use foregather_dsm::views::PAGE;
 use foregather_machine::{Cause, Error, Fabric, SplitMix, run_ready};
 use foregather_message::collective::{allreduce, sum};
+use serde::{Deserialize, Serialize};
 
 /// The input.
 ///
@@ -72,7 +74,7 @@ const TEMPERATURE: f64 = 298.15;
 const SWITCH: f64 = 0.9;
 
 /// What the energy is made of, in kcal/mol, all molecules together.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
     /// Of motion.
     pub kinetic: f64,
@@ -94,11 +96,12 @@ impl Energy {
 }
 
 /// What a thread gives: its molecules in the end, and everybody's energies.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     /// The number of its first molecule.
     pub first: usize,
     /// Its molecules.
+    #[serde(with = "flat")]
     pub molecules: Vec<Molecule>,
     /// At the beginning, and after each step.
     pub energies: Vec<Energy>,

@@ -12,6 +12,7 @@
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
 #![forbid(unsafe_code)]
 
+pub mod apps;
 mod cell;
 mod episodes;
 pub mod fit;

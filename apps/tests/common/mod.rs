@@ -1,6 +1,6 @@
 //! Runs an application on ranks that are threads of this process, each with a space of its own.
-use foregather_apps::App;
-use foregather_dsm::memory::{Settings, lanes, run};
+use foregather_apps::{App, play};
+use foregather_dsm::memory::{Settings, lanes};
 use foregather_dsm::views::Backend;
 use foregather_machine::Address;
 use foregather_shm::{Exchange, Shape};
@@ -18,17 +18,19 @@ pub(crate) fn backends() -> Vec<Backend> {
 pub(crate) fn prove<A: App>(app: &A, ranks: u32, threads: u32, backend: Backend) -> Result<String, String> {
     let settings = Settings { threads, backend: Some(backend), policy: Some(Policy::Block), ..app.settings() };
     let exchange = Exchange::between_threads(Shape::new(ranks, lanes(threads))).unwrap();
-    let outputs: Vec<A::Output> = std::thread::scope(|scope| {
+    let outcome = std::thread::scope(|scope| {
         let start = |rank| {
             let exchange = Arc::clone(&exchange);
             scope.spawn(move || {
                 let lane = |lane| exchange.lane(Thread::current(), Address { rank, lane }).unwrap();
                 let lanes = (0..lanes(threads)).map(lane).collect();
-                run(lanes, settings, |layout| app.layout(layout), |thread, shared| app.run(thread, shared)).unwrap()
+                play(app, lanes, settings).unwrap()
             })
         };
         let started: Vec<_> = (0..ranks).map(start).collect();
-        started.into_iter().flat_map(|rank| rank.join().unwrap().threads.into_iter().map(|end| end.result)).collect()
+        let ends: Vec<_> = started.into_iter().map(|rank| rank.join().unwrap()).collect();
+        ends.into_iter().flatten().next().unwrap()
     });
+    let (outputs, _) = outcome.split();
     app.validate(&outputs)
 }

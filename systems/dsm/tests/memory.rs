@@ -24,7 +24,7 @@ fn ranks<S: Sync, R: Send>(
             scope.spawn(move || {
                 let lane = |lane| exchange.lane(threads::Thread::current(), Address { rank, lane }).unwrap();
                 let all = (0..lanes(settings.threads)).map(lane).collect();
-                run(all, settings, layout, program).unwrap().threads.into_iter().map(|end| end.result).collect::<Vec<_>>()
+                run(all, settings, layout, program).unwrap().leave().into_iter().map(|end| end.result).collect::<Vec<_>>()
             })
         };
         let started: Vec<_> = (0..count).map(start).collect();

@@ -19,7 +19,7 @@ enum Wing {
     System,
     /// What every world must pass.
     Conformance,
-    /// The cell that everybody is measured by.
+    /// What is measured: the cell that everybody is measured by, and the systems.
     Bench,
     /// What users meet; may use everything below.
     Roof,
@@ -70,7 +70,7 @@ impl Room {
     fn may_use(&self, other: &Self) -> bool {
         match (self.wing, other.wing) {
             (Core, Core) | (World, World) | (System, System) => other.floor < self.floor,
-            (World | Sim | Conformance, Core) | (System | Bench, Core | World | Sim) => true,
+            (World | Sim | Conformance, Core) | (System | Bench, Core | World | Sim) | (Bench, System) => true,
             (Roof, Core | World | Sim | System | Conformance | Bench) => true,
             (Peers, Bench | Core) => true,
             (Peers, World) => other.package == HOST,

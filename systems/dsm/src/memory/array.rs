@@ -1,6 +1,7 @@
 //! Elements of plain data in shared memory.
-use crate::Minipage;
-use crate::views::{Extent, Space};
+use super::observer;
+use crate::views::Space;
+use crate::{Access, Minipage};
 use bytemuck::Pod;
 use core::fmt;
 use core::marker::PhantomData;
@@ -18,15 +19,56 @@ impl<T: Pod + Send + Sync> Plain for T {}
 /// synchronise: who needs a whole one takes a lock, or meets the writer at a barrier.
 pub struct Array<T> {
     space: Arc<Space>,
-    units: Arc<[(Minipage, Extent)]>,
+    units: Arc<[Unit]>,
     len: usize,
     unit: usize,
+    /// Do threads write down what they touch?
+    observed: bool,
     _of: PhantomData<fn() -> T>,
 }
 
+/// An allocation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    pub(super) minipage: Minipage,
+    pub(super) view: u32,
+    /// Its first byte in the object.
+    pub(super) offset: usize,
+    /// Its first byte in the minipage: 0, unless that is a chunk.
+    pub(super) within: u32,
+}
+
+/// Elements next to each other in a unit.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    unit: Unit,
+    /// The first one's first byte in the unit.
+    byte: usize,
+    /// How many.
+    len: usize,
+}
+
+impl Part {
+    fn offset(&self) -> usize {
+        self.unit.offset + self.byte
+    }
+}
+
+impl<T> Array<T> {
+    #[inline]
+    fn touch(&self, access: Access, part: &Part, act: impl FnOnce()) {
+        if self.observed {
+            let first = part.unit.within + part.byte as u32;
+            observer::touching(part.unit.minipage, access, first..first + (part.len * size_of::<T>()) as u32, act);
+        } else {
+            act();
+        }
+    }
+}
+
 impl<T: Plain> Array<T> {
-    pub(super) fn new(space: Arc<Space>, units: Vec<(Minipage, Extent)>, len: usize, unit: usize) -> Self {
-        Self { space, units: units.into(), len, unit, _of: PhantomData }
+    pub(super) fn new(space: Arc<Space>, units: Vec<Unit>, (len, unit): (usize, usize), observed: bool) -> Self {
+        Self { space, units: units.into(), len, unit, observed, _of: PhantomData }
     }
 
     /// How many elements.
@@ -54,7 +96,7 @@ impl<T: Plain> Array<T> {
     /// # Panics
     /// If there is no such unit.
     pub fn minipage(&self, unit: usize) -> Minipage {
-        self.units[unit].0
+        self.units[unit].minipage
     }
 
     /// The minipages that hold these elements, in order, each once.
@@ -64,7 +106,7 @@ impl<T: Plain> Array<T> {
     pub fn minipages(&self, elements: Range<usize>) -> impl Iterator<Item = Minipage> {
         assert!(elements.start <= elements.end && elements.end <= self.len, "elements {elements:?} of {}", self.len);
         let units = elements.start / self.unit..elements.end.div_ceil(self.unit).max(elements.start / self.unit);
-        let all = self.units[units].iter().map(|(minipage, _)| *minipage);
+        let all = self.units[units].iter().map(|unit| unit.minipage);
         let mut before = None;
         all.filter(move |&minipage| before.replace(minipage) != Some(minipage))
     }
@@ -96,9 +138,10 @@ impl<T: Plain> Array<T> {
     #[inline]
     pub fn load(&self, first: usize, into: &mut [T]) {
         let mut rest = into;
-        for (view, offset, len) in self.parts(first, rest.len()) {
-            let (now, later) = rest.split_at_mut(len);
-            self.space.load(view, offset, bytemuck::cast_slice_mut(now));
+        for part in self.parts(first, rest.len()) {
+            let (now, later) = rest.split_at_mut(part.len);
+            let now = bytemuck::cast_slice_mut(now);
+            self.touch(Access::Read, &part, || self.space.load(part.unit.view, part.offset(), now));
             rest = later;
         }
     }
@@ -110,16 +153,17 @@ impl<T: Plain> Array<T> {
     #[inline]
     pub fn store(&self, first: usize, from: &[T]) {
         let mut rest = from;
-        for (view, offset, len) in self.parts(first, rest.len()) {
-            let (now, later) = rest.split_at(len);
-            self.space.store(view, offset, bytemuck::cast_slice(now));
+        for part in self.parts(first, rest.len()) {
+            let (now, later) = rest.split_at(part.len);
+            let now = bytemuck::cast_slice(now);
+            self.touch(Access::Write, &part, || self.space.store(part.unit.view, part.offset(), now));
             rest = later;
         }
     }
 
-    /// Where elements stand: view, byte of the object, and how many of them follow each other there.
+    /// Where elements stand.
     #[inline]
-    fn parts(&self, first: usize, len: usize) -> impl Iterator<Item = (u32, usize, usize)> {
+    fn parts(&self, first: usize, len: usize) -> impl Iterator<Item = Part> {
         let end = first.checked_add(len).filter(|&end| end <= self.len);
         let end = end.unwrap_or_else(|| panic!("elements {first} and {len} on of {}", self.len));
         let mut at = first;
@@ -130,8 +174,7 @@ impl<T: Plain> Array<T> {
                 return None;
             }
             at += many;
-            let (_, extent) = self.units[unit];
-            Some((extent.view, extent.offset + within * size_of::<T>(), many))
+            Some(Part { unit: self.units[unit], byte: within * size_of::<T>(), len: many })
         })
     }
 }
@@ -142,9 +185,11 @@ impl Array<u64> {
     /// # Panics
     /// If there is no such element.
     pub fn fetch_add(&self, at: usize, n: u64) -> u64 {
-        let (_, extent) = self.units[at / self.unit];
-        let word = self.space.word(extent.view, extent.offset + at % self.unit * size_of::<u64>());
-        word.fetch_add(n, core::sync::atomic::Ordering::SeqCst)
+        let part = Part { unit: self.units[at / self.unit], byte: at % self.unit * size_of::<u64>(), len: 1 };
+        let word = self.space.word(part.unit.view, part.offset());
+        let mut before = 0;
+        self.touch(Access::Write, &part, || before = word.fetch_add(n, core::sync::atomic::Ordering::SeqCst));
+        before
     }
 }
 

@@ -1,5 +1,6 @@
 //! A fault becomes a request: on the thread that touched the page, by the lane that is this thread's.
 use super::mapped::Mapped;
+use super::observer;
 use crate::node::{Requester, Site};
 use crate::views::{Fault, Faults, Outcome, Table, end_process};
 use core::cell::Cell;
@@ -35,6 +36,8 @@ pub(super) struct Catcher<F: Fabric> {
     pub(super) site: Arc<Site<F::Cpu, Mapped>>,
     pub(super) seats: Arc<Seats<F>>,
     pub(super) table: Arc<Table>,
+    /// Do threads write journals?
+    pub(super) observed: bool,
 }
 
 impl<F> Faults for Catcher<F>
@@ -55,7 +58,10 @@ where
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => die(fault, "touched within a call about shared memory"),
         };
-        match run_ready(requester.need(&self.site, minipage, fault.needs)) {
+        let began = self.observed.then(observer::fault_began);
+        let done = run_ready(requester.need(&self.site, minipage, fault.needs));
+        began.into_iter().for_each(observer::fault_ended);
+        match done {
             Ok(()) => Outcome::Retry,
             // A load cannot fail: without what it loads this process cannot go on.
             Err(error) => die(fault, &error.to_string()),

@@ -4,17 +4,19 @@
 //! - [`run`]: a rank's server and threads. [`Thread`]: what one of them can do besides loading and storing.
 //! - [`Layout`]: what is shared, said before the threads begin, by all ranks alike. [`Array`]: elements of plain data.
 //! - `mapped`: the bytes of minipages behind the views. `catcher`: a fault becomes a request.
+//!   `observer`: threads write journals.
 
 mod array;
 mod catcher;
 mod layout;
 mod mapped;
+mod observer;
 mod run;
 mod settings;
 mod thread;
 
 pub use array::{Array, Plain};
-pub use layout::Layout;
+pub use layout::{Layout, Site};
 pub use run::{Ended, Served, lanes, run};
 pub use settings::Settings;
 pub use thread::Thread;

@@ -1,9 +1,11 @@
 //! A rank's part from beginning to end: its space, its server and its threads.
 use super::catcher::{Catcher, Seats, take_seat};
-use super::layout::Layout;
+use super::layout::{Layout, Site as Place};
 use super::mapped::Mapped;
+use super::observer;
 use super::settings::Settings;
 use super::thread::Thread;
+use crate::journal::Journal;
 use crate::node::{Requester, Site, Tally, serve};
 use crate::protocol::{Homes, Server};
 use crate::views::{Allocator, PAGE, Shape, Space, Stack};
@@ -13,16 +15,20 @@ use foregather_message::{Messenger, Settings as Letters};
 use foregather_thread as threads;
 use foregather_wait::Chooser;
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What came of it on one rank.
-#[derive(Debug)]
-pub struct Served<R> {
+pub struct Served<F: Fabric, R> {
     /// What came of its threads, in their order.
     pub threads: Vec<Ended<R>>,
     /// What its server knows as a manager.
     pub server: Server,
+    /// Where what is shared was allocated: on all ranks alike.
+    pub sites: Vec<Place>,
+    /// What the first thread's messages went by: for what ranks have to tell each other in the end.
+    pub messenger: Messenger<F>,
 }
 
 /// What came of a thread.
@@ -32,8 +38,12 @@ pub struct Ended<R> {
     pub result: R,
     /// How long it took, from [`Thread::start_clock`] on if it called that.
     pub span: Nanos,
+    /// How long it took before that.
+    pub cold: Nanos,
     /// Where that time went.
     pub tally: Tally,
+    /// What it did, if [`Settings::journal`] asked for that.
+    pub journal: Option<Journal>,
 }
 
 /// How many lanes a rank needs for so many threads: one for its server, and two for each thread.
@@ -55,7 +65,7 @@ pub fn run<F, S, R>(
     settings: Settings,
     layout: impl FnOnce(&mut Layout) -> Result<S, Error>,
     program: impl Fn(&Thread<'_, F>, &S) -> Result<R, Error> + Sync,
-) -> Result<Served<R>, Error>
+) -> Result<Served<F, R>, Error>
 where
     F: Fabric + Send + 'static,
     <F::Cpu as Cpu>::Word: Send + Sync,
@@ -69,7 +79,7 @@ where
     }
     let (rank, ranks) = (lanes[0].rank(), lanes[0].size());
     let homes = if settings.central { Homes::central(ranks, 0)? } else { Homes::spread(ranks)? };
-    let (mapped, shared) = mapped(&settings, layout)?;
+    let (mapped, shared, sites) = mapped(&settings, layout)?;
     let server = Server::new(homes, rank, mapped.table.minipages(), settings.locks);
     let site = Arc::new(Site::new(homes, mapped.table.minipages(), mapped.clone()));
 
@@ -80,7 +90,8 @@ where
         Requester::new(lane, &site, policy)
     };
     let seats = Arc::new(Seats::new(lanes.by_ref().take(count as usize).map(requester).collect()));
-    let catcher = Catcher { site: Arc::clone(&site), seats: Arc::clone(&seats), table: mapped.table };
+    let catcher =
+        Catcher { site: Arc::clone(&site), seats: Arc::clone(&seats), table: mapped.table, observed: settings.journal > 0 };
     let serving = mapped.space.serve(Arc::new(catcher))?;
 
     let post = Post { lanes: Mutex::new(served.into_iter().chain(lanes).map(Some).collect()), server: Mutex::new(Some(server)) };
@@ -96,31 +107,64 @@ where
         1 + count,
         |_| None,
         |cpu, number| match number {
-            0 => crew.serve(post.lane(0), post.server()).map(|server| (None, Some(server))),
-            seat => crew.work(post.lane(seat), cpu, seat, &program).map(|result| (Some(result), None)),
+            0 => crew.serve(post.lane(0), post.server()).map(Part::Server),
+            seat => crew.work(post.lane(seat), cpu, seat, &program).map(|part| Part::Thread(Box::new(part))),
         },
     )?;
     drop(serving);
-    let (mut ended, mut server) = (Vec::new(), None);
+    let (mut threads, mut server, mut messenger) = (Vec::new(), None, None);
     for end in ends {
-        let (thread, of_server) = end?;
-        ended.extend(thread);
-        server = server.or(of_server);
+        match end? {
+            Part::Server(ended) => server = Some(ended),
+            Part::Thread(part) => {
+                let (ended, letters) = *part;
+                threads.push(ended);
+                match messenger {
+                    None => messenger = Some(letters),
+                    Some(_) => letters.leave(),
+                }
+            }
+        }
     }
     // In order only if all went well: otherwise whoever waits for this rank is told that it is gone.
     (1..=count).for_each(|seat| seats.of(seat).lane().leave());
-    Ok(Served { threads: ended, server: server.expect("the server's thread gives it") })
+    let (server, messenger) = (server.expect("there is one server"), messenger.expect("there is a thread"));
+    Ok(Served { threads, server, sites, messenger })
+}
+
+/// What came of one of a rank's threads.
+enum Part<F: Fabric, R> {
+    Server(Server),
+    Thread(Box<(Ended<R>, Messenger<F>)>),
+}
+
+impl<F: Fabric, R: fmt::Debug> fmt::Debug for Served<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Served").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+impl<F: Fabric, R> Served<F, R> {
+    /// Leaves in order; without it the others take this rank for lost. What its threads gave.
+    pub fn leave(self) -> Vec<Ended<R>> {
+        self.messenger.leave();
+        self.threads
+    }
 }
 
 /// The space, and what is shared of it.
-fn mapped<S>(settings: &Settings, layout: impl FnOnce(&mut Layout) -> Result<S, Error>) -> Result<(Mapped, S), Error> {
+fn mapped<S>(
+    settings: &Settings,
+    layout: impl FnOnce(&mut Layout) -> Result<S, Error>,
+) -> Result<(Mapped, S, Vec<Place>), Error> {
     let pages = u32::try_from(settings.bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
     let allocator = Allocator::new(pages, settings.views)?;
     let shape = Shape { backend: settings.backend, most_views: settings.views.max(32), ..Shape::new(pages, settings.views) };
     let space = Arc::new(Space::new(shape)?);
     let table = Arc::clone(allocator.table());
-    let shared = layout(&mut Layout::new(allocator, Arc::clone(&space)))?;
-    Ok((Mapped { space, table }, shared))
+    let mut layouts = Layout::new(allocator, Arc::clone(&space), settings.journal > 0);
+    let shared = layout(&mut layouts)?;
+    Ok((Mapped { space, table }, shared, layouts.sites))
 }
 
 /// What each thread takes for itself when it begins.
@@ -166,13 +210,14 @@ impl<F: Fabric, S> Crew<'_, F, S> {
         cpu: threads::Thread,
         seat: u32,
         program: &impl Fn(&Thread<'_, F>, &S) -> Result<R, Error>,
-    ) -> Result<Ended<R>, Error> {
+    ) -> Result<(Ended<R>, Messenger<F>), Error> {
         // Whatever becomes of this thread, the servers must know when the last one is through.
         let _through = Through { crew: self, seat };
         let _stack = Stack::install()?;
         take_seat(seat);
         let letters = Letters { policy: self.settings.policy, ..Letters::default() };
         let messenger = Messenger::new(lane, letters)?;
+        let began = messenger.now();
         let thread = Thread {
             site: self.site,
             seats: self.seats,
@@ -181,13 +226,16 @@ impl<F: Fabric, S> Crew<'_, F, S> {
             ahead: self.settings.ahead,
             messenger: &messenger,
             beside: RefCell::new(self.beside.join(cpu, seat - 1)?),
-            began: Cell::new(messenger.now()),
+            began: Cell::new(began),
         };
-        let result = program(&thread, &self.shared)?;
-        let end = Ended { result, span: thread.lap(), tally: thread.tally() };
+        if self.settings.journal > 0 {
+            observer::begin(thread.number(), self.site.minipages(), self.settings.journal);
+        }
+        let result = program(&thread, &self.shared);
+        let journal = observer::end();
+        let end = Ended { result: result?, span: thread.lap(), cold: thread.began.get() - began, tally: thread.tally(), journal };
         drop(thread);
-        messenger.leave();
-        Ok(end)
+        Ok((end, messenger))
     }
 }
 

@@ -22,12 +22,24 @@ pub struct Settings {
     pub backend: Option<Backend>,
     /// How servers and threads wait; `None` for the policy that adapts.
     pub policy: Option<Policy>,
+    /// Events for which each thread's [`Journal`](crate::journal::Journal) has room; 0 for none, and then nothing is written down.
+    pub journal: usize,
 }
 
 impl Default for Settings {
     /// 16 MiB through 32 views, one thread, 64 locks, 8 prefetches.
     fn default() -> Self {
-        Self { bytes: 16 << 20, views: 32, threads: 1, locks: 64, ahead: 8, central: false, backend: None, policy: None }
+        Self {
+            bytes: 16 << 20,
+            views: 32,
+            threads: 1,
+            locks: 64,
+            ahead: 8,
+            central: false,
+            backend: None,
+            policy: None,
+            journal: 0,
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 use super::array::{Array, Plain};
 use super::catcher::Seats;
 use super::mapped::Mapped;
+use super::observer;
 use crate::Access;
+use crate::journal::What;
 use crate::node::{Kind, Requester, Site, Tally};
 use crate::protocol::{Hosts, LockId, Want};
 use core::ops::Range;
@@ -69,15 +71,17 @@ impl<F: Fabric> Thread<'_, F> {
     /// # Errors
     /// When a rank is lost.
     pub fn barrier(&self) -> Result<(), Error> {
-        let began = self.messenger.now();
-        let mut beside = self.beside.borrow_mut();
-        run_ready(beside.wait())?;
-        if self.seat == 1 {
-            run_ready(dissemination(self.messenger))?;
-        }
-        run_ready(beside.wait())?;
-        self.requester().note(Kind::Barrier, self.messenger.now() - began);
-        Ok(())
+        observer::doing(What::Barrier, || {
+            let began = self.messenger.now();
+            let mut beside = self.beside.borrow_mut();
+            run_ready(beside.wait())?;
+            if self.seat == 1 {
+                run_ready(dissemination(self.messenger))?;
+            }
+            run_ready(beside.wait())?;
+            self.requester().note(Kind::Barrier, self.messenger.now() - began);
+            Ok(())
+        })
     }
 
     /// Does something while it has a lock; who asks first gets it first.
@@ -85,9 +89,9 @@ impl<F: Fabric> Thread<'_, F> {
     /// # Errors
     /// If this thread has it already; when a rank is lost.
     pub fn locked<R>(&self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
-        run_ready(self.requester().lock(self.site, LockId(lock)))?;
+        observer::doing(What::Lock(lock), || run_ready(self.requester().lock(self.site, LockId(lock))))?;
         let result = act();
-        run_ready(self.requester().unlock(self.site, LockId(lock)))?;
+        observer::doing(What::Unlock(lock), || run_ready(self.requester().unlock(self.site, LockId(lock))))?;
         Ok(result)
     }
 
@@ -101,7 +105,7 @@ impl<F: Fabric> Thread<'_, F> {
     pub fn push<T: Plain>(&self, array: &Array<T>, elements: Range<usize>) -> Result<(), Error> {
         for minipage in array.minipages(elements) {
             let to = Want::Push(Hosts::all(self.ranks()));
-            run_ready(self.requester().tell(self.site, minipage, to))?;
+            observer::doing(What::Push { minipage }, || run_ready(self.requester().tell(self.site, minipage, to)))?;
         }
         Ok(())
     }
@@ -116,7 +120,8 @@ impl<F: Fabric> Thread<'_, F> {
     pub fn prefetch<T: Plain>(&self, array: &Array<T>, elements: Range<usize>, access: Access) -> Result<u32, Error> {
         let mut asked = 0;
         for minipage in array.minipages(elements) {
-            asked += u32::from(run_ready(self.requester().prefetch(self.site, minipage, access, self.ahead))?);
+            let ask = || run_ready(self.requester().prefetch(self.site, minipage, access, self.ahead));
+            asked += u32::from(observer::doing(What::Prefetch { minipage, access }, ask)?);
         }
         Ok(asked)
     }
@@ -127,7 +132,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// When a rank is lost.
     pub fn start_clock(&self) -> Result<(), Error> {
         self.barrier()?;
-        self.requester().forget();
+        observer::doing(What::Start, || self.requester().forget());
         self.began.set(self.messenger.now());
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Where the time of a thread went (Itzkovitz & Schuster 1999, figure 6).
 use foregather_machine::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// What a thread waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,17 +25,17 @@ impl Kind {
 }
 
 /// How often, and for how long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     counts: [u64; Kind::ALL.len()],
-    spans: [Nanos; Kind::ALL.len()],
+    spans_ns: [u64; Kind::ALL.len()],
 }
 
 impl Tally {
     /// Once more.
     pub fn add(&mut self, kind: Kind, span: Nanos) {
         self.counts[kind as usize] += 1;
-        self.spans[kind as usize] += span;
+        self.spans_ns[kind as usize] += span.0;
     }
 
     /// How often.
@@ -44,7 +45,7 @@ impl Tally {
 
     /// For how long in all.
     pub fn span(&self, kind: Kind) -> Nanos {
-        self.spans[kind as usize]
+        Nanos(self.spans_ns[kind as usize])
     }
 
     /// Both together.
@@ -52,7 +53,7 @@ impl Tally {
     pub fn plus(mut self, other: &Self) -> Self {
         for kind in Kind::ALL {
             self.counts[kind as usize] += other.count(kind);
-            self.spans[kind as usize] += other.span(kind);
+            self.spans_ns[kind as usize] += other.span(kind).0;
         }
         self
     }

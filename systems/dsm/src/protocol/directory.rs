@@ -5,11 +5,12 @@
 use super::{Homes, Hosts, Message, Want, garbled, server_of};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Error, Rank};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 /// What became of the requests for one minipage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Copies given to read.
     pub reads: u32,

@@ -1,0 +1,122 @@
+//! Runs a program on all ranks, and brings to rank 0 what came of it.
+use crate::App;
+use foregather_dsm::Minipage;
+use foregather_dsm::journal::Journal;
+use foregather_dsm::memory::{Served, Settings, Site, run};
+use foregather_dsm::node::Tally;
+use foregather_dsm::protocol::Counts;
+use foregather_machine::{Cause, Cpu, Error, Fabric, Member, Nanos, Rank, run_ready};
+use foregather_message::{Cheaper, Messenger, Mode, Receive};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// What came of a program on all ranks.
+#[derive(Clone, Debug)]
+pub struct Outcome<O> {
+    /// What came of all threads, by their numbers.
+    pub threads: Vec<Played<O>>,
+    /// What was allocated where.
+    pub sites: Vec<Site>,
+    /// How often each minipage was asked for, as its manager saw it; those that nobody asked for are left out.
+    pub traffic: Vec<(Minipage, Counts)>,
+}
+
+/// What came of a thread.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Played<O> {
+    /// What it gave.
+    pub output: O,
+    /// How long it took from [`Thread::start_clock`](foregather_dsm::memory::Thread::start_clock) on, in nanoseconds.
+    pub span_ns: u64,
+    /// How long it took before, in nanoseconds: what is cold.
+    pub cold_ns: u64,
+    /// Where the time since then went.
+    pub tally: Tally,
+    /// What it did, if it was asked to write that down.
+    pub journal: Option<Journal>,
+}
+
+impl<O> Outcome<O> {
+    /// What the threads gave, for [`App::validate`], and the rest.
+    pub fn split(self) -> (Vec<O>, Outcome<()>) {
+        let Self { threads, sites, traffic } = self;
+        let apart = |played: Played<O>| {
+            let Played { output, span_ns, cold_ns, tally, journal } = played;
+            (output, Played { output: (), span_ns, cold_ns, tally, journal })
+        };
+        let (outputs, threads) = threads.into_iter().map(apart).unzip();
+        (outputs, Outcome { threads, sites, traffic })
+    }
+
+    /// How long the slowest thread took, from the start of the clock on.
+    pub fn span(&self) -> Nanos {
+        Nanos(self.threads.iter().map(|played| played.span_ns).max().unwrap_or_default())
+    }
+}
+
+/// What a rank tells rank 0.
+#[derive(Serialize, Deserialize)]
+struct Told<O> {
+    threads: Vec<Played<O>>,
+    traffic: Vec<(Minipage, Counts)>,
+}
+
+/// Runs a program on this rank; all ranks of the job call it alike. What came of it on all ranks, on rank 0; nothing on others.
+///
+/// # Errors
+/// As [`run`].
+pub fn play<A: App, F>(app: &A, lanes: Vec<F>, settings: Settings) -> Result<Option<Outcome<A::Output>>, Error>
+where
+    F: Fabric + Send + 'static,
+    <F::Cpu as Cpu>::Word: Send + Sync,
+{
+    let served = run(lanes, settings, |layout| app.layout(layout), |thread, shared| app.run(thread, shared))?;
+    let Served { threads, server, sites, messenger } = served;
+    let played = |end: foregather_dsm::memory::Ended<A::Output>| Played {
+        output: end.result,
+        span_ns: end.span.0,
+        cold_ns: end.cold.0,
+        tally: end.tally,
+        journal: end.journal,
+    };
+    let told = Told { threads: threads.into_iter().map(played).collect(), traffic: server.directory().counts().collect() };
+    let outcome = if messenger.rank() == 0 {
+        let (mut threads, mut traffic) = (told.threads, told.traffic);
+        for rank in 1..messenger.size() {
+            let told: Told<A::Output> = hear(&messenger, rank)?;
+            threads.extend(told.threads);
+            traffic.extend(told.traffic);
+        }
+        traffic.sort_by_key(|(minipage, _)| *minipage);
+        Some(Outcome { threads, sites, traffic })
+    } else {
+        tell(&messenger, &told)?;
+        None
+    };
+    messenger.leave();
+    Ok(outcome)
+}
+
+fn tell<F: Fabric>(messenger: &Messenger<F>, told: &impl Serialize) -> Result<(), Error> {
+    let bytes =
+        postcard::to_stdvec(told).map_err(|error| Cause::Refused { why: format!("an output cannot be told: {error}") })?;
+    let len = (bytes.len() as u64).to_le_bytes();
+    run_ready(async {
+        let mut message = messenger.begin_packing(0)?;
+        message.pack(Cheaper(&len), Receive::Express).await?;
+        message.pack(Cheaper(&bytes), Receive::Cheaper).await?;
+        message.end().await
+    })
+}
+
+fn hear<F: Fabric, T: DeserializeOwned>(messenger: &Messenger<F>, from: Rank) -> Result<T, Error> {
+    let mut bytes = Vec::new();
+    run_ready(async {
+        let mut message = messenger.begin_unpacking_from(from)?;
+        let len: u64 = message.unpack_express(Mode::Cheaper).await?;
+        bytes = vec![0; len as usize];
+        message.unpack(Mode::Cheaper, &mut bytes).await?;
+        message.end().await
+    })?;
+    postcard::from_bytes(&bytes).map_err(|_| Cause::Garbled { from, what: "what came of a program" }.into())
+}

@@ -1,0 +1,90 @@
+//! Which bytes: ranges in order, none next to another.
+use core::ops::Range;
+use serde::{Deserialize, Serialize};
+
+/// A set of bytes of a minipage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes(Vec<(u32, u32)>);
+
+impl From<Range<u32>> for Bytes {
+    fn from(range: Range<u32>) -> Self {
+        Self(if range.is_empty() { vec![] } else { vec![(range.start, range.end)] })
+    }
+}
+
+impl Bytes {
+    /// Its ranges, in order, none next to another.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+        self.0.iter().map(|&(start, end)| start..end)
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds some.
+    pub fn include(&mut self, more: Range<u32>) {
+        if more.is_empty() {
+            return;
+        }
+        if let Some((start, end)) = self.0.last_mut()
+            && (*start..=*end).contains(&more.start)
+        {
+            // As rows are walked: that is nearly always so.
+            *end = more.end.max(*end);
+            return;
+        }
+        let from = self.0.partition_point(|&(_, end)| end < more.start);
+        let to = self.0.partition_point(|&(start, _)| start <= more.end);
+        let start = self.0.get(from).filter(|_| from < to).map_or(more.start, |&(start, _)| start.min(more.start));
+        let end = self.0[from..to].last().map_or(more.end, |&(_, end)| end.max(more.end));
+        self.0.splice(from..to, [(start, end)]);
+    }
+
+    /// Adds all of others.
+    pub fn unite(&mut self, others: &Self) {
+        others.ranges().for_each(|range| self.include(range));
+    }
+
+    /// The first bytes that are in both.
+    pub fn common(&self, other: &Self) -> Option<Range<u32>> {
+        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(&&(from, to)), Some(&&(start, end))) = (left.peek(), right.peek()) {
+            if from < end && start < to {
+                return Some(from.max(start)..to.min(end));
+            }
+            if to <= start {
+                left.next()
+            } else {
+                right.next()
+            };
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(ranges: &[(u32, u32)]) -> Bytes {
+        let mut bytes = Bytes::default();
+        ranges.iter().for_each(|&(start, end)| bytes.include(start..end));
+        bytes
+    }
+
+    #[test]
+    fn they_are_kept_in_order_and_joined_with_their_neighbours() {
+        let all = of(&[(8, 16), (40, 44), (16, 20), (0, 4), (30, 32), (4, 8), (43, 50), (10, 12), (20, 31), (60, 60)]);
+        assert_eq!(all.ranges().collect::<Vec<_>>(), [0..32, 40..50]);
+    }
+
+    #[test]
+    fn the_first_common_ones_are_found() {
+        let left = of(&[(0, 4), (8, 12), (20, 30)]);
+        for (right, common) in [(of(&[(4, 8)]), None), (of(&[(4, 8), (11, 21)]), Some(11..12)), (of(&[(29, 40)]), Some(29..30))] {
+            assert_eq!((left.common(&right), right.common(&left)), (common.clone(), common));
+        }
+    }
+}
