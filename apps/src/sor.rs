@@ -81,25 +81,49 @@ impl Sor {
         sum
     }
 
-    /// Relaxes the cells of one colour in a thread's rows: each row is loaded once, and stored once.
+    /// How many columns are even: their cells come first in a row of the shared grid, those of the odd ones behind them. So what a half
+    /// iteration reads lies together, and what it writes, and no cell is touched by two threads.
+    const fn evens(&self) -> usize {
+        self.columns.div_ceil(2)
+    }
+
+    /// Where the cells of a row's even (0) or odd (1) columns are.
+    const fn half(&self, row: usize, parity: usize) -> Range<usize> {
+        let (start, evens) = (row * self.columns, self.evens());
+        if parity == 0 { start..start + evens } else { start + evens..start + self.columns }
+    }
+
+    /// From cells by their columns to the order of the shared grid.
+    fn parted(&self, rows: &[f32]) -> Vec<f32> {
+        let row = |row: &[f32]| [0, 1].map(|parity| row.iter().skip(parity).step_by(2).copied().collect::<Vec<_>>()).concat();
+        rows.chunks_exact(self.columns).flat_map(row).collect()
+    }
+
+    /// And back.
+    fn mingled(&self, rows: &[f32]) -> Vec<f32> {
+        let evens = self.evens();
+        let cell = |row: &[f32], column: usize| row[column % 2 * evens + column / 2];
+        rows.chunks_exact(self.columns).flat_map(|row| (0..self.columns).map(move |column| cell(row, column))).collect()
+    }
+
+    /// Relaxes the cells of one colour in a thread's rows. What it reads are cells of the other colour, which nobody writes now.
     fn relax(&self, grid: &Array<f32>, mine: &Range<usize>, colour: usize) {
-        let width = self.columns;
-        let within = mine.start.max(1)..mine.end.min(self.rows - 1);
-        if within.is_empty() {
-            return;
-        }
-        let (mut above, mut here, mut below) = (vec![0.0; width], vec![0.0; width], vec![0.0; width]);
-        grid.load((within.start - 1) * width, &mut above);
-        grid.load(within.start * width, &mut here);
-        for row in within {
-            grid.load((row + 1) * width, &mut below);
-            let first = 1 + (row + 1 + colour) % 2;
-            for column in (first..width - 1).step_by(2) {
-                here[column] = 0.25 * ((above[column] + below[column]) + (here[column - 1] + here[column + 1]));
+        let evens = self.evens();
+        let (mut above, mut beside) = (vec![0.0; evens], vec![0.0; evens]);
+        let (mut below, mut cells) = (vec![0.0; evens], vec![0.0; evens]);
+        for row in mine.start.max(1)..mine.end.min(self.rows - 1) {
+            let parity = (row + colour) % 2;
+            let (own, other) = (self.half(row, parity), self.half(row, 1 - parity));
+            let (count, from) = (own.len(), own.start);
+            grid.load(self.half(row - 1, parity).start, &mut above[..count]);
+            grid.load(self.half(row + 1, parity).start, &mut below[..count]);
+            grid.load(other.start, &mut beside[..other.len()]);
+            // Column 2 i + parity has its neighbours at i - 1 + parity and i + parity of the other half. The border stays.
+            let within = 1 - parity..(self.columns - 1 - parity).div_ceil(2);
+            for at in within.clone() {
+                cells[at] = 0.25 * ((above[at] + below[at]) + (beside[at + parity - 1] + beside[at + parity]));
             }
-            grid.store(row * width, &here);
-            std::mem::swap(&mut above, &mut here);
-            std::mem::swap(&mut here, &mut below);
+            grid.store(from + within.start, &cells[within]);
         }
     }
 }
@@ -131,7 +155,7 @@ impl App for Sor {
 
     fn run<F: Fabric>(&self, thread: &Thread<'_, F>, grid: &Self::Shared) -> Result<Self::Output, Error> {
         let mine = thread.share(self.rows);
-        grid.store(mine.start * self.columns, &self.started(mine.clone()));
+        grid.store(mine.start * self.columns, &self.parted(&self.started(mine.clone())));
         thread.barrier()?;
         for iteration in 0..self.iterations {
             self.relax(grid, &mine, 0);
@@ -142,7 +166,7 @@ impl App for Sor {
         }
         let mut rows = vec![0.0; mine.len() * self.columns];
         grid.load(mine.start * self.columns, &mut rows);
-        Ok(rows)
+        Ok(self.mingled(&rows))
     }
 
     fn validate(&self, outputs: &[Self::Output]) -> Result<String, String> {

@@ -8,12 +8,14 @@
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
 //! - [`messages`]: what messages cost, alone and beside hogs.
+//! - [`dsm`]: what faults of shared memory cost, and what they are made of.
 //! - [`noise`]: what disturbs a busy processor. [`fit`]: a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
 #![forbid(unsafe_code)]
 
 pub mod apps;
 mod cell;
+pub mod dsm;
 mod episodes;
 pub mod fit;
 pub mod loggp;

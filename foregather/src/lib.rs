@@ -204,6 +204,46 @@
 //! [`launch::Job::lanes`], which are shared memory on one host and libfabric between several. A rank that dies or stands still ends the
 //! waits of all others with [`Cause::PeerLost`]. `worlds/launch/examples/ranks.rs` is a whole program.
 //!
+//! # Shared memory
+//!
+//! Ranks that share no memory can act as if they did: [`dsm::memory::run`] gives each of them the same arrays. A load of what another rank has
+//! written, and a store of what another has read, fault; the fault fetches the bytes, and the program goes on. It is sequentially
+//! consistent: every load gives the last value stored, whoever stored it, as if all were threads of one machine. What is shared as one
+//! is what was allocated as one, down to 8 bytes, so ranks that write neighbouring elements of different units do not disturb each other.
+//!
+//! - All ranks say what is shared by the same calls, before their threads begin; each array can be loaded and stored by all threads
+//!   at any time. What takes several words is whole for others only behind a lock or a barrier.
+//! - Plain data only ([`dsm::memory::Plain`]): a pointer of one rank means nothing on another.
+//! - System calls cannot fault: data goes to files through a copy of one's own.
+//!
+//! ```
+//! use foregather::dsm::memory::{Array, Layout, Settings, Thread, lanes, run};
+//! use foregather::shm::{Exchange, Shape};
+//! use foregather::{Address, Error, Fabric, thread};
+//!
+//! fn layout(layout: &mut Layout) -> Result<Array<u64>, Error> {
+//!     layout.array(8, 1) // eight elements, each shared for itself
+//! }
+//!
+//! fn program<F: Fabric>(thread: &Thread<'_, F>, all: &Array<u64>) -> Result<u64, Error> {
+//!     all.set(thread.number() as usize, 21);
+//!     thread.barrier()?;
+//!     Ok((0..all.len()).map(|at| all.get(at)).sum())
+//! }
+//!
+//! // In earnest ranks are processes: `launch::Job` gives their lanes. Here they are threads, each with a memory of its own.
+//! let exchange = Exchange::between_threads(Shape::new(2, lanes(1)))?;
+//! let sums = thread::run(2, |_| None, |cpu, rank| {
+//!     let lane = |lane| exchange.lane(cpu.clone(), Address { rank, lane });
+//!     let served = run((0..lanes(1)).map(lane).collect::<Result<_, Error>>()?, Settings::default(), layout, program)?;
+//!     Ok::<_, Error>(served.leave()[0].result)
+//! })?;
+//! assert_eq!(sums.into_iter().collect::<Result<Vec<_>, _>>()?, [42, 42]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! `foregather app` runs five programs on it, and says where false sharing and races are.
+//!
 //! # Packets and collective operations
 //!
 //! Sized packets travel by the short, the long or the forced protocol, over any [`Port`]: a messenger is one, and so is a simulated node.
@@ -280,6 +320,8 @@ pub use foregather_wait::{
     adaptive,
 };
 
+/// Memory that ranks share although each has its own.
+pub use foregather_dsm as dsm;
 /// What Linux is asked: clock, affinity, quota, scheduling class.
 pub use foregather_host as host;
 /// Jobs: who am I, where are the others.

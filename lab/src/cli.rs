@@ -1,5 +1,6 @@
 //! What can be asked for. Help, completions and the man page derive from here.
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How results are printed on standard output.
@@ -85,6 +86,14 @@ pub enum Verb {
                             runs as well under mpiexec, mpirun, srun and prterun.\n\
                             It ends as the first rank that failed: with its code, or 128 and the number of the signal that killed it.")]
     Run(Run),
+    /// Runs one of five programs on shared memory that its ranks do not have, proves its result, and says where the time went.
+    #[command(after_help = "Example: foregather app sor --hosts 1,2\n\
+                            Example: foregather app tsp --unit 4096 --explain sharing\n\
+                            Example: foregather app lu --class paper --hosts 1,2 --repeat 5 --output lu.json && foregather report lu.json\n\
+                            Example: foregather run --hosts hosts.txt -- foregather app water\n\n\
+                            Classes: small and paper; is: S, W and A of the NAS; tsp: burma14, ulysses16, gr17, gr21, ulysses22.\n\
+                            Started by a launcher (foregather run, mpirun, srun ...) it is one of that job's ranks, and rank 0 prints.")]
+    App(App),
     /// Prints a completion script for a shell.
     Completions {
         /// Which shell.
@@ -123,6 +132,107 @@ fn fabric(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err("write shm, ofi or ofi:PROVIDER".to_owned())
+    }
+}
+
+/// Options of `app`; ranks are told them as they are.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub struct App {
+    /// Which program.
+    #[arg(value_enum)]
+    pub name: AppName,
+    /// On how many ranks: one number or several, separated by commas, whose times are compared. 2 if not given.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub hosts: Vec<u32>,
+    /// Threads of each rank.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads: u32,
+    /// Which input: see below.
+    #[arg(long, default_value = "small")]
+    pub class: String,
+    /// What ranks are, and what they send messages by: `shm`, `ofi` or `ofi:PROVIDER` for processes (`shm` if not given), `threads`
+    /// for threads of one process.
+    #[arg(long, value_parser = app_fabric)]
+    pub fabric: Option<String>,
+    /// How pages are protected; the better way that this machine has, if not given.
+    #[arg(long, value_parser = ["userfaultfd", "userfaultfd-thread", "mprotect"])]
+    pub backend: Option<String>,
+    /// How servers and threads wait; the policy that adapts, if not given.
+    #[arg(long)]
+    pub policy: Option<String>,
+    /// water: so many molecules are shared as one (the paper's chunking level).
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub chunk: Option<u32>,
+    /// tsp: so many bytes of the pool of tours are shared as one; 148 are a tour.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(4..=65_536))]
+    pub unit: Option<u32>,
+    /// tsp: no copy of a new minimum for everybody.
+    #[arg(long)]
+    pub no_push: bool,
+    /// lu: no block is asked for ahead.
+    #[arg(long)]
+    pub no_prefetch: bool,
+    /// How often each is run, in turns.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repeat: u32,
+    /// Seconds that one run may take before it is ended.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub within: u64,
+    /// Reports what was found in the journals of all threads.
+    #[arg(long, value_enum)]
+    pub explain: Option<Explain>,
+    /// What all threads did as a trace, to this file: Perfetto (ui.perfetto.dev) opens it.
+    #[arg(long)]
+    pub trace: Option<PathBuf>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// The programs of `app`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum AppName {
+    /// Integer sort of the NAS.
+    Is,
+    /// Red-black relaxation of a grid.
+    Sor,
+    /// Molecules of water.
+    Water,
+    /// Factorisation of a matrix in blocks.
+    Lu,
+    /// A shortest tour through cities.
+    Tsp,
+}
+
+impl AppName {
+    /// As on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Is => "is",
+            Self::Sor => "sor",
+            Self::Water => "water",
+            Self::Lu => "lu",
+            Self::Tsp => "tsp",
+        }
+    }
+}
+
+/// What journals tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub enum Explain {
+    /// Which allocations are shared falsely, and the grain that would cure it.
+    Sharing,
+    /// Accesses that nothing puts into an order.
+    Races,
+    /// Which allocations are asked for most, and where requests compete.
+    Contention,
+}
+
+fn app_fabric(text: &str) -> Result<String, String> {
+    if text == "threads" {
+        Ok(text.to_owned())
+    } else {
+        fabric(text).map_err(|_| "write threads, shm, ofi or ofi:PROVIDER".to_owned())
     }
 }
 
@@ -224,6 +334,53 @@ pub enum Measure {
                             Ways of messages: chosen, buffered, direct. Yardsticks: frames, in-place, read-alone, read-helped, memcpy.\n\
                             Buffers are the same from round to round. `cargo xtask peers messages` in the sources runs MPI beside it.")]
     Messages(Messages),
+    /// What shared memory costs between two ranks on a processor each: faults by size, back end and policy, what they are made of,
+    /// and the same while the owner computes; and a loop over memory that is seen through many views.
+    #[command(after_help = "Example: foregather measure dsm --quick\n\
+                            Example: foregather measure dsm --only faults --sizes 148,4096 --backend userfaultfd\n\
+                            Example: foregather measure dsm --output dsm.json && foregather report dsm.json\n\n\
+                            Rank 1 owns and manages what rank 0 touches. Back ends: userfaultfd, mprotect, userfaultfd-thread.")]
+    Dsm(Dsm),
+}
+
+/// Options of `measure dsm`.
+#[derive(Args, Clone, Debug)]
+pub struct Dsm {
+    /// One turn, and fewer views.
+    #[arg(long)]
+    pub quick: bool,
+    /// What carries messages: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
+    #[arg(long, value_parser = fabric, default_value = "shm")]
+    pub fabric: String,
+    /// Only one part.
+    #[arg(long, value_enum)]
+    pub only: Option<DsmPart>,
+    /// Bytes of minipages, separated by commas.
+    #[arg(long, alias = "size", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(4..=64 << 10))]
+    pub sizes: Vec<u32>,
+    /// How pages are protected, separated by commas; the two that need no rights if not given.
+    #[arg(long, alias = "backends", value_delimiter = ',')]
+    pub backend: Vec<String>,
+    /// How servers and threads wait, separated by commas.
+    #[arg(long, alias = "policies")]
+    pub policy: Option<String>,
+    /// How often each cell has its turn, in alternating order.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub turns: Option<u32>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// A part of `measure dsm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DsmPart {
+    /// Faults whose owner waits, and their parts.
+    Faults,
+    /// Faults whose owner computes on the processor that its server needs.
+    Computing,
+    /// One loop through many views.
+    Views,
 }
 
 /// Options of `measure messages`.

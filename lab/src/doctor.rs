@@ -3,7 +3,9 @@ mod signals;
 
 use crate::measure::{barriers::waiters, children};
 use crate::results::table::Table;
+use foregather_dsm::views::Backend;
 use foregather_host::{affinity, cgroup, clock, facts};
+use foregather_machine::Cause;
 use serde::Serialize;
 
 /// How a fact bears on the measurements.
@@ -52,6 +54,7 @@ impl Diagnosis {
     /// Looks at everything; takes a tenth of a second.
     pub fn gather() -> Self {
         let mut checks = machine();
+        checks.push(shared_memory());
         checks.extend(time());
         checks.extend(scheduling());
         checks.extend(signals::signals());
@@ -92,17 +95,21 @@ fn machine() -> Vec<Check> {
         check("kernel", Status::Ok, m.kernel.clone(), ""),
         check("hypervisor", note_unless(m.hypervisor.is_none()), m.hypervisor.clone().unwrap_or_else(|| "none".into()), ""),
         check("governor", Status::Ok, m.governor.clone().unwrap_or_else(|| "none to be seen".into()), ""),
-        check(
-            "userfaultfd",
-            if m.userfaultfd { Status::Ok } else { Status::Missing },
-            present(m.userfaultfd),
-            if m.userfaultfd { "" } else { "a kernel with CONFIG_USERFAULTFD; only distributed shared memory needs it" },
-        ),
     ]
 }
 
-fn present(there: bool) -> &'static str {
-    if there { "there" } else { "not there" }
+/// How pages of shared memory would be protected, and why not in the better way.
+fn shared_memory() -> Check {
+    let (chosen, refusal) = Backend::chosen();
+    let of = |why: String| check("shared memory", Status::Note, format!("pages protected by {}: {why}", chosen.name()), "");
+    match refusal {
+        None => check("shared memory", Status::Ok, format!("pages protected by {}", chosen.name()), ""),
+        Some(refusal) => match refusal.cause() {
+            Cause::Missing { what, remedy } => Check { remedy: remedy.clone(), ..of(format!("{what} is missing")) },
+            Cause::Os { remedy, .. } => Check { remedy: (*remedy).to_owned(), ..of(refusal.to_string()) },
+            _ => of(refusal.to_string()),
+        },
+    }
 }
 
 fn time() -> Vec<Check> {

@@ -5,9 +5,10 @@
 //! - [`measure`]: waits and barriers on this machine. [`simulate`]: machines one does not have.
 //! - [`reproduce`]: the papers' claims, each with its verdict.
 //! - [`results`], [`report`], [`compare`](mod@compare): what measurements are made into.
-//! - [`run`](mod@run): the ranks of a job. [`worker`]: what child processes of this program do.
+//! - [`app`](mod@app): programs on shared memory, their ranks and their reports. [`run`](mod@run): the ranks of a job. [`worker`]: what child processes of this program do.
 #![forbid(unsafe_code)]
 
+pub mod app;
 pub mod cli;
 pub mod compare;
 pub mod demo;

@@ -1,10 +1,10 @@
 //! What answers each verb: gather, print, write.
-use crate::cli::{Barriers, Cli, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Verb, Waits};
+use crate::cli::{App, Barriers, Cli, Dsm, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Verb, Waits};
 use crate::failure::Failure;
 use crate::results::table::Table;
 use crate::results::{Results, Run, file};
 use crate::simulate::{self, shipped};
-use crate::{compare, demo, doctor, measure, report, reproduce, run};
+use crate::{app, compare, demo, doctor, measure, report, reproduce, run};
 use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use foregather_host::{affinity, interrupt, sched};
@@ -38,6 +38,7 @@ pub fn run(cli: &Cli) -> Result<()> {
             match verb {
                 Verb::Doctor => diagnose(cli),
                 Verb::Run(options) => run::run(options),
+                Verb::App(options) => run_app(cli, options),
                 Verb::Demo { output } => demo::run(output, cli.quiet),
                 Verb::Measure(Measure::Waits(options)) => waits(cli, options),
                 Verb::Measure(Measure::Barriers(options)) => barriers(cli, options),
@@ -45,6 +46,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Measure(Measure::Noise(options)) => noise(cli, options),
                 Verb::Measure(Measure::Shift(options)) => shift(cli, options),
                 Verb::Measure(Measure::Messages(options)) => messages(cli, options),
+                Verb::Measure(Measure::Dsm(options)) => dsm(cli, options),
                 Verb::Simulate(options) => simulate_plan(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
@@ -151,12 +153,37 @@ fn messages(cli: &Cli, options: &Messages) -> Result<()> {
     finish_as(cli, &results, options.output.as_deref(), || table)
 }
 
+fn dsm(cli: &Cli, options: &Dsm) -> Result<()> {
+    let run = Run::begin("measure dsm", None);
+    let found = measure::dsm::run(options, cli.quiet)?;
+    let table = measure::dsm::tables::text(&found.measurements);
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish_as(cli, &results, options.output.as_deref(), || table)
+}
+
 fn noise(cli: &Cli, options: &Noise) -> Result<()> {
     let run = Run::begin("measure noise", None);
     let found = measure::noise::run(options)?;
     let table = measure::noise::table(&found).to_text();
     let results = run.end(interrupt::requested(), found, vec![], vec![]);
     finish_as(cli, &results, options.output.as_deref(), || table)
+}
+
+fn run_app(cli: &Cli, options: &App) -> Result<()> {
+    let run = Run::begin(&format!("app {}", options.name.name()), None);
+    // Of a launcher's ranks, only the first has something to say.
+    let Some(found) = app::run(options, cli.quiet)? else { return Ok(()) };
+    let table = app::output::text(&found.measurements);
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    let explained = found.explained.join("\n");
+    if cli.format != Format::Table && !explained.is_empty() {
+        eprintln!("{explained}");
+    }
+    finish_as(cli, &results, options.output.as_deref(), || format!("{table}\n{explained}").trim_end().to_owned())?;
+    match found.wrong.first() {
+        None => Ok(()),
+        Some(wrong) => Err(Failure::Check(wrong.clone()).into()),
+    }
 }
 
 fn validate(cli: &Cli, options: &Barriers) -> Result<()> {

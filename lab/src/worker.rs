@@ -1,5 +1,6 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
-use foregather_bench::{Cell, CellResult, hog, messages, ours, ping_pong, rust_std};
+use crate::app;
+use foregather_bench::{Cell, CellResult, dsm, hog, messages, ours, ping_pong, rust_std};
 use foregather_host::dl::Library;
 use foregather_host::sched;
 use foregather_machine::Costs;
@@ -22,8 +23,10 @@ pub fn run_if_asked() -> Option<ExitCode> {
         "__under" => under(&rest),
         "__library" => library(&rest),
         "__ping-pong-slave" => ping_pong::slave_main(&rest).map_err(|error| error.to_string()),
+        app::VERB => app::rank_main(&rest).map_err(|error| format!("{error:#}")),
         messages::VERB => messages::main(&rest).map_err(|error| error.to_string()),
         messages::PEER_VERB => messages::peer_main(&rest).map_err(|error| error.to_string()),
+        dsm::VERB => dsm::main(&rest).map_err(|error| error.to_string()),
         messages::HOG_VERB => messages::hog_main(&rest).map_err(|error| error.to_string()),
         _ => return None,
     };

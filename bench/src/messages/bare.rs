@@ -6,14 +6,14 @@ use foregather_machine::{Address, Cpu, Error, Fabric, Key, Nanos, Why, run_ready
 const LOOKS: u32 = 1_024;
 
 /// A rank's lane.
-pub(super) struct Bare<F> {
-    pub(super) lane: F,
+pub(crate) struct Bare<F> {
+    pub(crate) lane: F,
     why: Why,
 }
 
 impl<F: Fabric> Bare<F> {
     /// No wait lasts longer than `until`.
-    pub(super) fn new(lane: F, until: Nanos) -> Self {
+    pub(crate) fn new(lane: F, until: Nanos) -> Self {
         let rank = lane.here().rank;
         Self { why: Why::new("measuring frames", rank).of(1 - rank).until(until), lane }
     }
@@ -41,8 +41,9 @@ impl<F: Fabric> Bare<F> {
         }
     }
 
+    /// One frame, of which `copy` says whether its bytes are written anew.
     #[inline]
-    fn post(&self, bytes: &[u8], copy: bool) -> Result<(), Error> {
+    pub(crate) fn post(&self, bytes: &[u8], copy: bool) -> Result<(), Error> {
         let to = self.peer();
         if bytes.len() <= self.lane.limits().inline {
             return self.until(|| Ok(self.lane.post(to, 0, bytes)?.then_some(())));
@@ -53,8 +54,9 @@ impl<F: Fabric> Bare<F> {
         self.until(|| Ok(self.lane.post_filled(to, 0, bytes.len())?.then_some(())))
     }
 
+    /// One frame, of which the first byte is read or, with `copy`, all that `into` holds.
     #[inline]
-    fn take(&self, into: &mut [u8], copy: bool, help: bool) -> Result<(), Error> {
+    pub(crate) fn take(&self, into: &mut [u8], copy: bool, help: bool) -> Result<(), Error> {
         let from = self.until(|| {
             let come = self.lane.arrived(None);
             if help && come.is_none() {

@@ -23,6 +23,7 @@ mod world;
 use foregather_machine::{Cause, Error, Nanos};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use bare::Bare;
 pub use counted::hog_main;
 pub use ways::{LARGE, Pattern, Way};
 pub use world::{main, peer_main};

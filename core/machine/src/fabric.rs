@@ -125,6 +125,12 @@ pub trait Fabric: Member {
         false
     }
 
+    /// Something was done that takes so much processor time: where time is virtual this thread pays when it next waits, and what it
+    /// posts meanwhile goes out when it would have paid. Where time is real it has passed already.
+    fn owe(&self, span: Nanos) {
+        let _ = span;
+    }
+
     /// Says that nothing more will be posted from here.
     fn leave(&self);
     /// Has that lane said so? Whatever it posted before can be seen by then.

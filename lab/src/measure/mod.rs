@@ -4,12 +4,14 @@
 //! - [`skew`](mod@skew): what barriers cost and how unevenly they release. [`noise`](mod@noise): what disturbs a busy processor.
 //! - [`shift`](mod@shift): what a shift costs, alone and behind a synchronisation.
 //! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
+//! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
 //! - [`validate`](mod@validate): the simulator of processors held against this machine.
 //! - `likeness`: this machine for the simulator.
 //! - [`children`](mod@children): hogs and cells as processes of their own.
 
 pub mod barriers;
 pub mod children;
+pub mod dsm;
 mod likeness;
 pub mod messages;
 pub mod noise;

@@ -1,7 +1,7 @@
 //! The page: what disturbed the runs, the figures, the claims, every number on demand, and where it all comes from.
 use super::pack::pack;
 use super::svg::escape;
-use super::{Drawn, distinct, figures};
+use super::{Drawn, distinct, dsm, figures};
 use crate::results::number::quantity;
 use crate::results::{Level, Measurement, Outcome, Results, Value, Verdict};
 use std::fmt::Write;
@@ -25,6 +25,8 @@ pub fn page(results: &[Results]) -> String {
             );
         }
     }
+    let published = results.iter().map(|of| dsm::published(&of.measurements)).find(|section| !section.is_empty());
+    body += &published.unwrap_or_default();
     body += &verdicts(results);
     body += &notes(results);
     body += &sources(results);

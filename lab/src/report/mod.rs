@@ -10,8 +10,10 @@ mod ablation;
 mod axis;
 mod barriers;
 mod bars;
+mod breakdown;
 mod butterfly;
 mod curve;
+mod dsm;
 mod heat;
 mod html;
 mod legend;
@@ -24,6 +26,7 @@ mod plans;
 mod predictions;
 mod shades;
 mod skew;
+mod speedups;
 mod strip;
 mod svg;
 mod symbol;
@@ -69,6 +72,16 @@ pub enum Figure {
     MessageBandwidth,
     /// Messages beside hogs, by policy.
     MessageHogs,
+    /// Shared memory: faults and their parts, by size and back end.
+    DsmFaults,
+    /// Shared memory: faults while the owner computes, by policy.
+    DsmOwner,
+    /// Shared memory: a traversal over the number of views.
+    DsmViews,
+    /// Programs on shared memory: speedups over the ranks (Itzkovitz & Schuster 1999, figure 6).
+    AppSpeedups,
+    /// Programs on shared memory: where the time went (the same figure).
+    AppBreakdown,
     /// The simulated plan of this name: curves or a matrix.
     Plan(String),
     /// The same plan's run over time.
@@ -79,7 +92,7 @@ pub enum Figure {
 
 impl Figure {
     /// All but those of plans and timelines, in the order of the page.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::PingPong,
         Self::Gaps,
         Self::Distribution,
@@ -92,6 +105,11 @@ impl Figure {
         Self::MessageLatency,
         Self::MessageBandwidth,
         Self::MessageHogs,
+        Self::DsmFaults,
+        Self::DsmOwner,
+        Self::DsmViews,
+        Self::AppSpeedups,
+        Self::AppBreakdown,
         Self::NoiseTrace,
         Self::NoiseLine,
         Self::Butterfly,
@@ -121,6 +139,11 @@ impl Figure {
             Self::MessageLatency => "message-latency".to_owned(),
             Self::MessageBandwidth => "message-bandwidth".to_owned(),
             Self::MessageHogs => "message-hogs".to_owned(),
+            Self::DsmFaults => "dsm-faults".to_owned(),
+            Self::DsmOwner => "dsm-owner".to_owned(),
+            Self::DsmViews => "dsm-views".to_owned(),
+            Self::AppSpeedups => "app-speedups".to_owned(),
+            Self::AppBreakdown => "app-breakdown".to_owned(),
             Self::Plan(plan) | Self::Timeline(plan) => harmless(plan),
             Self::OverTime(plan) => harmless(plan) + "-over-time",
         }
@@ -144,6 +167,11 @@ impl Figure {
             Self::MessageLatency => messages::latency(all),
             Self::MessageBandwidth => messages::bandwidth(all),
             Self::MessageHogs => messages::hogs(all),
+            Self::DsmFaults => dsm::faults(all),
+            Self::DsmOwner => dsm::owner(all),
+            Self::DsmViews => dsm::views(all),
+            Self::AppSpeedups => speedups::draw(all),
+            Self::AppBreakdown => breakdown::draw(all),
             Self::Plan(plan) => plans::draw(all, plan),
             Self::OverTime(plan) => plans::over_time(all, plan),
             Self::Timeline(name) => timeline::draw(&results.timelines, name),

@@ -3,8 +3,9 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 /// The files of `papers/`.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("guignon2000", include_str!("../../../papers/guignon2000.toml")),
+    ("itzkovitz-schuster1999", include_str!("../../../papers/itzkovitz-schuster1999.toml")),
     ("namyst1999", include_str!("../../../papers/namyst1999.toml")),
     ("seidel-davis1992", include_str!("../../../papers/seidel-davis1992.toml")),
     ("tsafrir-feitelson2002", include_str!("../../../papers/tsafrir-feitelson2002.toml")),

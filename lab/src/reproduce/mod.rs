@@ -1,11 +1,12 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
-//! - [`claims`](mod@claims): what `papers/` says. [`guignon`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they
+//! - [`claims`](mod@claims): what `papers/` says. [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they
 //!   ask what a plan came to.
 
 pub mod claims;
 mod curves;
 pub mod guignon;
+pub mod itzkovitz;
 pub mod namyst;
 pub mod seidel;
 pub mod tsafrir;
@@ -71,6 +72,7 @@ pub const fn experiment(name: &'static str, run: fn(&Trial) -> Result<Findings>)
 fn experiments_of(paper: &str) -> &'static [Experiment] {
     match paper {
         "guignon2000" => &guignon::EXPERIMENTS,
+        "itzkovitz-schuster1999" => &itzkovitz::EXPERIMENTS,
         "namyst1999" => &namyst::EXPERIMENTS,
         "seidel-davis1992" => &seidel::EXPERIMENTS,
         "tsafrir-feitelson2002" => &tsafrir::EXPERIMENTS,

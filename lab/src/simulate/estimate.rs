@@ -116,6 +116,7 @@ fn of_processors(study: &smp::Study) -> f64 {
         Scheduler::Linux24(rules) if rules.accounting == Accounting::Exact => rules.tick * u64::from(rules.allocation_ticks),
         Scheduler::Linux24(rules) => rules.tick,
         Scheduler::Eevdf(rules) => rules.tick,
+        Scheduler::Priority => Nanos::MAX,
     }
     .max(Nanos(1))
     .0 as f64;

@@ -20,6 +20,8 @@ fn everything() -> Vec<Results> {
             skew_and_noise::skew(),
             skew_and_noise::noise(2),
             sample::messages::messages(),
+            sample::dsm::dsm(),
+            sample::apps::apps(),
         ],
     ]
     .concat()
@@ -73,6 +75,8 @@ fn hostile_text_is_shown_and_never_obeyed() {
     results.measurements.push(barrier.figure("share", 1.0).figure("cpu_us_per_episode", 2.0).figure(evil, 3.0));
     results.measurements.extend(skew_and_noise::hostile(evil));
     results.measurements.extend(sample::messages::hostile(evil));
+    results.measurements.extend(sample::dsm::hostile(evil));
+    results.measurements.extend(sample::apps::hostile(evil));
     let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);
     results.measurements.push(simulated.label("nodes", "4").label("series", evil));
     for (i, axes) in [["x-axis", "series-axis"], ["column-axis", "row-axis"]].into_iter().enumerate() {

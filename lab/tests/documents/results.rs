@@ -46,6 +46,7 @@ fn what_is_produced_follows_the_schema() {
         sample::butterfly(),
         sample::reproduction(),
         sample::messages::messages(),
+        sample::dsm::dsm(),
         sample::simulated::plans(),
         crate::timelines::played(),
     ] {

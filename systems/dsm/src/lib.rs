@@ -4,6 +4,7 @@
 //! - [`memory`]: what programs use: arrays in shared memory, and threads with locks and barriers.
 //! - [`journal`]: what threads did, as they write it down if they are told to.
 //! - [`node`]: a rank's part: its server, and its threads that fault.
+//! - [`replay`]: what they wrote down, done once more in another world.
 //! - [`views`]: one memory object mapped several times, so that minipages of one page are protected each for itself.
 //! - [`protocol`]: who holds a copy of which minipage, and who may write: a state machine that knows of no machine.
 #![deny(unsafe_code)]
@@ -12,6 +13,7 @@ pub mod journal;
 pub mod memory;
 pub mod node;
 pub mod protocol;
+pub mod replay;
 pub mod views;
 
 use serde::{Deserialize, Serialize};

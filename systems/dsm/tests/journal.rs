@@ -28,15 +28,10 @@ fn a_journal_has_first_touches_bytes_locks_and_barriers_in_order() {
     let touch = |access, bytes: &[(u32, u32)]| {
         let mut all = foregather_dsm::journal::Bytes::default();
         bytes.iter().for_each(|&(start, end)| all.include(start..end));
-        What::Touch { minipage, access, bytes: all, again: false }
+        What::Touch { minipage, access, bytes: all, again: false, atomic: false }
     };
     let did: Vec<What> = end.journal.unwrap().events.into_iter().map(|event| event.what).collect();
-    let elsewhere = What::Touch {
-        minipage: foregather_dsm::Minipage(minipage.0 - 1),
-        access: Access::Read,
-        bytes: (0..8).into(),
-        again: false,
-    };
+    let elsewhere = What::touch(foregather_dsm::Minipage(minipage.0 - 1), Access::Read, 0..8);
     let expected = [
         // Elements 4 to 7 are units 2 and 3, which make the second minipage.
         touch(Access::Write, &[(8, 16), (24, 32)]),

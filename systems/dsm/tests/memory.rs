@@ -1,7 +1,8 @@
 //! Ranks as threads of this process, each with a space of its own, over lanes in shared memory.
-use foregather_dsm::memory::{Array, Settings, Thread, lanes, run};
+use foregather_dsm::memory::{Advice, Array, Settings, Thread, lanes, run};
 use foregather_dsm::views::Backend;
 use foregather_machine::{Address, Error};
+use foregather_message::collective::{maximum, minimum, sum};
 use foregather_shm::{Exchange, Lane, Shape};
 use foregather_thread as threads;
 use foregather_wait::Policy;
@@ -80,5 +81,113 @@ fn long_units_locks_pushes_and_prefetches_work_on_hardware() {
             Ok((all.iter().sum::<f64>(), shared.get(0)))
         });
         assert_eq!(sums, vec![(60_000.0, 60); 3], "{backend:?}");
+    }
+}
+
+#[test]
+fn all_threads_reduce_to_the_same_and_know_how_many_they_are_before_they_begin() {
+    for backend in backends() {
+        for (count, threads) in [(1, 1), (1, 3), (3, 1), (2, 2), (3, 2)] {
+            let settings = Settings { bytes: 1 << 16, threads, backend: Some(backend), ..Settings::default() };
+            let layout = |layout: &mut foregather_dsm::memory::Layout| Ok((layout.ranks(), layout.all()));
+            let all = ranks(count, settings, layout, |thread, &known| {
+                assert_eq!(known, (thread.ranks(), thread.all()));
+                let number = thread.number();
+                let mut sums = 0;
+                for turn in 0..20 {
+                    sums += thread.reduce(u64::from(number) + turn, sum)?;
+                }
+                // In the order of their numbers: the last one is the last.
+                let last = thread.reduce(number, |_, later| later)?;
+                Ok((sums, thread.reduce(f64::from(number), minimum)?, thread.reduce(-i64::from(number), maximum)?, last))
+            });
+            let n = u64::from(count * threads);
+            let expected = (20 * n * (n - 1) / 2 + n * 190, 0.0, 0, count * threads - 1);
+            assert_eq!(all, vec![expected; n as usize], "{backend:?}, {count} ranks of {threads}");
+        }
+    }
+}
+
+#[test]
+fn advice_is_taken_before_it_is_needed_and_changes_no_value() {
+    use foregather_dsm::node::Kind;
+    for backend in backends() {
+        let settings = Settings { bytes: 1 << 16, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
+        let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u64>(8, 1);
+        let all = ranks(2, settings, layout, |thread, words: &Array<u64>| {
+            let (mine, theirs) = if thread.rank() == 0 { (0..4, 4..8) } else { (4..8, 0..4) };
+            mine.clone().for_each(|at| words.set(at, at as u64));
+            thread.advise(words, mine, Advice::AllWillRead)?;
+            thread.start_clock()?;
+            let sum: u64 = (0..8).map(|at| words.get(at)).sum();
+            assert_eq!(thread.tally().count(Kind::ReadFault), 0, "all had been pushed");
+            thread.barrier()?;
+            thread.advise(words, theirs.clone(), Advice::WillWrite)?;
+            theirs.clone().for_each(|at| words.set(at, 9));
+            assert_eq!(
+                thread.tally().count(Kind::Upgrade) + thread.tally().count(Kind::WriteFault),
+                0,
+                "all was asked for ahead"
+            );
+            thread.barrier()?;
+            thread.advise(words, 0..8, Advice::WillRead)?;
+            Ok((sum, (0..8).map(|at| words.get(at)).sum::<u64>()))
+        });
+        assert_eq!(all, vec![(28, 72); 2], "{backend:?}");
+    }
+}
+
+#[test]
+fn many_more_threads_than_processors_come_to_their_end() {
+    for backend in backends() {
+        let settings = Settings { bytes: 1 << 16, threads: 2, backend: Some(backend), ..Settings::default() };
+        let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u64>(4, 1);
+        let sums = ranks(8, settings, layout, |thread, words: &Array<u64>| {
+            for turn in 0..10 {
+                words.fetch_add(turn % 3, 1);
+                thread.locked(1, || words.set(3, words.get(3) + 1))?;
+            }
+            thread.barrier()?;
+            Ok((0..4).map(|at| words.get(at)).sum::<u64>())
+        });
+        assert_eq!(sums, vec![2 * 160; 16], "{backend:?}");
+    }
+}
+
+#[test]
+fn what_was_stored_before_a_post_is_loaded_behind_it_and_no_post_is_lost() {
+    const TURNS: u64 = 50;
+    for backend in backends() {
+        for (count, threads) in [(1, 2), (2, 1), (3, 2)] {
+            let settings = Settings { bytes: 1 << 16, threads, backend: Some(backend), ..Settings::default() };
+            let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u64>(1, 1);
+            // A token goes around all threads; at the end somebody posts for each of the others, who may come later.
+            let ends = ranks(count, settings, layout, |thread, word: &Array<u64>| {
+                let (number, all) = (thread.number(), thread.all());
+                let mut seen = Vec::new();
+                for turn in 0..TURNS {
+                    if number > 0 || turn > 0 {
+                        thread.wait(number)?;
+                    }
+                    seen.push(word.get(0));
+                    word.set(0, word.get(0) + 1);
+                    thread.post((number + 1) % all)?;
+                }
+                if number == 0 {
+                    (1..all).try_for_each(|_| thread.post(40))?;
+                } else {
+                    thread.wait(40)?;
+                }
+                Ok(seen)
+            });
+            for (number, seen) in (0..).zip(ends) {
+                let all = u64::from(count * threads);
+                assert_eq!(
+                    seen,
+                    (0..TURNS).map(|turn| turn * all + number).collect::<Vec<_>>(),
+                    "{backend:?}, {count} x {threads}"
+                );
+            }
+        }
     }
 }

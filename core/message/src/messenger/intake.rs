@@ -2,7 +2,7 @@
 use super::connection::{Blame, Kept, Offer};
 use super::frame::{Head, Kind};
 use super::piece::{LENGTH, SHORT, Shape};
-use super::{Messenger, Waiting, count};
+use super::{ABORT_FAILS, ABORT_LOST, Messenger, Waiting, count};
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Rank};
 
 /// What serving came to.
@@ -100,7 +100,11 @@ impl<F: Fabric> Messenger<F> {
             Kind::Done => with.done.set(with.done.get() + u32::from(head.extra)),
             Kind::Abort => {
                 let by = bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).filter(|&by| by < self.size);
-                let blame = by.map_or(Blame { rank: from, lost: false }, |rank| Blame { rank, lost: head.extra != 0 });
+                let blame =
+                    by.map_or(Blame { rank: from, lost: false }, |rank| Blame { rank, lost: head.extra & ABORT_LOST != 0 });
+                if head.extra & ABORT_FAILS != 0 {
+                    self.failed.set(self.failed.get().or(Some(blame)));
+                }
                 with.told.set(true);
                 with.poisoned.set(with.poisoned.get().or(Some(blame)));
             }

@@ -63,6 +63,9 @@ pub struct Messenger<F: Fabric> {
     turn: Cell<Rank>,
     /// Who is to blame for what is given up here: this rank until a wait fails.
     culprit: Cell<Blame>,
+    /// It ends since it cannot go on; and a peer did, because of that one.
+    fails: Cell<bool>,
+    failed: Cell<Option<Blame>>,
     traffic: Traffic<Cell<u64>>,
     leaves: bool,
 }
@@ -91,6 +94,10 @@ fn take(from: &Cell<u32>, many: u32) -> Option<()> {
     from.set(from.get().checked_sub(many)?);
     Some(())
 }
+
+/// Extra bits of an abort: who is to blame was lost; the sender fails, and not only this message.
+const ABORT_LOST: u16 = 1;
+const ABORT_FAILS: u16 = 2;
 
 /// What a wait is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -153,6 +160,8 @@ impl<F: Fabric> Messenger<F> {
             exposed: Cell::new(0),
             turn: Cell::new((here.rank + 1) % size.max(1)),
             culprit: Cell::new(Blame { rank: here.rank, lost: false }),
+            fails: Cell::new(false),
+            failed: Cell::new(None),
             traffic: Traffic::default(),
             leaves: false,
             fabric,
@@ -194,6 +203,13 @@ impl<F: Fabric> Messenger<F> {
     pub fn leave(mut self) {
         self.leaves = true;
         self.fabric.leave();
+    }
+
+    /// This end cannot go on, because of what happened elsewhere: from its end on all waits of its peers fail, for null messages, too,
+    /// and blame whom that error blames.
+    pub fn fail(self, error: &Error) {
+        self.blamed(error.clone());
+        self.fails.set(true);
     }
 
     #[inline]
@@ -257,6 +273,8 @@ impl<F: Fabric> Messenger<F> {
     fn poisoned(&self, waiting: Waiting) -> Option<Blame> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.poisoned.get()),
+            // A null message is nobody's in particular: whoever failed may be the one who owes it.
+            Waiting::Signal => self.failed.get(),
             _ => waiting.peer().and_then(|peer| self.with(peer).poisoned.get()),
         }
     }
@@ -343,7 +361,8 @@ impl<F: Fabric> Messenger<F> {
     fn tell_abort(&self, peer: Rank) {
         let with = self.with(peer);
         let Blame { rank, lost } = with.poisoned.get().unwrap_or_else(|| self.culprit.get());
-        match self.post(peer, Kind::Abort, u16::from(lost), &rank.to_le_bytes()) {
+        let extra = (u16::from(lost) * ABORT_LOST) | (u16::from(self.fails.get()) * ABORT_FAILS);
+        match self.post(peer, Kind::Abort, extra, &rank.to_le_bytes()) {
             Ok(false) => self.arrears.set(true),
             Ok(true) | Err(_) => with.told.set(true),
         }

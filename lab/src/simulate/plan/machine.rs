@@ -58,6 +58,8 @@ fn scheduler(section: &Section<'_>, preset: Scheduler, cpus: u32) -> Read<Schedu
         Scheduler::RoundRobin(_) => ("round-robin", "preset = \"round-robin\""),
         Scheduler::Linux24(_) => ("linux24", "one of the presets tsafrir2002 and linux-2.*"),
         Scheduler::Eevdf(_) => ("eevdf", "preset = \"eevdf\""),
+        // No preset has it: only clusters do.
+        Scheduler::Priority => return Ok(preset),
     };
     for other in ["round-robin", "linux24", "eevdf"].into_iter().filter(|&other| other != own) {
         if let Some(node) = section.get(other) {
@@ -72,6 +74,7 @@ fn scheduler(section: &Section<'_>, preset: Scheduler, cpus: u32) -> Read<Schedu
         }
         Scheduler::Linux24(base) => Scheduler::Linux24(linux24::read(node, base)?),
         Scheduler::Eevdf(base) => Scheduler::Eevdf(eevdf::read(node, base, cpus)?),
+        Scheduler::Priority => preset,
     })
 }
 

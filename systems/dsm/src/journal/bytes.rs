@@ -1,4 +1,5 @@
 //! Which bytes: ranges in order, none next to another.
+use core::fmt;
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,14 @@ impl Bytes {
         others.ranges().for_each(|range| self.include(range));
     }
 
+    /// Are all of these among them?
+    pub fn holds(&self, others: &Self) -> bool {
+        others.ranges().all(|other| {
+            let before = self.0.partition_point(|&(start, _)| start <= other.start);
+            self.0[..before].last().is_some_and(|&(_, end)| other.end <= end)
+        })
+    }
+
     /// The first bytes that are in both.
     pub fn common(&self, other: &Self) -> Option<Range<u32>> {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -64,6 +73,17 @@ impl Bytes {
     }
 }
 
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 3;
+        write!(f, "bytes")?;
+        for (nth, &(start, end)) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{start} to {}", if nth == 0 { " " } else { ", " }, end - 1)?;
+        }
+        if self.0.len() > SHOWN { write!(f, " and {} more ranges", self.0.len() - SHOWN) } else { Ok(()) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +98,15 @@ mod tests {
     fn they_are_kept_in_order_and_joined_with_their_neighbours() {
         let all = of(&[(8, 16), (40, 44), (16, 20), (0, 4), (30, 32), (4, 8), (43, 50), (10, 12), (20, 31), (60, 60)]);
         assert_eq!(all.ranges().collect::<Vec<_>>(), [0..32, 40..50]);
+    }
+
+    #[test]
+    fn they_hold_what_lies_within_one_of_their_ranges() {
+        let all = of(&[(4, 8), (12, 20)]);
+        for (others, holds) in [(of(&[]), true), (of(&[(4, 8), (13, 20)]), true), (of(&[(7, 9)]), false), (of(&[(2, 4)]), false)]
+        {
+            assert_eq!(all.holds(&others), holds, "{others:?}");
+        }
     }
 
     #[test]

@@ -4,19 +4,33 @@
 //! An *epoch* of a thread lasts from one synchronisation to the next. Within one, only the first load and the first store of a
 //! minipage are events of their own; the bytes of the others are added to them, so no byte is forgotten (Itzkovitz, Schuster & Zeev
 //! Ben Mordehai 1999, DJIT, is told by protection faults instead, and only of the first byte).
+//!
+//! - [`sharing`]: which allocations are shared falsely, and the grain that cures it. [`races`]: touches that nothing orders.
+//! - [`contention`]: at which allocations requests met. [`trace`]: all of it for a trace viewer.
+//! - `order`: all journals as one. `places`: which allocation a minipage belongs to.
 mod bytes;
+pub mod contention;
+#[cfg(test)]
+mod hand_made;
+mod order;
+mod places;
+pub mod races;
 mod recorder;
+pub mod sharing;
+pub mod trace;
 
 use crate::{Access, Minipage};
 use foregather_machine::Nanos;
 use serde::{Deserialize, Serialize};
 
 pub use bytes::Bytes;
-pub use recorder::Recorder;
+pub use recorder::{Moment, Recorder, Touch};
 
 /// What one thread did, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
+    /// Whose rank.
+    pub rank: u32,
     /// Its number among all threads of all ranks.
     pub thread: u32,
     /// What it did.
@@ -30,6 +44,10 @@ pub struct Journal {
 pub struct Event {
     /// For how long it computed before: processor time since the last event, in nanoseconds, without what faults and waiting took.
     pub computed_ns: u64,
+    /// When it began, by the host's clock, in nanoseconds: clocks of different hosts need not agree.
+    pub at_ns: u64,
+    /// How long what it waited for took, in nanoseconds: a fault, a lock, a barrier; 0 if it need not wait.
+    pub waited_ns: u64,
     /// What it did then.
     pub what: What,
 }
@@ -38,6 +56,11 @@ impl Event {
     /// For how long it computed before.
     pub fn computed(&self) -> Nanos {
         Nanos(self.computed_ns)
+    }
+
+    /// When it was done, by the host's clock.
+    pub fn ended(&self) -> Nanos {
+        Nanos(self.at_ns + self.waited_ns)
     }
 }
 
@@ -50,10 +73,12 @@ pub enum What {
         minipage: Minipage,
         /// [`Access::Read`] for loads, [`Access::Write`] for stores.
         access: Access,
-        /// Which of its bytes, in this whole epoch.
+        /// Which of its bytes: all from now on until the epoch ends, or the minipage is taken away and touched again.
         bytes: Bytes,
-        /// Had they been taken away? Then this stands for no more bytes, and for one more fault.
+        /// Had it been taken away since it was touched in this epoch?
         again: bool,
+        /// Is it a load and a store in one, as [`fetch_add`](crate::memory::Array::fetch_add) is?
+        atomic: bool,
     },
     /// It asks for a copy ahead.
     Prefetch {
@@ -71,6 +96,10 @@ pub enum What {
     Lock(u32),
     /// It leaves it.
     Unlock(u32),
+    /// It posts a flag.
+    Post(u32),
+    /// It waits for a flag.
+    Wait(u32),
     /// It waits for all threads.
     Barrier,
     /// What is measured begins: behind a barrier.
@@ -80,8 +109,21 @@ pub enum What {
 }
 
 impl What {
+    /// The first load or store of these bytes of a minipage in an epoch.
+    pub fn touch(minipage: Minipage, access: Access, bytes: impl Into<Bytes>) -> Self {
+        Self::Touch { minipage, access, bytes: bytes.into(), again: false, atomic: false }
+    }
+
     /// Does another epoch begin behind it?
     pub fn synchronises(&self) -> bool {
-        matches!(self, Self::Lock(_) | Self::Unlock(_) | Self::Barrier)
+        matches!(self, Self::Lock(_) | Self::Unlock(_) | Self::Post(_) | Self::Wait(_) | Self::Barrier)
     }
+}
+
+/// What a report says if journals are incomplete.
+fn missed(f: &mut core::fmt::Formatter<'_>, missed: u64) -> core::fmt::Result {
+    if missed == 0 {
+        return Ok(());
+    }
+    writeln!(f, "{missed} events are not considered, for the journals were full: give them more room (`Settings::journal`)")
 }

@@ -1,14 +1,41 @@
 //! Writes a journal while its thread runs.
-use super::{Bytes, Event, Journal, What};
+use super::{Event, Journal, What};
 use crate::{Access, Minipage};
 use foregather_machine::Nanos;
 use std::ops::Range;
 
-/// Where this epoch's events of a minipage stand: for loads and for stores.
+/// How bytes are touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// They are loaded.
+    Load,
+    /// They are stored.
+    Store,
+    /// Both, all at once.
+    Atomic,
+}
+
+impl Touch {
+    /// What a thread must be allowed to.
+    pub fn access(self) -> Access {
+        if self == Self::Load { Access::Read } else { Access::Write }
+    }
+}
+
+/// A moment of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// By the host's clock.
+    pub at: Nanos,
+    /// Processor time that it has used.
+    pub cpu: Nanos,
+}
+
+/// Where this epoch's events of a minipage stand, by [`Touch`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     epoch: u32,
-    events: [Option<u32>; 2],
+    events: [Option<u32>; 3],
 }
 
 /// Writes a thread's journal.
@@ -24,40 +51,55 @@ pub struct Recorder {
 
 impl Recorder {
     /// For a thread that has used so much processor time by now. There is room for `room` events.
-    pub fn new(thread: u32, minipages: u32, room: usize, cpu: Nanos) -> Self {
-        let journal = Journal { thread, ..Journal::default() };
+    pub fn new((rank, thread): (u32, u32), minipages: u32, room: usize, cpu: Nanos) -> Self {
+        let journal = Journal { rank, thread, ..Journal::default() };
         Self { journal, room, epoch: 1, seen: vec![Seen::default(); minipages as usize], accounted: cpu }
     }
 
-    /// Something that is no touch; `cpu` is the processor time of this thread by now.
-    pub fn note(&mut self, what: What, cpu: Nanos) {
+    /// Something that is no touch begins now.
+    pub fn note(&mut self, what: What, now: Moment) {
         self.epoch += u32::from(what.synchronises());
-        self.add(what, cpu);
+        self.add(what, now);
     }
 
-    /// Loads (or stores) these bytes of a minipage. `true`: for the first time in this epoch.
-    pub fn touch(&mut self, minipage: Minipage, access: Access, bytes: Range<u32>, cpu: impl FnOnce() -> Nanos) -> bool {
-        let column = usize::from(access == Access::Write);
+    /// Loads or stores these bytes of a minipage now. `true`: for the first time in this epoch.
+    pub fn touch(&mut self, minipage: Minipage, touch: Touch, bytes: Range<u32>, now: impl FnOnce() -> Moment) -> bool {
         let epoch = self.epoch;
         let seen = &mut self.seen[minipage.0 as usize];
         if seen.epoch != epoch {
-            *seen = Seen { epoch, events: [None; 2] };
+            *seen = Seen { epoch, events: [None; 3] };
         }
-        if let Some(at) = seen.events[column] {
+        if let Some(at) = seen.events[touch as usize] {
             // No event there: there was no room for it.
             if let Some(Event { what: What::Touch { bytes: all, .. }, .. }) = self.journal.events.get_mut(at as usize) {
                 all.include(bytes);
             }
             return false;
         }
-        seen.events[column] = Some(self.journal.events.len() as u32);
-        self.add(What::Touch { minipage, access, bytes: bytes.into(), again: false }, cpu());
+        self.open(minipage, touch, bytes, false, now());
         true
     }
 
-    /// A minipage had been taken away since it was touched in this epoch.
-    pub fn again(&mut self, minipage: Minipage, access: Access, cpu: Nanos) {
-        self.add(What::Touch { minipage, access, bytes: Bytes::default(), again: true }, cpu);
+    /// A minipage had been taken away since it was touched in this epoch: from now on bytes are those of another copy.
+    pub fn again(&mut self, minipage: Minipage, touch: Touch, bytes: Range<u32>, began: Moment) {
+        self.seen[minipage.0 as usize].events = [None; 3];
+        self.open(minipage, touch, bytes, true, began);
+    }
+
+    fn open(&mut self, minipage: Minipage, touch: Touch, bytes: Range<u32>, again: bool, now: Moment) {
+        self.seen[minipage.0 as usize].events[touch as usize] = Some(self.journal.events.len() as u32);
+        let (access, atomic) = (touch.access(), touch == Touch::Atomic);
+        self.add(What::Touch { minipage, access, bytes: bytes.into(), again, atomic }, now);
+    }
+
+    /// Until then the event waited that was written last.
+    pub fn waited_until(&mut self, then: Nanos) {
+        // None is missing in between: once there is no room there never is again.
+        if self.journal.missed == 0
+            && let Some(event) = self.journal.events.last_mut()
+        {
+            event.waited_ns = then.0.saturating_sub(event.at_ns);
+        }
     }
 
     /// What was used since the last event was not computing, but faults and waiting.
@@ -71,19 +113,19 @@ impl Recorder {
     }
 
     /// The journal, ended.
-    pub fn end(mut self, cpu: Nanos) -> Journal {
-        self.add(What::End, cpu);
+    pub fn end(mut self, now: Moment) -> Journal {
+        self.add(What::End, now);
         self.journal
     }
 
-    fn add(&mut self, what: What, cpu: Nanos) {
+    fn add(&mut self, what: What, now: Moment) {
         if self.journal.events.len() >= self.room {
             self.journal.missed += 1;
             return;
         }
-        let computed_ns = cpu.0.saturating_sub(self.accounted.0);
-        self.accounted = self.accounted.max(cpu);
-        self.journal.events.push(Event { computed_ns, what });
+        let computed_ns = now.cpu.0.saturating_sub(self.accounted.0);
+        self.accounted = self.accounted.max(now.cpu);
+        self.journal.events.push(Event { computed_ns, at_ns: now.at.0, waited_ns: 0, what });
     }
 }
 
@@ -91,22 +133,48 @@ impl Recorder {
 mod tests {
     use super::*;
 
+    /// A moment at which this thread has run for half of the time.
+    fn cpu(cpu: u64) -> Moment {
+        Moment { at: Nanos(2 * cpu), cpu: Nanos(cpu) }
+    }
+
     #[test]
     fn only_first_touches_of_an_epoch_are_events_and_computing_is_what_is_not_discounted() {
-        let mut recorder = Recorder::new(3, 2, 5, Nanos(100));
+        let mut recorder = Recorder::new((1, 3), 2, 5, Nanos(100));
         let minipage = Minipage(1);
-        assert!(recorder.touch(minipage, Access::Read, 0..4, || Nanos(150)));
+        assert!(recorder.touch(minipage, Touch::Load, 0..4, || cpu(150)));
         recorder.discount(Nanos(30));
-        assert!(!recorder.touch(minipage, Access::Read, 4..8, || unreachable!("it is known")));
-        assert!(recorder.touch(minipage, Access::Write, 0..4, || Nanos(200)));
-        recorder.note(What::Barrier, Nanos(210));
+        recorder.waited_until(Nanos(380));
+        assert!(!recorder.touch(minipage, Touch::Load, 4..8, || unreachable!("it is known")));
+        assert!(recorder.touch(minipage, Touch::Store, 0..4, || cpu(200)));
+        recorder.note(What::Barrier, cpu(210));
+        recorder.waited_until(Nanos(1_000));
         recorder.resume(Nanos(500));
-        assert!(recorder.touch(minipage, Access::Read, 0..4, || Nanos(501)));
-        recorder.again(minipage, Access::Read, Nanos(502));
-        let journal = recorder.end(Nanos(600));
-        let computed: Vec<_> = journal.events.iter().map(|event| event.computed_ns).collect();
-        assert_eq!((computed, journal.missed, journal.thread), (vec![50, 20, 10, 1, 1], 1, 3));
-        let whole = What::Touch { minipage, access: Access::Read, bytes: (0..8).into(), again: false };
-        assert_eq!(journal.events[0].what, whole);
+        assert!(recorder.touch(minipage, Touch::Atomic, 0..8, || cpu(501)));
+        assert!(recorder.touch(minipage, Touch::Load, 0..4, || cpu(502)));
+        assert!(recorder.touch(Minipage(0), Touch::Load, 0..4, || cpu(503)));
+        recorder.waited_until(Nanos(2_000));
+        let journal = recorder.end(cpu(600));
+        let times: Vec<_> = journal.events.iter().map(|event| (event.computed_ns, event.at_ns, event.waited_ns)).collect();
+        let expected = [(50, 300, 80), (20, 400, 0), (10, 420, 580), (1, 1002, 0), (1, 1004, 0)];
+        assert_eq!((times, journal.missed, journal.rank, journal.thread), (expected.to_vec(), 2, 1, 3));
+        assert_eq!(journal.events[0].what, What::touch(minipage, Access::Read, 0..8));
+        let both = What::Touch { minipage, access: Access::Write, bytes: (0..8).into(), again: false, atomic: true };
+        assert_eq!(journal.events[3].what, both);
+    }
+
+    #[test]
+    fn what_is_touched_after_a_minipage_was_taken_away_belongs_to_another_copy() {
+        let mut recorder = Recorder::new((0, 0), 1, 9, Nanos(0));
+        let minipage = Minipage(0);
+        recorder.touch(minipage, Touch::Load, 0..4, || cpu(1));
+        recorder.touch(minipage, Touch::Store, 8..12, || cpu(2));
+        recorder.again(minipage, Touch::Load, 0..4, cpu(3));
+        assert!(!recorder.touch(minipage, Touch::Load, 4..8, || unreachable!("it is known")));
+        assert!(recorder.touch(minipage, Touch::Store, 12..16, || cpu(4)), "the copy is another one");
+        let whats: Vec<_> = recorder.end(cpu(5)).events.into_iter().map(|event| event.what).collect();
+        let again = What::Touch { minipage, access: Access::Read, bytes: (0..8).into(), again: true, atomic: false };
+        let store = |bytes: Range<u32>| What::touch(minipage, Access::Write, bytes);
+        assert_eq!(whats, [What::touch(minipage, Access::Read, 0..4), store(8..12), again, store(12..16), What::End]);
     }
 }

@@ -1,7 +1,8 @@
 //! Elements of plain data in shared memory.
 use super::observer;
+use crate::Minipage;
+use crate::journal::Touch;
 use crate::views::Space;
-use crate::{Access, Minipage};
 use bytemuck::Pod;
 use core::fmt;
 use core::marker::PhantomData;
@@ -15,7 +16,7 @@ impl<T: Pod + Send + Sync> Plain for T {}
 /// Elements that all ranks share, in units of which each is a minipage, or a part of one.
 ///
 /// Every thread may load and store any of them at any time. There is one copy that counts, as if all ranks were threads of one
-/// machine: no stale values, and no word of 8 bytes is ever torn. What takes several words (a longer element, a row) can be seen half written by who does not
+/// machine: no stale values, and no element of 4 or 8 bytes is ever torn. What takes several words (a longer element, a row) can be seen half written by who does not
 /// synchronise: who needs a whole one takes a lock, or meets the writer at a barrier.
 pub struct Array<T> {
     space: Arc<Space>,
@@ -56,10 +57,10 @@ impl Part {
 
 impl<T> Array<T> {
     #[inline]
-    fn touch(&self, access: Access, part: &Part, act: impl FnOnce()) {
+    fn touch(&self, touch: Touch, part: &Part, act: impl FnOnce()) {
         if self.observed {
             let first = part.unit.within + part.byte as u32;
-            observer::touching(part.unit.minipage, access, first..first + (part.len * size_of::<T>()) as u32, act);
+            observer::touching(part.unit.minipage, touch, first..first + (part.len * size_of::<T>()) as u32, act);
         } else {
             act();
         }
@@ -111,6 +112,18 @@ impl<T: Plain> Array<T> {
         all.filter(move |&minipage| before.replace(minipage) != Some(minipage))
     }
 
+    /// Where an element is to this process, for programs that hand it to others: system calls, libraries in C. The elements of its unit
+    /// lie next to it. Whoever uses it is a thread that shares memory; a system call fails (EFAULT) on what is not open, but with
+    /// [`Backend::UserfaultThread`](crate::views::Backend::UserfaultThread).
+    ///
+    /// # Panics
+    /// If there is no such element.
+    pub fn pointer(&self, at: usize) -> *mut T {
+        assert!(at < self.len, "element {at} of {}", self.len);
+        let unit = self.units[at / self.unit];
+        self.space.application(unit.view, unit.offset + at % self.unit * size_of::<T>()).cast()
+    }
+
     /// One element.
     ///
     /// # Panics
@@ -141,7 +154,7 @@ impl<T: Plain> Array<T> {
         for part in self.parts(first, rest.len()) {
             let (now, later) = rest.split_at_mut(part.len);
             let now = bytemuck::cast_slice_mut(now);
-            self.touch(Access::Read, &part, || self.space.load(part.unit.view, part.offset(), now));
+            self.touch(Touch::Load, &part, || self.space.load(part.unit.view, part.offset(), now));
             rest = later;
         }
     }
@@ -156,7 +169,7 @@ impl<T: Plain> Array<T> {
         for part in self.parts(first, rest.len()) {
             let (now, later) = rest.split_at(part.len);
             let now = bytemuck::cast_slice(now);
-            self.touch(Access::Write, &part, || self.space.store(part.unit.view, part.offset(), now));
+            self.touch(Touch::Store, &part, || self.space.store(part.unit.view, part.offset(), now));
             rest = later;
         }
     }
@@ -188,7 +201,7 @@ impl Array<u64> {
         let part = Part { unit: self.units[at / self.unit], byte: at % self.unit * size_of::<u64>(), len: 1 };
         let word = self.space.word(part.unit.view, part.offset());
         let mut before = 0;
-        self.touch(Access::Write, &part, || before = word.fetch_add(n, core::sync::atomic::Ordering::SeqCst));
+        self.touch(Touch::Atomic, &part, || before = word.fetch_add(n, core::sync::atomic::Ordering::SeqCst));
         before
     }
 }

@@ -3,8 +3,10 @@ use super::mapped::Mapped;
 use super::observer;
 use crate::node::{Requester, Site};
 use crate::views::{Fault, Faults, Outcome, Table, end_process};
+use crate::{Access, Minipage};
 use core::cell::Cell;
-use foregather_machine::{Cpu, Fabric, run_ready};
+use core::sync::atomic::{AtomicU32, Ordering::*};
+use foregather_machine::{Cpu, Fabric, Rank, ThreadId, run_ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
@@ -12,22 +14,42 @@ thread_local! {
     static SEAT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Says which of its rank's threads this one is.
-pub(super) fn take_seat(seat: u32) {
-    SEAT.set(seat);
-}
-
 /// All requesters of a rank, by seat.
-pub(super) struct Seats<F: Fabric>(Box<[Mutex<Requester<F>>]>);
+pub(super) struct Seats<F: Fabric>(Box<[Chair<F>]>);
+
+struct Chair<F: Fabric> {
+    requester: Mutex<Requester<F>>,
+    /// The thread's number to the system, by which one that serves faults for others is told of it; 0 for none.
+    thread: AtomicU32,
+}
 
 impl<F: Fabric> Seats<F> {
     pub(super) fn new(requesters: Vec<Requester<F>>) -> Self {
-        Self(requesters.into_iter().map(Mutex::new).collect())
+        let chair = |requester| Chair { requester: Mutex::new(requester), thread: AtomicU32::new(0) };
+        Self(requesters.into_iter().map(chair).collect())
+    }
+
+    /// From now on the calling thread sits there, which has that number.
+    pub(super) fn take(&self, seat: u32, thread: Option<ThreadId>) {
+        SEAT.set(seat);
+        self.0[seat as usize - 1].thread.store(thread.unwrap_or(0), Release);
+    }
+
+    /// And now it does no more.
+    pub(super) fn leave(&self, seat: u32) {
+        SEAT.set(0);
+        self.0[seat as usize - 1].thread.store(0, Release);
+    }
+
+    /// Where the thread sits that has faulted; 0 for nowhere.
+    fn seat_of(&self, fault: &Fault) -> u32 {
+        let Some(thread) = fault.on_behalf_of else { return SEAT.get() };
+        self.0.iter().position(|chair| chair.thread.load(Acquire) == thread).map_or(0, |at| at as u32 + 1)
     }
 
     /// The requester of seat `seat`. Only its thread takes it, so nobody waits here.
     pub(super) fn of(&self, seat: u32) -> MutexGuard<'_, Requester<F>> {
-        self.0[seat as usize - 1].lock().unwrap_or_else(PoisonError::into_inner)
+        self.0[seat as usize - 1].requester.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -36,6 +58,7 @@ pub(super) struct Catcher<F: Fabric> {
     pub(super) site: Arc<Site<F::Cpu, Mapped>>,
     pub(super) seats: Arc<Seats<F>>,
     pub(super) table: Arc<Table>,
+    pub(super) rank: Rank,
     /// Do threads write journals?
     pub(super) observed: bool,
 }
@@ -48,29 +71,35 @@ where
     fn fault(&self, fault: &Fault) -> Outcome {
         let Some(minipage) = self.table.minipage(fault.place) else { return Outcome::NotMine };
         let holds = self.table.extent(minipage).is_some_and(|extent| extent.holds(fault.place));
-        let requester = match SEAT.get() {
+        let requester = match self.seats.seat_of(fault) {
             _ if !holds => return Outcome::NotMine,
-            0 => die(fault, "this thread is none of those that share memory: let it be run by `dsm::run`"),
-            seat => self.seats.0[seat as usize - 1].try_lock(),
+            0 => self.die(fault, minipage, "this thread is none of those that share memory: let it be run by `memory::run`"),
+            seat => self.seats.0[seat as usize - 1].requester.try_lock(),
         };
         let mut requester = match requester {
             Ok(requester) => requester,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => die(fault, "touched within a call about shared memory"),
+            Err(TryLockError::WouldBlock) => {
+                self.die(fault, minipage, "touched within a call about shared memory: touch it before")
+            }
         };
-        let began = self.observed.then(observer::fault_began);
+        let since = requester.lane().now();
+        let began = (self.observed && fault.on_behalf_of.is_none()).then(observer::fault_began);
         let done = run_ready(requester.need(&self.site, minipage, fault.needs));
         began.into_iter().for_each(observer::fault_ended);
         match done {
             Ok(()) => Outcome::Retry,
             // A load cannot fail: without what it loads this process cannot go on.
-            Err(error) => die(fault, &error.to_string()),
+            Err(error) => self.die(fault, minipage, &format!("{error} (asked for {} ago)", requester.lane().now() - since)),
         }
     }
 }
 
-#[cold]
-fn die(fault: &Fault, why: &str) -> ! {
-    let place = fault.place;
-    end_process(&format!("shared memory: byte {} of view {} cannot be had: {why}\n", place.byte(), place.view))
+impl<F: Fabric> Catcher<F> {
+    #[cold]
+    fn die(&self, fault: &Fault, Minipage(minipage): Minipage, why: &str) -> ! {
+        let (rank, place, verb) = (self.rank, fault.place, if fault.needs == Access::Write { "write" } else { "read" });
+        let (byte, view) = (place.byte(), place.view);
+        end_process(&format!("foregather: rank {rank} cannot {verb} minipage {minipage} (byte {byte} of view {view}): {why}\n"))
+    }
 }

@@ -1,5 +1,6 @@
 //! What is shared: said once, before the threads begin, by the same calls on every rank, so that all agree without a word.
 use super::array::{Array, Plain, Unit};
+use super::settings::Settings;
 use crate::Minipage;
 use crate::views::{Allocator, Space, Wish};
 use core::panic::Location;
@@ -14,6 +15,8 @@ pub struct Layout {
     pub(super) space: Arc<Space>,
     pub(super) sites: Vec<Site>,
     observed: bool,
+    ranks: u32,
+    threads: u32,
 }
 
 /// Where a program allocates, and what: reports name it.
@@ -32,8 +35,18 @@ pub struct Site {
 }
 
 impl Layout {
-    pub(super) fn new(allocator: Allocator, space: Arc<Space>, observed: bool) -> Self {
-        Self { allocator, space, sites: vec![], observed }
+    pub(super) fn new(allocator: Allocator, space: Arc<Space>, (ranks, settings): (u32, &Settings)) -> Self {
+        Self { allocator, space, sites: vec![], observed: settings.journal > 0, ranks, threads: settings.threads }
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// How many threads there are on all ranks.
+    pub fn all(&self) -> u32 {
+        self.ranks * self.threads
     }
 
     /// `len` elements, each `unit` of them a minipage: what is shared as one, so what several ranks write at the same time belongs

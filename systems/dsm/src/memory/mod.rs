@@ -3,14 +3,18 @@
 //!
 //! - [`run`]: a rank's server and threads. [`Thread`]: what one of them can do besides loading and storing.
 //! - [`Layout`]: what is shared, said before the threads begin, by all ranks alike. [`Array`]: elements of plain data.
+//! - `pot`: reductions. `crew`: the threads of a rank from beginning to end. `end`: why one ended badly.
 //! - `mapped`: the bytes of minipages behind the views. `catcher`: a fault becomes a request.
 //!   `observer`: threads write journals.
 
 mod array;
 mod catcher;
+mod crew;
+mod end;
 mod layout;
 mod mapped;
 mod observer;
+mod pot;
 mod run;
 mod settings;
 mod thread;
@@ -19,4 +23,4 @@ pub use array::{Array, Plain};
 pub use layout::{Layout, Site};
 pub use run::{Ended, Served, lanes, run};
 pub use settings::Settings;
-pub use thread::Thread;
+pub use thread::{Advice, Thread};

@@ -1,69 +1,100 @@
 //! The journal of the thread that runs here, if [`Settings::journal`](super::Settings) asks for one.
-use crate::journal::{Journal, Recorder, What};
-use crate::{Access, Minipage};
+use crate::Minipage;
+use crate::journal::{Journal, Moment, Recorder, Touch, What};
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
-use foregather_host::usage::thread_cpu;
+use foregather_host::{clock, usage::thread_cpu};
 use foregather_machine::Nanos;
+
+/// Faults of this thread that its journal does not know yet.
+#[derive(Clone, Copy)]
+struct Faults {
+    count: u64,
+    /// Processor time that they took.
+    cpu: Nanos,
+    /// When the first one began.
+    began: Moment,
+    /// When the last one was over, by the host's clock.
+    ended: Nanos,
+}
+
+impl Faults {
+    const NONE: Self =
+        Self { count: 0, cpu: Nanos::ZERO, began: Moment { at: Nanos::ZERO, cpu: Nanos::ZERO }, ended: Nanos::ZERO };
+}
 
 thread_local! {
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
-    /// Faults of this thread, and the processor time that they took: a handler notes them, so nothing here is made or dropped.
-    static FAULTS: Cell<(u64, Nanos)> = const { Cell::new((0, Nanos::ZERO)) };
+    /// A handler notes them, so nothing here is made or dropped.
+    static FAULTS: Cell<Faults> = const { Cell::new(Faults::NONE) };
 }
 
-/// From now on this thread writes a journal.
-pub(super) fn begin(thread: u32, minipages: u32, room: usize) {
-    FAULTS.set((0, Nanos::ZERO));
-    RECORDER.set(Some(Recorder::new(thread, minipages, room, thread_cpu())));
+fn now() -> Moment {
+    Moment { at: clock::now(), cpu: thread_cpu() }
+}
+
+/// From now on this thread, `(rank, number among all)`, writes a journal.
+pub(super) fn begin(who: (u32, u32), minipages: u32, room: usize) {
+    // Not within a fault.
+    clock::init();
+    FAULTS.set(Faults::NONE);
+    RECORDER.set(Some(Recorder::new(who, minipages, room, thread_cpu())));
 }
 
 /// The journal, if it wrote one.
 pub(super) fn end() -> Option<Journal> {
     let mut recorder = RECORDER.take()?;
-    recorder.discount(faults().1);
-    Some(recorder.end(thread_cpu()))
+    recorder.discount(FAULTS.replace(Faults::NONE).cpu);
+    Some(recorder.end(now()))
 }
 
 /// A handler has begun; what it gives back belongs to [`fault_ended`].
-pub(super) fn fault_began() -> Nanos {
-    thread_cpu()
+pub(super) fn fault_began() -> Moment {
+    now()
 }
 
 /// A handler is through.
-pub(super) fn fault_ended(began: Nanos) {
-    let (count, took) = FAULTS.get();
-    FAULTS.set((count + 1, took + (thread_cpu() - began)));
+pub(super) fn fault_ended(began: Moment) {
+    let (mut faults, now) = (FAULTS.get(), now());
+    if faults.count == 0 {
+        faults.began = began;
+    }
+    faults.count += 1;
+    faults.cpu += now.cpu - began.cpu;
+    faults.ended = now.at;
+    FAULTS.set(faults);
 }
 
-fn faults() -> (u64, Nanos) {
-    FAULTS.replace((0, Nanos::ZERO))
-}
-
+/// If this thread writes a journal.
 fn with(act: impl FnOnce(&mut Recorder)) {
-    RECORDER.with_borrow_mut(|recorder| {
-        if let Some(recorder) = recorder {
-            recorder.discount(faults().1);
-            act(recorder);
-        }
-    });
+    RECORDER.with_borrow_mut(|recorder| recorder.as_mut().map(act));
 }
 
 /// Loads or stores bytes of a minipage: `act` does.
-pub(super) fn touching(minipage: Minipage, access: Access, bytes: Range<u32>, act: impl FnOnce()) {
+pub(super) fn touching(minipage: Minipage, touch: Touch, bytes: Range<u32>, act: impl FnOnce()) {
     let mut first = true;
-    with(|recorder| first = recorder.touch(minipage, access, bytes, thread_cpu));
+    with(|recorder| first = recorder.touch(minipage, touch, bytes.clone(), now));
     act();
-    if !first && FAULTS.get().0 > 0 {
-        with(|recorder| recorder.again(minipage, access, thread_cpu()));
+    if FAULTS.get().count > 0 {
+        let faults = FAULTS.replace(Faults::NONE);
+        with(|recorder| {
+            if !first {
+                recorder.again(minipage, touch, bytes, faults.began);
+            }
+            recorder.waited_until(faults.ended);
+            recorder.discount(faults.cpu);
+        });
     }
 }
 
 /// Does something that is no touch, in which waiting is no computing.
 pub(super) fn doing<R>(what: What, act: impl FnOnce() -> R) -> R {
-    with(|recorder| recorder.note(what, thread_cpu()));
+    with(|recorder| recorder.note(what, now()));
     let result = act();
-    FAULTS.set((0, Nanos::ZERO));
-    with(|recorder| recorder.resume(thread_cpu()));
+    FAULTS.set(Faults::NONE);
+    with(|recorder| {
+        recorder.waited_until(clock::now());
+        recorder.resume(thread_cpu());
+    });
     result
 }

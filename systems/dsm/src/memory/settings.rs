@@ -1,6 +1,7 @@
 //! How much is shared, and how it is protected.
 use crate::views::Backend;
 use foregather_machine::{Fabric, Placement};
+use foregather_message::Settings as Letters;
 use foregather_wait::Policy;
 
 /// The same on all ranks, but for the policy.
@@ -12,13 +13,14 @@ pub struct Settings {
     pub views: u32,
     /// Threads of each rank.
     pub threads: u32,
-    /// Locks, with the numbers below that.
+    /// Locks, with the numbers below that, and as many flags.
     pub locks: u32,
     /// How many prefetches of a rank may be under way.
     pub ahead: u32,
     /// Is every minipage managed by rank 0, instead of by all ranks in turn?
     pub central: bool,
-    /// How pages are protected; `None` for the better way that this machine has.
+    /// How pages are protected; `None` for the better way that this machine has. Programs that hand pointers into shared memory to system
+    /// calls need [`Backend::UserfaultThread`]: each fault takes longer, and where the machine forbids it, `run` says so.
     pub backend: Option<Backend>,
     /// How servers and threads wait; `None` for the policy that adapts.
     pub policy: Option<Policy>,
@@ -44,6 +46,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// How threads send each other messages.
+    pub(super) fn letters(&self) -> Letters {
+        Letters { policy: self.policy, ..Letters::default() }
+    }
+
     /// How the owner of that lane waits.
     pub(super) fn policy_of(&self, lane: &impl Fabric) -> Policy {
         self.policy.unwrap_or_else(|| Policy::adaptive(&lane.cpu().costs()))

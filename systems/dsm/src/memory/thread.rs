@@ -3,14 +3,17 @@ use super::array::{Array, Plain};
 use super::catcher::Seats;
 use super::mapped::Mapped;
 use super::observer;
+use super::pot::Pot;
+use super::settings::Settings;
 use crate::Access;
 use crate::journal::What;
 use crate::node::{Kind, Requester, Site, Tally};
-use crate::protocol::{Hosts, LockId, Want};
+use crate::protocol::{FlagId, Hosts, LockId, Want};
 use core::ops::Range;
 use foregather_barrier::{BarrierMember, dissemination};
-use foregather_machine::{Clock, Error, Fabric, Member, Nanos, Rank, run_ready};
+use foregather_machine::{Cause, Clock, Error, Fabric, Member, Nanos, Rank, run_ready};
 use foregather_message::Messenger;
+use foregather_message::collective::{Element, allreduce};
 use foregather_thread as threads;
 use std::cell::{Cell, RefCell};
 use std::sync::MutexGuard;
@@ -21,13 +24,24 @@ pub struct Thread<'d, F: Fabric> {
     pub(super) seats: &'d Seats<F>,
     /// From 1 on.
     pub(super) seat: u32,
-    /// Of this rank.
-    pub(super) threads: u32,
-    pub(super) ahead: u32,
+    pub(super) settings: Settings,
     pub(super) messenger: &'d Messenger<F>,
-    pub(super) beside: RefCell<BarrierMember<'d, threads::Thread>>,
+    /// With the other threads of this rank; `None` once a barrier has failed.
+    pub(super) beside: RefCell<Option<BarrierMember<'d, threads::Thread>>>,
+    pub(super) pot: &'d Pot,
     /// What is measured begins here.
     pub(super) began: Cell<Nanos>,
+}
+
+/// What becomes of elements next, as far as their program knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// This thread reads them soon: [`Thread::prefetch`].
+    WillRead,
+    /// This thread writes them soon: [`Thread::prefetch`].
+    WillWrite,
+    /// Threads of all ranks read them soon: [`Thread::push`].
+    AllWillRead,
 }
 
 impl<F: Fabric> Thread<'_, F> {
@@ -43,12 +57,12 @@ impl<F: Fabric> Thread<'_, F> {
 
     /// This thread's number among all of all ranks.
     pub fn number(&self) -> u32 {
-        self.rank() * self.threads + self.seat - 1
+        self.rank() * self.settings.threads + self.seat - 1
     }
 
     /// How many threads there are on all ranks.
     pub fn all(&self) -> u32 {
-        self.ranks() * self.threads
+        self.ranks() * self.settings.threads
     }
 
     /// This thread's share of so many things: as even as can be, in order.
@@ -69,30 +83,138 @@ impl<F: Fabric> Thread<'_, F> {
     /// Waits for all threads of all ranks.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// When a rank is lost or gives up, or another thread of this rank does: with the rank that was to blame.
     pub fn barrier(&self) -> Result<(), Error> {
+        self.meet(|| run_ready(dissemination(self.messenger)))
+    }
+
+    /// What the values of all threads of all ranks make together, in the order of their numbers: a barrier, too.
+    ///
+    /// ```
+    /// use foregather_dsm::memory::{Settings, lanes, run};
+    /// use foregather_machine::Address;
+    /// use foregather_message::collective::{maximum, sum};
+    /// # use foregather_shm::{Exchange, Shape};
+    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(3)))?;
+    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # let lanes = (0..lanes(3)).map(lane).collect();
+    /// let settings = Settings { bytes: 4096, threads: 3, ..Settings::default() };
+    /// let ended = run(lanes, settings, |_| Ok(()), |thread, ()| {
+    ///     let number = u64::from(thread.number());
+    ///     Ok((thread.reduce(number, sum)?, thread.reduce(number, maximum)?))
+    /// })?;
+    /// assert!(ended.leave().iter().all(|thread| thread.result == (0 + 1 + 2, 2)));
+    /// # Ok::<(), foregather_machine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Thread::barrier`]; [`Cause::Mismatch`] if ranks give different kinds of values, [`Cause::Setting`] if threads of a rank do.
+    pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
+        self.pot.give(self.seat, value);
+        self.meet(|| {
+            let needs = "that all threads give numbers of the same kind";
+            let mine = self.pot.combined(&combine).ok_or(Cause::Setting { what: "a reduction", needs })?;
+            let mut all = [mine];
+            run_ready(allreduce(self.messenger, &mut all, &combine))?;
+            self.pot.publish(all[0]);
+            Ok(())
+        })?;
+        // The next result is published when all have come again, so when they have read this one.
+        Ok(self.pot.result())
+    }
+
+    /// All threads of this rank meet; the first of them does something with those of the other ranks; then all go on.
+    fn meet(&self, across: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         observer::doing(What::Barrier, || {
             let began = self.messenger.now();
-            let mut beside = self.beside.borrow_mut();
-            run_ready(beside.wait())?;
+            self.meet_beside()?;
             if self.seat == 1 {
-                run_ready(dissemination(self.messenger))?;
+                across().map_err(|error| self.broken(error))?;
             }
-            run_ready(beside.wait())?;
+            self.meet_beside()?;
             self.requester().note(Kind::Barrier, self.messenger.now() - began);
             Ok(())
         })
     }
 
+    /// Waits for the threads of this rank.
+    fn meet_beside(&self) -> Result<(), Error> {
+        let mut beside = self.beside.borrow_mut();
+        let met = beside.as_mut().map(|beside| run_ready(beside.wait()));
+        drop(beside);
+        match met {
+            Some(Ok(())) => Ok(()),
+            // Members of that group are threads: to others it is the rank that counts.
+            _ => Err(self.broken(Cause::Poisoned { by: Some(self.rank()) }.into())),
+        }
+    }
+
+    /// All threads cannot meet any more: those of this rank are told, and its server, which tells everybody.
+    fn broken(&self, error: Error) -> Error {
+        let first = self.requester().stop(self.site, &error);
+        self.beside.take();
+        if first { error } else { self.site.check().err().unwrap_or(error) }
+    }
+
     /// Does something while it has a lock; who asks first gets it first.
     ///
     /// # Errors
-    /// If this thread has it already; when a rank is lost.
+    /// If this thread has it already, or there is no such lock; when a rank is lost or gives up.
     pub fn locked<R>(&self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
+        self.known("lock", lock)?;
         observer::doing(What::Lock(lock), || run_ready(self.requester().lock(self.site, LockId(lock))))?;
         let result = act();
         observer::doing(What::Unlock(lock), || run_ready(self.requester().unlock(self.site, LockId(lock))))?;
         Ok(result)
+    }
+
+    /// Lets one thread go on that waits for this flag, now or later: what this one has stored before, that one loads. Flags have the
+    /// numbers of locks, and nothing else to do with them.
+    ///
+    /// ```
+    /// use foregather_dsm::memory::{Array, Layout, Settings, lanes, run};
+    /// # use foregather_machine::Address;
+    /// # use foregather_shm::{Exchange, Shape};
+    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(2)))?;
+    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # let lanes = (0..lanes(2)).map(lane).collect();
+    /// let settings = Settings { bytes: 4096, threads: 2, ..Settings::default() };
+    /// let layout = |layout: &mut Layout| layout.array::<u64>(1, 1);
+    /// let ended = run(lanes, settings, layout, |thread, word: &Array<u64>| {
+    ///     if thread.number() == 0 {
+    ///         word.set(0, 7);
+    ///         thread.post(3)?;
+    ///         return Ok(0);
+    ///     }
+    ///     thread.wait(3)?;
+    ///     Ok(word.get(0))
+    /// })?;
+    /// assert_eq!(ended.leave()[1].result, 7);
+    /// # Ok::<(), foregather_machine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such flag; when a rank is lost or gives up.
+    pub fn post(&self, flag: u32) -> Result<(), Error> {
+        self.known("flag", flag)?;
+        observer::doing(What::Post(flag), || run_ready(self.requester().post(self.site, FlagId(flag))))
+    }
+
+    /// Waits until this flag was posted, and takes that: each post is for one thread, and who waits longest comes first.
+    ///
+    /// # Errors
+    /// As [`Thread::post`].
+    pub fn wait(&self, flag: u32) -> Result<(), Error> {
+        self.known("flag", flag)?;
+        observer::doing(What::Wait(flag), || run_ready(self.requester().take(self.site, FlagId(flag))))
+    }
+
+    fn known(&self, what: &str, number: u32) -> Result<(), Error> {
+        let count = self.settings.locks;
+        if number < count {
+            return Ok(());
+        }
+        Err(Cause::Refused { why: format!("there is no {what} {number}, only {count}: set `locks` in the settings") }.into())
     }
 
     /// Gives all ranks a copy to read of the minipages that hold these elements: they need not fault for it.
@@ -120,10 +242,25 @@ impl<F: Fabric> Thread<'_, F> {
     pub fn prefetch<T: Plain>(&self, array: &Array<T>, elements: Range<usize>, access: Access) -> Result<u32, Error> {
         let mut asked = 0;
         for minipage in array.minipages(elements) {
-            let ask = || run_ready(self.requester().prefetch(self.site, minipage, access, self.ahead));
+            let ask = || run_ready(self.requester().prefetch(self.site, minipage, access, self.settings.ahead));
             asked += u32::from(observer::doing(What::Prefetch { minipage, access }, ask)?);
         }
         Ok(asked)
+    }
+
+    /// Says what this thread will do with these elements, so that it need not wait for them then. Nothing is promised, on either side.
+    ///
+    /// # Errors
+    /// When a rank is lost or gives up.
+    ///
+    /// # Panics
+    /// If there are no such elements.
+    pub fn advise<T: Plain>(&self, array: &Array<T>, elements: Range<usize>, advice: Advice) -> Result<(), Error> {
+        match advice {
+            Advice::WillRead => self.prefetch(array, elements, Access::Read).map(|_| ()),
+            Advice::WillWrite => self.prefetch(array, elements, Access::Write).map(|_| ()),
+            Advice::AllWillRead => self.push(array, elements),
+        }
     }
 
     /// What is measured begins now, and not when the thread did: after what is cold is warm. For all threads together, behind a barrier.

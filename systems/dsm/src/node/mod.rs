@@ -4,6 +4,7 @@
 //! - [`Site`]: what they share: a word for each minipage, and its [`Copies`], the bytes with their protection.
 //! - [`serve`]: the server, on lane 0. It answers at any time, waits for frames and for nothing else, and never for a timer.
 //! - [`Requester`]: a thread that faults, on a lane of its own.
+//! - [`give_up`]: how a rank that cannot begin tells the others. `stop`: how everybody learns of a bad end.
 //! - `parcel`: how messages and bytes become frames; `ways`: credits; `outbox`: what had none yet. Races: `README.md`.
 
 mod outbox;
@@ -11,6 +12,7 @@ mod parcel;
 mod requester;
 mod server;
 mod site;
+mod stop;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -19,4 +21,5 @@ mod ways;
 pub use requester::Requester;
 pub use server::serve;
 pub use site::{Copies, Site};
+pub use stop::give_up;
 pub use tally::{Kind, Tally};

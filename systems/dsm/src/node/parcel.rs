@@ -15,11 +15,18 @@ pub(super) enum Frame {
     Further,
     /// Nothing: it only returns credits.
     Credits,
+    /// That shared memory has ended, and who is to blame.
+    Stop,
 }
 
 impl Frame {
+    /// Does it take a static buffer?
+    pub(super) fn costs(self) -> bool {
+        matches!(self, Self::First | Self::Further)
+    }
+
     pub(super) fn of(number: u32) -> Option<Self> {
-        [Self::First, Self::Further, Self::Credits].get(number as usize).copied()
+        [Self::First, Self::Further, Self::Credits, Self::Stop].get(number as usize).copied()
     }
 }
 

@@ -2,9 +2,10 @@
 use super::parcel::Parcel;
 use super::server::everybody;
 use super::site::{Copies, Site};
+use super::stop::{Blame, tell};
 use super::tally::{Kind, Tally};
 use super::ways::Ways;
-use crate::protocol::{Action, Answer, Begin, Client, LockId, Message, Want};
+use crate::protocol::{Action, Answer, Begin, Client, FlagId, LockId, Message, Want, server_of};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Nanos, Why};
 use foregather_wait::{Awaited, Chooser, Policy, Roster, Whom};
@@ -16,6 +17,8 @@ pub struct Requester<F: Fabric> {
     chooser: Chooser,
     ways: Ways,
     tally: Tally,
+    /// Its server knows that it cannot go on.
+    stopping: bool,
 }
 
 impl<F: Fabric> Requester<F> {
@@ -23,8 +26,9 @@ impl<F: Fabric> Requester<F> {
     pub fn new<P: Copies>(lane: F, site: &Site<F::Cpu, P>, policy: Policy) -> Self {
         let here = lane.here();
         let client = Client::new(here, site.homes());
+        site.stopped().enroll(here.lane);
         let (chooser, ways) = (Chooser::new(policy, here.rank), Ways::new(&lane));
-        Self { lane, client, chooser, ways, tally: Tally::default() }
+        Self { lane, client, chooser, ways, tally: Tally::default(), stopping: false }
     }
 
     /// Its lane.
@@ -50,7 +54,7 @@ impl<F: Fabric> Requester<F> {
     /// Sees to it that this thread may do that with the minipage. It may be taken away again at once: then the next access faults.
     ///
     /// # Errors
-    /// [`Cause::Refused`] for a minipage that was freed; a lost rank; what the system refuses.
+    /// [`Cause::Refused`] for a minipage that was freed; a rank that was lost or gave up; what the system refuses.
     pub async fn need<P: Copies>(&mut self, site: &Site<F::Cpu, P>, minipage: Minipage, need: Access) -> Result<(), Error> {
         let began = self.lane.now();
         let before = site.word(minipage);
@@ -79,24 +83,38 @@ impl<F: Fabric> Requester<F> {
     /// Another thread of this rank, or a prefetch, is at it.
     async fn asleep<P: Copies>(&mut self, site: &Site<F::Cpu, P>, minipage: Minipage, bits: u32) -> Result<(), Error> {
         let changed = || (site.word(minipage).bits() != bits).then_some(());
-        self.persist(site.bed(minipage), "a minipage that is on its way", changed).await
+        self.persist(site, site.bed(minipage), "a minipage that is on its way", changed).await
     }
 
     /// Waits until nothing that this rank has asked for ahead is under way.
     async fn quiet<P: Copies>(&mut self, site: &Site<F::Cpu, P>) -> Result<(), Error> {
-        self.persist(site.ended(), "what was asked for ahead", || (site.ahead() == 0).then_some(())).await
+        self.persist(site, site.ended(), "what was asked for ahead", || (site.ahead() == 0).then_some(())).await
     }
 
-    async fn persist(
+    async fn persist<P: Copies>(
         &self,
+        site: &Site<F::Cpu, P>,
         on: &<F::Cpu as Cpu>::Word,
         what: &'static str,
-        probe: impl FnMut() -> Option<()>,
+        mut probe: impl FnMut() -> Option<()>,
     ) -> Result<(), Error> {
         let rank = self.lane.here().rank;
         let awaited = Awaited { roster: Roster::new(self.lane.roster()), rank, whom: Whom::Sender(None) };
-        self.chooser.persist(self.lane.cpu(), on, Why::new(what, rank), awaited, probe).await?;
-        Ok(())
+        let either = || probe().map(Ok).or_else(|| site.check().err().map(Err));
+        self.chooser.persist(self.lane.cpu(), on, Why::new(what, rank), awaited, either).await?.0
+    }
+
+    /// This thread cannot go on, because of that: its server tells everybody, and nothing can be asked here any more. `true`: it is the
+    /// first reason that this rank knows of.
+    pub fn stop<P: Copies>(&mut self, site: &Site<F::Cpu, P>, error: &Error) -> bool {
+        let Self { lane, ways, stopping, .. } = self;
+        let here = lane.here().rank;
+        let first = site.stop(lane.cpu(), lane.now(), error, here);
+        if !core::mem::replace(stopping, true) {
+            let blame = site.stopped().blame().unwrap_or(Blame::of(error, here));
+            tell(lane, ways, server_of(here), blame);
+        }
+        first
     }
 
     /// Asks ahead of a fault, if fewer than `bound` such requests are under way and it is worth it. `false`: it is not.
@@ -154,6 +172,27 @@ impl<F: Fabric> Requester<F> {
         self.send(site, to, message).await
     }
 
+    /// Posts a flag: one thread that waits for it, now or later, goes on.
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub async fn post<P: Copies>(&mut self, site: &Site<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
+        let (to, message) = self.client.post(flag);
+        self.send(site, to, message).await
+    }
+
+    /// Waits in line until a flag was posted.
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub async fn take<P: Copies>(&mut self, site: &Site<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
+        let began = self.lane.now();
+        let (to, message) = self.client.take(flag);
+        self.ask(site, to, message).await?;
+        self.tally.add(Kind::Lock, self.lane.now() - began);
+        Ok(())
+    }
+
     /// Says to all servers that this rank is through: one thread of it does, once, when the others are.
     ///
     /// # Errors
@@ -167,6 +206,7 @@ impl<F: Fabric> Requester<F> {
     }
 
     async fn send<P: Copies>(&mut self, site: &Site<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
+        site.check()?;
         let Self { lane, ways, chooser, .. } = self;
         let mut parcel = Parcel::new(message);
         let why = Why::new("credits for a request", lane.here().rank).of(to.rank);
@@ -194,20 +234,17 @@ impl<F: Fabric> Requester<F> {
 
     /// Does what a reply says: what concerns this rank at once, then the message to the manager.
     async fn settle<P: Copies>(&mut self, site: &Site<F::Cpu, P>, from: Address, message: Message) -> Result<(), Error> {
-        let (mut last, mut done, mut toll) = (None, Ok(()), Nanos::ZERO);
-        let cpu = self.lane.cpu();
+        let (mut last, mut done) = (None, Ok(()));
+        let lane = &self.lane;
         let answer = self.client.reply(from.rank, &message, &mut |action| {
-            toll += site.copies().toll(&action);
+            lane.owe(site.copies().toll(&action));
             match action {
                 Action::Send { to, message } => last = Some((to, message)),
-                action if done.is_ok() => done = site.perform(cpu, &action),
+                action if done.is_ok() => done = site.perform(lane.cpu(), &action),
                 _ => {}
             }
         })?;
         done?;
-        if toll > Nanos::ZERO {
-            self.lane.delay(toll).await;
-        }
         if let Some((to, message)) = last {
             self.send(site, to, message).await?;
         }

@@ -1,32 +1,27 @@
 //! A rank's server: takes what comes on its lane, one message after the other, and does what the protocol makes of it.
 use super::outbox::Outbox;
 use super::site::{Copies, Site};
+use super::stop::announce;
 use super::ways::Ways;
 use crate::protocol::{Action, Server};
-use foregather_machine::{Address, Error, Fabric, Nanos, Rank, Why};
+use foregather_machine::{Address, Error, Fabric, Rank, Why};
 use foregather_wait::{Chooser, Whom};
 
 /// Serves until all ranks have said goodbye, and gives back what the server knows by then.
 ///
 /// # Errors
-/// When a rank is lost, the system refuses to protect memory, or a peer sends nonsense.
+/// When a rank is lost or gives up, the system refuses to protect memory, or a peer sends nonsense: everybody is told then.
 pub async fn serve<F: Fabric, P: Copies>(
     lane: &F,
     site: &Site<F::Cpu, P>,
     server: Server,
     chooser: &Chooser,
 ) -> Result<Server, Error> {
-    let mut desk = Desk { lane, site, server, outbox: Outbox::default(), ways: Ways::new(lane), toll: Nanos::ZERO };
-    let rank = lane.here().rank;
-    while !desk.server.is_finished() || !desk.outbox.is_empty() {
-        let why = Why::new("a request for shared memory", rank);
-        chooser.on_lane(lane, why, Whom::Sender(None), || desk.look().transpose()).await??;
-        let toll = core::mem::take(&mut desk.toll);
-        if toll > Nanos::ZERO {
-            lane.delay(toll).await;
-        }
+    let mut desk = Desk { lane, site, server, outbox: Outbox::default(), ways: Ways::new(lane) };
+    match desk.run(chooser).await {
+        Ok(()) => Ok(desk.server),
+        Err(error) => Err(announce(lane, &mut desk.ways, site, error)),
     }
-    Ok(desk.server)
 }
 
 struct Desk<'d, F: Fabric, P> {
@@ -35,11 +30,18 @@ struct Desk<'d, F: Fabric, P> {
     server: Server,
     outbox: Outbox,
     ways: Ways,
-    /// What was done and has not been paid for, where time is virtual.
-    toll: Nanos,
 }
 
 impl<F: Fabric, P: Copies> Desk<'_, F, P> {
+    async fn run(&mut self, chooser: &Chooser) -> Result<(), Error> {
+        let lane = self.lane;
+        while !self.server.is_finished() || !self.outbox.is_empty() {
+            let why = Why::new("a request for shared memory", lane.here().rank);
+            chooser.on_lane(lane, why, Whom::Sender(None), || self.look().transpose()).await??;
+        }
+        Ok(())
+    }
+
     /// One frame of each lane that has one, and what had no room. `None`: there was nothing to do.
     fn look(&mut self) -> Result<Option<()>, Error> {
         self.ways.pay(self.lane)?;
@@ -61,11 +63,11 @@ impl<F: Fabric, P: Copies> Desk<'_, F, P> {
     }
 
     fn answer(&mut self, from: Address, message: crate::protocol::Message) -> Result<(), Error> {
-        let Self { lane, site, server, outbox, ways, toll } = self;
+        let Self { lane, site, server, outbox, ways } = self;
         let mut done = Ok(());
         let mut act = |action: Action| {
             if done.is_ok() {
-                *toll += site.copies().toll(&action);
+                lane.owe(site.copies().toll(&action));
                 done = match action {
                     Action::Copy { to, message } | Action::Send { to, message } => {
                         outbox.send((*lane, &mut *ways), site, to, message)

@@ -1,8 +1,9 @@
 //! What the threads and the server of a rank share.
+use super::stop::{Blame, Stopped};
 use crate::protocol::{Action, Begin, Ended, Homes, Word};
 use crate::{Access, Minipage};
 use core::sync::atomic::{AtomicU32, Ordering::*};
-use foregather_machine::{Cpu, Error, Nanos};
+use foregather_machine::{Cpu, Error, Nanos, Rank};
 
 /// Sleepers on different minipages share a word now and then: they look, and sleep on.
 const BEDS: usize = 64;
@@ -39,6 +40,8 @@ pub struct Site<C: Cpu, P> {
     ahead: AtomicU32,
     /// Changes when one of them has ended.
     ended: C::Word,
+    /// Has it ended badly?
+    stopped: Stopped,
 }
 
 impl<C: Cpu, P: Copies> Site<C, P> {
@@ -51,6 +54,7 @@ impl<C: Cpu, P: Copies> Site<C, P> {
             beds: (0..BEDS).map(|_| C::Word::default()).collect(),
             ahead: AtomicU32::new(0),
             ended: C::Word::default(),
+            stopped: Stopped::default(),
         }
     }
 
@@ -77,6 +81,29 @@ impl<C: Cpu, P: Copies> Site<C, P> {
     /// Where those sleep who wait for a change of that word.
     pub(super) fn bed(&self, minipage: Minipage) -> &C::Word {
         &self.beds[minipage.0 as usize % BEDS]
+    }
+
+    /// What is known of a bad end.
+    pub(super) fn stopped(&self) -> &Stopped {
+        &self.stopped
+    }
+
+    /// Can it go on?
+    ///
+    /// # Errors
+    /// Whoever made it end: [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) or
+    /// [`Cause::Poisoned`](foregather_machine::Cause::Poisoned).
+    pub fn check(&self) -> Result<(), Error> {
+        self.stopped.check()
+    }
+
+    /// It has ended, because of that: whoever sleeps here is woken and learns of it. `true`: this is the first reason.
+    pub(super) fn stop(&self, cpu: &C, now: Nanos, error: &Error, here: Rank) -> bool {
+        let first = self.stopped.mark(Blame::of(error, here), now);
+        if first {
+            self.beds.iter().chain([&self.ended]).for_each(|bed| _ = cpu.add(bed, 1));
+        }
+        first
     }
 
     /// Begins a request, or joins those who wait for one.

@@ -13,7 +13,7 @@ pub enum Kind {
     Upgrade,
     /// What had been asked for ahead and was not there yet.
     Ahead,
-    /// A lock.
+    /// A lock, or a flag.
     Lock,
     /// A barrier.
     Barrier,

@@ -5,7 +5,7 @@ use crate::{Access, Minipage};
 use core::future::Future;
 use core::pin::Pin;
 use foregather_conformance::table::{Chooser as Order, Seat, Table};
-use foregather_machine::{Error, Fabric, Limits, Rank, SplitMix};
+use foregather_machine::{Cause, Error, Fabric, Limits, Rank, SplitMix};
 use foregather_wait::{Chooser, Policy};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -89,12 +89,12 @@ impl App<'_> {
     }
 }
 
-/// Runs one server and `threads` applications on each of `ranks`; ends when all applications have.
-fn run<'t>(
+/// Runs one server and `threads` applications on each of `ranks`; how each of them has ended.
+fn ends<'t>(
     table: &'t Table,
     (ranks, threads): (u32, u32),
     program: impl AsyncFn(&mut App<'t>, Rank) -> Result<(), Error> + 't,
-) -> Result<(), String> {
+) -> Result<Vec<Result<(), Error>>, String> {
     let homes = Homes::spread(ranks).unwrap();
     let program = Rc::new(program);
     let mut programs: Vec<Program<'t>> = Vec::new();
@@ -122,7 +122,16 @@ fn run<'t>(
     if ends.iter().any(Option::is_none) {
         return Err(format!("stuck: {:?}", table.stuck()));
     }
-    ends.into_iter().flatten().collect::<Result<_, _>>().map_err(|error| error.to_string())
+    Ok(ends.into_iter().flatten().collect())
+}
+
+/// The same, where all of them are to end well.
+fn run<'t>(
+    table: &'t Table,
+    shape: (u32, u32),
+    program: impl AsyncFn(&mut App<'t>, Rank) -> Result<(), Error> + 't,
+) -> Result<(), String> {
+    ends(table, shape, program)?.into_iter().collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
 fn for_orders(seeds: u64, shape: (u32, u32), program: impl AsyncFn(&mut App<'_>, Rank, u64) -> Result<(), Error> + Copy) {
@@ -181,6 +190,43 @@ fn locks_pushes_and_prefetches_come_to_their_ends() {
         assert_eq!(app.requester.tally().count(Kind::Lock), 10);
         Ok(())
     });
+}
+
+#[test]
+fn a_thread_that_gives_up_ends_everybody_wherever_they_are() {
+    let why = || Error::from(Cause::Setting { what: "the test", needs: "an end" });
+    for seed in 0..100 {
+        let table = Table::new(3, NARROW, Order::random(seed));
+        let ends = ends(&table, (3, 2), async |app, rank| {
+            let mut random = SplitMix(seed << 8 | u64::from(rank << 4 | app.requester.lane().here().lane));
+            let culprit = rank == 1 && app.requester.lane().here().lane == 1;
+            for turn in random.below(20).. {
+                if culprit && turn > 20 {
+                    app.requester.stop(&app.site, &why());
+                    return Err(why());
+                }
+                let minipage = Minipage(random.below(u64::from(MINIPAGES)) as u32);
+                // The others soon wait for each other's locks.
+                match random.below(4).max(u64::from(culprit)) {
+                    0 => app.requester.lock(&app.site, LockId(random.below(2) as u32)).await.or_else(|error| {
+                        match error.cause() {
+                            // It has it already.
+                            Cause::Refused { .. } => Ok(()),
+                            _ => Err(error),
+                        }
+                    })?,
+                    1 => _ = app.requester.prefetch(&app.site, minipage, Access::Write, 2).await?,
+                    2 => _ = app.read(minipage).await?,
+                    _ => _ = app.count(minipage).await?,
+                }
+            }
+            Ok(())
+        });
+        let ends = ends.unwrap_or_else(|stuck| panic!("seed {seed}: {stuck}"));
+        let given_up = ends.iter().filter(|end| matches!(Error::of(end), Some(Cause::Poisoned { by: Some(1) }))).count();
+        let own = ends.iter().filter(|end| **end == Err(why())).count();
+        assert_eq!((ends.len(), given_up, own), (9, 8, 1), "seed {seed}: {ends:?}");
+    }
 }
 
 #[test]

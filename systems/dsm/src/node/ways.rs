@@ -4,6 +4,7 @@
 //! sends that way, or alone once it owes half of them. So nobody ever waits for mere room, of which no bell tells.
 use super::parcel::{Arriving, Frame};
 use super::site::{Copies, Site};
+use super::stop::Blame;
 use crate::protocol::Message;
 use foregather_machine::{Address, Cause, Error, Fabric};
 
@@ -52,7 +53,7 @@ impl Ways {
         len: usize,
         write: impl FnOnce(&mut [u8]),
     ) -> Result<bool, Error> {
-        let Some(way) = self.way(to).filter(|way| frame == Frame::Credits || way.credits > 0) else { return Ok(false) };
+        let Some(way) = self.way(to).filter(|way| !frame.costs() || way.credits > 0) else { return Ok(false) };
         let head = frame as u32 | way.owed << KIND_BITS;
         let posted = if len <= lane.limits().inline.min(INLINE) {
             let mut bytes = [0; INLINE];
@@ -64,7 +65,7 @@ impl Ways {
         };
         if posted {
             way.owed = 0;
-            way.credits -= u32::from(frame != Frame::Credits);
+            way.credits -= u32::from(frame.costs());
         }
         Ok(posted)
     }
@@ -72,7 +73,7 @@ impl Ways {
     /// Takes the oldest frame from there; its bytes are written where they belong. The message, once all of it is there.
     ///
     /// # Errors
-    /// [`Cause::Garbled`] for what no peer sends.
+    /// [`Cause::Garbled`] for what no peer sends; what a peer says of the end of shared memory.
     pub(super) fn take<F: Fabric, P: Copies>(
         &mut self,
         lane: &F,
@@ -89,6 +90,7 @@ impl Ways {
             }
             match Frame::of(head & ((1 << KIND_BITS) - 1)) {
                 Some(Frame::Credits) => Ok(None),
+                Some(Frame::Stop) => Err(Blame::unpack(from.rank, bytes, lane.size()).error(lane.now())),
                 Some(frame) => {
                     way.owed += 1;
                     way.arriving.take(site, from.rank, frame, bytes)

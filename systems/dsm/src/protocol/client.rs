@@ -1,6 +1,6 @@
 //! A thread that asks: for a copy after a fault, to push or free one, for a lock. It has one thing under way at a time.
 use super::settle::settle;
-use super::{Action, Homes, LockId, Message, Want, garbled, server_of};
+use super::{Action, FlagId, Homes, LockId, Message, Want, garbled, server_of};
 use crate::{Access, Minipage};
 use core::fmt;
 use foregather_machine::{Address, Error, Rank};
@@ -20,6 +20,7 @@ pub struct Client {
 enum Asked {
     Minipage(Minipage, Want),
     Lock(LockId),
+    Flag(FlagId),
 }
 
 /// What came of it.
@@ -88,6 +89,17 @@ impl Client {
         (server_of(self.homes.of_lock(lock)), Message::Unlock { lock, lane: self.me.lane })
     }
 
+    /// What to send, and where, to wait for a flag.
+    pub fn take(&mut self, flag: FlagId) -> (Address, Message) {
+        self.asked = Some(Asked::Flag(flag));
+        (server_of(self.homes.of_lock(LockId(flag.0))), Message::Take { flag, lane: self.me.lane })
+    }
+
+    /// What to send, and where, to let one go on who waits for it, now or later. There is no reply.
+    pub fn post(&self, flag: FlagId) -> (Address, Message) {
+        (server_of(self.homes.of_lock(LockId(flag.0))), Message::Post { flag })
+    }
+
     /// The reply. The actions are those of this thread, to be done in this order before it goes on.
     ///
     /// # Errors
@@ -109,6 +121,7 @@ impl Client {
                 Answer::Served
             }
             (Some(Asked::Lock(lock)), Message::Granted { lock: of }) if of == lock => Answer::Served,
+            (Some(Asked::Flag(flag)), Message::Taken { flag: of }) if of == flag => Answer::Served,
             (Some(Asked::Lock(lock)), Message::Denied { lock: of }) if of == lock => Answer::Held(lock),
             _ => return garbled(from, "a reply to what this thread did not ask"),
         };

@@ -1,5 +1,5 @@
 //! What travels between ranks.
-use super::{Hosts, LockId};
+use super::{FlagId, Hosts, LockId};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Rank};
 
@@ -135,6 +135,23 @@ pub enum Message {
     Denied {
         /// Which.
         lock: LockId,
+    },
+    /// To the flag's manager: once more. There is no reply.
+    Post {
+        /// Which.
+        flag: FlagId,
+    },
+    /// To the flag's manager: wait in line until it was posted; the reply goes to `lane`.
+    Take {
+        /// Which.
+        flag: FlagId,
+        /// Who waits for the reply.
+        lane: u32,
+    },
+    /// It was posted, and that was for you.
+    Taken {
+        /// Which.
+        flag: FlagId,
     },
     /// To every server: the sending rank's threads are through, and nothing it asked for is under way.
     Bye,

@@ -8,11 +8,12 @@
 //! - [`Message`], [`Want`]: what travels. [`Hosts`]: sets of ranks. [`Homes`]: who manages what.
 //! - [`Word`]: what the threads of a rank and its server share about one minipage.
 //! - [`Client`]: a thread that faults, pushes, frees or locks. [`Server`]: what a rank answers at any time.
-//! - [`Directory`], [`Locks`]: what a manager knows.
+//! - [`Directory`], [`Locks`], [`Flags`]: what a manager knows.
 
 mod action;
 mod client;
 mod directory;
+mod flags;
 mod holder;
 mod homes;
 mod hosts;
@@ -27,6 +28,7 @@ mod word;
 pub use action::Action;
 pub use client::{Answer, Client, Freed};
 pub use directory::{Counts, Directory, Holding};
+pub use flags::{FlagId, Flags};
 pub use homes::Homes;
 pub use hosts::Hosts;
 pub use locks::{LockCounts, LockId, Locks};

@@ -1,7 +1,7 @@
 //! What a rank answers at any time: as a manager, as a holder of copies, and for its own prefetches.
 use super::holder::hold;
 use super::settle::settle;
-use super::{Action, Directory, Homes, Hosts, Locks, Message, garbled, server_of};
+use super::{Action, Directory, Flags, Homes, Hosts, Locks, Message, garbled, server_of};
 use foregather_machine::{Address, Error, Rank};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -13,16 +13,18 @@ pub struct Server {
     homes: Homes,
     directory: Directory,
     locks: Locks,
+    flags: Flags,
     gone: Hosts,
     /// To itself; empty between two steps.
     inbox: VecDeque<Message>,
 }
 
 impl Server {
-    /// The server of rank `me`, which manages what falls to it of so many minipages and locks.
+    /// The server of rank `me`, which manages what falls to it of so many minipages and locks; there are as many flags as locks.
     pub fn new(homes: Homes, me: Rank, minipages: u32, locks: u32) -> Self {
-        let (directory, locks) = (Directory::new(homes, me, minipages), Locks::new(homes, me, locks));
-        Self { me, homes, directory, locks, gone: Hosts::NONE, inbox: VecDeque::new() }
+        let (directory, flags) = (Directory::new(homes, me, minipages), Flags::new(homes, me, locks));
+        let locks = Locks::new(homes, me, locks);
+        Self { me, homes, directory, locks, flags, gone: Hosts::NONE, inbox: VecDeque::new() }
     }
 
     /// Takes one message. All its actions are to be done, in their order, before the next message is taken.
@@ -62,6 +64,11 @@ impl Server {
         &self.locks
     }
 
+    /// What this rank knows as a manager of flags.
+    pub fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
     fn answer(&mut self, from: Rank, message: Message, act: &mut impl FnMut(Action)) -> Result<(), Error> {
         let mut send = |to, message| act(Action::Send { to, message });
         match message {
@@ -69,6 +76,7 @@ impl Server {
                 self.directory.step(from, message, &mut send)
             }
             Message::Lock { .. } | Message::Unlock { .. } => self.locks.step(from, message, &mut send),
+            Message::Post { .. } | Message::Take { .. } => self.flags.step(from, message, &mut send),
             Message::Bye => {
                 self.gone = self.gone.and(Hosts::one(from));
                 Ok(())
@@ -87,7 +95,7 @@ impl Server {
 
 impl Hash for Server {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.directory, &self.locks, self.gone).hash(state);
+        (&self.directory, &self.locks, &self.flags, self.gone).hash(state);
     }
 }
 

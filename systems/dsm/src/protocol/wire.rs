@@ -2,8 +2,8 @@
 //!
 //! | byte | 0 | 1 | 2-3 | 4-7 | 8-11 | 12-15 | 16-23 |
 //! |---|---|---|---|---|---|---|---|
-//! | | kind | access or want | zero | minipage or lock | rank | lane | hosts |
-use super::{Hosts, LockId, Message, Want, garbled};
+//! | | kind | access or want | zero | minipage, lock or flag | rank | lane | hosts |
+use super::{FlagId, Hosts, LockId, Message, Want, garbled};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Error, Rank};
 
@@ -80,13 +80,16 @@ impl Message {
             Self::Granted { lock } => of(14, lock.0),
             Self::Denied { lock } => of(15, lock.0),
             Self::Bye => of(16, 0),
+            Self::Post { flag } => of(17, flag.0),
+            Self::Take { flag, lane } => Head { lane, ..of(18, flag.0) },
+            Self::Taken { flag } => of(19, flag.0),
         }
     }
 }
 
 impl Head {
     fn message(&self) -> Option<Message> {
-        let (minipage, lock, lane) = (Minipage(self.number), LockId(self.number), self.lane);
+        let (minipage, lock, flag, lane) = (Minipage(self.number), LockId(self.number), FlagId(self.number), self.lane);
         let used = || self.access().filter(|&access| access != Access::None);
         Some(match self.kind {
             1 => Message::Request { minipage, want: self.want()?, lane },
@@ -105,6 +108,9 @@ impl Head {
             14 => Message::Granted { lock },
             15 => Message::Denied { lock },
             16 => Message::Bye,
+            17 => Message::Post { flag },
+            18 => Message::Take { flag, lane },
+            19 => Message::Taken { flag },
             _ => return None,
         })
     }
@@ -141,7 +147,7 @@ mod tests {
         ];
         (any::<u32>(), any::<u32>(), any::<u32>(), any::<u64>(), access(), want).prop_flat_map(
             |(n, rank, lane, bits, access, want)| {
-                let (minipage, lock) = (Minipage(n), LockId(n));
+                let (minipage, lock, flag) = (Minipage(n), LockId(n), FlagId(n));
                 prop_oneof![
                     Just(Message::Request { minipage, want, lane }),
                     Just(Message::Forward { minipage, access, by: Address { rank, lane } }),
@@ -160,6 +166,9 @@ mod tests {
                     Just(Message::Granted { lock }),
                     Just(Message::Denied { lock }),
                     Just(Message::Bye),
+                    Just(Message::Post { flag }),
+                    Just(Message::Take { flag, lane }),
+                    Just(Message::Taken { flag }),
                 ]
             },
         )
@@ -173,7 +182,7 @@ mod tests {
         }
 
         #[test]
-        fn hostile_bytes_are_refused_or_mean_what_they_say(head in (0..20_u8, 0..8_u8), rest: [u8; 22], len in 0..40_usize) {
+        fn hostile_bytes_are_refused_or_mean_what_they_say(head in (0..24_u8, 0..8_u8), rest: [u8; 22], len in 0..40_usize) {
             let (kind, detail) = head;
             let mut bytes = [&[kind, detail][..], &rest, &[0; 16]].concat();
             bytes.truncate(len);

@@ -1,54 +1,92 @@
-//! Copies to and from memory that others may write at the same time, by whole words where it is aligned.
+//! Copies to and from memory that others may write at the same time, by whole words and halves where it is aligned.
 //!
 //! Every access to the shared side is atomic, so a copy that meets a write yields old or new words, and is never undefined.
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 const WORD: usize = size_of::<u64>();
+const HALF: usize = size_of::<u32>();
 
 /// # Safety
 /// The bytes from `from` on, as many as `into` has, are mapped and readable, and only ever accessed atomically in this process, or by
 /// other means than Rust's references.
+#[inline]
 pub(super) unsafe fn out_of(from: NonNull<u8>, into: &mut [u8]) {
     let (head, words) = split(from, into.len());
+    let (first, rest) = into.split_at_mut(head);
+    let (middle, last) = rest.split_at_mut(words * WORD);
     // SAFETY: within the bytes that the caller vouches for.
-    let byte = |at| unsafe { from.add(at).cast::<AtomicU8>().as_ref() };
-    let mut at = head;
-    for (to, from) in into[..head].iter_mut().zip(0..) {
-        *to = byte(from).load(Relaxed);
-    }
-    for to in into[head..head + words * WORD].chunks_exact_mut(WORD) {
+    unsafe { out_of_part(from, first) };
+    // SAFETY: as above.
+    let mut at = unsafe { from.add(head) };
+    for to in middle.chunks_exact_mut(WORD) {
         // SAFETY: as above, and aligned since `head`.
-        to.copy_from_slice(&unsafe { from.add(at).cast::<AtomicU64>().as_ref() }.load(Relaxed).to_ne_bytes());
-        at += WORD;
+        to.copy_from_slice(&unsafe { at.cast::<AtomicU64>().as_ref() }.load(Relaxed).to_ne_bytes());
+        // SAFETY: at most one behind those bytes.
+        at = unsafe { at.add(WORD) };
     }
-    for (to, from) in into[at..].iter_mut().zip(at..) {
-        *to = byte(from).load(Relaxed);
+    // SAFETY: as above.
+    unsafe { out_of_part(at, last) };
+}
+
+/// Less than a word, at either end of one: by halves where it is aligned, so that those are not torn either.
+///
+/// # Safety
+/// As [`out_of`].
+#[inline]
+unsafe fn out_of_part(from: NonNull<u8>, into: &mut [u8]) {
+    if let (Ok(half), true) = (<&mut [u8; HALF]>::try_from(&mut *into), from.cast::<AtomicU32>().is_aligned()) {
+        // SAFETY: as above, and aligned.
+        *half = unsafe { from.cast::<AtomicU32>().as_ref() }.load(Relaxed).to_ne_bytes();
+        return;
+    }
+    for (to, at) in into.iter_mut().zip(0..) {
+        // SAFETY: as above.
+        *to = unsafe { from.add(at).cast::<AtomicU8>().as_ref() }.load(Relaxed);
     }
 }
 
 /// # Safety
 /// As [`out_of`], and writable.
+#[inline]
 pub(super) unsafe fn into(to: NonNull<u8>, from: &[u8]) {
     let (head, words) = split(to, from.len());
+    let (first, rest) = from.split_at(head);
+    let (middle, last) = rest.split_at(words * WORD);
     // SAFETY: within the bytes that the caller vouches for.
-    let byte = |at| unsafe { to.add(at).cast::<AtomicU8>().as_ref() };
-    let mut at = head;
-    for (to, from) in (0..).zip(&from[..head]) {
-        byte(to).store(*from, Relaxed);
-    }
-    for from in from[head..head + words * WORD].chunks_exact(WORD) {
+    unsafe { into_part(to, first) };
+    // SAFETY: as above.
+    let mut at = unsafe { to.add(head) };
+    for from in middle.chunks_exact(WORD) {
         let word = u64::from_ne_bytes(from.try_into().expect("a chunk of a word"));
         // SAFETY: as above, and aligned since `head`.
-        unsafe { to.add(at).cast::<AtomicU64>().as_ref() }.store(word, Relaxed);
-        at += WORD;
+        unsafe { at.cast::<AtomicU64>().as_ref() }.store(word, Relaxed);
+        // SAFETY: at most one behind those bytes.
+        at = unsafe { at.add(WORD) };
     }
-    for (to, from) in (at..).zip(&from[at..]) {
-        byte(to).store(*from, Relaxed);
+    // SAFETY: as above.
+    unsafe { into_part(at, last) };
+}
+
+/// Less than a word, at either end of one.
+///
+/// # Safety
+/// As [`into`].
+#[inline]
+unsafe fn into_part(to: NonNull<u8>, from: &[u8]) {
+    if let (Ok(half), true) = (<[u8; HALF]>::try_from(from), to.cast::<AtomicU32>().is_aligned()) {
+        // SAFETY: as above, and aligned.
+        unsafe { to.cast::<AtomicU32>().as_ref() }.store(u32::from_ne_bytes(half), Relaxed);
+        return;
+    }
+    for (&from, at) in from.iter().zip(0..) {
+        // SAFETY: as above.
+        unsafe { to.add(at).cast::<AtomicU8>().as_ref() }.store(from, Relaxed);
     }
 }
 
 /// How many bytes come before the first aligned word, and how many whole words follow.
+#[inline]
 fn split(shared: NonNull<u8>, bytes: usize) -> (usize, usize) {
     let head = shared.as_ptr().addr().wrapping_neg() % WORD;
     let head = head.min(bytes);

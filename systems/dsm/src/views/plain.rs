@@ -2,6 +2,7 @@
 use super::copy;
 use super::space::Space;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
 
 impl Space {
     /// Copies bytes out, as an application sees them through that view.
@@ -27,6 +28,18 @@ impl Space {
             // SAFETY: as in `load`.
             unsafe { copy::into(to, from) };
         }
+    }
+
+    /// Words next to each other, as an application sees them through that view: their accesses may fault and are served.
+    ///
+    /// # Panics
+    /// As [`load`](Self::load), or if the first byte does not begin an aligned word.
+    #[inline]
+    pub fn words(&self, view: u32, offset: usize, words: usize) -> &[AtomicU64] {
+        assert!(offset.is_multiple_of(size_of::<AtomicU64>()), "byte {offset} begins no word");
+        let from = self.stretch_of(view, offset, words.saturating_mul(size_of::<AtomicU64>()));
+        // SAFETY: so many words of a view that is mapped as long as self, aligned since views begin at pages, and accessed atomically only.
+        from.map_or(&[], |from| unsafe { core::slice::from_raw_parts(from.as_ptr().cast(), words) })
     }
 
     #[inline]

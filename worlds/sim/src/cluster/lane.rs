@@ -30,6 +30,13 @@ impl<'s, Q: Queue> Lane<'s, Q> {
         Self { cluster, number, cpu: node.cpu(&cluster.engine, thread) }
     }
 
+    /// Another lane of this node, used by this thread, which pays for it; the thread of that number must not use it.
+    pub fn beside(&self, lane: u32) -> Self {
+        let number = self.cluster.number(Address { rank: self.here().rank, lane });
+        let (node, _) = self.cluster.node(number);
+        Self { cluster: self.cluster, number, cpu: node.cpu(&self.cluster.engine, self.cpu.number()) }
+    }
+
     /// Ends the simulation at this moment.
     pub fn stop(&self) {
         self.cluster.stopped.set(true);
@@ -37,7 +44,7 @@ impl<'s, Q: Queue> Lane<'s, Q> {
 
     /// Processor time for something of so many pieces and bytes; when it will have been done.
     pub(super) fn work(&self, what: What, pieces: usize, bytes: usize, cost: Nanos) -> Nanos {
-        self.cluster.work(self.number, what, (pieces as u32, bytes as u32), cost)
+        self.cluster.work((self.number, self.cpu.number()), what, (pieces as u32, bytes as u32), cost)
     }
 
     /// That lane's number, if it exists and is not known to be lost.
@@ -219,6 +226,10 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
             helped = true;
         }
         helped
+    }
+
+    fn owe(&self, span: Nanos) {
+        self.work(What::Owed, 0, 0, span);
     }
 
     fn leave(&self) {

@@ -8,8 +8,8 @@
 
 mod card;
 mod desk;
-
 mod lane;
+mod notice;
 mod parcel;
 pub mod raw;
 mod reading;
@@ -22,6 +22,7 @@ mod wires;
 
 pub use card::{Card, Paging};
 pub use lane::Lane;
+pub use notice::{Notice, Sweeps};
 pub use report::{Report, Stuck};
 pub use simulation::Cluster;
 pub use spec::ClusterSpec;

@@ -41,6 +41,8 @@ pub(super) enum Happening {
     Arrives(Parcel),
     /// The interrupt for that lane's sleeper has been served.
     Served(u32),
+    /// A node's timer fires, and somebody polls there.
+    Sweep(Rank),
     /// A frame of that lane was released after another had found no room.
     Room(u32),
     /// A lane may have posted its last message.

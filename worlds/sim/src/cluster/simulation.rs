@@ -1,5 +1,6 @@
 //! The cluster itself: its machines, cards and lanes, and the loop that lets things happen.
 use super::desk::Desk;
+use super::notice::Timer;
 use super::parcel::Happening;
 use super::report::{Report, Stuck};
 use super::spec::ClusterSpec;
@@ -23,6 +24,7 @@ pub struct Cluster<Q> {
     /// By lane number: who runs where.
     pub(super) rosters: Box<[Lines<SimWord>]>,
     pub(super) wires: Wires,
+    pub(super) timers: Box<[RefCell<Timer>]>,
     pub(super) foreseen: RefCell<Slab<Happening>>,
     /// Nodes of which programs may go on at this moment.
     pub(super) touched: RefCell<Vec<Rank>>,
@@ -56,6 +58,7 @@ impl<Q: Queue> Cluster<Q> {
             desks: (0..nodes * threads).map(|_| Desk::default()).collect(),
             rosters: (0..threads).map(|_| Lines::own(nodes as usize + 1)).collect(),
             wires: Wires::new(spec.card, nodes),
+            timers: (0..nodes).map(|rank| RefCell::new(Timer::new(SplitMix::mix(spec.seed ^ u64::from(rank) << 32)))).collect(),
             foreseen: RefCell::default(),
             touched: RefCell::default(),
             dead: (0..nodes).map(|_| Cell::new(false)).collect(),
@@ -143,7 +146,19 @@ impl<Q: Queue> Cluster<Q> {
     }
 
     fn settle<F: Future>(&self, rank: Rank, tasks: &mut Tasks<F>) -> bool {
-        self.dead[rank as usize].get() || !self.nodes[rank as usize].settle(&self.engine, tasks, &self.stopped)
+        let node = &self.nodes[rank as usize];
+        loop {
+            if self.dead[rank as usize].get() {
+                return true;
+            }
+            if node.settle(&self.engine, tasks, &self.stopped) {
+                return false;
+            }
+            // A processor that has nothing to do polls.
+            if !(node.has_idle() && self.sweep(rank)) {
+                return true;
+            }
+        }
     }
 
     fn report<T>(&self, end: Nanos, outputs: Vec<Option<T>>) -> Report<T> {

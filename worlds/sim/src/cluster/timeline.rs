@@ -40,6 +40,8 @@ pub enum What {
     Interrupt,
     /// A message found no posted receive.
     Drop,
+    /// The thread did something else that it owed time for.
+    Owed,
 }
 
 impl What {
@@ -58,6 +60,7 @@ impl What {
             Self::Complete => "complete",
             Self::Interrupt => "interrupt",
             Self::Drop => "drop",
+            Self::Owed => "owed",
         }
     }
 }

@@ -21,8 +21,8 @@ impl<Q: Queue> Cluster<Q> {
     }
 
     /// A thread does something that takes processor time: it pays when it next waits. When it will have done it.
-    pub(super) fn work(&self, lane: u32, what: What, of: (u32, u32), cost: Nanos) -> Nanos {
-        let (node, thread) = self.node(lane);
+    pub(super) fn work(&self, (lane, thread): (u32, u32), what: What, of: (u32, u32), cost: Nanos) -> Nanos {
+        let (node, _) = self.node(lane);
         let done = node.owe(thread, cost);
         if cost > Nanos::ZERO {
             self.note(lane, (Place::Thread, what), of, (done - cost, done));
@@ -89,6 +89,9 @@ impl<Q: Queue> Cluster<Q> {
                     self.touch(rank);
                 }
             }
+            Happening::Sweep(rank) => {
+                self.sweep(rank);
+            }
             Happening::Room(lane) => self.ring(lane),
             Happening::Leaves(lane) => self.may_leave(lane),
             Happening::Dies(rank) => {
@@ -116,8 +119,14 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    /// Something has happened for a lane: whoever polls sees it, whoever sleeps is woken by an interrupt.
+    /// Something has happened for a lane: whoever polls sees it, whoever sleeps is told by the card, or when somebody polls for him.
     fn ring(&self, lane: u32) {
+        if !self.goes_unnoticed(self.address(lane).rank, lane) {
+            self.announce(lane);
+        }
+    }
+
+    pub(super) fn announce(&self, lane: u32) {
         let (desk, (node, _), rank) = (&self.desks[lane as usize], self.node(lane), self.address(lane).rank);
         if self.dead[rank as usize].get() || desk.interrupted.get() {
             return;

@@ -24,6 +24,7 @@ mod pitfalls;
 mod placement;
 mod play;
 mod prices;
+mod priority;
 mod random;
 mod record;
 mod round_robin;

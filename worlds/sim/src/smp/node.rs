@@ -3,10 +3,10 @@ use super::counts::{Counts, Split};
 use super::cpu::SmpCpu;
 use super::dispatch::Dispatch;
 use super::kernel::Kernel;
-use super::machine::{First, Machine, ThreadSpec};
+use super::machine::{First, Machine, NOBODY, ThreadSpec};
 use super::options::{MachineSpec, Scheduler};
 use super::record::{Record, Span};
-use super::{eevdf, linux24, round_robin};
+use super::{eevdf, linux24, priority, round_robin};
 use crate::engine::Engine;
 use crate::event::{Event, Queue};
 use crate::tasks::Tasks;
@@ -21,6 +21,7 @@ pub(super) fn build(scheduler: &Scheduler, machine: &Machine) -> Box<dyn Dispatc
         Scheduler::RoundRobin(rules) => round_robin::build(*rules, machine),
         Scheduler::Linux24(rules) => linux24::build(*rules, machine),
         Scheduler::Eevdf(rules) => eevdf::build(rules, machine),
+        Scheduler::Priority => priority::build(),
     }
 }
 
@@ -135,6 +136,17 @@ impl Node {
                 None
             }
         }
+    }
+
+    /// Has a processor nothing to do?
+    pub(crate) fn has_idle(&self) -> bool {
+        let processors = &self.kernel.borrow().machine.processors;
+        processors.iter().any(|processor| processor.current == NOBODY && !processor.switching)
+    }
+
+    /// Does somebody sleep on a word?
+    pub(crate) fn has_sleeper(&self, word: &SimWord) -> bool {
+        self.kernel.borrow().sleeper(word).is_some()
     }
 
     /// Wakes a word's sleepers.

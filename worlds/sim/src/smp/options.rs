@@ -53,6 +53,8 @@ impl MachineSpec {
                 Scheduler::RoundRobin(rules) => rules.quantum,
                 Scheduler::Linux24(rules) => rules.tick,
                 Scheduler::Eevdf(rules) => rules.tick,
+                // Nobody gets anything from whom is more urgent.
+                Scheduler::Priority => Nanos::MAX,
             },
         }
     }
@@ -72,6 +74,8 @@ pub enum Scheduler {
     Linux24(Linux24),
     /// Linux from 6.6 on.
     Eevdf(Eevdf),
+    /// Of a machine's threads the one with the lowest number, at once and for as long as it can.
+    Priority,
 }
 
 /// Who goes first if several things happen at the same moment (the sharpest knob of spinning for one context switch).

@@ -25,6 +25,8 @@ pub enum Fault {
     FreedInSilence,
     /// Who publishes a copy does not wake those who wait for it.
     SleepersForgotten,
+    /// A flag that is posted before anybody waits for it is as if it had not been.
+    PostForgotten,
 }
 
 /// What a server does with a message, mistakes included.
@@ -35,6 +37,11 @@ pub(super) fn serve(
     server: &mut Server,
     packet: &Packet,
 ) -> Result<Vec<Action>, Error> {
+    if let (Some(Fault::PostForgotten), Message::Post { flag }) = (fault, packet.message)
+        && server.flags().waiting(flag) == 0
+    {
+        return Ok(Vec::new());
+    }
     let mut actions = Vec::new();
     let mut pending = vec![(packet.from, packet.message)];
     // A mistake that forges an answer takes the real one for itself.

@@ -1,5 +1,5 @@
 //! One modelled host: words, views and bytes of its minipages, its server, its threads.
-use super::super::{Action, Client, LockId, Server, Word};
+use super::super::{Action, Client, FlagId, LockId, Server, Word};
 use super::Setup;
 use super::state::lane_of;
 use crate::{Access, Minipage};
@@ -15,6 +15,7 @@ pub(super) enum Op {
     Push(Minipage),
     Free(Minipage),
     Lock(LockId),
+    Take(FlagId),
 }
 
 impl Op {
@@ -92,7 +93,7 @@ impl Host {
         let thread = |at| Thread { client: Client::new(lane_of(rank, at), homes), doing: Doing::Idle, held: None };
         Self {
             pages: (0..setup.minipages).map(page).collect(),
-            server: Server::new(homes, rank, setup.minipages, setup.locks),
+            server: Server::new(homes, rank, setup.minipages, setup.locks.max(setup.flags)),
             todo: Todo::default(),
             threads: (0..setup.threads as usize).map(thread).collect(),
             ahead: 0,

@@ -33,6 +33,8 @@ pub struct Setup {
     pub minipages: u32,
     /// Locks that all of them take and leave.
     pub locks: u32,
+    /// Flags that all of them post and wait for.
+    pub flags: u32,
     /// Prefetches and pushes that a host may have under way; 0: no prefetch, and pushes are waited for.
     pub ahead: u32,
     /// May a writer push to all others?
@@ -49,7 +51,18 @@ pub struct Setup {
 impl Setup {
     /// Reads and writes only, one thread a host, one minipage.
     pub fn new(homes: Homes) -> Self {
-        Self { homes, threads: 1, minipages: 1, locks: 0, ahead: 0, push: false, free: false, at_once: u32::MAX, fault: None }
+        Self {
+            homes,
+            threads: 1,
+            minipages: 1,
+            locks: 0,
+            flags: 0,
+            ahead: 0,
+            push: false,
+            free: false,
+            at_once: u32::MAX,
+            fault: None,
+        }
     }
 
     /// No queue may be longer: a host waits for so many requests. One more is being served: it may be over for who asked for it,
@@ -61,11 +74,12 @@ impl Setup {
 
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { homes, threads, minipages, locks, ahead, push, free, at_once, fault } = *self;
+        let Self { homes, threads, minipages, locks, flags, ahead, push, free, at_once, fault } = *self;
         let s = |count: u32| if count == 1 { "" } else { "s" };
         write!(f, "{} hosts x {minipages} minipage{} x {threads} thread{}: ", homes.hosts(), s(minipages), s(threads))?;
         let mut what = vec!["read, write".to_string()];
         what.extend((locks > 0).then(|| format!("{locks} lock{}", s(locks))));
+        what.extend((flags > 0).then(|| format!("{flags} flag{}", s(flags))));
         what.extend((ahead > 0).then(|| format!("{ahead} prefetch{} a host", if ahead == 1 { "" } else { "es" })));
         what.extend(push.then(|| "push".into()));
         what.extend(free.then(|| "free".into()));
@@ -95,6 +109,8 @@ pub fn setups(large: bool) -> Vec<Setup> {
     vec![
         Setup { minipages: 0, locks: 2, threads: 2, ..two },
         Setup { minipages: 0, locks: 1, ..three },
+        Setup { minipages: 0, flags: 2, threads: 2, ..two },
+        Setup { minipages: 0, flags: 1, ..three },
         Setup { locks: 1, ..three },
         all(central),
         Setup { ahead: 1, ..three },

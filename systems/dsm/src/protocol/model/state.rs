@@ -1,5 +1,5 @@
 //! All that a moment of the modelled job consists of.
-use super::super::{Action, Message, server_of};
+use super::super::{Action, FlagId, Message, server_of};
 use super::Setup;
 use super::act::Wrong;
 use super::host::{Doing, Host, Op};
@@ -26,12 +26,19 @@ pub(super) struct State {
     wires: Vec<(Address, Packet)>,
     /// For each lock: whose requests have arrived and are not granted, in their order. Kept apart from the manager, to check it.
     lines: Vec<VecDeque<Address>>,
+    /// For each flag, how often it was posted for somebody who does not know yet.
+    pub(super) posts: Vec<u32>,
 }
 
 impl State {
     pub(super) fn new(setup: &Setup) -> Self {
         let hosts = (0..setup.homes.hosts()).map(|rank| Rc::new(Host::new(setup, rank))).collect();
-        Self { hosts, wires: Vec::new(), lines: vec![VecDeque::new(); setup.locks as usize] }
+        Self {
+            hosts,
+            wires: Vec::new(),
+            lines: vec![VecDeque::new(); setup.locks as usize],
+            posts: vec![0; setup.flags as usize],
+        }
     }
 
     pub(super) fn host(&self, rank: Rank) -> &Host {
@@ -69,6 +76,12 @@ impl State {
             host.threads.iter().filter(|thread| asked(&thread.doing)).count() as u32
         };
         self.hosts.iter().map(|host| host.ahead + waits(host)).sum()
+    }
+
+    /// How many threads wait for a flag.
+    pub(super) fn takers(&self, flag: FlagId) -> u32 {
+        let waits = |host: &Rc<Host>| host.threads.iter().filter(|thread| thread.doing == Doing::Asked(Op::Take(flag))).count();
+        self.hosts.iter().map(waits).sum::<usize>() as u32
     }
 
     /// So many messages are on the fullest wire.

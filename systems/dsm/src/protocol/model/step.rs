@@ -8,7 +8,7 @@ use super::act::Wrong;
 use super::fault::{disorder, serve};
 use super::host::{Doing, Op, Todo};
 use super::state::{Packet, State, lane_of};
-use crate::protocol::{Hosts, LockId};
+use crate::protocol::{FlagId, Hosts, LockId};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Rank};
 
@@ -23,6 +23,8 @@ pub(super) enum Step {
     Go(Rank, usize),
     /// The thread leaves its lock.
     Leave(Rank, usize),
+    /// The thread posts a flag that somebody waits for, or is about to.
+    Post(Rank, usize, FlagId),
     /// The thread begins something: the only step that a job which winds down does without.
     Start(Rank, usize, Op),
 }
@@ -41,6 +43,8 @@ impl State {
                 match &thread.doing {
                     Doing::Idle => {
                         steps.extend(thread.held.map(|_| Step::Leave(rank, at)));
+                        let due = |&flag: &FlagId| self.takers(flag) > self.posts[flag.0 as usize];
+                        steps.extend((0..setup.flags).map(FlagId).filter(due).map(|flag| Step::Post(rank, at, flag)));
                         self.starts(setup, rank, at, &mut |op| steps.push(Step::Start(rank, at, op)));
                     }
                     Doing::Asleep(_) => {}
@@ -79,6 +83,11 @@ impl State {
         if host.threads[at].held.is_none() {
             (0..setup.locks).for_each(|lock| start(Op::Lock(LockId(lock))));
         }
+        // Somebody must be left to post.
+        let takers: u32 = (0..setup.flags).map(|flag| self.takers(FlagId(flag))).sum();
+        if takers + 1 < setup.homes.hosts() * setup.threads {
+            (0..setup.flags).for_each(|flag| start(Op::Take(FlagId(flag))));
+        }
     }
 
     /// The state after `step`.
@@ -97,6 +106,11 @@ impl State {
                     let message = thread.client.unlock(lock);
                     state.post(rank, at, message);
                 }
+            }
+            Step::Post(rank, at, flag) => {
+                state.posts[flag.0 as usize] += 1;
+                let message = state.host(rank).threads[at].client.post(flag);
+                state.post(rank, at, message);
             }
             Step::Start(rank, at, op) => state.start(setup, rank, at, op)?,
         }
@@ -149,6 +163,7 @@ impl State {
             Op::Push(minipage) => client.ask(minipage, Want::Push(others)),
             Op::Free(minipage) => client.ask(minipage, Want::Free),
             Op::Lock(lock) => client.lock(lock),
+            Op::Take(flag) => client.take(flag),
         };
         let waits = !matches!(message.1, Message::Request { lane: SERVER, .. });
         self.set(rank, at, if waits { Doing::Asked(op) } else { Doing::Idle });
@@ -226,6 +241,9 @@ impl State {
         let again = op.need().is_some() && answer == Answer::Served;
         if let Op::Lock(lock) = op {
             self.host_mut(rank).threads[at].held = Some(lock);
+        }
+        if let Op::Take(FlagId(flag)) = op {
+            self.posts[flag as usize] -= 1;
         }
         let todo = self.perform(setup, here, Todo { actions: actions.into(), fresh: packet.fresh })?;
         self.settling(rank, at, todo, again.then_some(op));

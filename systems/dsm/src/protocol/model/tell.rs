@@ -14,6 +14,7 @@ impl State {
             },
             Step::Serve(rank) => format!("host {rank}, server: {:?}", self.host(rank).todo.actions.front()),
             Step::Leave(rank, at) => format!("host {rank}, thread {}: leaves {:?}", at + 1, self.host(rank).threads[at].held),
+            Step::Post(rank, at, flag) => format!("host {rank}, thread {}: posts {flag:?}", at + 1),
             Step::Start(rank, at, op) => format!("host {rank}, thread {}: begins {op:?}", at + 1),
             Step::Go(rank, at) => {
                 let here = lane_of(rank, at);

@@ -44,6 +44,7 @@ fn every_property_holds_in_every_state_of_small_jobs() {
         Setup { ahead: 1, push: true, free: true, ..two },
         Setup { ahead: 2, ..two },
         Setup { minipages: 0, locks: 1, threads: 2, ..two },
+        Setup { minipages: 0, flags: 1, threads: 2, ..two },
     ]);
     // As many requests as a host has threads and prefetches can wait, and do.
     assert!(explored.iter().any(|explored| explored.longest_queue == 4));
@@ -111,4 +112,9 @@ fn a_freed_minipage_whose_requesters_hear_nothing_is_found() {
 fn sleepers_that_nobody_wakes_are_found() {
     found("deadlock", Fault::SleepersForgotten, Setup { threads: 2, ..spread(2) });
     found("deadlock", Fault::SleepersForgotten, Setup { ahead: 1, ..spread(2) });
+}
+
+#[test]
+fn a_post_that_is_lost_since_it_came_too_early_is_found() {
+    found("deadlock", Fault::PostForgotten, Setup { minipages: 0, flags: 1, ..spread(2) });
 }

@@ -1,6 +1,9 @@
 //! A child of a fork gets errors or dies, and its parent's memory stays as it is.
 use super::*;
+use crate::memory::{Array, Layout, Settings, lanes, run};
 use core::sync::atomic::Ordering::*;
+use foregather_machine::Address;
+use foregather_shm::Exchange;
 use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 
 /// Forks; the child does that and ends with its result.
@@ -67,5 +70,22 @@ fn a_child_may_drop_what_it_has_and_make_its_own() {
         let _stack = stack();
         opener.space.word(0, 0).store(4, SeqCst);
         assert_eq!(opener.seen().len(), 1, "{backend:?}: the parent is still served");
+    }
+}
+
+#[test]
+fn a_thread_that_shares_memory_may_fork_and_only_the_child_suffers() {
+    for backend in backends() {
+        let exchange = Exchange::between_threads(foregather_shm::Shape::new(1, lanes(1))).unwrap();
+        let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+        let settings = Settings { bytes: 1 << 16, backend: Some(backend), ..Settings::default() };
+        let layout = |layout: &mut Layout| layout.array::<u64>(2, 1);
+        let served = run((0..lanes(1)).map(lane).collect(), settings, layout, |_, words: &Array<u64>| {
+            words.set(0, 5);
+            let status = forked(|| words.get(0) as i32);
+            words.set(1, words.get(0) + 1);
+            Ok((status.terminating_signal(), words.get(1)))
+        });
+        assert_eq!(served.unwrap().leave()[0].result, (Some(libc::SIGSEGV), 6), "{backend:?}");
     }
 }

@@ -209,3 +209,19 @@ fn there_are_no_pages_beyond_the_last() {
 fn there_are_no_bytes_beyond_the_last() {
     let _ = Space::new(Shape::new(1, 1)).unwrap().write(PAGE - 1, &[1, 2]);
 }
+
+#[test]
+fn words_next_to_each_other_are_those_of_their_view_and_fault_like_any() {
+    let _stack = stack();
+    for backend in backends() {
+        let opener = Opener::new(backend, 2, 2);
+        let _serving = opener.space.serve(Arc::clone(&opener) as _).unwrap();
+        let words = opener.space.words(1, PAGE - 16, 4);
+        assert!(words.len() == 4 && opener.seen().is_empty(), "{backend:?}: nothing is touched yet");
+        words[3].store(7, SeqCst);
+        let places: Vec<_> = opener.seen().iter().map(|fault| fault.place).collect();
+        assert_eq!(places, [Place { view: 1, page: 1, offset: 8 }], "{backend:?}");
+        assert_eq!(opener.space.word(1, PAGE + 8).load(SeqCst), 7);
+        assert!(opener.space.words(0, 0, 0).is_empty());
+    }
+}

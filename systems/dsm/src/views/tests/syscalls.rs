@@ -1,6 +1,9 @@
 //! System calls on closed pages: refused when the faulting thread would have to serve itself, served by a thread of the space.
 use super::*;
+use crate::memory::{self, Array, Layout, Settings, lanes, run};
 use core::ffi::c_void;
+use foregather_machine::Address;
+use foregather_shm::Exchange;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -35,5 +38,49 @@ fn a_system_call_on_an_open_page_works() {
         let opener = Opener::new(backend, 1, 1);
         opener.space.open(page(0, 0), Access::None, Access::Write).unwrap();
         assert_eq!(read_zeros(&opener.space), Ok(100), "{backend:?}");
+    }
+}
+
+/// Writes as many bytes of an element as it has to a pipe, and reads them from there into the next one.
+fn through_a_pipe(words: &Array<u64>) -> Result<(), i32> {
+    let (out, into) = rustix::pipe::pipe().unwrap();
+    let done = |bytes: isize| {
+        let errno = (bytes < 0).then(|| std::io::Error::last_os_error().raw_os_error().unwrap());
+        assert!(errno.is_some() || bytes == 8, "{bytes} bytes");
+        errno.map_or(Ok(()), Err)
+    };
+    // SAFETY: so many bytes of a shared array, to which nobody has a reference; the kernel refuses what it may not read.
+    done(unsafe { libc::write(into.as_raw_fd(), words.pointer(0).cast(), 8) })?;
+    // SAFETY: as above, and what it may not write.
+    done(unsafe { libc::read(out.as_raw_fd(), words.pointer(1).cast(), 8) })
+}
+
+#[test]
+fn a_program_hands_shared_memory_to_system_calls_if_a_thread_serves_its_faults() {
+    for backend in backends() {
+        let exchange = &Exchange::between_threads(foregather_shm::Shape::new(2, lanes(2))).unwrap();
+        let settings = Settings { bytes: 1 << 16, threads: 2, backend: Some(backend), ..Settings::default() };
+        let ends = std::thread::scope(|scope| {
+            let rank = |rank| {
+                scope.spawn(move || {
+                    let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank, lane }).unwrap();
+                    let layout = |layout: &mut Layout| layout.array::<u64>(2, 1);
+                    let program = |thread: &memory::Thread<'_, _>, words: &Array<u64>| {
+                        if thread.number() == 0 {
+                            words.set(0, 77);
+                        }
+                        thread.barrier()?;
+                        let end = if thread.number() == 3 { through_a_pipe(words) } else { Ok(()) };
+                        thread.barrier()?;
+                        Ok((end, words.get(1)))
+                    };
+                    run((0..lanes(2)).map(lane).collect(), settings, layout, program).unwrap().leave()
+                })
+            };
+            [rank(0), rank(1)].map(|rank| rank.join().unwrap()).into_iter().flatten().map(|end| end.result).collect::<Vec<_>>()
+        });
+        let works = backend == Backend::UserfaultThread;
+        assert_eq!(ends[3].0, if works { Ok(()) } else { Err(libc::EFAULT) }, "{backend:?}");
+        assert!(ends.iter().all(|end| end.1 == if works { 77 } else { 0 }), "{backend:?}: {ends:?}");
     }
 }

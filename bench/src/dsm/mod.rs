@@ -1,0 +1,208 @@
+//! What shared memory costs: faults between two ranks, and what they are made of.
+//!
+//! - [`Plan`]: what one process, or the two of a job, are to measure; [`Answer`]: what they found, as one line. Both sides are this program.
+//! - [`main`]: such a process. A plan that [`Plan::is_job`] wants two of them, which a launcher starts.
+//! - `faults`: between ranks. `at_once`: faults that nobody else has to be asked about, and calls that protect memory, alone.
+//!   `fetch`: a request and its answer as bare frames. `views`: one loop over memory seen through many views. `world`: which process
+//!   measures what.
+//!
+//! Each process measures for a moment only. Whoever wants many values starts the processes of all its plans in turn, again and
+//! again, so that what disturbs the machine disturbs all of them, and no layout of memory counts for much.
+mod at_once;
+mod faults;
+mod fetch;
+#[cfg(test)]
+mod tests;
+mod views;
+mod world;
+
+pub use world::main;
+
+use foregather_dsm::views::Backend;
+use foregather_host::clock;
+use foregather_machine::{Cause, Error};
+use serde::{Deserialize, Serialize};
+
+/// The first argument of a process of [`main`]; the plan follows.
+pub const VERB: &str = "__dsm";
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Rank 0 touches what rank 1 owns and manages.
+    Faults {
+        /// Bytes of a minipage.
+        bytes: usize,
+        /// How pages are protected: [`Backend::name`].
+        backend: String,
+        /// How servers and threads wait.
+        policy: String,
+        /// Does rank 1's thread compute meanwhile, on the processor that its server has, too? Otherwise it waits at a barrier.
+        computing: bool,
+        /// For how long rank 0 computes before each touch: longer than anybody waits awake, or each touch finds a server that the
+        /// one before has woken.
+        pause_ns: u64,
+        /// How often all units are touched in each of the three manners.
+        rounds: u32,
+    },
+    /// Between two ranks on the bare fabric: a request, and an answer with a minipage's bytes.
+    Fetch {
+        /// Bytes of minipages.
+        sizes: Vec<usize>,
+        /// Requests for each.
+        rounds: u32,
+    },
+    /// In one process: faults that are answered at once, and the calls that protect a page.
+    AtOnce {
+        /// As in [`Task::Faults`].
+        backend: String,
+        /// How often a few hundred pages go through all states.
+        rounds: u32,
+    },
+    /// In one process: a loop over open memory, seen through several views and through one.
+    Views {
+        /// As in [`Task::Faults`].
+        backend: String,
+        /// Bytes of the object.
+        bytes: usize,
+        /// Views.
+        views: u32,
+        /// How often each loop runs, in turn.
+        turns: u32,
+    },
+}
+
+/// What is asked of [`main`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The processor of each rank; one process has the first.
+    pub cpus: [u32; 2],
+    /// What to measure.
+    pub task: Task,
+}
+
+impl Plan {
+    /// Is it for the two ranks of a job, instead of for one process?
+    pub fn is_job(&self) -> bool {
+        matches!(self.task, Task::Faults { .. } | Task::Fetch { .. })
+    }
+
+    /// As one argument of a command.
+    pub fn to_arg(&self) -> String {
+        serde_json::to_string(self).expect("a plan is plain data")
+    }
+
+    /// Reads what [`Plan::to_arg`] wrote.
+    ///
+    /// # Errors
+    /// If the text is no plan.
+    pub fn from_arg(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|error| strange(format!("its plan is none: {error}")))
+    }
+}
+
+/// What was measured: a manner of touching memory, or a part of what that takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// A load of what another rank owns.
+    Read,
+    /// A store to what was loaded before.
+    Upgrade,
+    /// A store to what another rank owns.
+    Write,
+    /// A load that is answered within the process.
+    ReadAtOnce,
+    /// A store to what may be loaded, likewise.
+    UpgradeAtOnce,
+    /// A store to what is closed, likewise.
+    WriteAtOnce,
+    /// The call that lets a closed page be read.
+    OpenToRead,
+    /// That which lets a page be written that may be read.
+    Raise,
+    /// That which lets a closed page be written.
+    OpenToWrite,
+    /// That which lets a page only be read that may be written.
+    Downgrade,
+    /// That which closes a page that may be read.
+    CloseRead,
+    /// That which closes a page that may be written.
+    CloseWritten,
+    /// A request and its answer as bare frames.
+    Fetch,
+    /// The loop over all views.
+    ThroughViews,
+    /// The same loop through one view.
+    ThroughOne,
+}
+
+impl What {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Upgrade => "upgrade",
+            Self::Write => "write",
+            Self::ReadAtOnce => "read at once",
+            Self::UpgradeAtOnce => "upgrade at once",
+            Self::WriteAtOnce => "write at once",
+            Self::OpenToRead => "open to read",
+            Self::Raise => "raise from read to write",
+            Self::OpenToWrite => "open to write",
+            Self::Downgrade => "downgrade from write to read",
+            Self::CloseRead => "close what may be read",
+            Self::CloseWritten => "close what may be written",
+            Self::Fetch => "fetch",
+            Self::ThroughViews => "through all views",
+            Self::ThroughOne => "through one view",
+        }
+    }
+}
+
+/// The times of one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timed {
+    /// What took so long.
+    pub what: What,
+    /// Bytes of a minipage or of the object; 0 for what has no size.
+    pub bytes: usize,
+    /// Nanoseconds, one by one.
+    pub ns: Vec<u64>,
+    /// Processor time of both ranks during all of them; 0 if nobody asked.
+    pub cpu_ns: [u64; 2],
+}
+
+impl Timed {
+    fn of(what: What, bytes: usize) -> Self {
+        Self { what, bytes, ns: vec![], cpu_ns: [0; 2] }
+    }
+
+    /// Times one thing, the reading of the clock included.
+    #[inline]
+    fn time(&mut self, act: impl FnOnce()) {
+        let began = clock::now();
+        act();
+        self.ns.push((clock::now() - began).0);
+    }
+}
+
+/// What was found, by rank 0 of two.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// One for each thing.
+    pub timed: Vec<Timed>,
+    /// What is not as it should be although it works.
+    pub notes: Vec<String>,
+}
+
+fn backend_of(name: &str) -> Result<Backend, Error> {
+    Backend::by_name(name).ok_or_else(|| strange(format!("`{name}` is no way to protect pages")))
+}
+
+/// For programs that were not started by this one.
+fn strange(remedy: String) -> Error {
+    Error::from(Cause::Missing { what: "what a process that measures shared memory needs".to_owned(), remedy })
+}

@@ -1,0 +1,72 @@
+//! Which process measures what: one that is alone, or a rank of a job of two.
+use super::{Answer, Plan, Task, at_once, backend_of, faults, fetch, strange, views};
+use foregather_dsm::memory;
+use foregather_host::{affinity, clock};
+use foregather_launch::{Job, Lanes};
+use foregather_machine::{Cpu, Error, Fabric, Nanos};
+
+/// No wait for a bare frame lasts longer.
+const FETCHING: Nanos = Nanos::from_ms(20_000);
+
+/// The whole of a process: rank 0, or who is alone, prints the answer's line. `args` are those behind [`VERB`](super::VERB).
+///
+/// # Errors
+/// If the arguments are no plan, or it cannot be carried out here.
+pub fn main(args: &[String]) -> Result<(), Error> {
+    clock::init();
+    let plan = Plan::from_arg(args.first().ok_or_else(|| strange("a plan".to_owned()))?)?;
+    let answer = if plan.is_job() { of_job(&plan)? } else { Some(alone(&plan)?) };
+    if let Some(answer) = answer {
+        println!("{}", serde_json::to_string(&answer).expect("an answer is plain data"));
+    }
+    Ok(())
+}
+
+fn alone(plan: &Plan) -> Result<Answer, Error> {
+    affinity::pin(plan.cpus[0])?;
+    match &plan.task {
+        Task::AtOnce { backend, rounds } => at_once::measure(backend_of(backend)?, *rounds),
+        Task::Views { backend, bytes, views, turns } => views::measure(backend_of(backend)?, (*bytes, *views), *turns),
+        Task::Faults { .. } | Task::Fetch { .. } => Err(strange("a launcher: this needs two ranks".to_owned())),
+    }
+}
+
+/// This rank's part; only rank 0 has an answer.
+fn of_job(plan: &Plan) -> Result<Option<Answer>, Error> {
+    let job = Job::join()?;
+    if job.size() != 2 {
+        return Err(strange(format!("two ranks, not {}", job.size())));
+    }
+    affinity::pin(plan.cpus[job.rank() as usize])?;
+    let other = job.process(1 - job.rank())? as u32;
+    let answer = match job.lanes(lanes(&plan.task))? {
+        Lanes::Shm(lanes) => rank_of(lanes, &plan.task, Some(other)),
+        Lanes::Ofi(lanes) => rank_of(lanes, &plan.task, Some(other)),
+    }?;
+    let rank = job.rank();
+    job.leave()?;
+    Ok((rank == 0).then_some(answer))
+}
+
+pub(super) fn lanes(task: &Task) -> u32 {
+    if matches!(task, Task::Faults { .. }) { memory::lanes(1) } else { 1 }
+}
+
+/// `other`: the process of the other rank, if it has one of its own.
+pub(super) fn rank_of<F>(lanes: Vec<F>, task: &Task, other: Option<u32>) -> Result<Answer, Error>
+where
+    F: Fabric + Send + 'static,
+    <F::Cpu as Cpu>::Word: Send + Sync,
+{
+    match task {
+        Task::Faults { bytes, backend, policy, computing, pause_ns, rounds } => {
+            let manner = faults::Manner { bytes: *bytes, computing: *computing, pause: Nanos(*pause_ns), rounds: *rounds };
+            faults::measure(lanes, manner, (backend_of(backend)?, policy), other)
+        }
+        Task::Fetch { sizes, rounds } => {
+            let lane = lanes.into_iter().next().ok_or_else(|| strange("a lane".to_owned()))?;
+            fetch::measure(lane, sizes, *rounds, clock::now() + FETCHING)
+        }
+        Task::AtOnce { .. } | Task::Views { .. } => Err(strange("to be started without a launcher".to_owned())),
+    }
+}

@@ -1,0 +1,43 @@
+//! The experiments of Itzkovitz & Schuster 1999: this system's servers and threads on simulated hosts of 1999, by journals of programs
+//! that ran here.
+//!
+//! - `stage`: hosts, network and prices, and a performance of journals there. `points`: what came of it, as figures of the report.
+//! - `recording`: what a program's threads did here. `programs`: speedups and breakdown of all five (figure 6), delays of requests.
+//! - `studies`: prefetches, chunks, units, push. `tables`: what the programs share and send (Table 2).
+//! - `costs`: faults, barriers and locks from what their parts cost (Table 1).
+
+mod costs;
+mod points;
+mod programs;
+mod recording;
+mod stage;
+mod studies;
+mod tables;
+
+use super::{Answer, Experiment, experiment};
+
+/// All of them, by their names in `papers/itzkovitz-schuster1999.toml`.
+pub const EXPERIMENTS: [Experiment; 7] = [
+    experiment("messages", costs::messages),
+    experiment("costs", costs::costs),
+    experiment("table2", tables::table2),
+    experiment("fig6", programs::figure6),
+    experiment("prefetch", studies::prefetch),
+    experiment("chunks", studies::chunks),
+    experiment("tours", studies::tours),
+];
+
+fn number(got: f64, why: impl Into<String>) -> Answer {
+    Answer::Number(got, why.into())
+}
+
+fn count(got: u64, why: impl Into<String>) -> Answer {
+    Answer::Number(got as f64, why.into())
+}
+
+fn holds(holds: bool, got: impl Into<String>, why: impl Into<String>) -> Answer {
+    Answer::Holds(holds, got.into(), why.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! The five programs on 1, 2, 4 and 8 hosts: speedups and where the time went (figure 6), and what the paper says of them (section 4.3).
+use super::recording::{Recording, record, record_quietly, undisturbed};
+use super::stage::{Show, Stage};
+use super::{holds, number};
+use crate::app::names;
+use crate::reproduce::{Findings, Trial};
+use anyhow::Result;
+use foregather_apps::App;
+use foregather_apps::is::Is;
+use foregather_apps::lu::Lu;
+use foregather_apps::sor::Sor;
+use foregather_apps::tsp::Tsp;
+use foregather_apps::water::Water;
+use foregather_dsm::node::Kind;
+
+/// Hosts that the paper had.
+pub(super) const HOSTS: [u32; 4] = [1, 2, 4, 8];
+/// How much longer a processor of 1999 computed, in percent: ten times the clock and three times the instructions of a cycle. An
+/// assumption, the same for all programs.
+pub(super) const PACE_PERCENT: u64 = 3_000;
+/// Half of it, and twice as much: what a claim comes to then is told, too.
+const PACES: [u64; 3] = [PACE_PERCENT / 2, PACE_PERCENT, PACE_PERCENT * 2];
+/// With hosts of today what was computed here takes as long as it did.
+const TODAY_PERCENT: u64 = 100;
+const MS: f64 = 1e-6;
+
+/// A program's journals on so many hosts each, and how to play them.
+pub(super) struct Programme {
+    name: &'static str,
+    runs: Vec<Recording>,
+    /// How long it computes, as a part of what was written down: without the journal, and for an input as large as the paper's.
+    scale: f64,
+}
+
+impl Programme {
+    /// Runs the program on 1, 2, 4 and 8 ranks. It computes `weight` times as long as it does here, where a smaller input than the
+    /// paper's makes the same faults.
+    pub(super) fn record<A: App>(app: &A, weight: f64) -> Result<Self> {
+        Self::of(app, weight, record_quietly)
+    }
+
+    fn of<A: App>(app: &A, weight: f64, record: impl Fn(&A, u32) -> Result<Recording>) -> Result<Self> {
+        let runs = HOSTS.iter().map(|&hosts| record(app, hosts)).collect::<Result<Vec<_>>>()?;
+        let scale = weight * undisturbed(app, &runs[0])?;
+        Ok(Self { name: A::NAME, runs, scale })
+    }
+
+    /// The run on eight hosts.
+    pub(super) fn eight(&self) -> &Recording {
+        &self.runs[HOSTS.len() - 1]
+    }
+
+    /// The stage on which computing takes so many percent of what it does here.
+    pub(super) fn at(&self, stage: &Stage, pace_percent: u64) -> Stage {
+        Stage { pace_percent: (pace_percent as f64 * self.scale).max(1.0) as u64, ..stage.clone() }
+    }
+
+    /// How many times as quick it is on eight hosts as on one.
+    pub(super) fn speedup(&self, stage: &Stage, pace_percent: u64) -> Result<f64> {
+        let stage = self.at(stage, pace_percent);
+        Ok(speedup(&self.runs[0].play(&stage)?, &self.eight().play(&stage)?))
+    }
+
+    /// The figure: a run for every number of hosts.
+    fn figure(&self, series: &str, stage: &Stage, pace_percent: u64, found: &mut Findings) -> Result<()> {
+        let stage = self.at(stage, pace_percent);
+        for (run, hosts) in self.runs.iter().zip(HOSTS) {
+            let show = run.play(&stage)?;
+            let m = names::run(self.name, series, hosts, vec![show.span().0 as f64 * MS], parts(&show));
+            let (faults, mean_us) = show.faults();
+            found
+                .measurements
+                .push(m.figure("faults", faults as f64).figure("fault_us", mean_us).figure("frames", show.frames as f64));
+        }
+        Ok(())
+    }
+}
+
+/// How many times as quick.
+pub(super) fn speedup(one: &Show, many: &Show) -> f64 {
+    one.span().0 as f64 / many.span().0.max(1) as f64
+}
+
+/// Where a thread's time went, by the mean of all, in milliseconds. Serving others is part of computing: it takes the same processor.
+fn parts(show: &Show) -> [f64; names::PARTS.len()] {
+    let hosts = show.threads.len() as f64;
+    let waited = show.waited();
+    let kinds = [Kind::ReadFault, Kind::WriteFault, Kind::Upgrade, Kind::Ahead, Kind::Lock, Kind::Barrier];
+    let spans = kinds.map(|kind| waited.span(kind).0 as f64 * MS / hosts);
+    let all: f64 = show.threads.iter().map(|played| played.span.0 as f64 * MS).sum::<f64>() / hosts;
+    let mut parts = [all - spans.iter().sum::<f64>(); names::PARTS.len()];
+    parts[1..].copy_from_slice(&spans);
+    parts
+}
+
+/// SOR with an eighth of the rows, unless all are asked for: a host's faults are those of its borders.
+pub(super) fn sor(trial: &Trial) -> (Sor, f64) {
+    let whole = Sor::paper();
+    if trial.full { (whole, 1.0) } else { (Sor { rows: whole.rows / 8, ..whole }, 8.0) }
+}
+
+/// IS with an eighth of the keys: they are private.
+pub(super) fn is(trial: &Trial) -> (Is, f64) {
+    let whole = Is::paper();
+    if trial.full { (whole, 1.0) } else { (Is { keys_log2: whole.keys_log2 - 3, ..whole }, 8.0) }
+}
+
+pub(super) fn figure6(trial: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let then = Stage::millipage_1999();
+    let mut draw = |programme: &Programme| -> Result<()> {
+        programme.figure("simulated, 1999", &then, PACE_PERCENT, &mut found)?;
+        programme.figure(
+            "simulated, 1999 if servers were told at once",
+            &Stage::event_driven_1999(),
+            PACE_PERCENT,
+            &mut found,
+        )?;
+        programme.figure("simulated, today", &Stage::modern(), TODAY_PERCENT, &mut found)
+    };
+    let (app, weight) = sor(trial);
+    let sor = Programme::record(&app, weight)?;
+    draw(&sor)?;
+    let (app, weight) = is(trial);
+    let is = Programme::record(&app, weight)?;
+    draw(&is)?;
+    let lu = Programme::record(&Lu::paper(), 1.0)?;
+    draw(&lu)?;
+    let water = Programme::record(&Water { chunk: 4, ..Water::paper() }, 1.0)?;
+    draw(&water)?;
+    // Who takes which tour is another matter every time.
+    let tsp = Programme::of(&Tsp::paper(), 1.0, record)?;
+    draw(&tsp)?;
+    names::speedups(&mut found.measurements);
+    for (claim, programme) in [("is-speedup", &is), ("sor-speedup", &sor), ("lu-speedup", &lu)] {
+        let all = PACES.iter().map(|&pace| programme.speedup(&then, pace)).collect::<Result<Vec<f64>>>()?;
+        let why =
+            format!("simulated on eight hosts of 1999; {:.2} if they compute twice as fast, {:.2} half as fast", all[0], all[2]);
+        let answer =
+            if claim == "lu-speedup" { number(all[1], why) } else { holds(all[1] >= NEARLY, format!("{:.2}", all[1]), why) };
+        found.answer(claim, answer);
+    }
+    delays(&[&sor, &is, &lu, &water, &tsp], &mut found)?;
+    Ok(found)
+}
+
+/// From there on eight hosts are close to linear.
+const NEARLY: f64 = 7.0;
+
+/// How long requests took, and how much of that was due to servers that were not told at once (section 4.3).
+fn delays(all: &[&Programme], found: &mut Findings) -> Result<()> {
+    let mean = |stage: &Stage| -> Result<(f64, Vec<String>)> {
+        let (mut count, mut sum, mut each) = (0, 0.0, vec![]);
+        for programme in all {
+            let (faults, us) = programme.eight().play(&programme.at(stage, PACE_PERCENT))?.faults();
+            count += faults;
+            sum += us * faults as f64;
+            each.push(format!("{} {us:.0}", programme.name));
+        }
+        Ok((sum / f64::from(count as u32).max(1.0), each))
+    };
+    let (told, at_once) = mean(&Stage::event_driven_1999())?;
+    let (swept, late) = mean(&Stage::millipage_1999())?;
+    found.answer("request-delay", number(swept, format!("simulated, eight hosts, all programs: {} us", late.join(", "))));
+    let share = (swept - told) / swept;
+    found.answer("server-share", number(share, format!("{told:.0} us if servers are told at once: {}", at_once.join(", "))));
+    found.answer("server-delay", number(swept - told, "microseconds longer than if servers are told at once"));
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! A program runs here, and its threads write journals: what is played elsewhere.
+use super::stage::{Show, Stage, play};
+use anyhow::{Result, bail};
+use foregather_apps::{App, Outcome};
+use foregather_bench::apps::here;
+use foregather_dsm::Minipage;
+use foregather_dsm::journal::{Event, Journal, What};
+use foregather_dsm::memory::Settings;
+use foregather_dsm::node::{Kind, Tally};
+use foregather_dsm::protocol::Counts;
+use foregather_dsm::replay::Grain;
+use foregather_wait::Policy;
+use std::sync::Arc;
+
+/// Events of each thread for which there is room.
+const ROOM: usize = 4_000_000;
+/// Runs without a journal, of which the quickest counts.
+const TIMES: usize = 3;
+/// A page of 1999 and of today, in bytes.
+pub(super) const PAGE: u32 = 4_096;
+
+/// What the threads of a program did on so many ranks.
+pub(super) struct Recording {
+    pub(super) journals: Vec<Journal>,
+    pub(super) outcome: Outcome<()>,
+    minipages: u32,
+}
+
+/// Runs a program on so many ranks of this process, and has its threads write journals. It must be right.
+pub(super) fn record<A: App>(app: &A, ranks: u32) -> Result<Recording> {
+    let (outcome, journals) = run(app, ranks, ROOM)?;
+    let missed: u64 = journals.iter().map(|journal| journal.missed).sum();
+    if missed > 0 {
+        bail!("{}: no room for {missed} events in its journals: choose a smaller input", A::NAME);
+    }
+    let most = outcome.sites.iter().flat_map(|site| &site.minipages).max();
+    let minipages = most.map_or(0, |&Minipage(most)| most + 1);
+    Ok(Recording { journals, outcome, minipages })
+}
+
+fn run<A: App>(app: &A, ranks: u32, journal: usize) -> Result<(Outcome<()>, Vec<Journal>)> {
+    let settings = Settings { journal, policy: Some(Policy::Block), ..app.settings() };
+    let (outputs, mut outcome) = here(app, ranks, settings)?.split();
+    if let Err(wrong) = app.validate(&outputs) {
+        bail!("{} on {ranks} ranks is wrong: {wrong}", A::NAME);
+    }
+    let journals = outcome.threads.iter_mut().filter_map(|played| played.journal.take()).collect();
+    Ok((outcome, journals))
+}
+
+/// The same three times over: a thread computes between two barriers for as long as it did when it was quickest. What disturbed it
+/// here is none of the program's. Only for programs that share out their work alike in every run.
+pub(super) fn record_quietly<A: App>(app: &A, ranks: u32) -> Result<Recording> {
+    let mut run = record(app, ranks)?;
+    for _ in 1..TIMES {
+        run.hurry(&record(app, ranks)?);
+    }
+    Ok(run)
+}
+
+/// How much longer a program computed because it wrote a journal, as a part of what it took: that must not be played.
+pub(super) fn undisturbed<A: App>(app: &A, alone: &Recording) -> Result<f64> {
+    let mut least = f64::INFINITY;
+    for _ in 0..TIMES {
+        least = least.min(run(app, 1, 0)?.0.span().0 as f64);
+    }
+    let written = computed(&alone.journals[0]).iter().sum::<u64>();
+    Ok(least / written.max(1) as f64)
+}
+
+/// What a thread computed between two events, from the start of the clock on, in nanoseconds.
+fn computed(journal: &Journal) -> Vec<u64> {
+    let start = journal.events.iter().rposition(|event| event.what == What::Start).map_or(0, |at| at + 1);
+    journal.events[start..].iter().map(|event| event.computed_ns).collect()
+}
+
+/// The events of a thread from one barrier to the next.
+fn rounds(journal: &Journal) -> impl Iterator<Item = &[Event]> {
+    journal.events.split_inclusive(|event| event.what == What::Barrier)
+}
+
+impl Recording {
+    /// Computes between two barriers for no longer than another run did.
+    fn hurry(&mut self, other: &Self) {
+        for (journal, other) in self.journals.iter_mut().zip(&other.journals) {
+            let sum = |round: &[Event]| round.iter().map(|event| event.computed_ns).sum::<u64>();
+            let least: Vec<u64> = rounds(other).map(sum).collect();
+            let own = journal.events.split_inclusive_mut(|event| event.what == What::Barrier);
+            for (round, least) in own.zip(least) {
+                let all = sum(round);
+                for event in round.iter_mut().filter(|_| least < all) {
+                    event.computed_ns = (u128::from(event.computed_ns) * u128::from(least) / u128::from(all)) as u64;
+                }
+            }
+        }
+    }
+
+    /// Plays it as it was.
+    pub(super) fn play(&self, stage: &Stage) -> Result<Show> {
+        let bytes = Grain::minipages(&self.outcome.sites, self.minipages);
+        play(stage, &self.journals, &Arc::from(bytes.bytes()))
+    }
+
+    /// Plays it as if pages had been shared, not minipages.
+    pub(super) fn play_by_pages(&self, stage: &Stage) -> Result<Show> {
+        let grain = Grain::pages(&self.outcome.sites, self.minipages, PAGE);
+        let journals: Vec<Journal> = self.journals.iter().map(|journal| grain.applied(journal.clone())).collect();
+        play(stage, &journals, &Arc::from(grain.bytes()))
+    }
+
+    /// Faults of all threads by kind, as they were while it ran, from the start of the clock on.
+    pub(super) fn waited(&self) -> Tally {
+        self.outcome.threads.iter().fold(Tally::default(), |sum, played| sum.plus(&played.tally))
+    }
+
+    /// All events of all threads.
+    pub(super) fn events(&self) -> impl Iterator<Item = &Event> {
+        self.journals.iter().flat_map(|journal| &journal.events)
+    }
+
+    /// How long each minipage is, in bytes.
+    pub(super) fn lengths(&self) -> Vec<u32> {
+        Grain::minipages(&self.outcome.sites, self.minipages).bytes().to_vec()
+    }
+}
+
+/// What managers counted of all minipages together.
+pub(super) fn total(traffic: &[(Minipage, Counts)]) -> Counts {
+    let mut sum = Counts::default();
+    for (_, of) in traffic {
+        sum.reads += of.reads;
+        sum.writes += of.writes;
+        sum.upgrades += of.upgrades;
+        sum.pushed += of.pushed;
+        sum.invalidated += of.invalidated;
+        sum.competing += of.competing;
+    }
+    sum
+}
+
+/// Bytes of minipages that travelled: with every copy given, but for upgrades.
+pub(super) fn bytes(traffic: &[(Minipage, Counts)], lengths: &[u32]) -> u64 {
+    let copies = |of: &Counts| u64::from(of.reads + of.writes - of.upgrades + of.pushed);
+    traffic.iter().map(|(minipage, of)| copies(of) * u64::from(lengths[minipage.0 as usize])).sum()
+}
+
+/// Faults of all kinds.
+pub(super) fn faults(waited: &Tally) -> u64 {
+    [Kind::ReadFault, Kind::WriteFault, Kind::Upgrade].into_iter().map(|kind| waited.count(kind)).sum()
+}

@@ -1,0 +1,202 @@
+//! Where journals are played: hosts of one processor on a simulated network, each with its server, by the prices of a time.
+use anyhow::{Context, Result, bail};
+use foregather_barrier::Kind as Barrier;
+use foregather_dsm::Minipage;
+use foregather_dsm::journal::Journal;
+use foregather_dsm::node::{Kind, Requester, Site, Tally, serve};
+use foregather_dsm::protocol::{Counts, Homes, Server};
+use foregather_dsm::replay::{Played, Player, Profile, Sizes};
+use foregather_machine::{Costs, Error, LogGp, Member, Nanos};
+use foregather_message::{Messenger, Settings};
+use foregather_sim::cluster::{Card, Cluster, ClusterSpec, Lane, Notice, Sweeps};
+use foregather_sim::event::Heap;
+use foregather_sim::smp::{MachineSpec, Prices, Scheduler, SmpCpu, Ties};
+use foregather_wait::{Chooser, Policy};
+use std::sync::Arc;
+
+/// Lanes of a host: its server, its thread, that thread's messages. The server is the most urgent.
+const LANES: u32 = 3;
+const SERVER: u32 = 0;
+const THREAD: u32 = 1;
+const LETTERS: u32 = 2;
+/// More locks than any of the programs has.
+const LOCKS: u32 = 4_096;
+
+/// How hosts, network and system behave.
+#[derive(Clone, Debug)]
+pub(super) struct Stage {
+    pub(super) card: Card,
+    pub(super) prices: Prices,
+    pub(super) profile: Profile,
+    pub(super) barrier: Barrier,
+    /// How many prefetches of a host may be under way; 0 leaves them out.
+    pub(super) ahead: u32,
+    pub(super) pushes: bool,
+    /// How long computing takes, in percent of what it took here.
+    pub(super) pace_percent: u64,
+    /// Does rank 0 manage everything?
+    pub(super) central: bool,
+    pub(super) seed: u64,
+}
+
+/// What a switch of threads takes, and so much again that somebody notices a message: the paper gives neither; fitted to the 67 us of
+/// taking and leaving a lock.
+const WAKE_1999: Nanos = Nanos(11_450);
+/// What a fault takes beyond what the paper's single costs add up to: fitted to its 204 us for a read of 128 bytes.
+pub(super) const RESIDUAL: Nanos = Nanos(55_700);
+
+impl Stage {
+    /// Millipage in 1999, if a message were noticed at once.
+    pub(super) fn event_driven_1999() -> Self {
+        let us = Nanos::from_us;
+        let prices = Prices {
+            switch: WAKE_1999,
+            switch_to_idle: us(1),
+            wake_idle: WAKE_1999,
+            waker: Nanos::ZERO,
+            yield_call: us(1),
+            yield_switch: WAKE_1999,
+            line: Nanos(200),
+            migration: Nanos::ZERO,
+            move_call: WAKE_1999,
+            look: Nanos(500),
+        };
+        Self {
+            card: Card { interrupt: WAKE_1999, ..Card::FM_MYRINET },
+            prices,
+            profile: Profile { residual: RESIDUAL, ..Profile::MILLIPAGE_1999 },
+            barrier: Barrier::Dissemination,
+            ahead: 8,
+            pushes: true,
+            pace_percent: 100,
+            central: false,
+            seed: 1,
+        }
+    }
+
+    /// Millipage as it was: a poller when the host has nothing else to do, a sweeper when a timer of 1 ms fires, some of whose
+    /// events come tens of microseconds apart and some several milliseconds late (§3.5). How many of them do is assumed: one in ten
+    /// each, 50 us and 3 ms.
+    pub(super) fn millipage_1999() -> Self {
+        let us = Nanos::from_us;
+        let sweeps = Sweeps { usual: us(1_000), early: us(50), late: us(3_000), one_in: 10 };
+        let mut stage = Self::event_driven_1999();
+        stage.card.notice = Notice::Sweeps(sweeps);
+        stage
+    }
+
+    /// This system on hosts of today: faults by userfaultfd, messages as between two processes of one machine that look for them,
+    /// and 15 us to wake a server that sleeps while its host computes. All measured here, on a virtual machine.
+    pub(super) fn modern() -> Self {
+        let model =
+            LogGp { latency: Nanos(60), send_overhead: Nanos(50), receive_overhead: Nanos(50), gap: Nanos::ZERO, byte_ps: 196 };
+        let card = Card { interrupt: Nanos(15_000), ..Card::loggp(model) };
+        let prices = Prices::measured(&Costs::TYPICAL);
+        Self { card, prices, profile: Profile::USERFAULT_2025, ..Self::event_driven_1999() }
+    }
+
+    /// A host.
+    pub(super) fn machine(&self) -> MachineSpec {
+        let (prices, scheduler) = (self.prices, Scheduler::Priority);
+        MachineSpec { cpus: 1, prices, scheduler, ties: Ties::ArriveFirst, resolution: Nanos(1) }
+    }
+
+    fn spec(&self, hosts: u32) -> ClusterSpec {
+        let spec = ClusterSpec::new(hosts, LANES, self.machine(), self.card);
+        ClusterSpec { limit: Nanos::MAX, seed: self.seed, ..spec }
+    }
+}
+
+/// What came of a performance.
+pub(super) struct Show {
+    /// Where each host's thread spent its time.
+    pub(super) threads: Vec<Played>,
+    /// How often each minipage was asked for.
+    pub(super) traffic: Vec<(Minipage, Counts)>,
+    /// Messages that arrived, of whatever kind.
+    pub(super) frames: u64,
+    /// A hash of all that happened.
+    #[cfg(test)]
+    pub(super) trace: u64,
+}
+
+impl Show {
+    /// How long the slowest took.
+    pub(super) fn span(&self) -> Nanos {
+        self.threads.iter().map(|played| played.span).max().unwrap_or_default()
+    }
+
+    /// What all waited for.
+    pub(super) fn waited(&self) -> Tally {
+        self.threads.iter().fold(Tally::default(), |sum, played| sum.plus(&played.waited))
+    }
+
+    /// Faults of all kinds, and how long they took on average, in microseconds.
+    pub(super) fn faults(&self) -> (u64, f64) {
+        let waited = self.waited();
+        let kinds = [Kind::ReadFault, Kind::WriteFault, Kind::Upgrade];
+        let count: u64 = kinds.iter().map(|&kind| waited.count(kind)).sum();
+        let span: f64 = kinds.iter().map(|&kind| waited.span(kind).as_us()).sum();
+        (count, if count == 0 { 0.0 } else { span / count as f64 })
+    }
+}
+
+enum End {
+    Server(Vec<(Minipage, Counts)>),
+    Thread(Played),
+    Letters,
+}
+
+/// Plays the journals of all hosts' threads on minipages of such lengths.
+pub(super) fn play(stage: &Stage, journals: &[Journal], bytes: &Arc<[u32]>) -> Result<Show> {
+    let hosts = journals.len() as u32;
+    let homes = if stage.central { Homes::central(hosts, 0) } else { Homes::spread(hosts) }?;
+    let sizes = Sizes::new(Arc::clone(bytes), stage.profile);
+    let cluster = Cluster::<Heap>::new(stage.spec(hosts)).map_err(anyhow::Error::msg)?;
+    let sites: Vec<Host<'_>> = (0..hosts).map(|_| Site::new(homes, sizes.count(), sizes.clone())).collect();
+    let mut report = cluster.run(async |lane| {
+        let rank = lane.rank();
+        let site = &sites[rank as usize];
+        match foregather_machine::Fabric::here(&lane).lane {
+            SERVER => {
+                let server = Server::new(homes, rank, sizes.count(), LOCKS);
+                let ended = serve(&lane, site, server, &Chooser::new(Policy::Block, rank)).await?;
+                Ok::<End, Error>(End::Server(ended.directory().counts().collect()))
+            }
+            THREAD => thread(stage, lane, site, &journals[rank as usize]).await.map(End::Thread),
+            _ => Ok(End::Letters),
+        }
+    });
+    let mut show = Show {
+        threads: vec![],
+        traffic: vec![],
+        frames: report.frames,
+        #[cfg(test)]
+        trace: report.trace,
+    };
+    let stuck = report.stuck.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let (ended, open): (Vec<_>, Vec<_>) = std::mem::take(&mut report.outputs).into_iter().partition(Option::is_some);
+    // Whoever failed says more than those who wait for him.
+    for end in ended.into_iter().chain(open) {
+        match end.with_context(|| format!("a simulation got stuck: {stuck}"))?? {
+            End::Server(counts) => show.traffic.extend(counts),
+            End::Thread(played) => show.threads.push(played),
+            End::Letters => {}
+        }
+    }
+    if show.threads.len() != hosts as usize {
+        bail!("{} of {hosts} threads came to an end", show.threads.len());
+    }
+    show.traffic.sort_by_key(|(minipage, _)| *minipage);
+    Ok(show)
+}
+
+type Host<'s> = Site<SmpCpu<'s, Heap>, Sizes>;
+
+async fn thread<'s>(stage: &Stage, lane: Lane<'s, Heap>, site: &Host<'s>, journal: &Journal) -> Result<Played, Error> {
+    let settings = Settings { policy: Some(Policy::Block), ..Settings::default() };
+    let messenger = Messenger::new(lane.beside(LETTERS), settings)?;
+    let requester = Requester::new(lane, site, Policy::Block);
+    let Stage { barrier, ahead, pushes, pace_percent, .. } = *stage;
+    Player { site, requester, messenger: &messenger, barrier, ahead, pushes, pace_percent }.play(journal).await
+}

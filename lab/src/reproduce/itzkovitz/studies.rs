@@ -1,0 +1,148 @@
+//! What programs do to help: LU's prefetches, WATER's chunks, TSP's units and its push (section 4.3 and what follows).
+use super::programs::{PACE_PERCENT, Programme, speedup};
+use super::recording::{Recording, bytes, record, record_quietly, total, undisturbed};
+use super::stage::{Show, Stage};
+use super::{count, holds, number, points::Points};
+use crate::reproduce::{Findings, Trial};
+use anyhow::Result;
+use foregather_apps::lu::Lu;
+use foregather_apps::tsp::Tsp;
+use foregather_apps::water::Water;
+use foregather_dsm::Minipage;
+use foregather_dsm::node::Kind;
+use foregather_dsm::protocol::Counts;
+
+/// The paper's hosts.
+const HOSTS: u32 = 8;
+/// So much quicker is quicker.
+const GAIN: f64 = 1.03;
+/// What TreadMarks published for WATER on eight processors (Keleher, Cox, Dwarkadas & Zwaenepoel 1994).
+const RELAXED: f64 = 4.0;
+/// Units of TSP, in bytes: a tour's length, powers of two around it, and a page.
+const UNITS: [u32; 4] = [128, 148, 256, 4_096];
+const CHUNKS: Points = Points {
+    name: "water-chunks",
+    title: "WATER, simulated: the chunking level",
+    what: "speedup on eight hosts",
+    unit: "x",
+    over: "level",
+    series: "hosts of",
+};
+
+pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let lu = Programme::record(&Lu::paper(), 1.0)?;
+    let gain = |stage: Stage| -> Result<(f64, u64)> {
+        let stage = lu.at(&stage, PACE_PERCENT);
+        let with = lu.eight().play(&stage)?;
+        let without = lu.eight().play(&Stage { ahead: 0, ..stage })?;
+        Ok((speedup(&without, &with), with.threads.iter().map(|played| played.hints).sum()))
+    };
+    let ((late, asked), (at_once, _)) = (gain(Stage::millipage_1999())?, gain(Stage::event_driven_1999())?);
+    let why = format!("simulated on eight hosts of 1999; {asked} prefetches");
+    found.answer("prefetch-helps", holds(late >= GAIN, format!("{late:.3} times as quick with them"), why));
+    let why = format!("if servers are told at once; {late:.3} if a sweeper tells them");
+    found.answer("prefetch-not-needed", holds(at_once < GAIN, format!("{at_once:.3} times as quick with them"), why));
+    Ok(found)
+}
+
+pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let water = |chunk| Water { chunk, ..Water::paper() };
+    let alone = record_quietly(&water(1), 1)?;
+    let scale = undisturbed(&water(1), &alone)?;
+    let at = |stage: Stage| Stage { pace_percent: (PACE_PERCENT as f64 * scale) as u64, ..stage };
+    let (then, told) = (at(Stage::millipage_1999()), at(Stage::event_driven_1999()));
+    let one = alone.play(&then)?;
+    let levels: &[u32] =
+        if trial.full { &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
+    let (mut all, mut first) = (vec![], None);
+    for &level in levels {
+        let run = record_quietly(&water(level), HOSTS)?;
+        for (series, stage) in [("1999", &then), ("1999 if servers were told at once", &told)] {
+            let show = run.play(stage)?;
+            let quicker = speedup(&one, &show);
+            let counts = total(&show.traffic);
+            let point = CHUNKS.point(series, level as usize, vec![quicker]).figure("competing", f64::from(counts.competing));
+            found.measurements.push(point.figure("bytes", bytes(&show.traffic, &run.lengths()) as f64));
+            if series == "1999" {
+                all.push((level, quicker));
+            }
+        }
+        first.get_or_insert(run);
+    }
+    let first = first.expect("there is a level");
+    let best = all.iter().copied().reduce(|best, next| if next.1 > best.1 { next } else { best }).unwrap_or_default();
+    let text = all.iter().map(|(level, quicker)| format!("{quicker:.2} at {level}")).collect::<Vec<_>>().join(", ");
+    let why = format!("simulated on eight hosts of 1999: {text}");
+    found.answer("water-chunking-helps", holds(best.1 >= GAIN * all[0].1, format!("level {}", best.0), why.clone()));
+    let within = best.0 > all[0].0 && best.0 < all[all.len() - 1].0;
+    found.answer("water-optimum", holds(within, format!("best at level {}", best.0), why));
+    let pages = speedup(&one, &first.play_by_pages(&then)?);
+    let why = format!("simulated; TreadMarks published {RELAXED}; this protocol by whole pages comes to {pages:.2}");
+    found.answer("water-comparable", holds(best.1 >= 0.9 * RELAXED, format!("{:.2} on eight hosts", best.1), why));
+    let competing = total(&first.play(&then)?.traffic).competing;
+    found.answer("water-competing", count(competing.into(), "simulated, without chunks, in 4 rounds of forces"));
+    Ok(found)
+}
+
+/// What a pool of tours in units of so many bytes comes to.
+struct Units {
+    span_ms: f64,
+    tours: Counts,
+    bytes: u64,
+    faults: u64,
+}
+
+/// Sites of TSP, in the order of its layout.
+const TOURS: usize = 0;
+const MINIMUM: usize = 3;
+
+/// What managers counted of one site's minipages.
+fn of_site(show: &Show, run: &Recording, site: usize) -> Vec<(Minipage, Counts)> {
+    let minipages = &run.outcome.sites[site].minipages;
+    show.traffic.iter().filter(|(minipage, _)| minipages.contains(minipage)).copied().collect()
+}
+
+pub(super) fn tours(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let stage = Stage { pace_percent: PACE_PERCENT, ..Stage::millipage_1999() };
+    let mut all = vec![];
+    for unit_bytes in UNITS {
+        let run = record(&Tsp { unit_bytes, ..Tsp::paper() }, HOSTS)?;
+        let show = run.play(&stage)?;
+        let tours = of_site(&show, &run, TOURS);
+        let (bytes, tours) = (bytes(&tours, &run.lengths()), total(&tours));
+        all.push(Units { span_ms: show.span().as_us() / 1e3, tours, bytes, faults: u64::from(tours.reads + tours.writes) });
+    }
+    let text = |of: &dyn Fn(&Units) -> String| {
+        UNITS.iter().zip(&all).map(|(unit, units)| format!("{unit} B: {}", of(units))).collect::<Vec<_>>().join(", ")
+    };
+    let (own, others) = (&all[1], [&all[0], &all[2], &all[3]]);
+    let fewer = others.iter().all(|other| own.faults < other.faults);
+    let why =
+        format!("copies of tours given on eight hosts; competing requests {}", text(&|units| units.tours.competing.to_string()));
+    found.answer("tsp-units-share-falsely", holds(fewer, text(&|units| units.faults.to_string()), why));
+    let why = format!("simulated on eight hosts of 1999; {}", text(&|units| format!("{:.0} ms", units.span_ms)));
+    found.answer("tsp-units-bytes", holds(own.bytes <= all[3].bytes, text(&|units| format!("{} B", units.bytes)), why));
+    push(&stage, &mut found)?;
+    Ok(found)
+}
+
+fn push(stage: &Stage, found: &mut Findings) -> Result<()> {
+    let reads = |push| -> Result<(u32, u64, f64)> {
+        let run = record(&Tsp { push, ..Tsp::paper() }, HOSTS)?;
+        let show = run.play(stage)?;
+        let counts = total(&of_site(&show, &run, MINIMUM));
+        Ok((counts.reads, show.waited().count(Kind::ReadFault), show.span().as_us() / 1e3))
+    };
+    let (with, without) = (reads(true)?, reads(false)?);
+    let got = format!("{} reads of the minimum with it, {} without", with.0, without.0);
+    let why = format!("simulated on eight hosts of 1999; {:.0} and {:.0} ms", with.2, without.2);
+    found.answer("tsp-push", holds(with.0 * 2 < without.0, got, why));
+    found.answer(
+        "tsp-push-faults",
+        number(with.1 as f64 / without.1.max(1) as f64, "read faults of all kinds with it, to those without"),
+    );
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! All journals as one: in an order that locks and barriers allow, and the clocks suggest.
+//!
+//! Between threads only locks and barriers say for certain what was first; for the rest the host's clock is asked. Clocks of different
+//! hosts are set by barriers: nobody leaves one before everybody has come.
+use super::{Event, Journal, What};
+use std::collections::BTreeMap;
+
+/// What happens next.
+pub(super) enum Step<'j> {
+    /// A thread does something alone; it is given by its place among the journals.
+    Event(usize, &'j Event),
+    /// All threads meet.
+    Barrier,
+}
+
+/// A thread on its way through its journal.
+struct Walk<'j> {
+    events: core::iter::Peekable<core::slice::Iter<'j, Event>>,
+    /// What its clock lacks, in nanoseconds.
+    behind: i128,
+}
+
+impl Walk<'_> {
+    /// When what comes next was done: leaving a lock and posting a flag take effect at once.
+    fn next_ns(&mut self) -> Option<i128> {
+        let behind = self.behind;
+        self.events.peek().map(|event| behind + i128::from(done(event)))
+    }
+}
+
+fn done(event: &Event) -> u64 {
+    if matches!(event.what, What::Unlock(_) | What::Post(_)) { event.at_ns } else { event.ended().0 }
+}
+
+/// Goes through all journals.
+pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(Step<'j>)) {
+    let behind = offsets(journals);
+    let walk = |(journal, behind): (&'j Journal, i128)| Walk { events: journal.events.iter().peekable(), behind };
+    let mut threads: Vec<Walk<'j>> = journals.iter().zip(behind).map(walk).collect();
+    let mut held: BTreeMap<u32, usize> = BTreeMap::new();
+    loop {
+        let (mut first, mut barred) = (None, None);
+        for (number, thread) in threads.iter_mut().enumerate() {
+            let (Some(ns), Some(event)) = (thread.next_ns(), thread.events.peek()) else { continue };
+            let waits = match event.what {
+                What::Barrier => true,
+                What::Lock(lock) => held.get(&lock).is_some_and(|&holder| holder != number),
+                _ => false,
+            };
+            let least = if waits { &mut barred } else { &mut first };
+            if least.is_none_or(|(other, _)| ns < other) {
+                *least = Some((ns, number));
+            }
+        }
+        let Some((_, number)) = first.or(barred) else { return };
+        if first.is_none() && meet(&mut threads) {
+            see(Step::Barrier);
+            continue;
+        }
+        // Whoever waits for what a journal that was cut off does not tell goes on nevertheless.
+        let Some(event) = threads[number].events.next() else { return };
+        match event.what {
+            What::Lock(lock) => {
+                held.insert(lock, number);
+            }
+            What::Unlock(lock) => {
+                held.remove(&lock);
+            }
+            _ => {}
+        }
+        see(Step::Event(number, event));
+    }
+}
+
+/// If all who are not through are at a barrier, they pass it.
+fn meet(threads: &mut [Walk<'_>]) -> bool {
+    let there = |thread: &mut Walk<'_>| thread.events.peek().is_none_or(|event| event.what == What::Barrier);
+    let all = threads.iter_mut().all(there);
+    if all {
+        for thread in threads {
+            thread.events.next();
+        }
+    }
+    all
+}
+
+/// What has to be added to the clock of each thread: nothing, unless that contradicts a barrier.
+fn offsets(journals: &[Journal]) -> Vec<i128> {
+    let Some(first) = journals.first() else { return vec![] };
+    let offset = |journal: &Journal| {
+        // With it, this thread comes before the first one leaves, and the first one comes before this one leaves.
+        let (mut least, mut most) = (i128::MIN, i128::MAX);
+        for (ours, theirs) in barriers(journal).zip(barriers(first)) {
+            let ([came, left], [there, gone]) = (ours, theirs);
+            (least, most) = (least.max(there - left), most.min(gone - came));
+        }
+        if least <= 0 && 0 <= most { 0 } else { least + (most - least) / 2 }
+    };
+    journals.iter().map(offset).collect()
+}
+
+/// When a thread came to each barrier, and when it left.
+fn barriers(journal: &Journal) -> impl Iterator<Item = [i128; 2]> {
+    let barriers = journal.events.iter().filter(|event| event.what == What::Barrier);
+    barriers.map(|event| [event.at_ns, event.ended().0].map(i128::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::hand_made::{at, journal};
+    use What::{Barrier, End, Lock, Start, Unlock};
+
+    /// The steps as `thread: when`, in nanoseconds of that thread's clock.
+    fn steps(journals: &[Journal]) -> Vec<String> {
+        let mut steps = vec![];
+        walk(journals, |step| match step {
+            Step::Event(thread, event) => steps.push(format!("{thread}:{}", event.at_ns)),
+            Step::Barrier => steps.push("all".to_owned()),
+        });
+        steps
+    }
+
+    #[test]
+    fn the_clock_decides_but_nobody_passes_a_barrier_alone_or_has_a_lock_that_another_has() {
+        let one = journal(0, [at(10, 0, Lock(1)), at(20, 0, Unlock(1)), at(25, 5, Barrier), at(40, 0, End)]);
+        let two = journal(1, [at(11, 4, Lock(1)), at(16, 0, Unlock(1)), at(28, 2, Barrier), at(31, 0, Start)]);
+        assert_eq!(steps(&[one, two]), ["0:10", "0:20", "1:11", "1:16", "all", "1:31", "0:40"]);
+    }
+
+    #[test]
+    fn clocks_of_different_hosts_are_set_by_barriers() {
+        let one = journal(0, [at(1_000, 10, Barrier), at(1_020, 0, Start), at(1_040, 10, Barrier)]);
+        let two = journal(1, [at(0, 12, Barrier), at(15, 0, Start), at(35, 16, Barrier)]);
+        assert_eq!(steps(&[one, two]), ["all", "1:15", "0:1020", "all"]);
+    }
+
+    #[test]
+    fn a_journal_that_was_cut_off_holds_nobody_up() {
+        let one = journal(0, [at(1, 0, Lock(1)), at(2, 0, Lock(2))]);
+        let two = journal(1, [at(3, 0, Lock(1)), at(4, 0, Unlock(1)), at(5, 1, Barrier), at(7, 0, End)]);
+        assert_eq!(steps(&[one, two]), ["0:1", "0:2", "1:3", "1:4", "all", "1:7"]);
+    }
+}

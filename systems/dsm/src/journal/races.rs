@@ -1,0 +1,252 @@
+//! Data races: two threads touch a byte, at least one of them stores it, and neither lock nor barrier says who was first.
+//!
+//! Each thread has a vector clock: what it knows of the others through locks that it took after them, and through barriers. What a
+//! touch does not know of is unordered with it. DJIT (Itzkovitz, Schuster & Zeev Ben Mordehai 1999) learns of touches by
+//! protection faults, so of the first one at a minipage in an epoch, and a race can hide behind an access that faulted before. Here
+//! journals have all bytes that a thread touched in an epoch, so none hides, and two threads at different bytes of a minipage do
+//! not race.
+//!
+//! Limits: only what goes through [`Array`](crate::memory::Array) is seen; only locks, barriers and nothing else order anything, so
+//! neither messages nor pushes nor `fetch_add` do; and it is this run's order of locks that counts: in another order there may be
+//! more. Two `fetch_add` do not race with each other.
+use super::order::{Step, walk};
+use super::places::Places;
+use super::{Bytes, Journal, What};
+use crate::memory::Site;
+use crate::{Access, Minipage};
+use core::fmt;
+use core::ops::Range;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+mod clocks;
+
+use clocks::Clocks;
+
+/// The races of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Races {
+    /// One for each allocation and pair of [`How`], in the order of allocations.
+    pub races: Vec<Race>,
+    /// Events that found no room in a journal: what came after them is unknown.
+    pub missed: u64,
+}
+
+/// Races at one allocation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Race {
+    /// File and line of the allocation.
+    pub place: String,
+    /// The minipage of the first race.
+    pub minipage: Minipage,
+    /// The first bytes that both touched, counted from the array's first one on.
+    pub bytes: Range<u32>,
+    /// The elements of the array that these lie in.
+    pub elements: Range<u32>,
+    /// Which unit of the array holds the first of them.
+    pub unit: u32,
+    /// The two touches, by the order in which they are said to have happened.
+    pub touches: [Toucher; 2],
+    /// How many pairs of touches, in different epochs, race like these.
+    pub count: u64,
+}
+
+/// One side of a race.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Toucher {
+    /// The rank.
+    pub rank: u32,
+    /// The thread's number among all.
+    pub thread: u32,
+    /// What it does.
+    pub how: How,
+    /// How many barriers it had passed.
+    pub barriers: u32,
+    /// The locks that it had.
+    pub locks: Vec<u32>,
+}
+
+/// What a touch does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// It loads.
+    Load,
+    /// It stores.
+    Store,
+    /// It does both, all at once.
+    Atomic,
+}
+
+/// A touch that others may race with.
+struct Known {
+    thread: usize,
+    clock: u32,
+    how: How,
+    bytes: Bytes,
+    barriers: u32,
+    locks: Vec<u32>,
+}
+
+/// Finds the races of a run.
+pub fn find(journals: &[Journal], sites: &[Site]) -> Races {
+    let mut search = Search {
+        journals,
+        sites,
+        places: Places::new(sites),
+        clocks: Clocks::new(journals.len()),
+        locks: vec![vec![]; journals.len()],
+        barriers: 0,
+        known: BTreeMap::new(),
+        found: BTreeMap::new(),
+    };
+    walk(journals, |step| search.take(step));
+    Races { races: search.found.into_values().collect(), missed: journals.iter().map(|journal| journal.missed).sum() }
+}
+
+/// Flags have clocks as locks have, beside theirs.
+const FLAG: u32 = 1 << 31;
+
+struct Search<'j> {
+    journals: &'j [Journal],
+    sites: &'j [Site],
+    places: Places<'j>,
+    clocks: Clocks,
+    /// The locks that each thread has.
+    locks: Vec<Vec<u32>>,
+    barriers: u32,
+    /// By minipage, touches that somebody does not know of yet.
+    known: BTreeMap<Minipage, Vec<Known>>,
+    /// By site and kinds.
+    found: BTreeMap<(usize, How, How), Race>,
+}
+
+impl Search<'_> {
+    fn take(&mut self, step: Step<'_>) {
+        let (thread, event) = match step {
+            Step::Event(thread, event) => (thread, event),
+            Step::Barrier => {
+                // Whatever was done before it is known to everybody.
+                self.known.clear();
+                self.clocks.meet();
+                self.barriers += 1;
+                return;
+            }
+        };
+        match &event.what {
+            What::Lock(lock) => {
+                self.clocks.acquire(thread, *lock);
+                self.locks[thread].push(*lock);
+            }
+            What::Unlock(lock) => {
+                self.clocks.release(thread, *lock);
+                self.locks[thread].retain(|held| held != lock);
+            }
+            // Who waits knows what whoever posted knew, and at worst more.
+            What::Post(flag) => self.clocks.release(thread, *flag | FLAG),
+            What::Wait(flag) => self.clocks.acquire(thread, *flag | FLAG),
+            What::Touch { minipage, access, bytes, atomic, .. } => {
+                let how = match access {
+                    _ if *atomic => How::Atomic,
+                    Access::Write => How::Store,
+                    _ => How::Load,
+                };
+                self.touch(thread, *minipage, how, bytes);
+            }
+            _ => {}
+        }
+    }
+
+    fn touch(&mut self, thread: usize, minipage: Minipage, how: How, bytes: &Bytes) {
+        let known = self.known.entry(minipage).or_default();
+        let now = Known {
+            thread,
+            clock: self.clocks.own(thread),
+            how,
+            bytes: bytes.clone(),
+            barriers: self.barriers,
+            locks: self.locks[thread].clone(),
+        };
+        let clocks = &self.clocks;
+        for before in known.iter().filter(|before| !clocks.knows(thread, before.thread, before.clock)) {
+            let harmless = before.how == now.how && now.how != How::Store;
+            if let Some(common) = before.bytes.common(&now.bytes).filter(|_| !harmless) {
+                let race = (before, &now);
+                note(&mut self.found, (self.journals, self.sites, &self.places), minipage, race, &common);
+            }
+        }
+        // Whoever races with an older one races with this one.
+        let replaced = |older: &Known| older.thread == thread && older.how == how && now.bytes.holds(&older.bytes);
+        known.retain(|older| !replaced(older) && !clocks.known_to_all(older.thread, older.clock));
+        known.push(now);
+    }
+}
+
+type About<'s, 'j> = (&'j [Journal], &'j [Site], &'s Places<'j>);
+
+fn note(
+    found: &mut BTreeMap<(usize, How, How), Race>,
+    (journals, sites, places): About<'_, '_>,
+    minipage: Minipage,
+    (before, now): (&Known, &Known),
+    common: &Range<u32>,
+) {
+    let Some((number, bytes)) = places.bytes(minipage, &common.clone().into()) else { return };
+    let (Some(bytes), site) = (bytes.ranges().next(), &sites[number]) else { return };
+    let kinds = (before.how.min(now.how), before.how.max(now.how));
+    let race = found.entry((number, kinds.0, kinds.1)).or_insert_with(|| {
+        let side = |side: &Known| {
+            let Journal { rank, thread, .. } = journals[side.thread];
+            Toucher { rank, thread, how: side.how, barriers: side.barriers, locks: side.locks.clone() }
+        };
+        let elements = bytes.start / site.element_bytes..bytes.end.div_ceil(site.element_bytes);
+        let (unit, touches) = (bytes.start / site.unit_bytes.max(1), [side(before), side(now)]);
+        Race { place: site.place.clone(), minipage, bytes, elements, unit, touches, count: 0 }
+    });
+    race.count += 1;
+}
+
+impl fmt::Display for Toucher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let does = match self.how {
+            How::Load => "loads",
+            How::Store => "stores",
+            How::Atomic => "adds, all at once,",
+        };
+        write!(f, "thread {} (rank {}) {does} ", self.thread, self.rank)?;
+        match self.barriers {
+            0 => write!(f, "before the first barrier")?,
+            passed => write!(f, "after barrier {passed}")?,
+        }
+        match &self.locks[..] {
+            [] => write!(f, " without a lock"),
+            [lock] => write!(f, " with lock {lock}"),
+            locks => write!(f, " with locks {locks:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Race {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, minipage, bytes, elements, unit, touches: [before, now], count } = self;
+        writeln!(
+            f,
+            "{place}: {count} pairs of touches race. For one, at element {} of the array, {bytes:?} of its bytes",
+            elements.start
+        )?;
+        write!(f, "  (unit {unit}, minipage {}): {before}; {now}; nothing orders them", minipage.0)
+    }
+}
+
+impl fmt::Display for Races {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.races.is_empty() {
+            writeln!(f, "no data races seen")?;
+        }
+        self.races.iter().try_for_each(|race| writeln!(f, "{race}"))?;
+        super::missed(f, self.missed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! What would be fetched at another grain: copies of blocks of an array, with one writer or many readers, as the protocol has them.
+//!
+//! A fetch is **useless** if nothing that its rank does with the copy, until that is taken away, would have been a fetch with blocks
+//! of one byte: no byte it loads was stored by another rank since it lost its last copy, and no byte it stores was loaded or
+//! stored by another rank since it last could write. All others are **essential** (Dubois, Skeppstedt, Ricciulli, Ramamurthy &
+//! Stenström 1993 distinguish cache misses so), but the first ones of a rank at a block, which are **cold**.
+use crate::Access;
+use crate::journal::Bytes;
+use core::ops::Range;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a rank does with bytes of an array.
+pub(super) struct Act {
+    /// Counted from 0 without gaps.
+    pub(super) rank: usize,
+    pub(super) how: How,
+    pub(super) bytes: Bytes,
+    /// Its thread, by its place among the journals, and which epoch of that.
+    pub(super) epoch: (usize, u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Load,
+    Store,
+    /// It gives all ranks a copy.
+    Push,
+}
+
+/// How many fetches there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Fetches {
+    /// The first of a rank at a block: to read, and to write.
+    pub cold: u64,
+    /// Those that brought what the rank needed, or took what others had needed.
+    pub essential: u64,
+    /// Those that would not have been, had blocks been smaller.
+    pub useless: u64,
+}
+
+impl Fetches {
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.cold + self.essential + self.useless
+    }
+
+    /// Are the useless ones so few that they are not worth a word?
+    pub(super) fn is_fine(&self) -> bool {
+        const LEAST: u64 = 4;
+        self.useless < LEAST || self.useless * 100 < self.all()
+    }
+}
+
+/// The fetches of a run, and how many of them were useless by block.
+pub(super) struct Outcome {
+    pub(super) fetches: Fetches,
+    useless: BTreeMap<u32, u64>,
+}
+
+impl Outcome {
+    /// The block with the most useless fetches, the first of them, and their number.
+    pub(super) fn worst(&self) -> Option<(u32, u64)> {
+        let all = self.useless.iter().map(|(&block, &useless)| (block, useless));
+        all.max_by_key(|&(block, useless)| (useless, core::cmp::Reverse(block)))
+    }
+}
+
+/// How many pieces these fall into with blocks of so many bytes.
+pub(super) fn pieces(acts: &[Act], grain: u32) -> u64 {
+    let of = |range: Range<u32>| u64::from((range.end - 1) / grain - range.start / grain + 1);
+    acts.iter().flat_map(|act| act.bytes.ranges()).map(of).sum()
+}
+
+/// What is fetched by so many ranks with blocks of so many bytes.
+pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> Outcome {
+    let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
+    for act in acts {
+        each_block(&act.bytes, grain, |number, bytes| {
+            let block = blocks.entry(number).or_insert_with(|| Block::new(ranks));
+            match act.how {
+                How::Load => block.load(act.rank, &bytes),
+                How::Store => block.store(act.rank, &bytes),
+                How::Push => block.push(&bytes),
+            }
+        });
+    }
+    let mut outcome = Outcome { fetches: Fetches::default(), useless: BTreeMap::new() };
+    for (number, mut block) in blocks {
+        block.ranks.iter_mut().for_each(|rank| rank.lose(&mut block.fetches));
+        let Fetches { cold, essential, useless } = block.fetches;
+        let all = &mut outcome.fetches;
+        (all.cold, all.essential, all.useless) = (all.cold + cold, all.essential + essential, all.useless + useless);
+        if useless > 0 {
+            outcome.useless.insert(number, useless);
+        }
+    }
+    outcome
+}
+
+/// The bytes of each block that some of these lie in.
+fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
+    let mut open: Option<(u32, Bytes)> = None;
+    for Range { mut start, end } in bytes.ranges() {
+        while start < end {
+            let number = start / grain;
+            let stop = end.min(number.saturating_add(1).saturating_mul(grain));
+            match &mut open {
+                Some((block, bytes)) if *block == number => bytes.include(start..stop),
+                _ => {
+                    let before = open.replace((number, (start..stop).into()));
+                    before.into_iter().for_each(|(number, bytes)| see(number, bytes));
+                }
+            }
+            start = stop;
+        }
+    }
+    open.into_iter().for_each(|(number, bytes)| see(number, bytes));
+}
+
+/// A fetch whose copy is still there: was it good for something so far?
+type Open = Option<bool>;
+
+/// What a rank has of a block.
+#[derive(Clone, Default)]
+struct Copy {
+    access: Access,
+    /// The most that it ever had.
+    had: Access,
+    /// Bytes that others have stored since it lost its last copy.
+    unseen: Bytes,
+    /// Bytes that others have loaded since it last could write.
+    watched: Bytes,
+    /// The fetch of this copy.
+    read: Open,
+    /// The fetch that lets it write.
+    write: Open,
+}
+
+impl Copy {
+    /// It asks for that access, if it has less.
+    fn fetch(&mut self, need: Access, fetches: &mut Fetches) {
+        if self.access >= need {
+            return;
+        }
+        let open = if need == Access::Write { &mut self.write } else { &mut self.read };
+        if self.had < need {
+            fetches.cold += 1;
+        } else {
+            *open = Some(false);
+        }
+        (self.access, self.had) = (need, need.max(self.had));
+    }
+
+    /// It may no longer write.
+    fn lower(&mut self, fetches: &mut Fetches) {
+        if self.access == Access::Write {
+            self.access = Access::Read;
+            // What it loads from now on it has by that fetch, too.
+            if self.read.is_none() && self.write == Some(false) {
+                self.read = self.write.take();
+            }
+            close(&mut self.write, fetches);
+            self.watched = Bytes::default();
+        }
+    }
+
+    /// It has no copy any more.
+    fn lose(&mut self, fetches: &mut Fetches) {
+        if self.access > Access::None {
+            close(&mut self.write, fetches);
+            close(&mut self.read, fetches);
+            *self = Self { had: self.had, ..Self::default() };
+        }
+    }
+}
+
+fn close(open: &mut Open, fetches: &mut Fetches) {
+    match open.take() {
+        Some(true) => fetches.essential += 1,
+        Some(false) => fetches.useless += 1,
+        None => {}
+    }
+}
+
+struct Block {
+    ranks: Vec<Copy>,
+    fetches: Fetches,
+}
+
+impl Block {
+    fn new(ranks: usize) -> Self {
+        Self { ranks: vec![Copy::default(); ranks], fetches: Fetches::default() }
+    }
+
+    fn load(&mut self, rank: usize, bytes: &Bytes) {
+        let Self { ranks, fetches } = self;
+        let fresh = ranks[rank].access == Access::None;
+        for (number, other) in ranks.iter_mut().enumerate() {
+            if number != rank {
+                if fresh {
+                    other.lower(fetches);
+                }
+                if other.access < Access::Write && other.had == Access::Write {
+                    other.watched.unite(bytes);
+                }
+            }
+        }
+        let copy = &mut ranks[rank];
+        copy.fetch(Access::Read, fetches);
+        if copy.unseen.common(bytes).is_some() {
+            let open = if copy.read.is_some() { &mut copy.read } else { &mut copy.write };
+            open.iter_mut().for_each(|useful| *useful = true);
+        }
+    }
+
+    fn store(&mut self, rank: usize, bytes: &Bytes) {
+        let Self { ranks, fetches } = self;
+        let exclusive = ranks[rank].access == Access::Write;
+        for (number, other) in ranks.iter_mut().enumerate() {
+            if number != rank {
+                if !exclusive {
+                    other.lose(fetches);
+                }
+                if other.had > Access::None {
+                    other.unseen.unite(bytes);
+                }
+            }
+        }
+        let copy = &mut ranks[rank];
+        copy.fetch(Access::Write, fetches);
+        if copy.unseen.common(bytes).or_else(|| copy.watched.common(bytes)).is_some() {
+            copy.write.iter_mut().for_each(|useful| *useful = true);
+        }
+    }
+
+    fn push(&mut self, bytes: &Bytes) {
+        let Self { ranks, fetches } = self;
+        for copy in ranks {
+            copy.lower(fetches);
+            copy.access = Access::Read;
+            copy.had = copy.had.max(Access::Read);
+            // Whoever stores to them next has to take them back, at any grain.
+            copy.watched.unite(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

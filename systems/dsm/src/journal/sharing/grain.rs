@@ -1,0 +1,52 @@
+//! At which grain would nothing be fetched in vain? Candidates come from what ranks touch, and each is tried.
+use super::copies::{Act, How, fetches, pieces};
+use super::{Bytes, Cure, Fetches};
+use crate::memory::Site;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// With more pieces than that to go through, a grain is not tried.
+const PIECES_MAX: u64 = 1 << 22;
+
+/// Of ten useless fetches that many may be left.
+const LEFT_MAX: u64 = 1;
+
+/// The largest unit at which hardly one of the present fetches is useless.
+pub(super) fn cure(acts: &[Act], ranks: usize, site: &Site, (grain, now): (u32, &Fetches)) -> Option<Cure> {
+    let candidates = candidates(acts, site, grain);
+    candidates.into_iter().rev().filter(|&unit| pieces(acts, unit) <= PIECES_MAX).find_map(|unit| {
+        let fetches = fetches(acts, ranks, unit).fetches;
+        let (unit_bytes, level) =
+            if unit.is_multiple_of(site.unit_bytes) { (site.unit_bytes, unit / site.unit_bytes) } else { (unit, 1) };
+        let cured = fetches.is_fine() && fetches.useless * 10 <= now.useless * LEFT_MAX;
+        cured.then_some(Cure { unit_bytes, level, fetches, pays: fetches.all() < now.all() })
+    })
+}
+
+/// What is touched at a time, and what a rank touches of the array in all; smaller than the grain also allocations as they are, and
+/// elements, and 2, 4, 8 ... times each of the four. All are whole elements.
+fn candidates(acts: &[Act], site: &Site, grain: u32) -> BTreeSet<u32> {
+    let (mut epochs, mut ranks) = (BTreeMap::<_, Bytes>::new(), BTreeMap::<_, Bytes>::new());
+    for act in acts.iter().filter(|act| act.how != How::Push) {
+        epochs.entry(act.epoch).or_default().unite(&act.bytes);
+        ranks.entry(act.rank).or_default().unite(&act.bytes);
+    }
+    let last = acts.iter().flat_map(|act| act.bytes.ranges()).map(|range| range.end).max().unwrap_or(0);
+    let steps = [step(epochs.values(), last), step(ranks.values(), last)];
+    let doubled = |unit| core::iter::successors(Some(unit), |unit: &u32| unit.checked_mul(2)).take_while(|unit| *unit < grain);
+    let usable = |unit: &u32| *unit > 0 && *unit != grain && unit.is_multiple_of(site.element_bytes.max(1));
+    let smaller = [site.element_bytes, site.unit_bytes].into_iter().chain(steps).filter(|unit| *unit > 0).flat_map(doubled);
+    smaller.chain(steps).filter(usable).collect()
+}
+
+/// The largest step in which all of these begin and end, but for the end of all.
+fn step<'b>(all: impl Iterator<Item = &'b Bytes>, last: u32) -> u32 {
+    let edges = all.flat_map(Bytes::ranges).flat_map(|range| [range.start, range.end]).filter(|&edge| edge != last);
+    edges.fold(0, divisor)
+}
+
+fn divisor(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

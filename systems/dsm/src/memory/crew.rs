@@ -1,0 +1,185 @@
+//! The threads of a rank from beginning to end: its server, and those of the program.
+use super::catcher::Seats;
+use super::end::{End, Failure};
+use super::mapped::Mapped;
+use super::observer;
+use super::pot::Pot;
+use super::run::Ended;
+use super::settings::Settings;
+use super::thread::Thread;
+use crate::node::{Site, give_up, serve};
+use crate::protocol::Server;
+use crate::views::Stack;
+use foregather_barrier::{BarrierMember, Group};
+use foregather_machine::{Cause, Clock, Error, Fabric, Placement, run_ready};
+use foregather_message::Messenger;
+use foregather_thread as threads;
+use foregather_wait::Chooser;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering::AcqRel};
+use std::sync::{Mutex, PoisonError};
+
+/// A rank's lanes, until somebody takes them: first the server's, then those of the threads that ask, then those for their messages.
+///
+/// A rank that cannot begin tells all others: what nobody has taken is given up in the end.
+pub(super) struct Post<F: Fabric> {
+    lanes: Mutex<Vec<Option<F>>>,
+    settings: Settings,
+}
+
+impl<F: Fabric> Post<F> {
+    pub(super) fn new(lanes: Vec<F>, settings: Settings) -> Self {
+        Self { lanes: Mutex::new(lanes.into_iter().map(Some).collect()), settings }
+    }
+
+    fn take(&self, number: u32) -> F {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes[number as usize].take().expect("each is taken once")
+    }
+
+    /// On which the thread of that seat asks.
+    pub(super) fn asking(&self, seat: u32) -> F {
+        self.take(seat)
+    }
+
+    /// For the messages of the thread of that seat.
+    fn messages(&self, seat: u32) -> F {
+        self.take(self.settings.threads + seat)
+    }
+}
+
+impl<F: Fabric> Drop for Post<F> {
+    fn drop(&mut self) {
+        let lanes = self.lanes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let messages = lanes.split_off(lanes.len().min(1 + self.settings.threads as usize));
+        if let Some(Some(lane)) = lanes.first() {
+            give_up(lane);
+            // That is delivered first.
+            lane.leave();
+        }
+        for lane in messages.into_iter().flatten() {
+            let gone = Cause::Poisoned { by: Some(lane.rank()) }.into();
+            _ = Messenger::new(lane, self.settings.letters()).map(|messenger| messenger.fail(&gone));
+        }
+    }
+}
+
+/// What the threads of a rank have in common.
+pub(super) struct Crew<'c, F: Fabric, S> {
+    pub(super) site: &'c Site<F::Cpu, Mapped>,
+    pub(super) seats: &'c Seats<F>,
+    pub(super) settings: Settings,
+    pub(super) beside: Group<threads::Thread>,
+    /// Threads that are not through.
+    pub(super) working: AtomicU32,
+    pub(super) pot: Pot,
+    pub(super) end: End,
+    pub(super) shared: S,
+}
+
+impl<F: Fabric, S> Crew<'_, F, S> {
+    /// `None` if it failed; why stands in `end`.
+    pub(super) fn serve(&self, post: &Post<F>) -> Option<Server> {
+        let (lane, homes) = (post.take(0), self.site.homes());
+        let server = Server::new(homes, lane.rank(), self.site.minipages(), self.settings.locks);
+        let chooser = Chooser::new(self.settings.policy_of(&lane), lane.rank());
+        let end = run_ready(serve(&lane, self.site, server, &chooser));
+        // If it gave up, it has told everybody why: that is delivered first. Of a lost rank all others learn without it.
+        if end.as_ref().err().and_then(Error::lost_rank).is_none() {
+            lane.leave();
+        }
+        end.map_err(|error| self.end.fail(Failure::Error(error))).ok()
+    }
+
+    /// `None` if it failed; why stands in `end`.
+    pub(super) fn work<R>(
+        &self,
+        post: &Post<F>,
+        cpu: threads::Thread,
+        seat: u32,
+        program: &impl Fn(&Thread<'_, F>, &S) -> Result<R, Error>,
+    ) -> Option<(Ended<R>, Messenger<F>)> {
+        let (messenger, _stack, beside) = self.ready(post.messages(seat), cpu, seat)?;
+        let began = messenger.now();
+        let thread = Thread {
+            site: self.site,
+            seats: self.seats,
+            seat,
+            settings: self.settings,
+            messenger: &messenger,
+            beside: RefCell::new(Some(beside)),
+            pot: &self.pot,
+            began: Cell::new(began),
+        };
+        self.seats.take(seat, cpu.identity());
+        // Those who wait for this thread are told before what it had is dropped: else they would blame one another.
+        let end = catch_unwind(AssertUnwindSafe(|| self.play(&thread, program)));
+        self.seats.leave(seat);
+        let failure = match end {
+            Ok(Ok(ended)) => {
+                drop(thread);
+                self.through(seat);
+                return Some((ended, messenger));
+            }
+            Ok(Err(error)) => Failure::Error(error),
+            Err(panic) => Failure::Panic(panic),
+        };
+        let error = self.fail(seat, failure);
+        drop(thread);
+        messenger.fail(&error);
+        None
+    }
+
+    /// The messenger comes first: it tells those who wait for this thread if the rest fails.
+    fn ready(
+        &self,
+        lane: F,
+        cpu: threads::Thread,
+        seat: u32,
+    ) -> Option<(Messenger<F>, Stack, BarrierMember<'_, threads::Thread>)> {
+        let failed = |error| self.fail(seat, Failure::Error(error));
+        let messenger = Messenger::new(lane, self.settings.letters()).map_err(failed).ok()?;
+        match Stack::install().and_then(|stack| Ok((stack, self.beside.join(cpu, seat - 1)?))) {
+            Ok((stack, beside)) => Some((messenger, stack, beside)),
+            Err(error) => {
+                messenger.fail(&failed(error));
+                None
+            }
+        }
+    }
+
+    fn play<R>(
+        &self,
+        thread: &Thread<'_, F>,
+        program: &impl Fn(&Thread<'_, F>, &S) -> Result<R, Error>,
+    ) -> Result<Ended<R>, Error> {
+        let began = thread.began.get();
+        if self.settings.journal > 0 {
+            observer::begin((thread.rank(), thread.number()), self.site.minipages(), self.settings.journal);
+        }
+        let result = program(thread, &self.shared);
+        let journal = observer::end();
+        Ok(Ended { result: result?, span: thread.lap(), cold: thread.began.get() - began, tally: thread.tally(), journal })
+    }
+
+    /// A thread cannot go on: its server is told, and tells everybody. Whom they are to blame.
+    fn fail(&self, seat: u32, failure: Failure) -> Error {
+        let mut requester = self.seats.of(seat);
+        let error = match &failure {
+            Failure::Error(error) => error.clone(),
+            Failure::Panic(_) => Error::from(Cause::Poisoned { by: Some(requester.lane().rank()) }),
+        };
+        self.end.fail(failure);
+        requester.stop(self.site, &error);
+        error
+    }
+
+    /// Says goodbye when the last thread of the rank is through; if one has failed, there is no last one.
+    fn through(&self, seat: u32) {
+        if self.working.fetch_sub(1, AcqRel) == 1 {
+            let end = run_ready(self.seats.of(seat).goodbye(self.site));
+            end.unwrap_or_else(|error| _ = self.fail(seat, Failure::Error(error)));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Why a rank's part ended badly: the first reason is the real one, the others follow from it.
+use foregather_machine::{Cause, Error, Rank};
+use std::any::Any;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+
+/// One reason.
+pub(super) enum Failure {
+    /// A thread or the server gave it back.
+    Error(Error),
+    /// A thread panicked.
+    Panic(Box<dyn Any + Send>),
+}
+
+/// The first one, of whichever thread of this rank.
+pub(super) struct End {
+    here: Rank,
+    first: Mutex<Option<Failure>>,
+}
+
+impl End {
+    pub(super) fn of(here: Rank) -> Self {
+        Self { here, first: Mutex::default() }
+    }
+
+    /// One that only says that this rank gave up is as good as none.
+    pub(super) fn fail(&self, failure: Failure) {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let empty = Cause::Poisoned { by: Some(self.here) };
+        if first.as_ref().is_none_or(|first| matches!(first, Failure::Error(error) if *error.cause() == empty)) {
+            *first = Some(failure);
+        }
+    }
+
+    /// # Errors
+    /// The reason.
+    ///
+    /// # Panics
+    /// If a panic was the reason, with that.
+    pub(super) fn check(self) -> Result<(), Error> {
+        match self.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            None => Ok(()),
+            Some(Failure::Error(error)) => Err(error),
+            Some(Failure::Panic(panic)) => resume_unwind(panic),
+        }
+    }
+}

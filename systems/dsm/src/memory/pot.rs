@@ -1,0 +1,47 @@
+//! Where the threads of a rank put together what a reduction combines.
+use foregather_message::collective::Element;
+use std::sync::{Mutex, PoisonError};
+
+/// A place for each thread, and one for what comes of it. Who meets whom before a place is read or written anew is the caller's affair.
+pub(super) struct Pot {
+    /// By seat.
+    values: Box<[Mutex<Vec<u8>>]>,
+    result: Mutex<Vec<u8>>,
+}
+
+fn put<T: Element>(place: &Mutex<Vec<u8>>, value: T) {
+    let mut bytes = place.lock().unwrap_or_else(PoisonError::into_inner);
+    bytes.resize(T::BYTES, 0);
+    value.write(&mut bytes);
+}
+
+impl Pot {
+    pub(super) fn new(threads: u32) -> Self {
+        Self { values: (0..threads).map(|_| Mutex::default()).collect(), result: Mutex::default() }
+    }
+
+    /// What the thread of that seat gives.
+    pub(super) fn give<T: Element>(&self, seat: u32, value: T) {
+        put(&self.values[seat as usize - 1], value);
+    }
+
+    /// What all threads of this rank have given, combined in the order of their seats; `None` if they do not give the same kind of thing.
+    pub(super) fn combined<T: Element>(&self, combine: impl Fn(T, T) -> T) -> Option<T> {
+        let read = |place: &Mutex<Vec<u8>>| {
+            let bytes = place.lock().unwrap_or_else(PoisonError::into_inner);
+            (bytes.len() == T::BYTES).then(|| T::read(&bytes))
+        };
+        let all = self.values.iter().map(read).collect::<Option<Vec<T>>>()?;
+        all.into_iter().reduce(combine)
+    }
+
+    /// What all threads of all ranks have given, combined.
+    pub(super) fn publish<T: Element>(&self, value: T) {
+        put(&self.result, value);
+    }
+
+    /// That.
+    pub(super) fn result<T: Element>(&self) -> T {
+        T::read(&self.result.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,134 @@
+//! A thread that goes by its journal.
+use super::sizes::Sizes;
+use crate::journal::{Event, Journal, What};
+use crate::node::{Kind, Requester, Site, Tally};
+use crate::protocol::{FlagId, Hosts, LockId, Want};
+use crate::{Access, Minipage};
+use foregather_barrier::Kind as Barrier;
+use foregather_machine::{Error, Fabric, Nanos};
+use foregather_message::Messenger;
+
+/// The only thread of a rank.
+pub struct Player<'r, F: Fabric> {
+    /// What it shares with its server.
+    pub site: &'r Site<F::Cpu, Sizes>,
+    /// How it asks.
+    pub requester: Requester<F>,
+    /// Where barriers go by.
+    pub messenger: &'r Messenger<F>,
+    /// Which barrier.
+    pub barrier: Barrier,
+    /// How many prefetches may be under way; 0 to leave them out.
+    pub ahead: u32,
+    /// Does it push what was pushed?
+    pub pushes: bool,
+    /// How much longer it computes than it did, in percent.
+    pub pace_percent: u64,
+}
+
+/// Where a thread's time went, from [`What::Start`] on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    /// All of it.
+    pub span: Nanos,
+    /// What it would have computed for, had nobody else used its processor.
+    pub computed: Nanos,
+    /// What it waited for, faults with all that they cost.
+    pub waited: Tally,
+    /// Prefetches that it asked for, and pushes.
+    pub hints: u64,
+    /// How long these kept it.
+    pub hinted: Nanos,
+}
+
+impl<F: Fabric> Player<'_, F> {
+    /// Does what the journal says.
+    ///
+    /// # Errors
+    /// When a rank is lost, or the journal is none of this job.
+    pub async fn play(&mut self, journal: &Journal) -> Result<Played, Error> {
+        let mut played = Played::default();
+        let mut began = self.requester.lane().now();
+        for event in &journal.events {
+            let computing = Nanos((event.computed().0 as u128 * u128::from(self.pace_percent) / 100) as u64);
+            self.requester.lane().delay(computing).await;
+            played.computed += computing;
+            if event.what == What::Start {
+                self.requester.forget();
+                (played, began) = (Played::default(), self.requester.lane().now());
+            }
+            self.act(event, &mut played).await?;
+        }
+        played.span = self.requester.lane().now() - began;
+        self.requester.goodbye(self.site).await?;
+        Ok(played)
+    }
+
+    async fn act(&mut self, event: &Event, played: &mut Played) -> Result<(), Error> {
+        let began = self.requester.lane().now();
+        let kind = match event.what {
+            What::Touch { minipage, access, .. } => self.touch(minipage, access).await?,
+            What::Prefetch { minipage, access } if self.ahead > 0 => {
+                let asked = self.requester.prefetch(self.site, minipage, access, self.ahead).await?;
+                return self.hinted(u64::from(asked), began, played).await;
+            }
+            What::Push { minipage } if self.pushes => {
+                let all = Want::Push(Hosts::all(self.site.homes().hosts()));
+                self.requester.tell(self.site, minipage, all).await?;
+                return self.hinted(1, began, played).await;
+            }
+            What::Lock(lock) => {
+                self.requester.lock(self.site, LockId(lock)).await?;
+                Some(Kind::Lock)
+            }
+            What::Unlock(lock) => {
+                self.requester.unlock(self.site, LockId(lock)).await?;
+                None
+            }
+            What::Post(flag) => {
+                self.requester.post(self.site, FlagId(flag)).await?;
+                None
+            }
+            What::Wait(flag) => {
+                self.requester.take(self.site, FlagId(flag)).await?;
+                Some(Kind::Lock)
+            }
+            What::Barrier => {
+                self.barrier.over(self.messenger).await?;
+                Some(Kind::Barrier)
+            }
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            let span = self.paid(began).await;
+            played.waited.add(kind, span);
+        }
+        Ok(())
+    }
+
+    /// A fault, if the word grants less.
+    async fn touch(&mut self, minipage: Minipage, access: Access) -> Result<Option<Kind>, Error> {
+        if self.site.word(minipage).access() >= access {
+            return Ok(None);
+        }
+        self.requester.lane().delay(self.site.copies().profile().before()).await;
+        let before = *self.requester.tally();
+        self.requester.need(self.site, minipage, access).await?;
+        let after = self.requester.tally();
+        Ok(Kind::ALL.into_iter().find(|&kind| after.count(kind) > before.count(kind)))
+    }
+
+    async fn hinted(&self, asked: u64, began: Nanos, played: &mut Played) -> Result<(), Error> {
+        played.hints += asked;
+        let span = self.paid(began).await;
+        played.hinted += span;
+        Ok(())
+    }
+
+    /// How long something took, what is owed for it included.
+    async fn paid(&self, began: Nanos) -> Nanos {
+        let lane = self.requester.lane();
+        lane.delay(Nanos::ZERO).await;
+        lane.now() - began
+    }
+}

@@ -1,0 +1,63 @@
+//! Minipages of which only the lengths are known: their bytes are on the way, but nobody looks at them.
+use super::profile::Profile;
+use crate::node::Copies;
+use crate::protocol::{Action, Message};
+use crate::{Access, Minipage};
+use foregather_machine::{Error, Nanos};
+use std::sync::Arc;
+
+/// Lengths of minipages, and what handling them costs.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    bytes: Arc<[u32]>,
+    profile: Profile,
+}
+
+impl Sizes {
+    /// Of minipages 0, 1 and so on, in bytes.
+    pub fn new(bytes: impl Into<Arc<[u32]>>, profile: Profile) -> Self {
+        Self { bytes: bytes.into(), profile }
+    }
+
+    /// How many minipages there are.
+    pub fn count(&self) -> u32 {
+        self.bytes.len() as u32
+    }
+
+    /// What things cost.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+}
+
+impl Copies for Sizes {
+    fn bytes(&self, minipage: Minipage) -> Option<usize> {
+        self.bytes.get(minipage.0 as usize).map(|&bytes| bytes as usize)
+    }
+
+    fn read(&self, _: Minipage, _: usize, _: &mut [u8]) {}
+
+    fn write(&self, _: Minipage, _: usize, _: &[u8]) {}
+
+    fn protect(&self, _: Minipage, _: Access, _: Access) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whoever takes a message about a minipage looks it up. That is paid before anything goes out that follows from it; for the
+    /// answer to an invalidation, from which mostly nothing follows, when it is asked for.
+    fn toll(&self, action: &Action) -> Nanos {
+        let Profile { open, downgrade, close, lookup, .. } = self.profile;
+        match action {
+            Action::Lower { to: Access::None, .. } => close,
+            Action::Lower { .. } => downgrade,
+            Action::Open { .. } => open,
+            Action::Copy { .. } | Action::Install { .. } => lookup,
+            Action::Send { message, .. } => match message {
+                Message::Forward { .. } | Message::Grant { .. } => lookup,
+                Message::Invalidate { .. } | Message::Invalidated { .. } => lookup,
+                _ => Nanos::ZERO,
+            },
+            _ => Nanos::ZERO,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What the processes of these tests do: ignored tests of this executable, which start it anew.
+use foregather_dsm::Access;
+use foregather_dsm::memory::{Array, Layout, Settings, Thread, lanes, run};
+use foregather_host::interrupt;
+use foregather_launch::spawn::{self, Plan};
+use foregather_launch::{Job, Lanes};
+use foregather_machine::{Cpu, Error, Fabric, Rank};
+use std::env;
+use std::process::exit;
+use std::time::Duration;
+
+/// Ranks of a job, and threads of each.
+pub(crate) const SIZE: u32 = 4;
+const THREADS: u32 = 2;
+const WORDS: usize = 24;
+/// No job of these tests lasts longer: one that would is ended, and has failed.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What all ranks are doing when one of them is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Loads and stores: everybody owns some minipages, and is at a fault most of the time.
+    Faults,
+    /// The lost one holds a lock that the others wait for.
+    Holds,
+    /// Locks go around.
+    Locks,
+    /// The others wait for the lost one in a barrier.
+    Barrier,
+    /// Barriers, pushes and prefetches.
+    Hints,
+    /// Nothing is asked for but by one thread of each rank, at a barrier; the other one waits for it.
+    Beside,
+}
+
+impl State {
+    pub(crate) const ALL: [Self; 6] = [Self::Faults, Self::Holds, Self::Locks, Self::Barrier, Self::Hints, Self::Beside];
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| format!("{state:?}") == name)
+    }
+
+    /// Goes on until that fails.
+    fn program<F: Fabric>(self, thread: &Thread<'_, F>, words: &Array<u64>, victim: Rank) -> Result<(), Error> {
+        let (number, lost) = (thread.number() as usize, thread.rank() == victim);
+        for turn in number.. {
+            let at = turn * 7 % WORDS;
+            match self {
+                Self::Faults => _ = words.fetch_add(at, 1),
+                Self::Holds if lost => thread.locked(1, sleep)?,
+                Self::Holds => thread.locked(1, || ())?,
+                Self::Locks => thread.locked(at as u32, || words.set(at, words.get(at) + 1))?,
+                Self::Barrier | Self::Beside if lost => sleep(),
+                Self::Beside if number.is_multiple_of(2) => {
+                    words.get(at);
+                    thread.barrier()?;
+                }
+                Self::Barrier | Self::Beside => thread.barrier()?,
+                Self::Hints => {
+                    words.set(number, turn as u64);
+                    thread.push(words, number..number + 1)?;
+                    thread.prefetch(words, at..at + 1, Access::Read)?;
+                    thread.barrier()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Until somebody ends this process.
+fn sleep() {
+    loop {
+        std::thread::sleep(LONG);
+    }
+}
+
+/// What a rank of these tests does, as a command line of this very executable.
+pub(crate) fn program(name: &str) -> Vec<String> {
+    let name = format!("programs::{name}");
+    let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
+    [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
+}
+
+/// Lines of its own, at once: those of several processes must not be mixed.
+fn say(line: &str) {
+    use std::io::Write;
+    std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
+}
+
+fn in_that_state<F>(all: Vec<F>, state: State, victim: Rank) -> Result<(), Error>
+where
+    F: Fabric + Send + 'static,
+    <F::Cpu as Cpu>::Word: Send + Sync,
+{
+    let settings = Settings { bytes: 1 << 16, threads: THREADS, ..Settings::default() };
+    let layout = |layout: &mut Layout| layout.array(WORDS, 1);
+    let served = run(all, settings, layout, |thread, words: &Array<u64>| {
+        thread.barrier()?;
+        if thread.number() % THREADS == 0 {
+            say(&format!("ready {} {}", thread.rank(), std::process::id()));
+        }
+        state.program(thread, words, victim)
+    });
+    served.map(|served| _ = served.leave())
+}
+
+/// Goes on in one state until somebody is lost, and says who.
+#[test]
+#[ignore = "a program of another test"]
+fn state() {
+    let state = State::parse(&env::var("TEST_STATE").unwrap()).unwrap();
+    let victim = env::var("TEST_VICTIM").unwrap().parse().unwrap();
+    let job = Job::join().unwrap();
+    let end = job.lanes(lanes(THREADS)).and_then(|lanes| match lanes {
+        Lanes::Shm(lanes) => in_that_state(lanes, state, victim),
+        Lanes::Ofi(lanes) => in_that_state(lanes, state, victim),
+    });
+    say(&format!("rank {} ended: {}", job.rank(), end.unwrap_err()));
+    drop(job);
+    exit(1);
+}
+
+/// `foregather run` for these programs.
+#[test]
+#[ignore = "a program of another test"]
+fn launcher() {
+    interrupt::install().unwrap();
+    std::thread::spawn(|| {
+        std::thread::sleep(LONG);
+        eprintln!("the job has not come to its end within {LONG:?}");
+        // Its ranks end with this process.
+        exit(98);
+    });
+    let plan = Plan { size: SIZE, program: program("state"), ..Plan::default() };
+    exit(i32::from(spawn::run(&plan).unwrap()));
+}

@@ -1,0 +1,133 @@
+//! How a thread that sleeps learns of what has come for it.
+use super::simulation::Cluster;
+use crate::event::Queue;
+use foregather_machine::{Nanos, Rank, SplitMix};
+
+/// How a thread that sleeps learns of what has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The card interrupts: at once.
+    Interrupt,
+    /// The card cannot, so somebody must poll: at once while a processor of the node has nothing else to do, since a thread of the
+    /// lowest priority polls there; beside computing threads only when a timer lets one of high priority do so (Itzkovitz &
+    /// Schuster 1999 §3.5).
+    Sweeps(Sweeps),
+}
+
+/// How far apart a timer's events are: most of them `usual`, one in so many `early` or `late`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sweeps {
+    /// As they should be.
+    pub usual: Nanos,
+    /// One that comes hard upon another.
+    pub early: Nanos,
+    /// One that comes late.
+    pub late: Nanos,
+    /// Of so many, one comes early and one late; 0 for none.
+    pub one_in: u32,
+}
+
+impl Sweeps {
+    /// Every so often, without fail.
+    pub const fn regular(usual: Nanos) -> Self {
+        Self { usual, early: usual, late: usual, one_in: 0 }
+    }
+
+    /// How long it is from one event to the next.
+    fn next(&self, random: &mut SplitMix) -> Nanos {
+        let which = if self.one_in == 0 { u64::MAX } else { random.below(u64::from(self.one_in.max(2))) };
+        let apart = match which {
+            0 => self.early,
+            1 => self.late,
+            _ => self.usual,
+        };
+        apart.max(Nanos(1))
+    }
+}
+
+/// A node's timer, and whom it has to tell.
+pub(super) struct Timer {
+    next: Nanos,
+    random: SplitMix,
+    /// Lanes for which something has come that nobody has noticed.
+    pub(super) unnoticed: Vec<u32>,
+}
+
+impl Timer {
+    /// A timer that is not in step with others.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { next: Nanos::ZERO, random: SplitMix(seed), unnoticed: Vec::new() }
+    }
+
+    /// Its first event after `now`.
+    fn after(&mut self, now: Nanos, sweeps: &Sweeps) -> Nanos {
+        if self.next == Nanos::ZERO {
+            self.next = Nanos(self.random.below(sweeps.usual.0.max(1)));
+        }
+        while self.next <= now {
+            self.next += sweeps.next(&mut self.random);
+        }
+        self.next
+    }
+}
+
+impl<Q: Queue> Cluster<Q> {
+    /// Must what has come for a sleeping lane wait until somebody polls? Then it is noted down.
+    pub(super) fn goes_unnoticed(&self, rank: Rank, lane: u32) -> bool {
+        let Notice::Sweeps(sweeps) = self.spec.card.notice else { return false };
+        if self.nodes[rank as usize].has_idle() || !self.nodes[rank as usize].has_sleeper(&self.desks[lane as usize].bell) {
+            return false;
+        }
+        let mut timer = self.timers[rank as usize].borrow_mut();
+        if timer.unnoticed.is_empty() {
+            let at = timer.after(self.engine.now(), &sweeps);
+            self.foresee(at, super::parcel::Happening::Sweep(rank));
+        }
+        if !timer.unnoticed.contains(&lane) {
+            timer.unnoticed.push(lane);
+        }
+        true
+    }
+
+    /// Somebody polls: all that had gone unnoticed is noticed. `true`: there was something.
+    pub(super) fn sweep(&self, rank: Rank) -> bool {
+        let lanes = std::mem::take(&mut self.timers[rank as usize].borrow_mut().unnoticed);
+        lanes.iter().for_each(|&lane| self.announce(lane));
+        !lanes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_comes_as_often_as_its_rule_says_in_the_same_order_for_the_same_seed() {
+        let us = Nanos::from_us;
+        let rule = Sweeps { usual: us(1_000), early: us(50), late: us(3_000), one_in: 10 };
+        let gaps = |seed| {
+            let mut timer = Timer::new(seed);
+            let events: Vec<Nanos> = (0..10_000)
+                .scan(Nanos::ZERO, |now, _| {
+                    *now = timer.after(*now, &rule);
+                    Some(*now)
+                })
+                .collect();
+            events
+        };
+        let (first, again) = (gaps(1), gaps(1));
+        assert_eq!(first, again);
+        let of = |span| first.windows(2).filter(|pair| pair[1] - pair[0] == span).count();
+        assert!((900..1_100).contains(&of(us(50))) && (900..1_100).contains(&of(us(3_000))));
+        assert_eq!(of(us(50)) + of(us(3_000)) + of(us(1_000)), 9_999);
+    }
+
+    #[test]
+    fn a_regular_timer_never_comes_early_or_late() {
+        let mut timer = Timer::new(3);
+        let rule = Sweeps::regular(Nanos(100));
+        let first = timer.after(Nanos::ZERO, &rule);
+        assert_eq!(timer.after(first, &rule), first + Nanos(100));
+        assert_eq!(timer.after(first + Nanos(950), &rule), first + Nanos(1_000));
+    }
+}
