@@ -49,7 +49,7 @@ pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
 pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
     let water = |chunk| Water { chunk, ..Water::paper() };
-    let alone = record_quietly(&water(1), 1)?;
+    let alone = record_quietly(&water(1), 1, None)?;
     let scale = undisturbed(&water(1), &alone)?;
     let at = |stage: Stage| Stage { pace_percent: (PACE_PERCENT as f64 * scale) as u64, ..stage };
     let (then, told) = (at(Stage::millipage_1999()), at(Stage::event_driven_1999()));
@@ -58,7 +58,7 @@ pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
         if trial.full { &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
     let (mut all, mut first) = (vec![], None);
     for &level in levels {
-        let run = record_quietly(&water(level), HOSTS)?;
+        let run = record_quietly(&water(level), HOSTS, Some(&alone))?;
         for (series, stage) in [("1999", &then), ("1999 if servers were told at once", &told)] {
             let show = run.play(stage)?;
             let quicker = speedup(&one, &show);
