@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 /// The counts lie in `regions` units. In stage `s` thread `t` adds its counts to region `t + s`, so no two threads are in one region,
 /// and whoever is the first there overwrites what is left of the iteration before. Each stage ends with a barrier, and so does the
 /// reading of all counts: `iterations x (regions + 1)` barriers with no more threads than regions, 90 with the paper's input.
-/// On `p` ranks of one thread an iteration has `regions` upgrades of those who come first, `regions (p - 1)` reads with an upgrade each
-/// of those who come later, and `regions (p - 1)` reads of the sums.
+/// On `p` ranks of one thread an iteration has `regions` upgrades of those who come first, `regions (p - 1)` fetches to write of
+/// those who come later, and `regions (p - 1)` reads of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Is {
     /// The logarithm of how many keys there are, to base 2; at least 5.
@@ -234,7 +234,7 @@ impl Part {
             before.fill(0);
             return counts.store(values.start, mine);
         }
-        counts.load(values.start, before);
+        counts.load_for_update(values.start, before);
         self.region.clear();
         self.region.extend(mine.iter().zip(before).map(|(mine, before)| mine + *before));
         counts.store(values.start, &self.region);

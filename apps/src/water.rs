@@ -227,7 +227,7 @@ impl Water {
         let own = thread.share(all);
         let (mut energy, mut molecule) = (Energy::default(), [0.0; WORDS]);
         for number in own.clone() {
-            shared.molecules.load(number * WORDS, &mut molecule);
+            shared.molecules.load_for_update(number * WORDS, &mut molecule);
             energy.within += self.open(&mut molecule, step);
             shared.molecules.store(number * WORDS, &molecule);
         }
@@ -241,14 +241,14 @@ impl Water {
         for number in near.filter(|&number| forces[number] != [0.0; 9]) {
             thread.locked(number as u32, || {
                 let mut force = [0.0; 9];
-                shared.molecules.load(number * WORDS + FORCE, &mut force);
+                shared.molecules.load_for_update(number * WORDS + FORCE, &mut force);
                 (0..9).for_each(|c| force[c] += forces[number][c]);
                 shared.molecules.store(number * WORDS + FORCE, &force);
             })?;
         }
         thread.barrier()?;
         for number in own {
-            shared.molecules.load(number * WORDS, &mut molecule);
+            shared.molecules.load_for_update(number * WORDS, &mut molecule);
             let [kinetic, moved] = self.close(&mut molecule, step);
             shared.molecules.store(number * WORDS, &molecule);
             energy.kinetic += kinetic;
@@ -266,7 +266,7 @@ impl Water {
         }
         thread.locked(self.molecules, || {
             let (at, mut sums) = (3 * step as usize, [0.0; 3]);
-            shared.energies.load(at, &mut sums);
+            shared.energies.load_for_update(at, &mut sums);
             (0..3).for_each(|c| sums[c] += parts[c]);
             shared.energies.store(at, &sums);
         })

@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Range;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 
 /// Data of which every pattern of bits is a value, without padding: numbers, and arrays of them.
@@ -159,6 +160,21 @@ impl<T: Plain> Array<T> {
         }
     }
 
+    /// The same for elements that will be stored next: where they have to be fetched, they are fetched to be written, so one fault does
+    /// instead of two.
+    ///
+    /// # Panics
+    /// As [`Array::load`].
+    #[inline]
+    pub fn load_for_update(&self, first: usize, into: &mut [T]) {
+        for part in self.parts(first, into.len()) {
+            // An exchange needs the right to write even where it changes nothing; the rest of a minipage comes with its word.
+            let word = self.space.word(part.unit.view, part.offset() / size_of::<u64>() * size_of::<u64>());
+            self.touch(Touch::Store, &part, || _ = word.compare_exchange(0, 0, Relaxed, Relaxed));
+        }
+        self.load(first, into);
+    }
+
     /// Copies elements in, from `first` on.
     ///
     /// # Panics
@@ -201,7 +217,7 @@ impl Array<u64> {
         let part = Part { unit: self.units[at / self.unit], byte: at % self.unit * size_of::<u64>(), len: 1 };
         let word = self.space.word(part.unit.view, part.offset());
         let mut before = 0;
-        self.touch(Touch::Atomic, &part, || before = word.fetch_add(n, core::sync::atomic::Ordering::SeqCst));
+        self.touch(Touch::Atomic, &part, || before = word.fetch_add(n, SeqCst));
         before
     }
 }
