@@ -140,7 +140,8 @@ impl Inner {
         let own = self.own_index();
         loop {
             let busy = self.progress();
-            let all_out = self.queue.borrow().is_empty() && self.outgoing.taken() == 0;
+            // Who has left reads nothing more, and may be gone: then there is no way there.
+            let all_out = self.outgoing.taken() == 0 && self.queue.borrow().iter().all(|queued| self.peers[queued.to].left.get());
             let alone = || {
                 self.peers
                     .iter()

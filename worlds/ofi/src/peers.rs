@@ -25,6 +25,7 @@ pub(crate) struct Peer {
     pub(crate) filling: Cell<Option<u32>>,
     /// Frames of our own that wait until there is a connection.
     pub(crate) backlog: Cell<u32>,
+    /// Frames have gone between the two, other than goodbyes.
     pub(crate) in_touch: Cell<bool>,
     pub(crate) left: Cell<bool>,
     /// Something could not be sent there: it has gone, or leaves just now.

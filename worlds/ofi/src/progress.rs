@@ -139,7 +139,9 @@ impl Inner {
             return self.incoming.give(slot);
         }
         let peer = &self.peers[from];
-        peer.in_touch.set(true);
+        if tag.kind != Kind::Bye {
+            peer.in_touch.set(true);
+        }
         if !peer.sort(tag, Arrived { slot, len: (completion.len - HEAD) as u32 }) {
             self.garbled(from, "a frame twice, or out of turn");
             return self.incoming.give(slot);
@@ -271,7 +273,7 @@ impl Inner {
 
     fn inject(&self, to: usize, kind: Kind, frame: &[u8]) -> isize {
         let result = self.cpu.endpoint.inject(frame, self.peers[to].address, self.tag(to, kind));
-        self.transmitted(to, result)
+        self.transmitted(to, kind, result)
     }
 
     /// The same with what stands in a slot, which is lent if the result is 0.
@@ -283,15 +285,17 @@ impl Inner {
             let (descriptor, context) = (self.outgoing.descriptor(slot), self.outgoing.context(slot));
             self.cpu.endpoint.send((bytes.cast(), len), descriptor, self.peers[to].address, self.tag(to, kind), context)
         };
-        self.transmitted(to, result)
+        self.transmitted(to, kind, result)
     }
 
     #[inline]
-    fn transmitted(&self, to: usize, result: isize) -> isize {
+    fn transmitted(&self, to: usize, kind: Kind, result: isize) -> isize {
         let peer = &self.peers[to];
         if result == 0 {
             peer.next_out.set(peer.next_out.get().wrapping_add(1));
-            peer.in_touch.set(true);
+            if kind != Kind::Bye {
+                peer.in_touch.set(true);
+            }
         } else if result != AGAIN {
             self.broken(to);
         }

@@ -2,17 +2,20 @@
 //! that ran here.
 //!
 //! - `stage`: hosts, network and prices, and a performance of journals there. `points`: what came of it, as figures of the report.
-//! - `recording`: what a program's threads did here. `programs`: speedups and breakdown of all five (figure 6), delays of requests.
+//! - `recording`: what a program's threads did here; `thin`: without what can be no fault. `programs`: speedups and breakdown of all five (figure 6), delays of requests.
 //! - `studies`: prefetches, chunks, units, push. `tables`: what the programs share and send (Table 2).
+//! - `diffs`: pages under relaxed consistency, as a model.
 //! - `costs`: faults, barriers and locks from what their parts cost (Table 1).
 
 mod costs;
+mod diffs;
 mod points;
 mod programs;
 mod recording;
 mod stage;
 mod studies;
 mod tables;
+mod thin;
 
 use super::{Answer, Experiment, experiment};
 

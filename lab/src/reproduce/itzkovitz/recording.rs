@@ -1,5 +1,7 @@
 //! A program runs here, and its threads write journals: what is played elsewhere.
+use super::diffs::{Prices, Relaxed, relax};
 use super::stage::{Show, Stage, play};
+use super::thin::thin;
 use anyhow::{Result, bail};
 use foregather_apps::{App, Outcome};
 use foregather_bench::apps::here;
@@ -33,9 +35,13 @@ pub(super) fn record<A: App>(app: &A, ranks: u32) -> Result<Recording> {
     if missed > 0 {
         bail!("{}: no room for {missed} events in its journals: choose a smaller input", A::NAME);
     }
-    let most = outcome.sites.iter().flat_map(|site| &site.minipages).max();
-    let minipages = most.map_or(0, |&Minipage(most)| most + 1);
+    let minipages = count(&outcome);
     Ok(Recording { journals, outcome, minipages })
+}
+
+/// How many minipages there are.
+fn count(outcome: &Outcome<()>) -> u32 {
+    outcome.sites.iter().flat_map(|site| &site.minipages).max().map_or(0, |&Minipage(most)| most + 1)
 }
 
 fn run<A: App>(app: &A, ranks: u32, journal: usize) -> Result<(Outcome<()>, Vec<Journal>)> {
@@ -44,7 +50,9 @@ fn run<A: App>(app: &A, ranks: u32, journal: usize) -> Result<(Outcome<()>, Vec<
     if let Err(wrong) = app.validate(&outputs) {
         bail!("{} on {ranks} ranks is wrong: {wrong}", A::NAME);
     }
-    let journals = outcome.threads.iter_mut().filter_map(|played| played.journal.take()).collect();
+    let mut journals: Vec<Journal> = outcome.threads.iter_mut().filter_map(|played| played.journal.take()).collect();
+    let grain = Grain::pages(&outcome.sites, count(&outcome), PAGE);
+    thin(&mut journals, &grain);
     Ok((outcome, journals))
 }
 
@@ -118,11 +126,23 @@ impl Recording {
         play(stage, &self.journals, &Arc::from(bytes.bytes()))
     }
 
-    /// Plays it as if pages had been shared, not minipages.
-    pub(super) fn play_by_pages(&self, stage: &Stage) -> Result<Show> {
+    /// The journals as if pages had been shared, not minipages, and how long these are.
+    fn by_pages(&self) -> (Vec<Journal>, Arc<[u32]>) {
         let grain = Grain::pages(&self.outcome.sites, self.minipages, PAGE);
-        let journals: Vec<Journal> = self.journals.iter().map(|journal| grain.applied(journal.clone())).collect();
-        play(stage, &journals, &Arc::from(grain.bytes()))
+        let journals = self.journals.iter().map(|journal| grain.applied(journal.clone())).collect();
+        (journals, Arc::from(grain.bytes()))
+    }
+
+    /// Plays it as if pages had been shared.
+    pub(super) fn play_by_pages(&self, stage: &Stage) -> Result<Show> {
+        let (journals, bytes) = self.by_pages();
+        play(stage, &journals, &bytes)
+    }
+
+    /// What it comes to by pages under relaxed consistency.
+    pub(super) fn relax(&self, stage: &Stage, prices: &Prices) -> Result<Relaxed> {
+        let (journals, bytes) = self.by_pages();
+        relax(&journals, &bytes, stage.pace_percent, prices)
     }
 
     /// Faults of all threads by kind, as they were while it ran, from the start of the clock on.

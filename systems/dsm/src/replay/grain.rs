@@ -40,13 +40,18 @@ impl Grain {
         &self.bytes
     }
 
+    /// Which one of the replay a minipage of the run is part of.
+    pub fn of_minipage(&self, minipage: Minipage) -> Minipage {
+        Minipage(self.now[minipage.0 as usize])
+    }
+
     /// The journal of who had done the same with those.
     #[must_use]
     pub fn applied(&self, mut journal: Journal) -> Journal {
         for event in &mut journal.events {
             match &mut event.what {
                 What::Touch { minipage, .. } | What::Prefetch { minipage, .. } | What::Push { minipage } => {
-                    *minipage = Minipage(self.now[minipage.0 as usize]);
+                    *minipage = self.of_minipage(*minipage);
                 }
                 _ => {}
             }
