@@ -104,7 +104,7 @@ fn what_makes_no_sense_is_refused_by_name() {
 
 #[test]
 fn a_run_that_takes_too_long_is_ended() {
-    let output = run(&["app", "water", "--class", "paper", "--hosts", "1", "--within", "1"]);
+    let output = run(&["app", "tsp", "--class", "paper", "--hosts", "1", "--within", "1"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("within 1s") || stderr(&output).contains("within 1"), "{}", stderr(&output));
 }

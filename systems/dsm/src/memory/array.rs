@@ -7,7 +7,10 @@ use bytemuck::Pod;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Range;
+use core::panic::Location;
+use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
 /// Data of which every pattern of bits is a value, without padding: numbers, and arrays of them.
@@ -26,7 +29,22 @@ pub struct Array<T> {
     unit: usize,
     /// Do threads write down what they touch?
     observed: bool,
+    lot: Arc<Lot>,
     _of: PhantomData<fn() -> T>,
+}
+
+/// What all clones of an array know of it.
+#[derive(Debug)]
+pub(super) struct Lot {
+    /// Where it was allocated.
+    place: &'static Location<'static>,
+    freed: AtomicBool,
+}
+
+impl Lot {
+    pub(super) fn at(place: &'static Location<'static>) -> Self {
+        Self { place, freed: AtomicBool::new(false) }
+    }
 }
 
 /// An allocation.
@@ -57,6 +75,10 @@ impl Part {
 }
 
 impl<T> Array<T> {
+    pub(super) fn is_of(&self, space: &Arc<Space>) -> bool {
+        Arc::ptr_eq(&self.space, space)
+    }
+
     #[inline]
     fn touch(&self, touch: Touch, part: &Part, act: impl FnOnce()) {
         if self.observed {
@@ -69,8 +91,28 @@ impl<T> Array<T> {
 }
 
 impl<T: Plain> Array<T> {
-    pub(super) fn new(space: Arc<Space>, units: Vec<Unit>, (len, unit): (usize, usize), observed: bool) -> Self {
-        Self { space, units: units.into(), len, unit, observed, _of: PhantomData }
+    pub(super) fn new(space: Arc<Space>, units: Vec<Unit>, (len, unit): (usize, usize), observed: bool, lot: Lot) -> Self {
+        Self { space, units: units.into(), len, unit, observed, lot: Arc::new(lot), _of: PhantomData }
+    }
+
+    pub(super) fn all_units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// From now on it is freed.
+    pub(super) fn end(&self) {
+        self.lot.freed.store(true, Relaxed);
+    }
+
+    /// # Errors
+    /// [`Cause::Refused`] if it was freed.
+    pub(super) fn live(&self) -> Result<(), Error> {
+        if !self.lot.freed.load(Relaxed) {
+            return Ok(());
+        }
+        let (len, place) = (self.len, self.lot.place);
+        let why = format!("the array of {len} elements that was allocated at {place} has been freed: use it before that");
+        Err(Cause::Refused { why }.into())
     }
 
     /// How many elements.
@@ -224,7 +266,7 @@ impl Array<u64> {
 
 impl<T> Clone for Array<T> {
     fn clone(&self) -> Self {
-        Self { space: Arc::clone(&self.space), units: Arc::clone(&self.units), ..*self }
+        Self { space: Arc::clone(&self.space), units: Arc::clone(&self.units), lot: Arc::clone(&self.lot), ..*self }
     }
 }
 

@@ -69,7 +69,9 @@ where
     <F::Cpu as Cpu>::Word: Send + Sync,
 {
     fn fault(&self, fault: &Fault) -> Outcome {
-        let Some(minipage) = self.table.minipage(fault.place) else { return Outcome::NotMine };
+        let Some(minipage) = self.table.minipage(fault.place) else {
+            self.end(fault, "", "nothing is allocated there: arrays are used before they are freed")
+        };
         let holds = self.table.extent(minipage).is_some_and(|extent| extent.holds(fault.place));
         let requester = match self.seats.seat_of(fault) {
             _ if !holds => return Outcome::NotMine,
@@ -98,8 +100,13 @@ where
 impl<F: Fabric> Catcher<F> {
     #[cold]
     fn die(&self, fault: &Fault, Minipage(minipage): Minipage, why: &str) -> ! {
+        self.end(fault, &format!("minipage {minipage}, "), why)
+    }
+
+    #[cold]
+    fn end(&self, fault: &Fault, what: &str, why: &str) -> ! {
         let (rank, place, verb) = (self.rank, fault.place, if fault.needs == Access::Write { "write" } else { "read" });
         let (byte, view) = (place.byte(), place.view);
-        end_process(&format!("foregather: rank {rank} cannot {verb} minipage {minipage} (byte {byte} of view {view}): {why}\n"))
+        end_process(&format!("foregather: rank {rank} cannot {verb} {what}byte {byte} of view {view}: {why}\n"))
     }
 }

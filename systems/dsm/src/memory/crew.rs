@@ -1,6 +1,7 @@
 //! The threads of a rank from beginning to end: its server, and those of the program.
 use super::catcher::Seats;
 use super::end::{End, Failure};
+use super::heap::Heap;
 use super::mapped::Mapped;
 use super::observer;
 use super::pot::Pot;
@@ -74,22 +75,29 @@ pub(super) struct Crew<'c, F: Fabric, S> {
     /// Threads that are not through.
     pub(super) working: AtomicU32,
     pub(super) pot: Pot,
+    pub(super) heap: Mutex<Heap>,
     pub(super) end: End,
     pub(super) shared: S,
 }
 
 impl<F: Fabric, S> Crew<'_, F, S> {
+    /// What the server knows in the end, and its lane: all of a rank's lanes leave together, or each would wait for the others to do so.
     /// `None` if it failed; why stands in `end`.
-    pub(super) fn serve(&self, post: &Post<F>) -> Option<Server> {
+    pub(super) fn serve(&self, post: &Post<F>) -> Option<(Server, F)> {
         let (lane, homes) = (post.take(0), self.site.homes());
         let server = Server::new(homes, lane.rank(), self.site.minipages(), self.settings.locks);
         let chooser = Chooser::new(self.settings.policy_of(&lane), lane.rank());
-        let end = run_ready(serve(&lane, self.site, server, &chooser));
-        // If it gave up, it has told everybody why: that is delivered first. Of a lost rank all others learn without it.
-        if end.as_ref().err().and_then(Error::lost_rank).is_none() {
-            lane.leave();
+        match run_ready(serve(&lane, self.site, server, &chooser)) {
+            Ok(server) => Some((server, lane)),
+            Err(error) => {
+                // If it gave up, it has told everybody why: that is delivered first. Of a lost rank all others learn without it.
+                if error.lost_rank().is_none() {
+                    lane.leave();
+                }
+                self.end.fail(Failure::Error(error));
+                None
+            }
         }
-        end.map_err(|error| self.end.fail(Failure::Error(error))).ok()
     }
 
     /// `None` if it failed; why stands in `end`.
@@ -110,6 +118,7 @@ impl<F: Fabric, S> Crew<'_, F, S> {
             messenger: &messenger,
             beside: RefCell::new(Some(beside)),
             pot: &self.pot,
+            heap: &self.heap,
             began: Cell::new(began),
         };
         self.seats.take(seat, cpu.identity());

@@ -3,14 +3,17 @@
 //!
 //! - [`run`]: a rank's server and threads. [`Thread`]: what one of them can do besides loading and storing.
 //! - [`Layout`]: what is shared, said before the threads begin, by all ranks alike. [`Array`]: elements of plain data.
+//! - `heap`: what hands them out; `allocate`: threads allocate and free.
 //! - `pot`: reductions. `crew`: the threads of a rank from beginning to end. `end`: why one ended badly.
 //! - `mapped`: the bytes of minipages behind the views. `catcher`: a fault becomes a request.
 //!   `observer`: threads write journals.
 
+mod allocate;
 mod array;
 mod catcher;
 mod crew;
 mod end;
+mod heap;
 mod layout;
 mod mapped;
 mod observer;
@@ -20,7 +23,8 @@ mod settings;
 mod thread;
 
 pub use array::{Array, Plain};
-pub use layout::{Layout, Site};
+pub use heap::Site;
+pub use layout::Layout;
 pub use run::{Ended, Served, lanes, run};
 pub use settings::Settings;
 pub use thread::{Advice, Thread};

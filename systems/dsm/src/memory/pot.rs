@@ -1,5 +1,6 @@
-//! Where the threads of a rank put together what a reduction combines.
+//! Where the threads of a rank put together what a reduction combines, and find what one of them did for all.
 use foregather_message::collective::Element;
+use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
 /// A place for each thread, and one for what comes of it. Who meets whom before a place is read or written anew is the caller's affair.
@@ -7,6 +8,7 @@ pub(super) struct Pot {
     /// By seat.
     values: Box<[Mutex<Vec<u8>>]>,
     result: Mutex<Vec<u8>>,
+    shared: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 fn put<T: Element>(place: &Mutex<Vec<u8>>, value: T) {
@@ -17,7 +19,7 @@ fn put<T: Element>(place: &Mutex<Vec<u8>>, value: T) {
 
 impl Pot {
     pub(super) fn new(threads: u32) -> Self {
-        Self { values: (0..threads).map(|_| Mutex::default()).collect(), result: Mutex::default() }
+        Self { values: (0..threads).map(|_| Mutex::default()).collect(), result: Mutex::default(), shared: Mutex::default() }
     }
 
     /// What the thread of that seat gives.
@@ -43,5 +45,14 @@ impl Pot {
     /// That.
     pub(super) fn result<T: Element>(&self) -> T {
         T::read(&self.result.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    /// What one thread has done for all of this rank.
+    pub(super) fn share<R: Send + 'static>(&self, done: R) {
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(done));
+    }
+
+    /// That, if it is of this type.
+    pub(super) fn shared<R: Clone + 'static>(&self) -> Option<R> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.downcast_ref().cloned()
     }
 }

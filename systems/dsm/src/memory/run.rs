@@ -2,7 +2,8 @@
 use super::catcher::{Catcher, Seats};
 use super::crew::{Crew, Post};
 use super::end::End;
-use super::layout::{Layout, Site as Place};
+use super::heap::{Heap, Site as Place};
+use super::layout::Layout;
 use super::mapped::Mapped;
 use super::pot::Pot;
 use super::settings::Settings;
@@ -16,8 +17,8 @@ use foregather_machine::{Cause, Cpu, Error, Fabric, Nanos};
 use foregather_message::Messenger;
 use foregather_thread as threads;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What came of it on one rank.
 pub struct Served<F: Fabric, R> {
@@ -81,7 +82,7 @@ where
         return Err(Cause::Setting { what: "the number of lanes for shared memory", needs }.into());
     };
     let homes = if settings.central { Homes::central(ranks, 0)? } else { Homes::spread(ranks)? };
-    let (mapped, shared, sites) = mapped((ranks, &settings), layout)?;
+    let (mapped, shared, heap) = mapped((ranks, &settings), layout)?;
     let site = Arc::new(Site::new(homes, mapped.table.minipages(), mapped.clone()));
     let requester = |seat| {
         let lane = post.asking(seat);
@@ -94,12 +95,13 @@ where
     let serving = mapped.space.serve(Arc::new(catcher))?;
 
     let (beside, working) = (Group::new(Kind::Central, count)?, AtomicU32::new(count));
-    let crew = Crew { site: &site, seats: &seats, settings, beside, working, pot: Pot::new(count), end: End::of(rank), shared };
+    let (pot, heap, end) = (Pot::new(count), Mutex::new(heap), End::of(rank));
+    let crew = Crew { site: &site, seats: &seats, settings, beside, working, pot, heap, end, shared };
     let parts = threads::run(
         1 + count,
         |_| None,
         |cpu, number| match number {
-            0 => crew.serve(&post).map(|server| Part::Server(Box::new(server))),
+            0 => crew.serve(&post).map(|part| Part::Server(Box::new(part))),
             seat => crew.work(&post, cpu, seat, &program).map(|part| Part::Thread(Box::new(part))),
         },
     )?;
@@ -109,10 +111,15 @@ where
         parts.into_iter().flatten().for_each(|part| part.fail(&error));
         return Err(crew.end.check().err().unwrap_or(error));
     }
+    // In order only if all went well: otherwise whoever waits for this rank is told that it is gone.
+    (1..=count).for_each(|seat| seats.of(seat).lane().leave());
     let (mut threads, mut server, mut messenger) = (Vec::new(), None, None);
     for part in parts.into_iter().flatten() {
         match part {
-            Part::Server(ended) => server = Some(*ended),
+            Part::Server(part) => {
+                part.1.leave();
+                server = Some(*part);
+            }
             Part::Thread(part) => {
                 let (ended, letters) = *part;
                 threads.push(ended);
@@ -123,22 +130,22 @@ where
             }
         }
     }
-    // In order only if all went well: otherwise whoever waits for this rank is told that it is gone.
-    (1..=count).for_each(|seat| seats.of(seat).lane().leave());
-    let (server, messenger) = (server.expect("there is one server"), messenger.expect("there is a thread"));
+    let ((server, _lane), messenger) = (server.expect("there is one server"), messenger.expect("there is a thread"));
+    let sites = crew.heap.into_inner().unwrap_or_else(PoisonError::into_inner).into_sites();
     Ok(Served { threads, server, sites, messenger })
 }
 
 /// What came of one of a rank's threads.
 enum Part<F: Fabric, R> {
-    Server(Box<Server>),
+    Server(Box<(Server, F)>),
     Thread(Box<(Ended<R>, Messenger<F>)>),
 }
 
 impl<F: Fabric, R> Part<F, R> {
     fn fail(self, error: &Error) {
-        if let Self::Thread(part) = self {
-            part.1.fail(error);
+        match self {
+            Self::Thread(part) => part.1.fail(error),
+            Self::Server(part) => part.1.leave(),
         }
     }
 }
@@ -161,13 +168,14 @@ impl<F: Fabric, R> Served<F, R> {
 fn mapped<S>(
     (ranks, settings): (u32, &Settings),
     layout: impl FnOnce(&mut Layout) -> Result<S, Error>,
-) -> Result<(Mapped, S, Vec<Place>), Error> {
+) -> Result<(Mapped, S, Heap), Error> {
     let pages = u32::try_from(settings.bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
     let allocator = Allocator::new(pages, settings.views)?;
     let shape = Shape { backend: settings.backend, most_views: settings.views.max(32), ..Shape::new(pages, settings.views) };
     let space = Arc::new(Space::new(shape)?);
     let table = Arc::clone(allocator.table());
-    let mut layouts = Layout::new(allocator, Arc::clone(&space), (ranks, settings));
+    let heap = Heap::new(allocator, Arc::clone(&space), settings.journal > 0);
+    let mut layouts = Layout::new(heap, ranks, settings.threads);
     let shared = layout(&mut layouts)?;
-    Ok((Mapped { space, table }, shared, layouts.sites))
+    Ok((Mapped { space, table }, shared, layouts.heap))
 }

@@ -1,6 +1,7 @@
 //! What a thread can do with shared memory besides loading and storing.
 use super::array::{Array, Plain};
 use super::catcher::Seats;
+use super::heap::Heap;
 use super::mapped::Mapped;
 use super::observer;
 use super::pot::Pot;
@@ -16,7 +17,7 @@ use foregather_message::Messenger;
 use foregather_message::collective::{Element, allreduce};
 use foregather_thread as threads;
 use std::cell::{Cell, RefCell};
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard};
 
 /// One of the threads that share memory: all threads of all ranks are numbered, those of one rank next to each other.
 pub struct Thread<'d, F: Fabric> {
@@ -29,6 +30,8 @@ pub struct Thread<'d, F: Fabric> {
     /// With the other threads of this rank; `None` once a barrier has failed.
     pub(super) beside: RefCell<Option<BarrierMember<'d, threads::Thread>>>,
     pub(super) pot: &'d Pot,
+    /// The first thread of a rank takes it, for all.
+    pub(super) heap: &'d Mutex<Heap>,
     /// What is measured begins here.
     pub(super) began: Cell<Nanos>,
 }
@@ -76,7 +79,7 @@ impl<F: Fabric> Thread<'_, F> {
         self.messenger
     }
 
-    fn requester(&self) -> MutexGuard<'_, Requester<F>> {
+    pub(super) fn requester(&self) -> MutexGuard<'_, Requester<F>> {
         self.seats.of(self.seat)
     }
 
@@ -124,7 +127,7 @@ impl<F: Fabric> Thread<'_, F> {
     }
 
     /// All threads of this rank meet; the first of them does something with those of the other ranks; then all go on.
-    fn meet(&self, across: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    pub(super) fn meet(&self, across: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         observer::doing(What::Barrier, || {
             let began = self.messenger.now();
             self.meet_beside()?;
@@ -220,11 +223,12 @@ impl<F: Fabric> Thread<'_, F> {
     /// Gives all ranks a copy to read of the minipages that hold these elements: they need not fault for it.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// When a rank is lost, or the array was freed.
     ///
     /// # Panics
     /// If there are no such elements.
     pub fn push<T: Plain>(&self, array: &Array<T>, elements: Range<usize>) -> Result<(), Error> {
+        array.live()?;
         for minipage in array.minipages(elements) {
             let to = Want::Push(Hosts::all(self.ranks()));
             observer::doing(What::Push { minipage }, || run_ready(self.requester().tell(self.site, minipage, to)))?;
@@ -235,11 +239,12 @@ impl<F: Fabric> Thread<'_, F> {
     /// Asks for the minipages that hold these elements ahead of the first touch, as many as may be under way. How many it asked for.
     ///
     /// # Errors
-    /// When a rank is lost.
+    /// When a rank is lost, or the array was freed.
     ///
     /// # Panics
     /// If there are no such elements.
     pub fn prefetch<T: Plain>(&self, array: &Array<T>, elements: Range<usize>, access: Access) -> Result<u32, Error> {
+        array.live()?;
         let mut asked = 0;
         for minipage in array.minipages(elements) {
             let ask = || run_ready(self.requester().prefetch(self.site, minipage, access, self.settings.ahead));
@@ -251,7 +256,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// Says what this thread will do with these elements, so that it need not wait for them then. Nothing is promised, on either side.
     ///
     /// # Errors
-    /// When a rank is lost or gives up.
+    /// When a rank is lost or gives up, or the array was freed.
     ///
     /// # Panics
     /// If there are no such elements.

@@ -87,7 +87,10 @@ impl<F: Fabric> Requester<F> {
     }
 
     /// Waits until nothing that this rank has asked for ahead is under way.
-    async fn quiet<P: Copies>(&mut self, site: &Site<F::Cpu, P>) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub async fn quiet<P: Copies>(&mut self, site: &Site<F::Cpu, P>) -> Result<(), Error> {
         self.persist(site, site.ended(), "what was asked for ahead", || (site.ahead() == 0).then_some(())).await
     }
 

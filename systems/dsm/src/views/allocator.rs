@@ -85,6 +85,11 @@ impl Allocator {
         &self.table
     }
 
+    /// All numbers that were ever given are below that.
+    pub fn numbers(&self) -> u32 {
+        self.live.len() as u32
+    }
+
     /// Finds room.
     ///
     /// # Errors

@@ -3,6 +3,7 @@ mod conformance;
 mod frames;
 mod madeleine;
 mod memory;
+mod sweeper;
 mod trouble;
 mod via;
 mod waiting;
