@@ -1,42 +1,11 @@
-//! Ranks as threads of this process, each with a space of its own, over lanes in shared memory.
-use foregather_dsm::memory::{Advice, Array, Settings, Thread, lanes, run};
-use foregather_dsm::views::Backend;
-use foregather_machine::{Address, Error};
+//! Ranks as threads of this process: what a program can do with shared memory.
+mod here;
+
+use foregather_dsm::memory::{Advice, Array, Settings};
+use foregather_dsm::node::Kind;
 use foregather_message::collective::{maximum, minimum, sum};
-use foregather_shm::{Exchange, Lane, Shape};
-use foregather_thread as threads;
 use foregather_wait::Policy;
-use std::sync::Arc;
-
-type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
-
-/// Runs a program on so many ranks; what each thread gave.
-fn ranks<S: Sync, R: Send>(
-    count: u32,
-    settings: Settings,
-    layout: impl Fn(&mut foregather_dsm::memory::Layout) -> Result<S, Error> + Sync,
-    program: impl Fn(&OfThread<'_>, &S) -> Result<R, Error> + Sync,
-) -> Vec<R> {
-    let exchange = Exchange::between_threads(Shape::new(count, lanes(settings.threads))).unwrap();
-    let (layout, program) = (&layout, &program);
-    std::thread::scope(|scope| {
-        let start = |rank| {
-            let exchange = Arc::clone(&exchange);
-            scope.spawn(move || {
-                let lane = |lane| exchange.lane(threads::Thread::current(), Address { rank, lane }).unwrap();
-                let all = (0..lanes(settings.threads)).map(lane).collect();
-                run(all, settings, layout, program).unwrap().leave().into_iter().map(|end| end.result).collect::<Vec<_>>()
-            })
-        };
-        let started: Vec<_> = (0..count).map(start).collect();
-        started.into_iter().flat_map(|rank| rank.join().unwrap()).collect()
-    })
-}
-
-fn backends() -> Vec<Backend> {
-    let (chosen, _) = Backend::chosen();
-    if chosen == Backend::Userfault { vec![Backend::Userfault, Backend::Mprotect] } else { vec![Backend::Mprotect] }
-}
+use here::{backends, ranks};
 
 #[test]
 fn no_update_of_a_shared_counter_is_lost() {
@@ -110,7 +79,6 @@ fn all_threads_reduce_to_the_same_and_know_how_many_they_are_before_they_begin()
 
 #[test]
 fn advice_is_taken_before_it_is_needed_and_changes_no_value() {
-    use foregather_dsm::node::Kind;
     for backend in backends() {
         let settings = Settings { bytes: 1 << 16, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
         let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u64>(8, 1);
@@ -189,5 +157,30 @@ fn what_was_stored_before_a_post_is_loaded_behind_it_and_no_post_is_lost() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn what_is_loaded_to_be_updated_costs_one_fault() {
+    for backend in backends() {
+        let settings = Settings { bytes: 1 << 16, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
+        // Words of 4 bytes: the second of a unit begins no word of 8.
+        let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u32>(12, 6);
+        let all = ranks(2, settings, layout, |thread, words: &Array<u32>| {
+            if thread.rank() == 0 {
+                words.store(0, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+            }
+            thread.start_clock()?;
+            let mut few = [0; 3];
+            if thread.rank() == 1 {
+                words.load_for_update(1, &mut few);
+                words.store(1, &few.map(|word| word * 10));
+            }
+            let count = [Kind::WriteFault, Kind::ReadFault, Kind::Upgrade].map(|kind| thread.tally().count(kind));
+            thread.barrier()?;
+            Ok((count, few, words.get(2), words.get(7)))
+        });
+        assert_eq!(all[1], ([1, 0, 0], [2, 3, 4], 30, 8), "{backend:?}");
+        assert_eq!((all[0].2, all[0].3), (30, 8), "{backend:?}: nothing else was changed");
     }
 }

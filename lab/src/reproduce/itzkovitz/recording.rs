@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Events of each thread for which there is room.
 const ROOM: usize = 4_000_000;
-/// Runs without a journal, of which the quickest counts.
+/// Runs of which the quickest counts.
 const TIMES: usize = 3;
 /// A page of 1999 and of today, in bytes.
 pub(super) const PAGE: u32 = 4_096;
@@ -30,12 +30,18 @@ pub(super) struct Recording {
 
 /// Runs a program on so many ranks of this process, and has its threads write journals. It must be right.
 pub(super) fn record<A: App>(app: &A, ranks: u32) -> Result<Recording> {
-    let (outcome, journals) = run(app, ranks, ROOM)?;
+    let settings = Settings { journal: ROOM, policy: Some(Policy::Block), ..app.settings() };
+    let (outputs, mut outcome) = here(app, ranks, settings)?.split();
+    if let Err(wrong) = app.validate(&outputs) {
+        bail!("{} on {ranks} ranks is wrong: {wrong}", A::NAME);
+    }
+    let mut journals: Vec<Journal> = outcome.threads.iter_mut().filter_map(|played| played.journal.take()).collect();
     let missed: u64 = journals.iter().map(|journal| journal.missed).sum();
     if missed > 0 {
         bail!("{}: no room for {missed} events in its journals: choose a smaller input", A::NAME);
     }
     let minipages = count(&outcome);
+    thin(&mut journals, &Grain::pages(&outcome.sites, minipages, PAGE));
     Ok(Recording { journals, outcome, minipages })
 }
 
@@ -44,19 +50,16 @@ fn count(outcome: &Outcome<()>) -> u32 {
     outcome.sites.iter().flat_map(|site| &site.minipages).max().map_or(0, |&Minipage(most)| most + 1)
 }
 
-fn run<A: App>(app: &A, ranks: u32, journal: usize) -> Result<(Outcome<()>, Vec<Journal>)> {
-    let settings = Settings { journal, policy: Some(Policy::Block), ..app.settings() };
-    let (outputs, mut outcome) = here(app, ranks, settings)?.split();
-    if let Err(wrong) = app.validate(&outputs) {
-        bail!("{} on {ranks} ranks is wrong: {wrong}", A::NAME);
+/// Runs it once; all threads together compute for as long as one of them `alone`. For programs of which no two runs are alike.
+pub(super) fn record_once<A: App>(app: &A, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
+    let mut run = record(app, ranks)?;
+    if let Some(alone) = alone {
+        run.divide(alone.computed());
     }
-    let mut journals: Vec<Journal> = outcome.threads.iter_mut().filter_map(|played| played.journal.take()).collect();
-    let grain = Grain::pages(&outcome.sites, count(&outcome), PAGE);
-    thin(&mut journals, &grain);
-    Ok((outcome, journals))
+    Ok(run)
 }
 
-/// The same three times over: a thread computes between two barriers for as long as it did when it was quickest. And all threads
+/// Runs it three times: a thread computes between two barriers for as long as it did when it was quickest. And all threads
 /// together compute for no longer than one of them `alone`: they divide the work, but here they also share caches, and what a signal
 /// takes to come and go is no computing. Only for programs that share out their work alike in every run.
 pub(super) fn record_quietly<A: App>(app: &A, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
@@ -68,16 +71,6 @@ pub(super) fn record_quietly<A: App>(app: &A, ranks: u32, alone: Option<&Recordi
         run.divide(alone.computed());
     }
     Ok(run)
-}
-
-/// How much longer a program computed because it wrote a journal, as a part of what it took: that must not be played.
-pub(super) fn undisturbed<A: App>(app: &A, alone: &Recording) -> Result<f64> {
-    let mut least = f64::INFINITY;
-    for _ in 0..TIMES {
-        least = least.min(run(app, 1, 0)?.0.span().0 as f64);
-    }
-    let written = alone.computed();
-    Ok(least / written.max(1) as f64)
 }
 
 /// What a thread computed between two events, from the start of the clock on, in nanoseconds.
@@ -93,7 +86,7 @@ fn rounds(journal: &Journal) -> impl Iterator<Item = &[Event]> {
 
 impl Recording {
     /// What all threads compute, from the start of the clock on, in nanoseconds.
-    fn computed(&self) -> u64 {
+    pub(super) fn computed(&self) -> u64 {
         self.journals.iter().flat_map(computed).sum()
     }
 
@@ -140,9 +133,9 @@ impl Recording {
     }
 
     /// What it comes to by pages under relaxed consistency.
-    pub(super) fn relax(&self, stage: &Stage, prices: &Prices) -> Result<Relaxed> {
+    pub(super) fn relax(&self, pace_percent: u64, prices: &Prices) -> Result<Relaxed> {
         let (journals, bytes) = self.by_pages();
-        relax(&journals, &bytes, stage.pace_percent, prices)
+        relax(&journals, &bytes, pace_percent, prices)
     }
 
     /// Faults of all threads by kind, as they were while it ran, from the start of the clock on.

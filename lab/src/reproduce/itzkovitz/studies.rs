@@ -1,8 +1,8 @@
 //! What programs do to help: LU's prefetches, WATER's chunks, TSP's units and its push (section 4.3 and what follows).
 use super::costs::fault;
-use super::diffs::Prices;
-use super::programs::{PACE_PERCENT, Programme, speedup};
-use super::recording::{PAGE, Recording, bytes, record, record_quietly, total, undisturbed};
+use super::diffs::{Prices, Relaxed};
+use super::programs::{PACE_PERCENT, Programme, scale, speedup};
+use super::recording::{PAGE, Recording, bytes, record, record_quietly, total};
 use super::stage::{Show, Stage};
 use super::{count, holds, number, points::Points};
 use crate::reproduce::{Findings, Trial};
@@ -12,6 +12,7 @@ use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
 use foregather_dsm::node::Kind;
 use foregather_dsm::protocol::Counts;
+use foregather_dsm::replay::Played;
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::Nanos;
 
@@ -21,6 +22,8 @@ const HOSTS: u32 = 8;
 const GAIN: f64 = 1.03;
 /// What TreadMarks published for WATER on eight processors (Keleher, Cox, Dwarkadas & Zwaenepoel 1994).
 const RELAXED: f64 = 4.0;
+/// So much of it is comparable.
+const COMPARABLE: f64 = 0.8;
 /// Units of TSP, in bytes: a tour's length, powers of two around it, and a page.
 const UNITS: [u32; 4] = [128, 148, 256, 4_096];
 const CHUNKS: Points = Points {
@@ -68,7 +71,7 @@ pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
     let water = |chunk| Water { chunk, ..Water::paper() };
     let alone = record_quietly(&water(1), 1, None)?;
-    let scale = undisturbed(&water(1), &alone)?;
+    let scale = scale::<Water>(&alone);
     let at = |stage: Stage| Stage { pace_percent: (PACE_PERCENT as f64 * scale) as u64, ..stage };
     let (then, told) = (at(Stage::millipage_1999()), at(Stage::event_driven_1999()));
     let one = alone.play(&then)?;
@@ -77,7 +80,7 @@ pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
     let (mut all, mut first) = (vec![], None);
     for &level in levels {
         let run = record_quietly(&water(level), HOSTS, Some(&alone))?;
-        for (series, stage) in [("1999", &then), ("1999 if servers were told at once", &told)] {
+        for (series, stage) in [("1999", &then), ("1999, no sweeper", &told)] {
             let show = run.play(stage)?;
             let quicker = speedup(&one, &show);
             let counts = total(&show.traffic);
@@ -97,32 +100,44 @@ pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
     let within = best.0 > all[0].0 && best.0 < all[all.len() - 1].0;
     found.answer("water-optimum", holds(within, format!("best at level {}", best.0), why));
     let pages = speedup(&one, &first.play_by_pages(&then)?);
-    let why = format!("simulated; TreadMarks published {RELAXED}; this protocol by whole pages comes to {pages:.2}");
-    found.answer("water-comparable", holds(best.1 >= 0.9 * RELAXED, format!("{:.2} on eight hosts", best.1), why));
-    relaxed(&first, &one, (&then, &told), best.1, &mut found)?;
+    let modelled = relaxed(&first, &one, (&then, &told), &mut found)?;
+    let why = format!(
+        "simulated; TreadMarks published {RELAXED}, its model comes to {modelled:.2}, this protocol by whole pages to {pages:.2}"
+    );
+    let comparable = best.1 >= COMPARABLE * RELAXED && best.1 >= modelled;
+    found.answer("water-comparable", holds(comparable, format!("{:.2} on eight hosts", best.1), why));
     let competing = total(&first.play(&then)?.traffic).competing;
     found.answer("water-competing", count(competing.into(), "simulated, without chunks, in 4 rounds of forces"));
     Ok(found)
 }
 
-/// WATER by pages, with twins and diffs.
-fn relaxed(run: &Recording, one: &Show, (then, told): (&Stage, &Stage), ours: f64, found: &mut Findings) -> Result<()> {
+/// WATER by pages, with twins and diffs: how many times as quick it is than `one`.
+fn relaxed(run: &Recording, one: &Show, (then, told): (&Stage, &Stage), found: &mut Findings) -> Result<f64> {
     let read = |bytes| Ok::<Nanos, anyhow::Error>(Nanos((fault(told, Access::Read, bytes, 0)? * 1e3) as u64));
     let prices = Prices::of_1999(&then.profile, read(128)?, read(PAGE)?);
-    let all = run.relax(then, &prices)?;
-    let quicker = one.span().0 as f64 / all.span.0.max(1) as f64;
-    let pages = run.play_by_pages(told)?;
+    let quicker = |pace_percent: u64| -> Result<(f64, Relaxed)> {
+        let all = run.relax(pace_percent, &prices)?;
+        // On one host it computes so much longer, too, and waits no longer.
+        let Played { span, computed, .. } = one.threads[0];
+        let one = (span - computed).0 as f64 + computed.0 as f64 * pace_percent as f64 / then.pace_percent as f64;
+        Ok((one / all.span.0.max(1) as f64, all))
+    };
+    let (times, all) = quicker(then.pace_percent)?;
+    let mut slower = 1;
+    while slower < 64 && quicker(then.pace_percent * slower)?.0 < RELAXED {
+        slower += 1;
+    }
     let why = format!(
-        "modelled: {} fetches, {} twins, {} diffs, {} KB of changes; by minipages with chunks {ours:.2}, by pages in sequential \
-         consistency {:.2} if servers are told at once",
+        "modelled: {} fetches, {} twins, {} diffs, {} KB of changes; {RELAXED} if hosts compute {slower} times as long; sequentially \
+         consistent pages come to {:.2} if servers are told at once",
         all.fetches,
         all.twins,
         all.diffs,
         all.bytes / 1_024,
-        speedup(one, &pages)
+        speedup(one, &run.play_by_pages(told)?)
     );
-    found.answer("water-relaxed", number(quicker, why));
-    Ok(())
+    found.answer("water-relaxed", number(times, why));
+    Ok(times)
 }
 
 /// What a pool of tours in units of so many bytes comes to.

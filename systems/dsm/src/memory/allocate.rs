@@ -1,0 +1,184 @@
+//! Shared memory that is allocated and freed while the program runs: all threads of all ranks call alike, the first one of each rank acts.
+//!
+//! A minipage that is allocated has its only copy at its manager, closed, and zero. One that is freed is closed everywhere before any rank
+//! forgets it, and nothing that was asked for it ahead is under way by then: its number may be given anew.
+use super::array::{Array, Plain};
+use super::heap::Shape;
+use super::thread::Thread;
+use crate::Minipage;
+use crate::node::Copies;
+use crate::protocol::Want;
+use core::any::type_name;
+use core::panic::Location;
+use foregather_barrier::dissemination;
+use foregather_machine::{Cause, Error, Fabric, Member, run_ready};
+use foregather_message::collective::allreduce;
+use std::sync::PoisonError;
+
+/// What calls make together that are not alike.
+const UNLIKE: u64 = u64::MAX;
+/// So much is cleared at a time.
+const ZEROS: [u8; 4096] = [0; 4096];
+
+/// What two calls make together.
+fn alike(one: u64, other: u64) -> u64 {
+    if one == other { one } else { UNLIKE }
+}
+
+/// A number for a call, the same on all ranks: FNV-1a.
+fn number_of(name: &str, arguments: &[u64]) -> u64 {
+    let bytes = name.bytes().chain(arguments.iter().flat_map(|number| number.to_le_bytes()));
+    let number = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    number.min(UNLIKE - 1)
+}
+
+impl<F: Fabric> Thread<'_, F> {
+    /// Allocates as [`Layout::array`](super::Layout::array), while the program runs: all threads of all ranks call alike. A barrier, too.
+    ///
+    /// ```
+    /// use foregather_dsm::memory::{Settings, lanes, run};
+    /// # use foregather_machine::Address;
+    /// # use foregather_shm::{Exchange, Shape};
+    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(2)))?;
+    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # let lanes = (0..lanes(2)).map(lane).collect();
+    /// let settings = Settings { bytes: 4096, threads: 2, ..Settings::default() };
+    /// let ended = run(lanes, settings, |_| Ok(()), |thread, ()| {
+    ///     let mut last = 0;
+    ///     for turn in 0..10 {
+    ///         let words = thread.array::<u64>(300, 100)?;
+    ///         assert_eq!(words.get(299), 0);
+    ///         thread.barrier()?;
+    ///         words.fetch_add(299, turn);
+    ///         thread.barrier()?;
+    ///         last = words.get(299);
+    ///         thread.free(words)?;
+    ///     }
+    ///     Ok(last)
+    /// })?;
+    /// assert!(ended.leave().iter().all(|thread| thread.result == 18));
+    /// # Ok::<(), foregather_machine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Layout::array`](super::Layout::array) and [`Thread::barrier`]; [`Cause::Setting`] if threads do not call alike. Without
+    /// room, or with calls that are not alike, all threads get the error, nothing has changed, and the program can go on.
+    #[track_caller]
+    pub fn array<T: Plain>(&self, len: usize, unit: usize) -> Result<Array<T>, Error> {
+        self.chunked(len, unit, 1)
+    }
+
+    /// The same as [`Layout::chunked`](super::Layout::chunked).
+    ///
+    /// # Errors
+    /// As [`Thread::array`].
+    #[track_caller]
+    pub fn chunked<T: Plain>(&self, len: usize, unit: usize, level: u32) -> Result<Array<T>, Error> {
+        let (shape, place) = (Shape { len, unit, level }, Location::caller());
+        let call = number_of(type_name::<T>(), &[len as u64, unit as u64, u64::from(level), size_of::<T>() as u64]);
+        self.collective(call, || self.give(shape, place))
+    }
+
+    /// Frees an array for all: all threads of all ranks call alike, when none of them will touch it again. A barrier, too. Room and
+    /// numbers of its minipages are given to later arrays.
+    ///
+    /// A call about an array that was freed is an error. A load or store cannot give one back: it ends the process with a line that says
+    /// why, or finds the array that has the room now.
+    ///
+    /// # Errors
+    /// [`Cause::Refused`] if it was freed before, or is another run's; [`Cause::Setting`] if threads do not call alike; as
+    /// [`Thread::barrier`].
+    pub fn free<T: Plain>(&self, array: Array<T>) -> Result<(), Error> {
+        let first = array.all_units()[0];
+        let which = [first.offset as u64, u64::from(first.view), array.len() as u64, array.unit() as u64];
+        self.collective(number_of("free", &which), || self.take_back(&array))
+    }
+
+    /// What all threads of all ranks do alike: the first one of each rank does it, and all get what comes of it. An error of `act` itself
+    /// ends the rank.
+    fn collective<R, A>(&self, call: u64, act: A) -> Result<R, Error>
+    where
+        R: Clone + Send + 'static,
+        A: FnOnce() -> Result<Result<R, Error>, Error>,
+    {
+        let unlike = || {
+            let needs = "that all threads of all ranks make the same calls in the same order";
+            Error::from(Cause::Setting { what: "allocating and freeing shared memory", needs })
+        };
+        self.pot.give(self.seat, call);
+        self.meet(|| {
+            let mut all = [self.pot.combined(alike).ok_or_else(unlike)?];
+            run_ready(allreduce(self.messenger, &mut all, alike))?;
+            let came = if all[0] == UNLIKE { Err(unlike()) } else { act()? };
+            self.pot.share(came);
+            Ok(())
+        })?;
+        self.pot.shared::<Result<R, Error>>().unwrap_or_else(|| Err(unlike()))
+    }
+
+    fn give<T: Plain>(&self, shape: Shape, place: &'static Location<'static>) -> Result<Result<Array<T>, Error>, Error> {
+        let (known, given) = {
+            let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+            (heap.numbers(), heap.give::<T>(shape, place))
+        };
+        if let Ok(array) = &given {
+            for minipage in self.managed(array.minipages(0..array.len())) {
+                self.clear(minipage);
+                if minipage.0 < known {
+                    run_ready(self.requester().tell(self.site, minipage, Want::Allot))?;
+                }
+            }
+            run_ready(dissemination(self.messenger))?;
+        }
+        Ok(given)
+    }
+
+    fn take_back<T: Plain>(&self, array: &Array<T>) -> Result<Result<(), Error>, Error> {
+        let heap = || self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = array.live() {
+            return Ok(Err(error));
+        }
+        if !heap().has(array) {
+            let why = "an array is freed by the threads of the run that allocated it".to_owned();
+            return Ok(Err(Cause::Refused { why }.into()));
+        }
+        run_ready(self.requester().quiet(self.site))?;
+        run_ready(dissemination(self.messenger))?;
+        let gone = heap().free(array.all_units())?;
+        for minipage in self.managed(gone.iter().copied()) {
+            run_ready(self.requester().tell(self.site, minipage, Want::Free))?;
+        }
+        run_ready(dissemination(self.messenger))?;
+        heap().retire(&gone);
+        array.end();
+        Ok(Ok(()))
+    }
+
+    /// Those that this rank manages.
+    fn managed(&self, minipages: impl Iterator<Item = Minipage>) -> impl Iterator<Item = Minipage> {
+        let (homes, here) = (self.site.homes(), self.messenger.rank());
+        minipages.filter(move |&minipage| homes.of(minipage) == here)
+    }
+
+    fn clear(&self, minipage: Minipage) {
+        let bytes = self.site.copies().bytes(minipage).unwrap_or(0);
+        for at in (0..bytes).step_by(ZEROS.len()) {
+            self.site.copies().write(minipage, at, &ZEROS[..ZEROS.len().min(bytes - at)]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_differ_in_one_argument_are_not_alike_and_stay_so() {
+        let call = number_of("f64", &[8, 1, 1]);
+        assert_eq!(alike(call, number_of("f64", &[8, 1, 1])), call);
+        for other in [number_of("u64", &[8, 1, 1]), number_of("f64", &[8, 1, 2]), number_of("f64", &[9, 1, 1])] {
+            assert_eq!(alike(alike(call, other), call), UNLIKE);
+            assert_eq!(alike(call, alike(other, call)), UNLIKE);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Hands out shared memory and takes it back. Every rank makes the same calls in the same order, so that all agree without a word.
+use super::array::{Array, Lot, Plain, Unit};
+use crate::Minipage;
+use crate::views::{Allocator, Space, Wish};
+use core::panic::Location;
+use foregather_machine::{Cause, Error};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Where a program allocates, and what: reports name it. A minipage that several name was freed in between, and is the last one's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// File and line of the call.
+    pub place: String,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Bytes of a unit, an allocation of its own.
+    pub unit_bytes: u32,
+    /// Units to a minipage.
+    pub level: u32,
+    /// Its minipages, one after the other: each holds `level` units, but the last one may hold fewer.
+    pub minipages: Vec<Minipage>,
+}
+
+/// How an array is laid out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Elements.
+    pub(super) len: usize,
+    /// Elements to a unit.
+    pub(super) unit: usize,
+    /// Units to a minipage.
+    pub(super) level: u32,
+}
+
+/// What is shared, on one rank.
+#[derive(Debug)]
+pub(super) struct Heap {
+    allocator: Allocator,
+    space: Arc<Space>,
+    sites: Vec<Site>,
+    /// Arrays that were asked for: only units of one are chunked with each other.
+    calls: u32,
+    observed: bool,
+}
+
+impl Heap {
+    /// `observed`: do threads write down what they touch?
+    pub(super) fn new(allocator: Allocator, space: Arc<Space>, observed: bool) -> Self {
+        Self { allocator, space, sites: vec![], calls: 0, observed }
+    }
+
+    /// What was allocated where.
+    pub(super) fn into_sites(self) -> Vec<Site> {
+        self.sites
+    }
+
+    /// All numbers of minipages that were ever given are below that.
+    pub(super) fn numbers(&self) -> u32 {
+        self.allocator.numbers()
+    }
+
+    /// # Errors
+    /// [`Cause::Setting`] for no elements or a unit of none; [`Cause::Missing`] if there is no room, and then nothing has changed.
+    pub(super) fn give<T: Plain>(&mut self, shape: Shape, place: &'static Location<'static>) -> Result<Array<T>, Error> {
+        let Shape { len, unit, level } = shape;
+        if len == 0 || unit == 0 || level == 0 {
+            let needs = "at least one element, one of them to a unit, and one unit to a chunk";
+            return Err(Cause::Setting { what: "a shared array", needs }.into());
+        }
+        self.calls += 1;
+        let bytes = unit.saturating_mul(size_of::<T>());
+        let mut units = Vec::new();
+        for _ in 0..len.div_ceil(unit) {
+            match self.unit(Wish { site: self.calls, bytes, chunk: level }) {
+                Ok(unit) => units.push(unit),
+                Err(error) => {
+                    let gone = self.free(&units)?;
+                    self.retire(&gone);
+                    return Err(error);
+                }
+            }
+        }
+        let mut minipages: Vec<Minipage> = units.iter().map(|unit| unit.minipage).collect();
+        minipages.dedup();
+        let (element_bytes, unit_bytes) = (size_of::<T>() as u32, bytes as u32);
+        let site = Site { place: place.to_string(), element_bytes, unit_bytes, level, minipages };
+        // What a loop allocates and frees again and again is named once.
+        self.sites.retain(|other| *other != site);
+        self.sites.push(site);
+        Ok(Array::new(Arc::clone(&self.space), units, (len, unit), self.observed, Lot::at(place)))
+    }
+
+    fn unit(&mut self, wish: Wish) -> Result<Unit, Error> {
+        let given = self.allocator.allocate(wish)?;
+        let first = self.allocator.table().extent(given.minipage).map_or(0, |extent| extent.offset);
+        let (minipage, extent) = (given.minipage, given.extent);
+        Ok(Unit { minipage, view: extent.view, offset: extent.offset, within: (extent.offset - first) as u32 })
+    }
+
+    /// Is that array of this space?
+    pub(super) fn has<T>(&self, array: &Array<T>) -> bool {
+        array.is_of(&self.space)
+    }
+
+    /// Takes units back. The minipages of which nothing is left: when all copies are closed, they are to be [retired](Self::retire).
+    ///
+    /// # Errors
+    /// [`Cause::Missing`] if one of them was taken back before.
+    pub(super) fn free(&mut self, units: &[Unit]) -> Result<Vec<Minipage>, Error> {
+        let mut gone = Vec::new();
+        for unit in units {
+            gone.extend(self.allocator.free(unit.offset)?);
+        }
+        Ok(gone)
+    }
+
+    /// Their bytes and numbers may be given anew: the numbers in the same order, so whoever asks for the same gets the same.
+    pub(super) fn retire(&mut self, gone: &[Minipage]) {
+        gone.iter().rev().for_each(|&minipage| self.allocator.retire(minipage));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::{Backend, Shape as Views};
+
+    fn heap(pages: u32) -> Heap {
+        let space = Space::new(Views { backend: Some(Backend::Mprotect), ..Views::new(pages, 4) }).unwrap();
+        Heap::new(Allocator::new(pages, 4).unwrap(), Arc::new(space), false)
+    }
+
+    fn give(heap: &mut Heap, len: usize, level: u32) -> Result<Array<u64>, Error> {
+        heap.give(Shape { len, unit: 16, level }, Location::caller())
+    }
+
+    fn free(heap: &mut Heap, array: &Array<u64>) {
+        let gone = heap.free(array.all_units()).unwrap();
+        heap.retire(&gone);
+    }
+
+    #[test]
+    fn what_was_freed_is_given_again_with_the_same_numbers_and_one_site() {
+        let mut heap = heap(2);
+        let kept = give(&mut heap, 16, 1).unwrap();
+        let numbers = |array: &Array<u64>| array.minipages(0..array.len()).collect::<Vec<_>>();
+        let first = give(&mut heap, 90, 2).unwrap();
+        assert_eq!(numbers(&first).len(), 3);
+        let (sites, known) = (heap.sites.clone(), heap.numbers());
+        for _ in 0..50 {
+            free(&mut heap, &first);
+            assert_eq!(numbers(&give(&mut heap, 90, 2).unwrap()), numbers(&first));
+        }
+        assert_eq!(heap.numbers(), known);
+        assert!(!numbers(&first).contains(&kept.minipage(0)));
+        assert_eq!(heap.into_sites().len(), sites.len());
+    }
+
+    #[test]
+    fn an_array_for_which_there_is_no_room_takes_none() {
+        let mut heap = heap(2);
+        let most = give(&mut heap, 128, 1).unwrap();
+        for _ in 0..3 {
+            let error = give(&mut heap, 1 << 12, 1).unwrap_err();
+            assert!(matches!(error.cause(), Cause::Missing { .. }), "{error}");
+        }
+        free(&mut heap, &most);
+        give(&mut heap, 128, 1).unwrap();
+        assert!(heap.free(&[Unit { minipage: Minipage(0), view: 0, offset: 8, within: 0 }]).is_err());
+    }
+}
