@@ -11,6 +11,8 @@ pub fn all(world: &impl World) {
     a_park_ends_at_its_bound(world);
     poison_ends_every_wait(world);
     values_wrap(world);
+    one_of_many_exchanges(world);
+    an_exchange_wakes_and_leaves_flags_alone(world);
 }
 
 /// What one member wrote before a store is seen by whoever sees the store, under every policy.
@@ -107,4 +109,46 @@ fn values_wrap<W: World>(world: &W) {
         assert_eq!(cpu.add(&word, 1), foregather_machine::VALUE_MASK);
         assert_eq!(cpu.load(&word), 0);
     });
+}
+
+/// Each value follows the one before, whoever is quicker; nobody succeeds twice, and what the last one wrote before is seen.
+fn one_of_many_exchanges<W: World>(world: &W) {
+    const ROUNDS: u32 = 100;
+    let word = <W::Cpu<'_> as Cpu>::Word::default;
+    let (taken, data) = (word(), word());
+    let wins = world.run(3, async |cpu, _| {
+        let mut wins = 0;
+        for round in 1..=ROUNDS {
+            if cpu.exchange(&taken, round - 1, round) {
+                assert_eq!(cpu.load(&data), round - 1, "it has not seen what was written before");
+                cpu.note(&data, round);
+                wins += 1;
+            }
+            while cpu.load(&data) != round && cpu.load(&taken) == round {
+                cpu.yield_now().await;
+            }
+        }
+        wins
+    });
+    assert_eq!(wins.iter().sum::<u32>(), ROUNDS);
+}
+
+fn an_exchange_wakes_and_leaves_flags_alone<W: World>(world: &W) {
+    let word = <W::Cpu<'_> as Cpu>::Word::default();
+    let ends = world.run(2, async |cpu, rank| {
+        if rank == 0 {
+            cpu.delay(world.step()).await;
+            assert!(!cpu.exchange(&word, 1, 2), "it holds 0");
+            assert!(cpu.exchange(&word, 0, 1), "a sleeper does not count as a value");
+            cpu.delay(world.step()).await;
+            cpu.poison(&word);
+            assert!(cpu.exchange(&word, 1, 2), "nor does poison");
+            return cpu.check(&word, &Why::new("conformance", rank));
+        }
+        let come = || (cpu.load(&word) != 0).then_some(());
+        let woken = Policy::Block.wait(&cpu, &word, Why::new("conformance", rank), false, come).await;
+        woken.map(drop)
+    });
+    assert_eq!(Error::of(&ends[0]), Some(&Cause::Poisoned { by: None }));
+    assert_eq!(ends[1], Ok(()));
 }

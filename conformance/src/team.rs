@@ -32,6 +32,11 @@ pub fn all(world: &impl World) {
     by_default_it_waits_as_the_load_demands(world);
     a_slave_may_be_late(world);
     who_waited_in_vain_may_wait_again(world);
+    for policy in [Policy::default(), Policy::Block] {
+        each_part_is_done_once(world, policy);
+    }
+    who_is_late_finds_its_part_taken(world);
+    who_is_away_sleeps_through_regions(world);
     a_rank_has_one_handle(world);
     calls_out_of_turn_are_errors(world);
 }
@@ -230,6 +235,122 @@ fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
             if *who as usize == rank && *peer == missed);
         assert!(named, "rank {rank}: {end:?}");
     }
+}
+
+/// Slaves come in all orders, and the master takes whatever they have not begun when it has done its own part.
+fn each_part_is_done_once<W: World>(world: &W, policy: Policy) {
+    const SIZE: u32 = 4;
+    let orders = permutations(SIZE);
+    let regions = orders.len() as u32;
+    let done: Vec<AtomicU32> = (0..=regions).map(|_| AtomicU32::new(0)).collect();
+    let late = |region: u32, rank: u32| world.step() * u64::from(orders[region as usize - 1][rank as usize]);
+    let team = Team::new(SIZE).unwrap();
+    let parts = world.run(SIZE, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
+        Handle::Master(mut master) => {
+            let mut parts = 0;
+            for region in 1..=regions {
+                master.fork().unwrap();
+                master.delay(late(region, 0)).await;
+                while master.take_late().unwrap().is_some() {
+                    done[region as usize].fetch_add(1, SeqCst);
+                    parts += 1;
+                    master.done_late().unwrap();
+                }
+                master.join().await.unwrap();
+                assert_eq!(done[region as usize].load(SeqCst), SIZE - 1, "{policy:?}: region {region}");
+            }
+            master.finish().unwrap();
+            parts
+        }
+        Handle::Slave(mut slave) => {
+            let mut parts = 0;
+            while let Some(region) = slave.wait().await.unwrap() {
+                done[region as usize].fetch_add(1, SeqCst);
+                parts += 1;
+                slave.done().unwrap();
+                slave.delay(late(region, rank)).await;
+            }
+            parts
+        }
+    });
+    assert_eq!(parts.iter().sum::<u32>(), regions * (SIZE - 1), "{policy:?}: {parts:?}");
+}
+
+fn who_is_late_finds_its_part_taken<W: World>(world: &W) {
+    let (team, joined) = (Team::new(2).unwrap(), AtomicU32::new(0));
+    let seen = world.run(2, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::Block) {
+        Handle::Master(mut master) => {
+            let mut taken = Vec::new();
+            for _ in 0..3 {
+                master.fork().unwrap();
+                taken.extend(master.take_late().unwrap());
+                assert_eq!(master.take_late().map(drop), Err(Error::from(out_of_turn())), "one after the other");
+                assert_eq!(master.join().await, Err(Error::from(join_in_hand())));
+                master.done_late().unwrap();
+                master.join().await.unwrap();
+            }
+            joined.store(1, SeqCst);
+            master.fork().unwrap();
+            master.join().await.unwrap();
+            master.finish().unwrap();
+            taken
+        }
+        Handle::Slave(mut slave) => {
+            while joined.load(SeqCst) == 0 {
+                slave.delay(world.step()).await;
+            }
+            let mut seen = Vec::new();
+            while let Some(region) = slave.wait().await.unwrap() {
+                seen.push(region);
+                slave.done().unwrap();
+            }
+            seen
+        }
+    });
+    assert_eq!(seen, [vec![1, 1, 1], vec![4]]);
+}
+
+fn out_of_turn() -> Cause {
+    Cause::Setting { what: "`take_late`", needs: "an open region, and `done_late` for the part taken before" }
+}
+
+fn join_in_hand() -> Cause {
+    Cause::Setting { what: "a join", needs: "`done_late` for the part that was taken" }
+}
+
+fn who_is_away_sleeps_through_regions<W: World>(world: &W) {
+    let team = Team::new(4).unwrap();
+    let seen = world.run(4, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::default()) {
+        Handle::Master(mut master) => {
+            for region in 1..=9 {
+                match region {
+                    3 => assert_eq!((master.dismiss(2), master.dismiss(3)), (Ok(true), Ok(true))),
+                    5 => assert_eq!(master.dismiss(1), Ok(true)),
+                    7 => assert_eq!((master.recall(1), master.recall(2)), (Ok(true), Ok(true))),
+                    _ => {}
+                }
+                for wrong in [0, 4, u32::MAX] {
+                    assert_eq!(master.dismiss(wrong), Err(Error::from(Cause::Rank { rank: wrong, size: 4 })));
+                }
+                master.fork().unwrap();
+                assert!(matches!(Error::of(&master.recall(3)), Some(Cause::Setting { .. })), "a region is open");
+                master.delay(world.step()).await;
+                master.join().await.unwrap();
+            }
+            assert_eq!(master.present(), 3);
+            master.finish().unwrap();
+            vec![]
+        }
+        Handle::Slave(mut slave) => {
+            let mut seen = Vec::new();
+            while let Some(region) = slave.wait().await.unwrap() {
+                seen.push(region);
+                slave.done().unwrap();
+            }
+            seen
+        }
+    });
+    assert_eq!(seen, [vec![], vec![1, 2, 3, 4, 7, 8, 9], vec![1, 2, 7, 8, 9], vec![1, 2]]);
 }
 
 fn a_rank_has_one_handle<W: World>(world: &W) {

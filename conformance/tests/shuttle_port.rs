@@ -145,6 +145,9 @@ impl Cpu for RingsFirst {
         self.0.take().into_iter().for_each(|(word, value)| Scheduled.note(&word, value));
         before
     }
+    fn exchange(&self, word: &Arc<Word>, expected: u32, new: u32) -> bool {
+        Scheduled.exchange(word, expected, new)
+    }
     fn poison(&self, word: &Arc<Word>) {
         Scheduled.poison(word);
     }

@@ -160,3 +160,186 @@ fn resetting_the_counter_after_the_join_is_found() {
 fn resetting_it_before_is_right() {
     check_random(|| bare(true), 4 * SCHEDULES);
 }
+
+/// Each part is done once, by its slave or by the master, who takes what it finds, and nobody sees a descriptor that is not of
+/// its region: the master empties it as soon as it has joined.
+fn late(policy: Policy, size: u32) {
+    let fork_join = Team::<Scheduled>::new(size).unwrap();
+    let (descriptor, done) = (AtomicU32::new(0), AtomicU32::new(0));
+    team(size, move |rank| {
+        let part = |region| {
+            assert_eq!(descriptor.load(SeqCst), region, "{policy:?}: a descriptor of another region");
+            done.fetch_add(1, SeqCst);
+            assert_eq!(descriptor.load(SeqCst), region, "{policy:?}: the region was joined too early");
+        };
+        if rank == 0 {
+            let mut master = fork_join.master(Scheduled, policy).unwrap();
+            for region in 1..=REGIONS {
+                descriptor.store(region, SeqCst);
+                master.fork().unwrap();
+                while master.take_late().unwrap().is_some() {
+                    part(region);
+                    master.done_late().unwrap();
+                }
+                run_ready(master.join()).unwrap();
+                descriptor.store(0, SeqCst);
+                assert_eq!(done.load(SeqCst), region * (size - 1), "{policy:?}: a part was done twice or never");
+            }
+            return master.finish().unwrap();
+        }
+        let mut slave = fork_join.slave(Scheduled, rank, policy).unwrap();
+        let mut last = 0;
+        while let Some(region) = run_ready(slave.wait()).unwrap() {
+            assert!(region > last, "{policy:?}: rank {rank} goes back");
+            last = region;
+            part(region);
+            slave.done().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_part_is_done_once_whoever_takes_it() {
+    for policy in POLICIES {
+        for size in 2..=4 {
+            check_random(move || late(policy, size), SCHEDULES / 2);
+        }
+        check_pct(move || late(policy, 3), SCHEDULES / 2, DEPTH);
+    }
+}
+
+/// A slave that is away sees no region; it may be called back, or find the end, wherever it is when that happens.
+#[test]
+fn who_is_called_back_takes_part_in_the_next_region() {
+    let schedule = || {
+        let fork_join = Team::<Scheduled>::new(3).unwrap();
+        team(3, move |rank| {
+            if rank == 0 {
+                let mut master = fork_join.master(Scheduled, Policy::Block).unwrap();
+                for region in 1..=6 {
+                    match region {
+                        2 => assert_eq!((master.dismiss(1), master.dismiss(1), master.present()), (Ok(true), Ok(false), 2)),
+                        4 => assert_eq!((master.recall(1), master.recall(1), master.present()), (Ok(true), Ok(false), 3)),
+                        6 => assert_eq!(master.dismiss(1), Ok(true)),
+                        _ => {}
+                    }
+                    master.fork().unwrap();
+                    run_ready(master.join()).unwrap();
+                }
+                return master.finish().unwrap();
+            }
+            let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
+            let mut seen = Vec::new();
+            while let Some(region) = run_ready(slave.wait()).unwrap() {
+                seen.push(region);
+                slave.done().unwrap();
+            }
+            assert_eq!(seen, if rank == 1 { vec![1, 4, 5] } else { vec![1, 2, 3, 4, 5, 6] });
+        });
+    };
+    check_random(schedule, SCHEDULES);
+    check_pct(schedule, SCHEDULES, DEPTH);
+}
+
+#[test]
+fn a_master_that_leaves_is_named_to_those_who_are_away() {
+    let schedule = || {
+        let fork_join = Team::<Scheduled>::new(2).unwrap();
+        team(2, move |rank| {
+            if rank == 0 {
+                let mut master = fork_join.master(Scheduled, Policy::Block).unwrap();
+                master.dismiss(1).unwrap();
+                master.fork().unwrap();
+                return run_ready(master.join()).unwrap();
+            }
+            let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
+            assert_eq!(run_ready(slave.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
+        });
+    };
+    check_random(schedule, SCHEDULES);
+}
+
+/// What can be left out of the protocol of parts.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    Nothing,
+    /// A released slave goes to work without having taken its part.
+    TakesNothing,
+    /// The master goes on when all parts are taken, although they are not done.
+    JoinsWhatIsTaken,
+    /// A slave that has taken its part does not look again which region that is of.
+    LooksOnce,
+}
+
+/// One slave that may be late, regions numbered modulo 2, over bare words: so the third region has the number of the first.
+fn parts(fault: Fault) {
+    let words: Arc<[Word; 4]> = Arc::default();
+    let descriptor = Arc::new(AtomicU32::new(0));
+    team(2, move |rank| {
+        let [epoch, taken, joined, ended] = &*words;
+        let wait = |on: &Word, come: &dyn Fn() -> bool| {
+            run_ready(Policy::Block.wait(&Scheduled, on, Why::new("parts", rank), false, || come().then_some(()))).unwrap();
+        };
+        if rank == 0 {
+            for region in 1..=REGIONS {
+                let number = region % 2;
+                descriptor.store(region, SeqCst);
+                Scheduled.store(epoch, number);
+                if !Scheduled.exchange(taken, 1 - number, number) && fault != Fault::JoinsWhatIsTaken {
+                    wait(joined, &|| Scheduled.load(joined) == number);
+                }
+                Scheduled.note(joined, number);
+                descriptor.store(0, SeqCst);
+            }
+            Scheduled.store(ended, 1);
+            return Scheduled.store(epoch, 2);
+        }
+        let mut seen = 0;
+        loop {
+            wait(epoch, &|| Scheduled.load(epoch) != seen);
+            seen = Scheduled.load(epoch);
+            if seen == 2 {
+                return;
+            }
+            if fault != Fault::TakesNothing && !Scheduled.exchange(taken, 1 - seen, seen) {
+                continue;
+            }
+            if fault != Fault::LooksOnce {
+                wait(epoch, &|| Scheduled.load(epoch) == seen || Scheduled.load(ended) != 0);
+                if Scheduled.load(ended) != 0 {
+                    return;
+                }
+            }
+            let region = descriptor.load(SeqCst);
+            assert!(region != 0 && descriptor.load(SeqCst) == region, "a descriptor that is being written");
+            Scheduled.store(joined, seen);
+        }
+    });
+}
+
+#[test]
+fn parts_that_are_taken_and_looked_at_again_are_safe() {
+    check_random(|| parts(Fault::Nothing), 4 * SCHEDULES);
+    check_pct(|| parts(Fault::Nothing), 4 * SCHEDULES, DEPTH);
+}
+
+/// The negative control of race T6.
+#[test]
+#[should_panic(expected = "being written")]
+fn a_slave_that_takes_nothing_is_found() {
+    check_random(|| parts(Fault::TakesNothing), 4 * SCHEDULES);
+}
+
+/// The negative control of race T7.
+#[test]
+#[should_panic(expected = "being written")]
+fn a_descriptor_used_again_before_all_parts_are_done_is_found() {
+    check_random(|| parts(Fault::JoinsWhatIsTaken), 4 * SCHEDULES);
+}
+
+/// The negative control of race T8: a slave that slept through all numbers.
+#[test]
+#[should_panic(expected = "being written")]
+fn a_part_taken_before_its_region_is_found() {
+    check_random(|| parts(Fault::LooksOnce), 16 * SCHEDULES);
+}

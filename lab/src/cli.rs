@@ -341,6 +341,12 @@ pub enum Measure {
                             Example: foregather measure dsm --output dsm.json && foregather report dsm.json\n\n\
                             Rank 1 owns and manages what rank 0 touches. Back ends: userfaultfd, mprotect, userfaultfd-thread.")]
     Dsm(Dsm),
+    /// What a fork and a join cost: empty, and with bodies of 1 and 20 us, for teams of 2, 4 and 8, beside up to two hogs; beside our
+    /// team Rust's scoped threads, rayon, and every OpenMP runtime that is installed.
+    #[command(after_help = "Example: foregather measure teams --quick\n\
+                            Example: foregather measure teams --threads 2 --runners team,serial,gomp --format json\n\
+                            Example: foregather measure teams --output teams.json && foregather report teams.json")]
+    Teams(Teams),
 }
 
 /// Options of `measure dsm`.
@@ -381,6 +387,32 @@ pub enum DsmPart {
     Computing,
     /// One loop through many views.
     Views,
+}
+
+/// Options of `measure teams`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Teams {
+    /// Fewer rows and shorter cells, in twenty seconds.
+    #[arg(long)]
+    pub quick: bool,
+    /// Members of the teams, separated by commas.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: Vec<u32>,
+    /// Only these runners, separated by commas.
+    #[arg(long)]
+    pub runners: Option<String>,
+    /// How often each cell is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// Milliseconds for one cell.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub ms: Option<u64>,
+    /// Decides the orders.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
 }
 
 /// Options of `measure messages`.

@@ -1,5 +1,7 @@
 //! What answers each verb: gather, print, write.
-use crate::cli::{App, Barriers, Cli, Dsm, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Verb, Waits};
+use crate::cli::{
+    App, Barriers, Cli, Dsm, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
+};
 use crate::failure::Failure;
 use crate::results::table::Table;
 use crate::results::{Results, Run, file};
@@ -47,6 +49,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Measure(Measure::Shift(options)) => shift(cli, options),
                 Verb::Measure(Measure::Messages(options)) => messages(cli, options),
                 Verb::Measure(Measure::Dsm(options)) => dsm(cli, options),
+                Verb::Measure(Measure::Teams(options)) => teams(cli, options),
                 Verb::Simulate(options) => simulate_plan(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
@@ -157,6 +160,14 @@ fn dsm(cli: &Cli, options: &Dsm) -> Result<()> {
     let run = Run::begin("measure dsm", None);
     let found = measure::dsm::run(options, cli.quiet)?;
     let table = measure::dsm::tables::text(&found.measurements);
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish_as(cli, &results, options.output.as_deref(), || table)
+}
+
+fn teams(cli: &Cli, options: &Teams) -> Result<()> {
+    let run = Run::begin("measure teams", Some(options.seed));
+    let found = measure::teams::run(options, cli.quiet)?;
+    let table = measure::teams::output::table(&found.measurements).to_text();
     let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
     finish_as(cli, &results, options.output.as_deref(), || table)
 }

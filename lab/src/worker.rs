@@ -1,5 +1,6 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
 use crate::app;
+use foregather_bench::teams::{self, TeamCell};
 use foregather_bench::{Cell, CellResult, dsm, hog, messages, ours, ping_pong, rust_std};
 use foregather_host::dl::Library;
 use foregather_host::sched;
@@ -15,6 +16,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     let rest: Vec<String> = args.collect();
     let end = match verb.as_str() {
         "__cell" => cell(&rest),
+        teams::VERB => team_cell(&rest),
         "__hog" => {
             hog(|| false);
             Ok(())
@@ -45,6 +47,14 @@ fn cell(args: &[String]) -> Result<(), String> {
         ours::run(&cell, kind, policy)
     }
     .map_err(|error| error.to_string())?;
+    println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+/// One cell of `measure teams`, by our own team or by what needs no library.
+fn team_cell(args: &[String]) -> Result<(), String> {
+    let cell = TeamCell::from_arg(args.first().ok_or("a cell is missing")?)?;
+    let result = teams::ours::run(&cell)?;
     println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
     Ok(())
 }

@@ -41,7 +41,7 @@ fn json(result: &CellResult) -> Result<String, Trouble> {
 }
 
 /// A name always means the same settings, whatever the user's own are.
-fn settle_environment(peer: &Peer) {
+pub(crate) fn settle_environment(peer: &Peer) {
     let theirs = |name: &str| OPENMP_VARIABLES.iter().any(|start| name.starts_with(start));
     let names: Vec<_> = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_str().is_some_and(theirs)).collect();
     for name in names {

@@ -7,6 +7,7 @@ mod native;
 mod openmp;
 mod ping_pong;
 mod roster;
+mod teams;
 mod trouble;
 
 use std::io::Write;
@@ -16,6 +17,8 @@ use trouble::Trouble;
 const USAGE: &str = "usage:
   foregather-peers list
   foregather-peers cell CELL                              CELL is the JSON of one cell of the barrier matrix
+  foregather-peers list-teams
+  foregather-peers team-cell CELL                         CELL is the JSON of one cell of `measure teams`
   foregather-peers ping-pong --cpus A,B --rounds N [--build-dir DIR]";
 
 fn main() -> ExitCode {
@@ -23,6 +26,8 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let line = match arguments[..] {
         ["list"] => Ok(roster::list().to_string()),
+        ["list-teams"] => Ok(teams::list().to_string()),
+        ["team-cell", text] => teams::run(text),
         ["cell", text] => cell::run(text),
         ["ping-pong", ref options @ ..] => ping_pong::Options::parse(options).and_then(|options| ping_pong::run(&options)),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),

@@ -63,7 +63,7 @@ pub(crate) fn list() -> Value {
     PEERS.iter().map(describe).collect()
 }
 
-fn describe(peer: &Peer) -> Value {
+pub(crate) fn describe(peer: &Peer) -> Value {
     let version = match peer.barrier {
         // It is that of the compiler, which the caller notes for all its results.
         Barrier::RustStd => Ok(None),
@@ -81,7 +81,7 @@ fn describe(peer: &Peer) -> Value {
 }
 
 /// The version of a dependency that this program was built with.
-fn locked_version(package: &str) -> Option<&'static str> {
+pub(crate) fn locked_version(package: &str) -> Option<&'static str> {
     let lock = include_str!("../../Cargo.lock");
     let after = lock.split_once(&format!("name = \"{package}\"\nversion = \""))?.1;
     after.split_once('"').map(|(version, _)| version)

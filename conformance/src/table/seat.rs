@@ -80,6 +80,13 @@ impl Cpu for Chair<'_> {
         self.table.changed();
         word.replace(word.get() + n)
     }
+    fn exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
+        let same = word.get() == expected;
+        if same {
+            self.store(word, new);
+        }
+        same
+    }
     fn poison(&self, _: &Cell<u32>) {}
     fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         probe()

@@ -285,6 +285,9 @@ impl Cpu for Placed {
         let before = Scheduled.add(word, n);
         if self.fault() == Fault::MovesUnasked && std::ptr::eq(word, self.machine.mover()) { 0 } else { before }
     }
+    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+        Scheduled.exchange(word, expected, new)
+    }
     fn poison(&self, word: &Word) {
         Scheduled.poison(word);
     }

@@ -53,6 +53,13 @@ impl Cpu for Scheduled {
         word.change();
         before
     }
+    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+        let same = word.value.compare_exchange(expected, new, SeqCst, SeqCst).is_ok();
+        if same {
+            word.change();
+        }
+        same
+    }
     fn poison(&self, word: &Word) {
         word.poisoned.store(true, SeqCst);
         word.change();

@@ -13,7 +13,7 @@ pub const VALUE_MASK: u32 = (1 << 30) - 1;
 /// sleeper is woken by the change and a simulated store re-polls only the word's own waiters.
 ///
 /// # Ordering
-/// `load` acquires, `store`, `note` and `poison` release, `add` does both. Between `arm` and the change of the word
+/// `load` acquires, `store`, `note` and `poison` release, `add` and `exchange` do both, the latter even in vain an acquire. Between `arm` and the change of the word
 /// there is no lost wake-up: a change that `arm`'s caller did not see makes `park` return at once.
 pub trait Cpu: Clock + Placement {
     /// 30 bits in memory on which members wait; starts at 0. Values wrap: compare them for equality or by distance.
@@ -27,6 +27,8 @@ pub trait Cpu: Clock + Placement {
     fn store(&self, word: &Self::Word, value: u32);
     /// Adds `n`, wakes like [`Cpu::store`], and returns the value before.
     fn add(&self, word: &Self::Word, n: u32) -> u32;
+    /// If the word holds `expected`, publishes `new` like [`Cpu::store`]; did it? Of several that try, one alone succeeds.
+    fn exchange(&self, word: &Self::Word, expected: u32, new: u32) -> bool;
     /// Marks the word for ever and wakes its sleepers: waits on it that are not satisfied yet fail in [`Cpu::check`].
     fn poison(&self, word: &Self::Word);
 

@@ -74,7 +74,9 @@ impl Phases {
             if let Err(lost) = cpu.check(on, &why) {
                 return last_look(lost, probe, done(Outcome::Spun, waited));
             }
-            let (found, used) = cpu.spin(on, CHECK_INTERVAL.min(budget - waited.spun), &mut probe).await;
+            // A deadline that is nearer than the next check ends the spin.
+            let left = if why.deadline < Nanos::MAX { why.deadline - cpu.now() } else { Nanos::MAX };
+            let (found, used) = cpu.spin(on, CHECK_INTERVAL.min(budget - waited.spun).min(left), &mut probe).await;
             waited.spun += used;
             if let Some(found) = found {
                 return Ok((found, done(Outcome::Spun, waited)));

@@ -61,6 +61,9 @@ impl Cpu for Script {
     fn add(&self, (): &(), _: u32) -> u32 {
         0
     }
+    fn exchange(&self, (): &(), _: u32, _: u32) -> bool {
+        true
+    }
     fn poison(&self, (): &()) {}
     fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         self.note(Verb::Blink, Nanos(500));

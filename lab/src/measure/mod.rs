@@ -5,6 +5,7 @@
 //! - [`shift`](mod@shift): what a shift costs, alone and behind a synchronisation.
 //! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
 //! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
+//! - [`teams`](mod@teams): what a fork and a join cost.
 //! - [`validate`](mod@validate): the simulator of processors held against this machine.
 //! - `likeness`: this machine for the simulator.
 //! - [`children`](mod@children): hogs and cells as processes of their own.
@@ -17,5 +18,6 @@ pub mod messages;
 pub mod noise;
 pub mod shift;
 pub mod skew;
+pub mod teams;
 pub mod validate;
 pub mod waits;

@@ -30,6 +30,7 @@ mod speedups;
 mod strip;
 mod svg;
 mod symbol;
+mod teams;
 mod timeline;
 
 pub use html::page;
@@ -82,6 +83,8 @@ pub enum Figure {
     AppSpeedups,
     /// Programs on shared memory: where the time went (the same figure).
     AppBreakdown,
+    /// Fork and join, by everybody who runs teams and beside hogs.
+    Teams,
     /// The simulated plan of this name: curves or a matrix.
     Plan(String),
     /// The same plan's run over time.
@@ -92,7 +95,7 @@ pub enum Figure {
 
 impl Figure {
     /// All but those of plans and timelines, in the order of the page.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::PingPong,
         Self::Gaps,
         Self::Distribution,
@@ -110,6 +113,7 @@ impl Figure {
         Self::DsmViews,
         Self::AppSpeedups,
         Self::AppBreakdown,
+        Self::Teams,
         Self::NoiseTrace,
         Self::NoiseLine,
         Self::Butterfly,
@@ -144,6 +148,7 @@ impl Figure {
             Self::DsmViews => "dsm-views".to_owned(),
             Self::AppSpeedups => "app-speedups".to_owned(),
             Self::AppBreakdown => "app-breakdown".to_owned(),
+            Self::Teams => "teams".to_owned(),
             Self::Plan(plan) | Self::Timeline(plan) => harmless(plan),
             Self::OverTime(plan) => harmless(plan) + "-over-time",
         }
@@ -172,6 +177,7 @@ impl Figure {
             Self::DsmViews => dsm::views(all),
             Self::AppSpeedups => speedups::draw(all),
             Self::AppBreakdown => breakdown::draw(all),
+            Self::Teams => teams::draw(all),
             Self::Plan(plan) => plans::draw(all, plan),
             Self::OverTime(plan) => plans::over_time(all, plan),
             Self::Timeline(name) => timeline::draw(&results.timelines, name),

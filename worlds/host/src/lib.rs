@@ -9,6 +9,8 @@
 //! - [`usage`]: processor time, context switches, and who runs just now.
 //! - [`cgroup`]: how much processor time this process may use, and how to lend less to others.
 //! - [`child`]: processes that never outlive this one.
+//! - [`forks`]: whether this process is a copy of the one that started something.
+//! - [`settings`]: what the user asks of teams by environment variables.
 //! - [`interrupt`]: a request to stop that keeps what was measured.
 //! - [`dl`]: shared libraries that may or may not be installed.
 //! - [`vigil`]: whether a rank of the job was lost, and who waits for what since when.
@@ -22,10 +24,12 @@ pub mod clock;
 pub mod costs;
 pub mod dl;
 pub mod facts;
+pub mod forks;
 pub mod futex;
 pub mod interrupt;
 pub mod pause;
 pub mod sched;
 pub mod scout;
+pub mod settings;
 pub mod usage;
 pub mod vigil;

@@ -151,6 +151,10 @@ impl Cpu for Processor {
     fn add(&self, word: &Word, n: u32) -> u32 {
         self.thread.add(word, n)
     }
+    #[inline]
+    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+        self.thread.exchange(word, expected, new)
+    }
     fn poison(&self, word: &Word) {
         self.thread.poison(word);
     }

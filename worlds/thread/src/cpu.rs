@@ -117,6 +117,10 @@ impl Cpu for Thread {
     fn add(&self, word: &Word, n: u32) -> u32 {
         word.add(n, self.scope)
     }
+    #[inline]
+    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+        word.exchange(expected, new, self.scope)
+    }
     fn poison(&self, word: &Word) {
         word.poison(self.scope);
     }

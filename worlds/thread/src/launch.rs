@@ -52,12 +52,7 @@ pub fn run<T: Send>(
             match Builder::new().name(format!("rank {rank}")).spawn_scoped(threads, member) {
                 Ok(member) => members.push(member),
                 Err(error) => {
-                    let errno = error.raw_os_error().unwrap_or(0);
-                    trouble = Some(Error::from(Cause::Os {
-                        what: "making a thread",
-                        errno,
-                        remedy: "fewer members, or a higher limit (ulimit -u)",
-                    }));
+                    trouble = Some(refused(&error));
                     break;
                 }
             }
@@ -70,4 +65,18 @@ pub fn run<T: Send>(
         let outputs: Option<Vec<T>> = ends.into_iter().map(|end| end.unwrap_or_else(|panic| resume_unwind(panic))).collect();
         trouble.map_or_else(|| Ok(outputs.unwrap_or_default()), Err)
     })
+}
+
+/// Starts a thread that nobody waits for; it may run when the process ends, which ends it, too.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn start(name: &str, body: impl FnOnce(Thread) + Send + 'static) -> Result<(), Error> {
+    let begin = move || body(Thread::current());
+    Builder::new().name(name.to_owned()).spawn(begin).map(drop).map_err(|error| refused(&error))
+}
+
+fn refused(error: &std::io::Error) -> Error {
+    let errno = error.raw_os_error().unwrap_or(0);
+    Cause::Os { what: "making a thread", errno, remedy: "fewer members, or a higher limit (ulimit -u)" }.into()
 }

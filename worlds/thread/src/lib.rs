@@ -3,7 +3,7 @@
 //! - [`Word`]: 30 bits on which threads wait, and the two flag bits that make sleeping safe. Protocol: `README.md`.
 //! - [`Thread`]: this thread's processor, a [`Cpu`](foregather_machine::Cpu). It moves its thread only if
 //!   `FOREGATHER_PLACEMENT` is not `off`.
-//! - [`run`]: the members of a group as threads, pinned or free.
+//! - [`run`]: the members of a group as threads, pinned or free. [`start`]: a thread that outlives whoever started it.
 //!
 //! ```
 //! use foregather_barrier::{Group, Kind};
@@ -35,7 +35,7 @@ pub use cpu::Thread;
 #[cfg(not(loom))]
 pub use foregather_host::futex::Scope;
 #[cfg(not(loom))]
-pub use launch::run;
+pub use launch::{run, start};
 #[cfg(loom)]
 pub use primitive::Scope;
 pub use word::Word;

@@ -56,6 +56,24 @@ impl Word {
         before >> VALUE_SHIFT
     }
 
+    /// Publishes `new` if the value is `expected`, whatever the flags; wakes the sleepers then, if there are any.
+    #[inline]
+    pub fn exchange(&self, expected: u32, new: u32, scope: Scope) -> bool {
+        let mut before = expected << VALUE_SHIFT;
+        loop {
+            match self.0.0.compare_exchange(before, new << VALUE_SHIFT, AcqRel, Acquire) {
+                Ok(_) => break,
+                // The flags alone differ.
+                Err(seen) if seen >> VALUE_SHIFT == expected => before = seen,
+                Err(_) => return false,
+            }
+        }
+        if before & (ARMED | POISONED) != 0 {
+            self.settle(before, scope);
+        }
+        true
+    }
+
     /// After a change that found flags: poison stays, sleepers wake (races 1, 3 and 5 of the README).
     #[cold]
     fn settle(&self, before: u32, scope: Scope) {

@@ -141,3 +141,44 @@ fn looking_before_storing_the_frame_loses_a_sleeper() {
 fn looking_without_a_fence_loses_a_sleeper() {
     ring(true, Word::has_sleepers_without_fence);
 }
+
+#[test]
+fn an_exchange_wakes_whoever_armed_and_is_not_hindered_by_him() {
+    model(|word| {
+        let sleeper = spawn(&word, |w| block(w, || w.load() == 1));
+        assert!(word.exchange(0, 1, Private), "only a flag has changed");
+        vec![sleeper]
+    });
+}
+
+#[test]
+fn of_two_exchanges_one_succeeds() {
+    model(|word| {
+        let wins = Arc::new(loom::sync::atomic::AtomicU32::new(0));
+        let both: Vec<_> = [1, 2]
+            .into_iter()
+            .map(|new| {
+                let wins = wins.clone();
+                spawn(&word, move |w| {
+                    if w.exchange(0, new, Private) {
+                        wins.fetch_add(1, loom::sync::atomic::Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        both.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(wins.load(loom::sync::atomic::Ordering::Relaxed), 1);
+        Vec::new()
+    });
+}
+
+#[test]
+fn an_exchange_takes_no_poison_away() {
+    model(|word| {
+        let poisoner = spawn(&word, |w| w.poison(Private));
+        assert!(word.exchange(0, 1, Private));
+        poisoner.join().unwrap();
+        assert!(word.is_poisoned());
+        Vec::new()
+    });
+}

@@ -42,7 +42,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 20] = [
+const ROOMS: [Room; 21] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -59,6 +59,7 @@ const ROOMS: [Room; 20] = [
     room("apps", "foregather-apps", System, 2),
     room("conformance", "foregather-conformance", Conformance, 0),
     room("bench", "foregather-bench", Bench, 0),
+    room("faces/blas", "foregather-blas-face", Roof, 0),
     room("lab", "foregather-lab", Roof, 0),
     room("foregather", "foregather", Roof, 0),
     room("peers", "foregather-peers", Peers, 0),

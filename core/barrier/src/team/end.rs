@@ -1,6 +1,6 @@
 //! What a master and a slave have in common: the words of the team, and how to wait on one of them.
-use super::MASTER;
-use foregather_machine::{Cause, Cpu, Error, Nanos, Quad, Rank, VALUE_MASK, Why};
+use super::{AWAY, MASTER, TAKEN, Team};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Quad, Rank, Why};
 use foregather_wait::{Account, Awaited, Chooser, Outcome, Policy, Roster, Waited, Whom};
 use std::sync::Arc;
 
@@ -17,25 +17,63 @@ pub(super) struct End<'t, C: Cpu> {
     pub(super) ended: &'t C::Word,
     /// One more than the rank of whoever broke the team.
     culprit: &'t C::Word,
-    /// How many slaves have done their part of the region.
-    pub(super) count: &'t C::Word,
-    /// The last region in which all have.
+    /// How many slaves have no part of the regions. Changes only between two of them.
+    pub(super) absent: &'t C::Word,
+    /// How many parts of the region are done.
+    count: &'t C::Word,
+    /// The last region of which all are.
     pub(super) joined: &'t C::Word,
+    seats: &'t [Quad<C::Word>],
     pub(super) roster: Roster<'t, C>,
     pub(super) arrived: &'t C::Word,
     chooser: Chooser,
 }
 
 impl<'t, C: Cpu> End<'t, C> {
-    pub(super) fn new(head: &'t [Quad<C::Word>], roster: Roster<'t, C>, cpu: C, rank: Rank, policy: Policy) -> Self {
+    pub(super) fn new(team: &'t Team<C>, cpu: C, rank: Rank, policy: Policy) -> Self {
+        let (head, seats, roster) = (&*team.head, &*team.seats, Roster::new(&team.roster));
         roster.enroll(&cpu, rank);
-        let [epoch, ended, culprit, _] = &head[0].0;
+        let [epoch, ended, culprit, absent] = &head[0].0;
         let (count, joined, arrived) = (&head[1][0], &head[2][0], roster.arrived(rank));
-        Self { cpu, rank, epoch, ended, culprit, count, joined, roster, arrived, chooser: Chooser::new(policy, rank) }
+        let chooser = Chooser::new(policy, rank);
+        Self { cpu, rank, epoch, ended, culprit, absent, count, joined, seats, roster, arrived, chooser }
     }
 
-    pub(super) fn slaves(&self) -> u32 {
-        self.roster.size() - 1
+    /// Another thread is this member from now on.
+    pub(super) fn enroll(&mut self, cpu: C) {
+        self.roster.enroll(&cpu, self.rank);
+        self.cpu = cpu;
+    }
+
+    /// From its next wait on.
+    pub(super) fn wait_by(&mut self, policy: Policy) {
+        self.chooser = Chooser::new(policy, self.rank);
+    }
+
+    /// How many parts a region has besides the master's.
+    #[inline]
+    pub(super) fn parts(&self) -> u32 {
+        self.roster.size() - 1 - self.cpu.load(self.absent)
+    }
+
+    /// The last region of which the part of `slave` was taken, or [`AWAY`]. Whoever changes it from the region before to the
+    /// present one has taken the part.
+    #[inline]
+    pub(super) fn taken(&self, slave: Rank) -> &'t C::Word {
+        &self.seats[slave as usize][TAKEN]
+    }
+
+    /// The part of `slave` is done, by whoever has taken it. The last one lets the master go on.
+    #[inline]
+    pub(super) fn done(&self, slave: Rank, region: u32) {
+        self.cpu.note(self.roster.arrived(slave), region);
+        // Read before the addition: after that the region may be over.
+        let last = self.parts() - 1;
+        if self.cpu.add(self.count, 1) == last {
+            // In this order: the master may fork the next region before this slave goes on.
+            self.cpu.note(self.count, 0);
+            self.cpu.store(self.joined, region);
+        }
     }
 
     pub(super) fn account(&self) -> &Arc<Account> {
@@ -50,6 +88,24 @@ impl<'t, C: Cpu> End<'t, C> {
     #[inline]
     pub(super) fn be_seen(&self) {
         self.chooser.be_seen(&self.cpu, self.roster, self.rank);
+    }
+
+    /// For the master: are all parts of the region done?
+    #[inline]
+    pub(super) fn all_done(&self, region: u32) -> Option<()> {
+        (self.parts() == 0 || self.cpu.load(self.joined) == region).then_some(())
+    }
+
+    /// The beginning of [`End::wait`] by itself.
+    #[inline]
+    pub(super) fn glance(&self, probe: impl Fn() -> Option<()>) -> bool {
+        self.chooser.arrive(&self.cpu);
+        let found = self.chooser.phases().glance(&self.cpu, false, probe);
+        if let Some(((), waited)) = found {
+            self.chooser.learn(waited);
+            self.met(waited);
+        }
+        found.is_some()
     }
 
     /// Waits on a word: looks here and now; only what may have to wait is a future. A probe that is dropped changes nothing.
@@ -105,7 +161,16 @@ impl<'t, C: Cpu> End<'t, C> {
         if self.cpu.load(self.culprit) == 0 {
             self.cpu.note(self.culprit, rank + 1);
         }
-        self.cpu.poison(if rank == MASTER { self.epoch } else { self.joined });
+        if rank != MASTER {
+            return self.cpu.poison(self.joined);
+        }
+        self.cpu.poison(self.epoch);
+        self.away().for_each(|slave| self.cpu.poison(self.taken(slave)));
+    }
+
+    /// Those who were sent away.
+    pub(super) fn away(&self) -> impl Iterator<Item = Rank> {
+        (MASTER + 1..self.roster.size()).filter(|&slave| self.cpu.load(self.taken(slave)) == AWAY)
     }
 
     /// Names the culprit, or the slave waited for, in an error of the world.
@@ -127,8 +192,13 @@ impl<'t, C: Cpu> End<'t, C> {
 
     /// The lowest slave that has not done its part of the region that the master is joining.
     fn missing(&self) -> Option<Rank> {
-        let region = self.cpu.load(self.arrived);
-        let behind = |&slave: &Rank| region.wrapping_sub(self.cpu.load(self.roster.arrived(slave))) & VALUE_MASK == 1;
+        let (cpu, region) = (&self.cpu, self.cpu.load(self.arrived));
+        let behind = |&slave: &Rank| cpu.load(self.roster.arrived(slave)) != region && cpu.load(self.taken(slave)) != AWAY;
         (MASTER + 1..self.roster.size()).find(behind)
     }
+}
+
+#[cold]
+pub(super) fn out_of_turn(what: &'static str, needs: &'static str) -> Error {
+    Cause::Setting { what, needs }.into()
 }

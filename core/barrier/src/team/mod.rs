@@ -1,7 +1,11 @@
 //! Fork and join: a master releases its slaves into a region of work, and waits until all of them have done their part.
 //!
 //! That is half a barrier at either end (Guignon 2000 §2): nobody is waited for at the fork, and no slave waits at the join, so
-//! a region costs less than two barriers. States and named races: `README.md`. What is done in a region is the caller's affair.
+//! a region costs less than two barriers. What is done in a region is the caller's affair.
+//!
+//! A region has one part a slave. A slave takes its part before it may touch anything of the region, and the master may take
+//! those that nobody has taken: so a slave that comes late holds nobody up, and a region is over when all parts are done, whoever
+//! did them. Slaves may be sent away, too, and called back. States and named races: `README.md`.
 mod end;
 mod master;
 mod slave;
@@ -10,7 +14,7 @@ pub use master::TeamMaster;
 pub use slave::TeamSlave;
 
 use end::End;
-use foregather_machine::{Cause, Cpu, Error, Lines, Rank};
+use foregather_machine::{Cause, Cpu, Error, Lines, Rank, VALUE_MASK};
 use foregather_wait::{Policy, Roster};
 
 /// The master's rank; the slaves have the ranks from 1 on.
@@ -20,8 +24,14 @@ const MOST: u32 = 1 << 24;
 
 /// Lines before the roster: the master's, the slaves' counter, and the line of whoever was last.
 const HEAD: usize = 3;
-/// Words of a line of claims.
-const CLAIMS: u32 = 4;
+/// Words of a member's seat: is its handle out, and which part of it was taken last?
+const GIVEN: usize = 0;
+const TAKEN: usize = 1;
+
+/// Regions are counted in 29 bits.
+const REGIONS: u32 = VALUE_MASK >> 1;
+/// No region: this slave has no part in any until it is called back.
+const AWAY: u32 = REGIONS + 1;
 
 /// A master and its slaves. Over the words of a segment they may be processes: each makes a team of its own over them.
 ///
@@ -31,8 +41,8 @@ pub struct Team<C: Cpu> {
     size: u32,
     head: Lines<C::Word>,
     roster: Lines<C::Word>,
-    /// Is a rank's handle out?
-    claims: Lines<C::Word>,
+    /// A line a member.
+    seats: Lines<C::Word>,
 }
 
 impl<C: Cpu> Team<C> {
@@ -47,7 +57,7 @@ impl<C: Cpu> Team<C> {
 
     /// How many lines that takes.
     pub const fn lines(size: u32) -> usize {
-        HEAD + Roster::<C>::lines(size) + size.div_ceil(CLAIMS) as usize
+        HEAD + Roster::<C>::lines(size) + size as usize
     }
 
     /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already. All must
@@ -61,8 +71,8 @@ impl<C: Cpu> Team<C> {
             return Err(Error::from(Cause::Setting { what: "the lines of a team", needs: "as many as `Team::lines` says" }));
         }
         let (head, rest) = lines.split(HEAD);
-        let (roster, claims) = rest.split(Roster::<C>::lines(size));
-        Ok(Self { size, head, roster, claims })
+        let (roster, seats) = rest.split(Roster::<C>::lines(size));
+        Ok(Self { size, head, roster, seats })
     }
 
     /// How many members it has, the master among them.
@@ -108,16 +118,22 @@ impl<C: Cpu> Team<C> {
     }
 
     fn end(&self, cpu: C, rank: Rank, policy: Policy) -> Result<End<'_, C>, Error> {
-        if rank >= self.size || cpu.add(&self.claims[(rank / CLAIMS) as usize][(rank % CLAIMS) as usize], 1) != 0 {
+        if rank >= self.size || cpu.add(&self.seats[rank as usize][GIVEN], 1) != 0 {
             return Err(self.no_such(rank));
         }
-        Ok(End::new(&self.head, Roster::new(&self.roster), cpu, rank, policy))
+        Ok(End::new(self, cpu, rank, policy))
     }
 
     #[cold]
     fn no_such(&self, rank: Rank) -> Error {
         Cause::Rank { rank, size: self.size }.into()
     }
+}
+
+/// The region before.
+#[inline]
+fn before(region: u32) -> u32 {
+    region.wrapping_sub(1) & REGIONS
 }
 
 fn takes(size: u32) -> Result<(), Error> {

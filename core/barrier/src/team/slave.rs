@@ -1,27 +1,42 @@
 //! A member that is released into regions.
-use super::MASTER;
-use super::end::End;
+use super::end::{End, out_of_turn};
+use super::{AWAY, MASTER, before};
 use core::cell::Cell;
-use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
-use foregather_wait::{Account, Whom};
+#[cfg(doc)]
+use foregather_machine::Cause;
+use foregather_machine::{Cpu, Error, Nanos, Rank};
+use foregather_wait::{Account, Policy, Whom};
 use std::sync::Arc;
 
 /// A slave's handle. Dropping it before [`TeamSlave::wait`] has given `None` fails the master's join.
 pub struct TeamSlave<'t, C: Cpu> {
     end: End<'t, C>,
-    /// The last region it was released into.
-    region: Cell<u32>,
-    /// Has it yet to do its part of that?
-    open: Cell<bool>,
-    over: Cell<bool>,
+    /// The last region that it has seen.
+    seen: Cell<u32>,
+    state: Cell<State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Waits for a region to be forked.
+    Between,
+    /// Was sent away, and waits to be called back.
+    Away,
+    /// Has taken a part of a region that it does not see yet.
+    Early,
+    /// Has a part to do.
+    Inside,
+    /// There are no more.
+    Over,
 }
 
 impl<'t, C: Cpu> TeamSlave<'t, C> {
     pub(super) fn new(end: End<'t, C>) -> Self {
-        Self { end, region: Cell::new(0), open: Cell::new(false), over: Cell::new(false) }
+        Self { end, seen: Cell::new(0), state: Cell::new(State::Between) }
     }
 
-    /// Ready with the number of the next region when the master has forked it, or with `None` when the master has finished.
+    /// Ready with the number of a region when this slave has taken its part of it, or with `None` when the master has finished.
+    /// Regions in which the master took the part, or to which this slave is not called, are passed over.
     /// May be dropped and called again.
     ///
     /// # Errors
@@ -42,24 +57,66 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
 
     #[inline]
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<Option<u32>, Error>> {
-        let Self { end, region, open, over } = &*self;
-        let before = region.get();
-        let forked = move || Some(end.cpu.load(end.epoch)).filter(|&epoch| epoch != before);
-        let met = (!open.get()).then(|| end.wait(end.epoch, end.why(deadline).of(MASTER), Whom::One(MASTER), forked));
+        let this = &*self;
+        let met = (this.state.get() != State::Inside).then(|| this.look(deadline));
         async move {
-            let epoch = match met {
+            match met {
                 None => return Err(out_of_turn("a slave's wait", "`done` for the region before")),
-                Some(Ok(epoch)) => epoch,
-                Some(Err(rest)) => rest.await?,
-            };
-            if end.cpu.load(end.ended) != 0 {
-                over.set(true);
-                return Ok(None);
+                Some(Ok(value)) => this.come(value),
+                Some(Err(rest)) => this.come(rest.await?),
             }
-            region.set(epoch);
-            open.set(true);
-            Ok(Some(epoch))
+            // Nearly always it is in the region now.
+            while !matches!(this.state.get(), State::Inside | State::Over) {
+                let value = match this.look(deadline) {
+                    Ok(value) => value,
+                    Err(rest) => rest.await?,
+                };
+                this.come(value);
+            }
+            Ok((this.state.get() == State::Inside).then(|| this.seen.get()))
         }
+    }
+
+    /// Waits for what comes next in this state.
+    #[inline]
+    fn look(&self, deadline: Nanos) -> Result<u32, impl Future<Output = Result<u32, Error>>> {
+        let (end, state, seen) = (&self.end, self.state.get(), self.seen.get());
+        let on = if state == State::Away { end.taken(end.rank) } else { end.epoch };
+        let come = move || {
+            let value = end.cpu.load(on);
+            let new = match state {
+                State::Away => value != AWAY,
+                State::Early => value == seen,
+                State::Over => true,
+                State::Between | State::Inside => value != seen,
+            };
+            new.then_some(value)
+        };
+        end.wait(on, end.why(deadline).of(MASTER), Whom::One(MASTER), come)
+    }
+
+    /// What it has waited for has come, and that is the word's value.
+    #[inline]
+    fn come(&self, value: u32) {
+        let (end, state) = (&self.end, self.state.get());
+        if state == State::Away {
+            return self.state.set(State::Between);
+        }
+        if end.cpu.load(end.ended) != 0 {
+            return self.state.set(State::Over);
+        }
+        if state == State::Early {
+            return self.state.set(State::Inside);
+        }
+        self.seen.set(value);
+        let taken = end.taken(end.rank);
+        self.state.set(if !end.cpu.exchange(taken, before(value), value) {
+            if end.cpu.load(taken) == AWAY { State::Away } else { State::Between }
+        } else if end.cpu.load(end.epoch) == value {
+            State::Inside
+        } else {
+            State::Early
+        });
     }
 
     /// It has done its part of the region: the last of the slaves lets the master go on. What it has written is seen then.
@@ -68,17 +125,12 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
     /// [`Cause::Setting`] if it is in no region.
     #[inline]
     pub fn done(&mut self) -> Result<(), Error> {
-        if !self.open.replace(false) {
+        if self.state.get() != State::Inside {
             return Err(out_of_turn("a slave's `done`", "a wait that has given a region"));
         }
-        let (end, region) = (&self.end, self.region.get());
-        end.be_seen();
-        end.cpu.note(end.arrived, region);
-        if end.cpu.add(end.count, 1) == end.slaves() - 1 {
-            // In this order: the master may fork the next region before this slave goes on.
-            end.cpu.note(end.count, 0);
-            end.cpu.store(end.joined, region);
-        }
+        self.state.set(State::Between);
+        self.end.be_seen();
+        self.end.done(self.end.rank, self.seen.get());
         Ok(())
     }
 
@@ -92,6 +144,11 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
         self.end.cpu.now()
     }
 
+    /// Waits by another policy from its next wait on, with a new account.
+    pub fn wait_by(&mut self, policy: Policy) {
+        self.end.wait_by(policy);
+    }
+
     /// What its waits have come to. A clone can be read while it waits.
     pub fn account(&self) -> &Arc<Account> {
         self.end.account()
@@ -103,14 +160,9 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
     }
 }
 
-#[cold]
-fn out_of_turn(what: &'static str, needs: &'static str) -> Error {
-    Cause::Setting { what, needs }.into()
-}
-
 impl<C: Cpu> Drop for TeamSlave<'_, C> {
     fn drop(&mut self) {
-        if !self.over.get() {
+        if self.state.get() != State::Over {
             self.end.poison(self.end.rank);
         }
     }

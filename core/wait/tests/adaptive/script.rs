@@ -204,6 +204,13 @@ impl Cpu for Script {
     fn add(&self, word: &Cell<u32>, n: u32) -> u32 {
         word.replace(word.get() + n)
     }
+    fn exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
+        let same = word.get() == expected;
+        if same {
+            self.store(word, new);
+        }
+        same
+    }
     fn poison(&self, _: &Cell<u32>) {}
     fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         self.log(Did::Blink);

@@ -8,7 +8,7 @@ use foregather_machine::{Costs, Nanos};
 use foregather_wait::Policy;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Somebody who waits.
@@ -160,23 +160,37 @@ pub fn peers() -> (Vec<Waiter>, Vec<String>) {
             )],
         );
     };
-    let listed = list(&program).map_err(|error| vec![format!("{}: {error:#}", program.display())]);
-    let Ok(listed) = listed else { return (vec![std_barrier], listed.err().unwrap_or_default()) };
-    let (found, missing): (Vec<_>, Vec<_>) = listed.into_iter().partition(|peer| peer.available);
+    let listed = listed(&program, "list").map_err(|error| vec![format!("{}: {error:#}", program.display())]);
+    let Ok(Listed { found, missing }) = listed else { return (vec![std_barrier], listed.err().unwrap_or_default()) };
+    let waiter = |(name, env): (String, _)| Waiter { env, ..peer(&name, program.clone()) };
+    (found.into_iter().map(waiter).collect(), missing)
+}
+
+/// What the peers' program lists.
+pub struct Listed {
+    /// Names, and what their environments must have.
+    pub found: Vec<(String, Vec<(String, String)>)>,
+    /// For those that are missing, what to do about it.
+    pub missing: Vec<String>,
+}
+
+/// Asks the peers' program by one of its verbs.
+///
+/// # Errors
+/// If it does not answer with a list.
+pub fn listed(program: &Path, verb: &str) -> Result<Listed> {
+    let mut command = Command::new(program);
+    command.arg(verb).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = Child::spawn(command, &[])?.output_within(Nanos::from_ms(10_000))?;
+    let peers: Vec<Peer> = serde_json::from_slice(&output.stdout)?;
+    let (found, missing): (Vec<_>, Vec<_>) = peers.into_iter().partition(|peer| peer.available);
     let mut by_remedy = BTreeMap::<String, Vec<String>>::new();
     for peer in missing {
         by_remedy.entry(peer.remedy.unwrap_or_default()).or_default().push(peer.name);
     }
-    let notes = by_remedy.into_iter().map(|(remedy, names)| format!("no {}: {remedy}", names.join(", "))).collect();
-    let waiter = |found: Peer| Waiter { env: found.env.into_iter().collect(), ..peer(&found.name, program.clone()) };
-    (found.into_iter().map(waiter).collect(), notes)
-}
-
-fn list(program: &std::path::Path) -> Result<Vec<Peer>> {
-    let mut command = Command::new(program);
-    command.arg("list").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = Child::spawn(command, &[])?.output_within(Nanos::from_ms(10_000))?;
-    Ok(serde_json::from_slice(&output.stdout)?)
+    let missing = by_remedy.into_iter().map(|(remedy, names)| format!("no {}: {remedy}", names.join(", "))).collect();
+    let found = found.into_iter().map(|peer| (peer.name, peer.env.into_iter().collect())).collect();
+    Ok(Listed { found, missing })
 }
 
 #[cfg(test)]

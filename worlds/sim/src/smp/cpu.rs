@@ -233,6 +233,13 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
     fn add(&self, word: &SimWord, n: u32) -> u32 {
         self.change(word, word.value.get().wrapping_add(n))
     }
+    fn exchange(&self, word: &SimWord, expected: u32, new: u32) -> bool {
+        let same = word.value.get() == expected & VALUE_MASK;
+        if same {
+            self.change(word, new);
+        }
+        same
+    }
     fn poison(&self, word: &SimWord) {
         word.poison();
         self.changed(word);

@@ -1,0 +1,146 @@
+//! What a fork and a join cost, with bodies of a known length: one cell a runner, each in a process of its own.
+//!
+//! - [`TeamCell`]: who runs how many bodies of which length. [`measure`]: one cell, whoever's team it is.
+//! - [`ours`]: our own team, and what Rust's library and no team at all do.
+pub mod ours;
+
+use crate::CellResult;
+use crate::work::compute;
+use foregather_host::{clock, usage};
+use foregather_machine::Nanos;
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// The hidden verb of programs that run such cells.
+pub const VERB: &str = "__team-cell";
+/// The share of the span that comes before it: threads start, policies learn.
+const WARM_UP: u64 = 4;
+/// Longer regions count as that long.
+const LONGEST: Nanos = Nanos::from_ms(60_000);
+
+/// What to measure. Hogs are the caller's business.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TeamCell {
+    /// Whose team, by the name its program knows: `team`, `gomp`, `rayon-join` ...
+    pub runner: String,
+    /// Bodies of a region, one for each member.
+    pub threads: u32,
+    /// What each computes.
+    pub body_ns: u64,
+    /// For how long to measure.
+    pub span_ns: u64,
+    /// What [`crate::Work::iterations_per_us`] gave, once for all that are compared.
+    pub iterations_per_us: f64,
+}
+
+impl TeamCell {
+    /// Reads what [`TeamCell::to_arg`] wrote.
+    ///
+    /// # Errors
+    /// If the text is not a cell, or one that cannot be run.
+    pub fn from_arg(text: &str) -> Result<Self, String> {
+        let cell: Self = serde_json::from_str(text).map_err(|error| format!("not a cell of a team: {error}"))?;
+        if cell.threads == 0 || cell.threads > 1_024 {
+            return Err(format!("a team of {} cannot be run; 1 to 1024 can", cell.threads));
+        }
+        if !(cell.iterations_per_us.is_finite() && cell.iterations_per_us > 0.0) {
+            return Err("iterations_per_us must be positive".into());
+        }
+        Ok(cell)
+    }
+
+    /// As one command-line argument.
+    pub fn to_arg(&self) -> String {
+        serde_json::to_string(self).expect("a cell is plain data")
+    }
+}
+
+/// Runs regions until the span is over. `region` calls what it is given once for each member, on as many threads as it likes, and
+/// returns when all calls have. An episode of the result is a region.
+pub fn measure(cell: &TeamCell, mut region: impl FnMut(&(dyn Fn() + Sync))) -> CellResult {
+    let iterations = (cell.body_ns as f64 / 1e3 * cell.iterations_per_us) as u64;
+    let body = || {
+        if iterations > 0 {
+            compute(iterations);
+        }
+    };
+    let mut run = |span: u64, mut record: Option<&mut Histogram<u64>>| {
+        let began = clock::now();
+        let (mut last, mut regions) = (began, 0);
+        while last - began < Nanos(span) {
+            region(&body);
+            let now = clock::now();
+            if let Some(record) = &mut record {
+                record.saturating_record((now - last).0);
+            }
+            (last, regions) = (now, regions + 1);
+        }
+        (regions, last - began)
+    };
+    run(cell.span_ns / WARM_UP, None);
+    let mut times = Histogram::new_with_max(LONGEST.0, 3).expect("three digits of a minute fit");
+    let (cpu, switches) = (usage::process_cpu(), usage::process_switches());
+    let (episodes, wall) = run(cell.span_ns, Some(&mut times));
+    let (cpu, after) = (usage::process_cpu() - cpu, usage::process_switches());
+    CellResult {
+        episodes,
+        wall_ns: wall.0,
+        cpu_ns: cpu.0,
+        p50_ns: times.value_at_quantile(0.5),
+        p99_ns: times.value_at_quantile(0.99),
+        max_ns: times.max(),
+        voluntary: after.voluntary - switches.voluntary,
+        involuntary: after.involuntary - switches.involuntary,
+        ..CellResult::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Work;
+    use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    fn cell(runner: &str) -> TeamCell {
+        let iterations_per_us = Work::iterations_per_us();
+        TeamCell { runner: runner.into(), threads: 3, body_ns: 1_000, span_ns: 5_000_000, iterations_per_us }
+    }
+
+    #[test]
+    fn every_region_is_counted_and_none_of_the_warm_up() {
+        let (cell, regions) = (cell("here"), AtomicU64::new(0));
+        let result = measure(&cell, |body| {
+            regions.fetch_add(1, Relaxed);
+            body();
+        });
+        assert!(result.wall_ns >= cell.span_ns && result.episodes > 0, "{result:?}");
+        assert!(regions.into_inner() > result.episodes, "the warm-up has regions, too");
+        assert!(result.p50_ns >= 500 && result.p50_ns <= result.p99_ns && result.p99_ns <= result.max_ns, "{result:?}");
+    }
+
+    #[test]
+    fn all_own_runners_run_and_others_are_refused() {
+        for runner in ours::RUNNERS {
+            let cell = cell(runner);
+            assert_eq!(TeamCell::from_arg(&cell.to_arg()), Ok(cell.clone()));
+            assert!(ours::run(&cell).unwrap().episodes > 0, "{runner}");
+        }
+        let error = ours::run(&cell("nobody")).unwrap_err();
+        assert!(error.contains("nobody") && error.contains("std-scope"), "{error}");
+    }
+
+    #[test]
+    fn a_region_has_a_body_for_each_member() {
+        for runner in ours::RUNNERS {
+            let bodies = AtomicU64::new(0);
+            let mut region = ours::region(runner, 4).unwrap();
+            for _ in 0..10 {
+                region(&|| {
+                    bodies.fetch_add(1, Relaxed);
+                });
+            }
+            assert_eq!(bodies.into_inner(), 40, "{runner}");
+        }
+    }
+}

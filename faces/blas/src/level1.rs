@@ -1,0 +1,291 @@
+//! The shapes of level 1: what its routines make of their arguments. Nothing is an error here; the standard has these routines
+//! do nothing if there are no elements, and some of them if the increment is not positive.
+use crate::site::{Site, sound};
+use foregather_blas::{Error, Real, Scalar, Vector, VectorMut};
+
+type Done = Result<(), Error>;
+
+/// A vector of the caller's. No elements if there are fewer than one.
+///
+/// # Safety
+/// All elements can be read for `'a` and are not written except through it.
+pub(crate) unsafe fn input<'a, T: Scalar>(x: *const T, n: isize, inc: isize) -> Vector<'a, T> {
+    // SAFETY: the caller vouches for it.
+    unsafe { Vector::from_raw(x, n.max(0).unsigned_abs(), inc) }
+}
+
+/// A vector of the caller's, to be written.
+///
+/// # Safety
+/// All elements can be read and written for `'a`, and nobody else uses them.
+pub(crate) unsafe fn output<'a, T: Scalar>(x: *mut T, n: isize, inc: isize) -> VectorMut<'a, T> {
+    // SAFETY: the caller vouches for it.
+    unsafe { VectorMut::from_raw(x, n.max(0).unsigned_abs(), inc) }
+}
+
+/// `?copy`.
+pub(crate) unsafe fn copy<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(Vector<'_, T>, VectorMut<'_, T>) -> Done,
+    n: isize,
+    x: *const T,
+    incx: isize,
+    y: *mut T,
+    incy: isize,
+) -> Option<()> {
+    // SAFETY: the standard's arguments.
+    sound(unsafe { routine(input(x, n, incx), output(y, n, incy)) });
+    Some(())
+}
+
+/// `?swap`.
+pub(crate) unsafe fn swap<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(VectorMut<'_, T>, VectorMut<'_, T>) -> Done,
+    n: isize,
+    x: *mut T,
+    incx: isize,
+    y: *mut T,
+    incy: isize,
+) -> Option<()> {
+    // SAFETY: the standard's arguments.
+    sound(unsafe { routine(output(x, n, incx), output(y, n, incy)) });
+    Some(())
+}
+
+/// `?axpy`.
+pub(crate) unsafe fn axpy<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(T, Vector<'_, T>, VectorMut<'_, T>) -> Done,
+    n: isize,
+    alpha: T,
+    x: *const T,
+    incx: isize,
+    y: *mut T,
+    incy: isize,
+) -> Option<()> {
+    if alpha != T::ZERO {
+        // SAFETY: the standard's arguments.
+        sound(unsafe { routine(alpha, input(x, n, incx), output(y, n, incy)) });
+    }
+    Some(())
+}
+
+/// `?axpby`.
+pub(crate) unsafe fn axpby<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(T, Vector<'_, T>, T, VectorMut<'_, T>) -> Done,
+    n: isize,
+    alpha: T,
+    x: *const T,
+    incx: isize,
+    beta: T,
+    y: *mut T,
+    incy: isize,
+) -> Option<()> {
+    // SAFETY: the standard's arguments.
+    sound(unsafe { routine(alpha, input(x, n, incx), beta, output(y, n, incy)) });
+    Some(())
+}
+
+/// `?scal`, `csscal`, `zdscal`. The standard wants a positive increment.
+pub(crate) unsafe fn scal<S, T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(S, VectorMut<'_, T>),
+    n: isize,
+    alpha: S,
+    x: *mut T,
+    incx: isize,
+) -> Option<()> {
+    if incx > 0 {
+        // SAFETY: the standard's arguments.
+        routine(alpha, unsafe { output(x, n, incx) });
+    }
+    Some(())
+}
+
+/// `?rot`, `csrot`, `zdrot`.
+pub(crate) unsafe fn rot<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(VectorMut<'_, T>, VectorMut<'_, T>, T::Real, T::Real) -> Done,
+    n: isize,
+    x: *mut T,
+    incx: isize,
+    y: *mut T,
+    incy: isize,
+    c: T::Real,
+    s: T::Real,
+) -> Option<()> {
+    // SAFETY: the standard's arguments.
+    sound(unsafe { routine(output(x, n, incx), output(y, n, incy), c, s) });
+    Some(())
+}
+
+/// `?rotg`: the rotation goes where the caller wants it.
+pub(crate) unsafe fn rotg<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(&mut T, &mut T) -> (T::Real, T),
+    a: *mut T,
+    b: *mut T,
+    c: *mut T::Real,
+    s: *mut T,
+) -> Option<()> {
+    // SAFETY: the standard's arguments; copies, for the caller may have passed one place twice.
+    unsafe {
+        let (mut r, mut z) = (*a, *b);
+        (*c, *s) = routine(&mut r, &mut z);
+        *a = r;
+        // Complex rotations only read `b`, which may lie in a constant.
+        if !T::COMPLEX {
+            *b = z;
+        }
+    }
+    Some(())
+}
+
+/// `?rotm`.
+pub(crate) unsafe fn rotm<R: Real>(
+    _: Site,
+    routine: impl FnOnce(VectorMut<'_, R>, VectorMut<'_, R>, &[R; 5]) -> Done,
+    n: isize,
+    x: *mut R,
+    incx: isize,
+    y: *mut R,
+    incy: isize,
+    param: *const R,
+) -> Option<()> {
+    let mut all = [R::ZERO; 5];
+    // SAFETY: the standard's arguments. What the flag implies need not be there, hence not be read.
+    unsafe {
+        all[0] = *param;
+        for &at in given(all[0]) {
+            all[at] = *param.add(at);
+        }
+        sound(routine(output(x, n, incx), output(y, n, incy), &all));
+    }
+    Some(())
+}
+
+/// `?rotmg`.
+pub(crate) unsafe fn rotmg<R: Real>(
+    _: Site,
+    routine: impl FnOnce(&mut R, &mut R, &mut R, R) -> [R; 5],
+    d1: *mut R,
+    d2: *mut R,
+    x1: *mut R,
+    y1: R,
+    param: *mut R,
+) -> Option<()> {
+    // SAFETY: the standard's arguments. What the flag implies is left as it is.
+    unsafe {
+        let (mut p, mut q, mut x) = (*d1, *d2, *x1);
+        let all = routine(&mut p, &mut q, &mut x, y1);
+        (*d1, *d2, *x1) = (p, q, x);
+        *param = all[0];
+        for &at in given(all[0]) {
+            *param.add(at) = all[at];
+        }
+    }
+    Some(())
+}
+
+/// Which elements of a modified rotation's parameters its flag leaves to be given: flag, h11, h21, h12, h22.
+fn given<R: Real>(flag: R) -> &'static [usize] {
+    if flag == -R::ONE - R::ONE {
+        &[]
+    } else if flag < R::ZERO {
+        &[1, 2, 3, 4]
+    } else if flag == R::ZERO {
+        &[2, 3]
+    } else {
+        &[1, 4]
+    }
+}
+
+/// `?dot`, `?dotu`, `?dotc`, `dsdot`.
+pub(crate) unsafe fn dot<T: Scalar, V: Scalar>(
+    _: Site,
+    routine: impl FnOnce(Vector<'_, T>, Vector<'_, T>) -> Result<V, Error>,
+    n: isize,
+    x: *const T,
+    incx: isize,
+    y: *const T,
+    incy: isize,
+) -> V {
+    // SAFETY: the standard's arguments.
+    sound(unsafe { routine(input(x, n, incx), input(y, n, incy)) })
+}
+
+/// `cblas_?dotu_sub`, `cblas_?dotc_sub`: C's complex numbers were no type of their own when they were named.
+pub(crate) unsafe fn dot_into<T: Scalar>(
+    at: Site,
+    routine: impl FnOnce(Vector<'_, T>, Vector<'_, T>) -> Result<T, Error>,
+    n: isize,
+    x: *const T,
+    incx: isize,
+    y: *const T,
+    incy: isize,
+    into: *mut T,
+) -> Option<()> {
+    // SAFETY: the standard's arguments.
+    unsafe { *into = dot(at, routine, n, x, incx, y, incy) };
+    Some(())
+}
+
+/// `sdsdot`.
+pub(crate) unsafe fn dot_plus<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(T, Vector<'_, T>, Vector<'_, T>) -> Result<T, Error>,
+    n: isize,
+    b: T,
+    x: *const T,
+    incx: isize,
+    y: *const T,
+    incy: isize,
+) -> T {
+    // SAFETY: the standard's arguments.
+    sound(unsafe { routine(b, input(x, n, incx), input(y, n, incy)) })
+}
+
+/// `?nrm2`: any increment, by the newer definition.
+pub(crate) unsafe fn nrm2<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(Vector<'_, T>) -> T::Real,
+    n: isize,
+    x: *const T,
+    incx: isize,
+) -> T::Real {
+    // SAFETY: the standard's arguments.
+    routine(unsafe { input(x, n, incx) })
+}
+
+/// `?asum`. The standard wants a positive increment.
+pub(crate) unsafe fn asum<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(Vector<'_, T>) -> T::Real,
+    n: isize,
+    x: *const T,
+    incx: isize,
+) -> T::Real {
+    let n = if incx > 0 { n } else { 0 };
+    // SAFETY: the standard's arguments.
+    routine(unsafe { input(x, n, incx) })
+}
+
+/// `i?amax`. The standard wants a positive increment.
+pub(crate) unsafe fn iamax<T: Scalar>(
+    _: Site,
+    routine: impl FnOnce(Vector<'_, T>) -> Option<usize>,
+    n: isize,
+    x: *const T,
+    incx: isize,
+) -> Option<usize> {
+    let n = if incx > 0 { n } else { 0 };
+    // SAFETY: the standard's arguments.
+    routine(unsafe { input(x, n, incx) })
+}
+
+/// `scabs1`, `dcabs1`: the size of one number.
+pub(crate) unsafe fn cabs1<T: Scalar>(_: Site, routine: impl FnOnce(T) -> T::Real, z: T) -> T::Real {
+    routine(z)
+}

@@ -1,0 +1,5 @@
+//! The list of all routines. A routine exists once: its line names the shape of its arguments, the function of `systems/blas`
+//! that computes it, its arguments by the standard's Fortran list, its result, and the types that it has.
+mod level1;
+mod level2;
+mod level3;

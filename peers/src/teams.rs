@@ -1,0 +1,119 @@
+//! Other people's fork and join: parallel regions of OpenMP runtimes, and rayon from outside its pool.
+use crate::cell::settle_environment;
+use crate::member::{give_up, give_up_after};
+use crate::openmp::Runtime;
+use crate::roster::{self, Barrier, PEERS};
+use crate::trouble::Trouble;
+use core::ffi::{c_int, c_uint, c_void};
+use core::mem::transmute;
+use foregather_bench::CellResult;
+use foregather_bench::teams::{TeamCell, measure};
+use foregather_host::clock;
+use foregather_host::dl::Library;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How much longer than its span a cell may take before it is given up.
+const GRACE: Duration = Duration::from_secs(60);
+/// Rayon's two ways, called from a thread that is not of its pool.
+const RAYON: [(&str, &str); 2] = [
+    ("rayon-broadcast", "rayon: every thread of the pool runs the body"),
+    ("rayon-join", "rayon: bodies are halved by joins, and stolen"),
+];
+
+/// All peers that run teams, as the caller is to see them.
+pub(crate) fn list() -> Value {
+    let rayon = RAYON.iter().map(|(name, what)| {
+        json!({ "name": name, "what": what, "available": true, "remedy": null, "env": {},
+                "version": roster::locked_version("rayon") })
+    });
+    let openmp = PEERS.iter().filter(|peer| matches!(peer.barrier, Barrier::OpenMp(_))).map(roster::describe);
+    rayon.chain(openmp).collect()
+}
+
+/// Runs the cell in `text`; the result as JSON.
+pub(crate) fn run(text: &str) -> Result<String, Trouble> {
+    let cell = TeamCell::from_arg(text).map_err(Trouble::Usage)?;
+    let peer = roster::find(&cell.runner);
+    if let Some(peer) = peer {
+        settle_environment(peer);
+    }
+    clock::init();
+    give_up_after(Duration::from_nanos(cell.span_ns).saturating_add(GRACE));
+    let result = match (cell.runner.as_str(), peer.map(|peer| peer.barrier)) {
+        ("rayon-broadcast", _) => pool(&cell)?.broadcast(&cell),
+        ("rayon-join", _) => pool(&cell)?.join(&cell),
+        (_, Some(Barrier::OpenMp(runtime))) => openmp(runtime, &cell)?,
+        (name, _) => return Err(Trouble::Usage(format!("`{name}` runs no team; see `foregather-peers list-teams`"))),
+    };
+    serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
+}
+
+struct Pool(rayon::ThreadPool);
+
+fn pool(cell: &TeamCell) -> Result<Pool, Trouble> {
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(cell.threads as usize);
+    builder.build().map(Pool).map_err(|error| Trouble::Failed(format!("rayon: {error}")))
+}
+
+impl Pool {
+    fn broadcast(&self, cell: &TeamCell) -> CellResult {
+        measure(cell, |body| {
+            self.0.broadcast(|_| body());
+        })
+    }
+
+    fn join(&self, cell: &TeamCell) -> CellResult {
+        fn halves(bodies: u32, body: &(dyn Fn() + Sync)) {
+            match bodies {
+                0 => {}
+                1 => body(),
+                _ => drop(rayon::join(|| halves(bodies / 2, body), || halves(bodies - bodies / 2, body))),
+            }
+        }
+        measure(cell, |body| self.0.install(|| halves(cell.threads, body)))
+    }
+}
+
+type Outlined = extern "C" fn(*mut c_void);
+
+/// What all threads of a region see.
+struct Region<'a> {
+    body: &'a (dyn Fn() + Sync),
+    num_threads: unsafe extern "C" fn() -> c_int,
+    threads: u32,
+}
+
+/// One thread's part. A panic ends the process, as this is called from C.
+extern "C" fn outlined(data: *mut c_void) {
+    // SAFETY: the runtime hands on the pointer to a `Region` that outlives the parallel call, is shared and never changed.
+    let region = unsafe { &*data.cast::<Region<'_>>() };
+    // SAFETY: within a parallel region this only reads the runtime's own state.
+    let size = unsafe { (region.num_threads)() };
+    if u32::try_from(size) != Ok(region.threads) {
+        give_up(&format!("the runtime made a team of {size}, not {}", region.threads));
+    }
+    (region.body)();
+}
+
+/// A parallel region for every region, as a compiler makes it of `#pragma omp parallel`.
+fn openmp(runtime: &Runtime, cell: &TeamCell) -> Result<CellResult, Trouble> {
+    let library = Library::open(runtime.libraries).map_err(|error| Trouble::Missing(format!("{error}; {}", runtime.remedy)))?;
+    type Parallel = unsafe extern "C" fn(Outlined, *mut c_void, c_uint, c_uint);
+    // SAFETY: these are the functions' types by the OpenMP specification and by GNU's binary interface, and the library is
+    // never unloaded.
+    let (parallel, num_threads, set_dynamic) = unsafe {
+        (
+            transmute::<*mut c_void, Parallel>(library.symbol("GOMP_parallel")?),
+            transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(library.symbol("omp_get_num_threads")?),
+            transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(library.symbol("omp_set_dynamic")?),
+        )
+    };
+    // SAFETY: a plain call of the runtime: it shall make teams as large as they are asked for.
+    unsafe { set_dynamic(0) };
+    Ok(measure(cell, |body| {
+        let region = Region { body, num_threads, threads: cell.threads };
+        // SAFETY: the region outlives the call, which returns after all threads have done their part.
+        unsafe { parallel(outlined, (&raw const region).cast_mut().cast(), cell.threads, 0) };
+    }))
+}

@@ -1,0 +1,65 @@
+//! Which vector unit the processor has, by its feature flags and never by its model, and loops compiled once for each.
+//!
+//! The loops are plain Rust over slices, with sums in as many lanes as the source says: the compiler may not reorder those, so
+//! a loop gives the same bits wherever its elements lie. Only the fused multiply-add differs between processors.
+
+/// The vector units for which loops are compiled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// What every processor of the architecture has.
+    Plain,
+    /// 256 bits with fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// 512 bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// This processor's vector unit. The answer of the first call is kept by the standard library.
+#[inline(always)]
+pub(super) fn unit() -> Unit {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("fma") {
+            return Unit::Avx512;
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return Unit::Avx2;
+        }
+    }
+    Unit::Plain
+}
+
+/// Whether every processor of the architecture can fuse a multiplication with an addition.
+pub(super) const PLAIN_FUSES: bool = cfg!(target_arch = "aarch64");
+
+/// Makes of a loop `body::<T, FUSED>` a function that runs the one compiled for this processor.
+macro_rules! by_processor {
+    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? = $body:ident) => {
+        $(#[$doc])*
+        #[inline]
+        pub(crate) fn $name<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512vl,fma")]
+                fn avx512<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
+                    $body::<T, true>($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
+                    $body::<T, true>($($arg),*)
+                }
+                match $crate::kernels::dispatch::unit() {
+                    // SAFETY: the processor has these instructions.
+                    $crate::kernels::dispatch::Unit::Avx512 => return unsafe { avx512::<T>($($arg),*) },
+                    // SAFETY: the processor has these instructions.
+                    $crate::kernels::dispatch::Unit::Avx2 => return unsafe { avx2::<T>($($arg),*) },
+                    $crate::kernels::dispatch::Unit::Plain => {}
+                }
+            }
+            $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES }>($($arg),*)
+        }
+    };
+}
+pub(super) use by_processor;

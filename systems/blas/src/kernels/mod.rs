@@ -1,0 +1,20 @@
+//! What must know memory and processor: views on other people's memory, loops compiled for vector units, the product.
+//!
+//! All of the crate's unsafe code is here, behind functions that are safe to call.
+pub(crate) mod columns;
+mod dispatch;
+pub(crate) mod level1;
+pub(crate) mod matrix;
+pub(crate) mod product;
+pub(crate) mod shared;
+pub(crate) mod tile;
+pub(crate) mod vector;
+
+use num_complex::Complex;
+
+/// Nobody else can make a number: the product's kernels exist for these four, and the views take any bits for a value.
+pub trait Machine {}
+impl Machine for f32 {}
+impl Machine for f64 {}
+impl Machine for Complex<f32> {}
+impl Machine for Complex<f64> {}

@@ -1,0 +1,141 @@
+//! `C = alpha * A * B + beta * C` by the `gemm` crate, in one thread.
+//!
+//! The crate sums over runs of `k` whose length depends on the shape of the result as soon as `k` exceeds [`DEPTH`]. A part has
+//! another shape than the whole, so the runs are made here and never longer than that. It has other paths for results of at most
+//! [`SMALL`] elements and for single rows and columns: the grids of level 3 never cut a larger result into such pieces. And it
+//! computes complex tiles at the end of the contiguous direction with other roundings than full ones: there the end is a call
+//! of its own, so that it has the same shape in the whole and in the last part, and cells are multiples of [`granule`].
+use super::matrix::{Layout, Matrix, MatrixMut};
+use crate::grid::Grid;
+use crate::scalar::Scalar;
+
+/// The longest sum that the crate makes in one run, whatever the shape.
+const DEPTH: usize = 512;
+/// Results of so many elements or fewer may take another path through the crate.
+const SMALL: usize = 256;
+
+/// A multiple of the crate's tiles along the contiguous direction, for all types and vector units.
+const TILE: usize = 48;
+
+/// The grid of a result by columns, each cell computed as it would be among others, even if of its rows only `rows` are computed
+/// at a time.
+pub(crate) fn columns<T: Scalar>(rows: usize, c: Layout) -> Grid {
+    let contiguous = c.right.abs() < c.down.abs();
+    let multiple = if contiguous && T::COMPLEX { granule(rows) } else { 8 };
+    Grid::coarse(c.cols, least_columns(rows), multiple)
+}
+
+/// A length of whole tiles along the contiguous direction that, across so many others, is not a small result.
+fn granule(across: usize) -> usize {
+    least_columns(across).next_multiple_of(TILE)
+}
+
+/// The fewest columns of a result of `rows` rows that are computed as they would be among more.
+fn least_columns(rows: usize) -> usize {
+    (SMALL / rows.max(1) + 1).max(2)
+}
+
+/// A factor of a product: a matrix, and whether its conjugate is meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factor<'a, T> {
+    pub(crate) matrix: Matrix<'a, T>,
+    pub(crate) conj: bool,
+}
+
+impl<'a, T: Scalar> Factor<'a, T> {
+    /// A matrix as it is.
+    pub(crate) fn plain(matrix: Matrix<'a, T>) -> Self {
+        Self { matrix, conj: false }
+    }
+
+    pub(crate) fn t(self) -> Self {
+        Self { matrix: self.matrix.t(), conj: self.conj }
+    }
+}
+
+/// `c = alpha * a * b + beta * c`. If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, mut c: MatrixMut<'_, T>) {
+    let Layout { rows, cols, down, right } = c.layout;
+    let (la, lb) = (a.matrix.layout, b.matrix.layout);
+    assert!(la.rows == rows && lb.cols == cols && lb.rows == la.cols, "shapes of a product");
+    if rows == 0 || cols == 0 {
+        return;
+    }
+    if alpha == T::ZERO || la.cols == 0 {
+        return scale(beta, &mut c);
+    }
+    if !T::COMPLEX {
+        return runs(alpha, a, b, beta, c);
+    }
+    // What is contiguous is the crate's first direction.
+    let (a, b, c) = if right.abs() < down.abs() { (b.t(), a.t(), c.t()) } else { (a, b, c) };
+    let (rows, depth) = (c.row_count(), 0..a.matrix.col_count());
+    let granule = granule(c.col_count());
+    let end = if rows.is_multiple_of(granule) { rows } else { (rows / granule).saturating_sub(1) * granule };
+    let (tiles, rest) = c.split_rows(end);
+    for (c, rows) in [(tiles, 0..end), (rest, end..rows)] {
+        if !rows.is_empty() {
+            runs(alpha, Factor { matrix: a.matrix.block(rows, depth.clone()), ..a }, b, beta, c);
+        }
+    }
+}
+
+/// The product as sums over runs of `k`, for shapes that fit and are not empty.
+fn runs<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: MatrixMut<'_, T>) {
+    let Layout { rows, cols, down, right } = c.layout;
+    let (la, lb) = (a.matrix.layout, b.matrix.layout);
+    let depth = la.cols;
+    assert!(la.rows == rows && lb.cols == cols && lb.rows == depth, "shapes of a product");
+    let run = depth.div_ceil(depth.div_ceil(DEPTH).max(1)).max(1);
+    let mut beta = beta;
+    for from in (0..depth).step_by(run) {
+        let k = run.min(depth - from);
+        let lhs = a.matrix.first.wrapping_offset(from as isize * la.right);
+        let rhs = b.matrix.first.wrapping_offset(from as isize * lb.down);
+        let conj = (a.conj && T::COMPLEX, b.conj && T::COMPLEX);
+        // SAFETY: the views can be read, that of the result written, as far as their shapes go, which have been compared; their
+        // numbers are of the four types that the crate knows.
+        unsafe {
+            gemm::gemm(
+                rows,
+                cols,
+                k,
+                c.first,
+                right,
+                down,
+                beta != T::ZERO,
+                lhs,
+                la.right,
+                la.down,
+                rhs,
+                lb.right,
+                lb.down,
+                beta,
+                alpha,
+                false,
+                conj.0,
+                conj.1,
+                gemm::Parallelism::None,
+            );
+        }
+        beta = T::ONE;
+    }
+}
+
+/// `c *= beta`; if that is nought `c` is not read.
+pub(crate) fn scale<T: Scalar>(beta: T, c: &mut MatrixMut<'_, T>) {
+    if beta == T::ONE {
+        return;
+    }
+    let mut c = if c.layout.down == 1 { c.reborrow() } else { c.reborrow().t() };
+    for col in 0..c.col_count() {
+        match c.reborrow().col(col).into_slice() {
+            Some(column) if beta == T::ZERO => column.fill(T::ZERO),
+            Some(column) => super::level1::scal(beta, column),
+            None => c.reborrow().col(col).map(|value| if beta == T::ZERO { T::ZERO } else { beta * value }),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Level 1 as parts: runs of elements, or blocks of a sum.
+use super::{reduce, update};
+use crate::error::{Error, same};
+use crate::grid::Grid;
+use crate::kernels::shared::Shared;
+use crate::kernels::vector::{Vector, VectorMut};
+use crate::parts::Parts;
+use crate::scalar::{Real, Scalar};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// The grid of a vector that is written element by element: cells of whole lines of memory.
+fn elements(len: usize) -> Grid {
+    Grid::even(len, 128, 32)
+}
+
+/// Defines a routine that writes `out`, a vector, reading `x` at the same indices.
+macro_rules! elementwise {
+    ($(#[$doc:meta])* $name:ident, $routine:literal, $position:literal, ($($field:ident: $kind:ty),*), $work:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name<'a, T> {
+            $($field: $kind,)*
+            x: Vector<'a, T>,
+            y: Shared<VectorMut<'a, T>>,
+        }
+
+        impl<'a, T: Scalar> $name<'a, T> {
+            /// The call with these arguments.
+            ///
+            /// # Errors
+            /// If the lengths differ.
+            pub fn new($($field: $kind,)* x: Vector<'a, T>, y: VectorMut<'a, T>) -> Result<Self, Error> {
+                same($routine, $position, "y", y.len(), x.len())?;
+                let grid = elements(y.len());
+                Ok(Self { $($field,)* x, y: Shared::vector(y, grid) })
+            }
+        }
+
+        impl<T: Scalar> Parts for $name<'_, T> {
+            type Output = ();
+
+            fn cells(&self) -> usize {
+                self.y.cells()
+            }
+
+            fn part(&self, cells: Range<usize>) {
+                let (y, span) = self.y.take(cells);
+                $work($(self.$field,)* self.x.range(span), y);
+            }
+
+            fn finish(self) {}
+
+            fn whole(self) {
+                $work($(self.$field,)* self.x, self.y.into_whole());
+            }
+        }
+    };
+}
+
+elementwise! {
+    /// `y += alpha * x` as parts.
+    Axpy, "axpy", 5, (alpha: T), update::add
+}
+elementwise! {
+    /// `y = x` as parts.
+    Copy, "copy", 4, (), update::assign
+}
+
+/// `x *= alpha` as parts.
+#[derive(Debug)]
+pub struct Scal<'a, T> {
+    alpha: T,
+    x: Shared<VectorMut<'a, T>>,
+}
+
+impl<'a, T: Scalar> Scal<'a, T> {
+    /// The call with these arguments.
+    pub fn new(alpha: T, x: VectorMut<'a, T>) -> Self {
+        let grid = elements(x.len());
+        Self { alpha, x: Shared::vector(x, grid) }
+    }
+}
+
+impl<T: Scalar> Parts for Scal<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
+        self.x.cells()
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        update::scal(self.alpha, self.x.take(cells).0);
+    }
+
+    fn finish(self) {}
+
+    fn whole(self) {
+        update::scal(self.alpha, self.x.into_whole());
+    }
+}
+
+/// The exchange of two vectors as parts.
+#[derive(Debug)]
+pub struct Swap<'a, T> {
+    x: Shared<VectorMut<'a, T>>,
+    y: Shared<VectorMut<'a, T>>,
+}
+
+impl<'a, T: Scalar> Swap<'a, T> {
+    /// The call with these arguments.
+    ///
+    /// # Errors
+    /// If the lengths differ.
+    pub fn new(x: VectorMut<'a, T>, y: VectorMut<'a, T>) -> Result<Self, Error> {
+        same("swap", 4, "y", y.len(), x.len())?;
+        let grid = if x.is_spread() && y.is_spread() { elements(x.len()) } else { Grid::single(x.len()) };
+        Ok(Self { x: Shared::vector(x, grid), y: Shared::vector(y, grid) })
+    }
+}
+
+impl<T: Scalar> Parts for Swap<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
+        self.x.cells()
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        update::exchange(self.x.take(cells.clone()).0, self.y.take(cells).0);
+    }
+
+    fn finish(self) {}
+
+    fn whole(self) {
+        update::exchange(self.x.into_whole(), self.y.into_whole());
+    }
+}
+
+/// What the blocks of a reduction gave, each at its place.
+#[derive(Debug)]
+pub(crate) struct Sums<N>(Vec<OnceLock<N>>);
+
+impl<N: std::marker::Copy> Sums<N> {
+    pub(crate) fn new(cells: usize) -> Self {
+        Self((0..cells).map(|_| OnceLock::new()).collect())
+    }
+
+    pub(crate) fn cells(&self) -> usize {
+        self.0.len()
+    }
+
+    fn put(&self, cell: usize, value: N) {
+        let slot = self.0.get(cell).unwrap_or_else(|| panic!("cell {cell} of {}", self.0.len()));
+        assert!(slot.set(value).is_ok(), "cell {cell} has been given out before");
+    }
+
+    fn all(&self) -> Vec<N> {
+        let value = |slot: &OnceLock<N>| *slot.get().expect("every cell has been computed");
+        self.0.iter().map(value).collect()
+    }
+}
+
+/// Defines a reduction over `x`.
+macro_rules! reduction {
+    ($(#[$doc:meta])* $name:ident, $block:ty, $out:ty, $part:expr, $finish:expr, $whole:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name<'a, T: Scalar> {
+            x: Vector<'a, T>,
+            sums: Sums<$block>,
+        }
+
+        impl<'a, T: Scalar> $name<'a, T> {
+            /// The call with this argument.
+            #[must_use]
+            pub fn new(x: Vector<'a, T>) -> Self {
+                Self { x, sums: Sums::new(reduce::grid(x.len()).cells()) }
+            }
+        }
+
+        impl<T: Scalar> Parts for $name<'_, T> {
+            type Output = $out;
+
+            fn cells(&self) -> usize {
+                self.sums.cells()
+            }
+
+            fn part(&self, cells: Range<usize>) {
+                let grid = reduce::grid(self.x.len());
+                for cell in cells {
+                    let span = grid.span(cell..cell + 1);
+                    self.sums.put(cell, $part(self.x.range(span.clone()), span.start));
+                }
+            }
+
+            fn finish(self) -> $out {
+                $finish(self.x, self.sums.all())
+            }
+
+            fn whole(self) -> $out {
+                $whole(self.x)
+            }
+        }
+    };
+}
+
+reduction! {
+    /// The sum of sizes as parts.
+    Asum, T::Real, T::Real,
+    |x, _| reduce::asum_block(x),
+    |_, mut sums: Vec<T::Real>| reduce::tree(&mut sums).unwrap_or(T::Real::ZERO),
+    reduce::asum
+}
+reduction! {
+    /// The Euclidean norm as parts.
+    Nrm2, T::Real, T::Real,
+    |x, _| reduce::squares_block(x),
+    |x, mut sums: Vec<T::Real>| reduce::norm_of(x, reduce::tree(&mut sums).unwrap_or(T::Real::ZERO)),
+    reduce::nrm2
+}
+reduction! {
+    /// The index of the greatest element as parts.
+    Iamax, Option<(usize, T::Real)>, Option<usize>,
+    |x, start| reduce::iamax_block(x).map(|(at, size)| (start + at, size)),
+    first_of_greatest,
+    reduce::iamax
+}
+
+fn first_of_greatest<T: Scalar>(x: Vector<'_, T>, found: Vec<Option<(usize, T::Real)>>) -> Option<usize> {
+    if !x.is_empty() && x.get(0).abs1().is_nan() {
+        return Some(0);
+    }
+    let better = |best: (usize, T::Real), next: (usize, T::Real)| if next.1 > best.1 { next } else { best };
+    found.into_iter().flatten().reduce(better).map(|(at, _)| at)
+}
+
+/// The sum of products as parts.
+#[derive(Debug)]
+pub struct Dot<'a, T: Scalar> {
+    conj: bool,
+    x: Vector<'a, T>,
+    y: Vector<'a, T>,
+    sums: Sums<T>,
+}
+
+impl<'a, T: Scalar> Dot<'a, T> {
+    /// The call with these arguments; `conj` conjugates `x`.
+    ///
+    /// # Errors
+    /// If the lengths differ.
+    pub fn new(conj: bool, x: Vector<'a, T>, y: Vector<'a, T>) -> Result<Self, Error> {
+        same("dot", 4, "y", y.len(), x.len())?;
+        Ok(Self { conj, x, y, sums: Sums::new(reduce::grid(x.len()).cells()) })
+    }
+}
+
+impl<T: Scalar> Parts for Dot<'_, T> {
+    type Output = T;
+
+    fn cells(&self) -> usize {
+        self.sums.cells()
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        let grid = reduce::grid(self.x.len());
+        for cell in cells {
+            let span = grid.span(cell..cell + 1);
+            self.sums.put(cell, reduce::dot_block(self.conj, self.x.range(span.clone()), self.y.range(span)));
+        }
+    }
+
+    fn finish(self) -> T {
+        reduce::tree(&mut self.sums.all()).unwrap_or(T::ZERO)
+    }
+
+    fn whole(self) -> T {
+        let whole = if self.conj { reduce::dotc(self.x, self.y) } else { reduce::dotu(self.x, self.y) };
+        whole.expect("the lengths have been compared")
+    }
+}

@@ -1,0 +1,175 @@
+//! The routines of level 1 that make one number of vectors: `dot`, `nrm2`, `asum`, `iamax` and their kin.
+//!
+//! The sums run in blocks of a fixed grid, whose sums are added in a fixed tree, so that a team gets the same bits.
+use crate::error::{Error, same};
+use crate::grid::{CELLS_MAX, Grid};
+use crate::kernels::level1 as kernels;
+use crate::kernels::vector::Vector;
+use crate::scalar::{Real, Scalar};
+use std::ops::Add;
+
+/// The least block of a sum, in elements: shorter ones would cost more to fold than to add.
+const BLOCK: usize = 1024;
+
+/// The grid of a sum over so many elements.
+pub(crate) fn grid(len: usize) -> Grid {
+    Grid::even(len, BLOCK, 32)
+}
+
+/// Adds blocks' sums pairwise: neighbours first, an odd one waits for the next round.
+pub(crate) fn tree<N: Copy + Add<Output = N>>(sums: &mut [N]) -> Option<N> {
+    let mut len = sums.len();
+    while len > 1 {
+        for at in 0..len / 2 {
+            sums[at] = sums[2 * at] + sums[2 * at + 1];
+        }
+        if len % 2 == 1 {
+            sums[len / 2] = sums[len - 1];
+        }
+        len = len.div_ceil(2);
+    }
+    sums.first().copied()
+}
+
+/// The sums of all blocks, added as a team would add them.
+fn blocks<N: Scalar>(len: usize, block: impl Fn(std::ops::Range<usize>) -> N) -> N {
+    let grid = grid(len);
+    if grid.cells() == 1 {
+        return block(0..len);
+    }
+    let mut sums = [N::ZERO; CELLS_MAX];
+    for (cell, sum) in sums[..grid.cells()].iter_mut().enumerate() {
+        *sum = block(grid.span(cell..cell + 1));
+    }
+    tree(&mut sums[..grid.cells()]).unwrap_or(N::ZERO)
+}
+
+/// The sum of `x[i] * y[i]`; nothing is conjugated.
+///
+/// # Errors
+/// If the lengths differ.
+pub fn dot<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
+    dotu(x, y)
+}
+
+/// The sum of `x[i] * y[i]`; nothing is conjugated.
+///
+/// # Errors
+/// If the lengths differ.
+pub fn dotu<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
+    same("dot", 4, "y", y.len(), x.len())?;
+    Ok(blocks(x.len(), |span| dot_block(false, x.range(span.clone()), y.range(span))))
+}
+
+/// The sum of `conj(x[i]) * y[i]`.
+///
+/// # Errors
+/// If the lengths differ.
+pub fn dotc<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
+    same("dotc", 4, "y", y.len(), x.len())?;
+    Ok(blocks(x.len(), |span| dot_block(true, x.range(span.clone()), y.range(span))))
+}
+
+/// One block's sum of products.
+pub(crate) fn dot_block<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> T {
+    if let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) {
+        return kernels::dot(conj, x, y);
+    }
+    x.iter().zip(y.iter()).fold(T::ZERO, |sum, (x, y)| sum.add_product::<false>(x.conj_if(conj), y))
+}
+
+/// The sum of `x[i] * y[i]` in double precision.
+///
+/// # Errors
+/// If the lengths differ.
+pub fn dsdot(x: Vector<'_, f32>, y: Vector<'_, f32>) -> Result<f64, Error> {
+    same("dsdot", 4, "y", y.len(), x.len())?;
+    Ok(x.iter().zip(y.iter()).map(|(x, y)| f64::from(x) * f64::from(y)).sum())
+}
+
+/// `b` and the sum of `x[i] * y[i]`, added in double precision.
+///
+/// # Errors
+/// If the lengths differ.
+pub fn sdsdot(b: f32, x: Vector<'_, f32>, y: Vector<'_, f32>) -> Result<f32, Error> {
+    same("sdsdot", 5, "y", y.len(), x.len())?;
+    Ok((f64::from(b) + dsdot(x, y)?) as f32)
+}
+
+/// The sum of `|re| + |im|`.
+#[must_use]
+pub fn asum<T: Scalar>(x: Vector<'_, T>) -> T::Real {
+    blocks(x.len(), |span| asum_block(x.range(span)))
+}
+
+/// One block's sum of sizes.
+pub(crate) fn asum_block<T: Scalar>(x: Vector<'_, T>) -> T::Real {
+    match x.as_slice() {
+        Some(x) => kernels::asum(x),
+        None => x.iter().fold(T::Real::ZERO, |sum, x| sum + x.abs1()),
+    }
+}
+
+/// The Euclidean norm, safe against overflow and underflow; any increment will do.
+///
+/// If an element is not a number, neither is the norm; else if one is infinite, so is the norm.
+#[must_use]
+pub fn nrm2<T: Scalar>(x: Vector<'_, T>) -> T::Real {
+    norm_of(x, blocks(x.len(), |span| squares_block(x.range(span))))
+}
+
+/// One block's sum of squares, which may overflow or underflow.
+pub(crate) fn squares_block<T: Scalar>(x: Vector<'_, T>) -> T::Real {
+    match x.as_slice() {
+        Some(x) => kernels::squares(x),
+        None => x.iter().fold(T::Real::ZERO, |sum, x| sum + (x.re() * x.re() + x.im() * x.im())),
+    }
+}
+
+/// The norm, given the sum of squares: its root, unless squares were lost.
+pub(crate) fn norm_of<T: Scalar>(x: Vector<'_, T>, squares: T::Real) -> T::Real {
+    // A square that underflowed is in error by at most the least number there is, EPSILON * MIN_POSITIVE. Beside a sum that is
+    // 1 / EPSILON^2 times as large, as many of them as memory can hold do not matter.
+    let safe = T::Real::MIN_POSITIVE / T::Real::EPSILON;
+    if squares.is_nan() || (squares >= safe && squares.is_finite()) { squares.sqrt() } else { scaled_norm(x) }
+}
+
+/// The norm with all elements scaled by a power of two, so that the greatest is about one.
+fn scaled_norm<T: Scalar>(x: Vector<'_, T>) -> T::Real {
+    let mut most = T::Real::ZERO;
+    for x in x.iter() {
+        for part in [x.re().abs(), x.im().abs()] {
+            most = if part > most { part } else { most };
+        }
+    }
+    if most == T::Real::ZERO || !most.is_finite() {
+        return most;
+    }
+    let unit = most.binade();
+    let square = |part: T::Real| (part / unit) * (part / unit);
+    unit * x.iter().fold(T::Real::ZERO, |sum, x| sum + square(x.re()) + square(x.im())).sqrt()
+}
+
+/// The index, from nought, of the first element of the greatest `|re| + |im|`; none if there are no elements.
+///
+/// As the reference does: an element that is not a number is passed over, unless it is the first, which then is the answer.
+#[must_use]
+pub fn iamax<T: Scalar>(x: Vector<'_, T>) -> Option<usize> {
+    if x.is_empty() || x.get(0).abs1().is_nan() {
+        return (!x.is_empty()).then_some(0);
+    }
+    iamax_block(x).map(|(at, _)| at)
+}
+
+/// The first of the greatest elements of one block, and its size, passing over what is not a number.
+pub(crate) fn iamax_block<T: Scalar>(x: Vector<'_, T>) -> Option<(usize, T::Real)> {
+    if let Some(x) = x.as_slice() {
+        let most = kernels::amax(x);
+        return x.iter().position(|x| x.abs1() == most).map(|at| (at, most));
+    }
+    x.iter().enumerate().fold(None, |best, (at, x)| match best {
+        Some((_, most)) if x.abs1() > most => Some((at, x.abs1())),
+        None if !x.abs1().is_nan() => Some((at, x.abs1())),
+        other => other,
+    })
+}

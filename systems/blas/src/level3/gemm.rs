@@ -1,0 +1,101 @@
+//! The product of general matrices. The grid is that of the result's columns, or of its rows if it is tall and thin.
+use crate::error::{Error, same};
+use crate::grid::Grid;
+use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::product::{Factor, columns, product};
+use crate::kernels::shared::Shared;
+use crate::options::Trans;
+use crate::parts::Parts;
+use crate::scalar::Scalar;
+use std::ops::Range;
+
+/// `c = alpha * op(a) * op(b) + beta * c` as parts.
+#[derive(Debug)]
+pub struct Gemm<'a, T> {
+    alpha: T,
+    a: Factor<'a, T>,
+    b: Factor<'a, T>,
+    beta: T,
+    c: Shared<MatrixMut<'a, T>>,
+}
+
+/// The factor that a matrix and its option make.
+pub(super) fn factor<T: Scalar>(matrix: Matrix<'_, T>, trans: Trans) -> Factor<'_, T> {
+    Factor { matrix: matrix.op(trans), conj: trans == Trans::Conj }
+}
+
+/// Fails unless `a * b` has the shape of `c`.
+pub(super) fn check<T: Scalar>(
+    routine: &'static str,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    c: &MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    same(routine, 7, "a", a.row_count(), c.row_count())?;
+    same(routine, 9, "b", b.row_count(), a.col_count())?;
+    same(routine, 9, "b", b.col_count(), c.col_count())
+}
+
+impl<'a, T: Scalar> Gemm<'a, T> {
+    /// The call with these arguments.
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    pub fn new(
+        transa: Trans,
+        transb: Trans,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: Matrix<'a, T>,
+        beta: T,
+        c: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        let (a, b) = (factor(a, transa), factor(b, transb));
+        check("gemm", a.matrix, b.matrix, &c)?;
+        let (rows, cols) = (c.row_count(), c.col_count());
+        let thin = cols < 64 && rows > 4 * cols;
+        let (a, b, c) = if thin { (b.t(), a.t(), c.t()) } else { (a, b, c) };
+        // A vector goes its own way through the kernels.
+        let grid = if rows.min(cols) < 2 { Grid::single(c.col_count()) } else { columns::<T>(c.row_count(), c.layout) };
+        Ok(Self { alpha, a, b, beta, c: Shared::columns(c, grid) })
+    }
+}
+
+impl<T: Scalar> Parts for Gemm<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
+        self.c.cells()
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        let (c, span) = self.c.take(cells);
+        if span.is_empty() {
+            return;
+        }
+        let b = Factor { matrix: self.b.matrix.block(0..self.b.matrix.row_count(), span), ..self.b };
+        product(self.alpha, self.a, b, self.beta, c);
+    }
+
+    fn finish(self) {}
+
+    fn whole(self) {
+        product(self.alpha, self.a, self.b, self.beta, self.c.into_whole());
+    }
+}
+
+/// `c = alpha * op(a) * op(b) + beta * c`. If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn gemm<T: Scalar>(
+    transa: Trans,
+    transb: Trans,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    Gemm::new(transa, transb, alpha, a, b, beta, c).map(Parts::whole)
+}

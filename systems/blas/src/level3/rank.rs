@@ -1,0 +1,307 @@
+//! Products of which only a triangle is wanted: `syrk`, `syr2k`, their Hermitian kin and `gemmtr`.
+//!
+//! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the same.
+use super::gemm::{check, factor};
+use crate::error::{Error, same};
+use crate::grid::Grid;
+use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::product::{Factor, product};
+use crate::kernels::shared::Shared;
+use crate::kernels::vector::VectorMut;
+use crate::level1::update::scale;
+use crate::options::{Order, Trans, Uplo};
+use crate::parts::Parts;
+use crate::scalar::Scalar;
+use std::ops::Range;
+
+/// One product `alpha * a * b`.
+#[derive(Clone, Copy, Debug)]
+struct Term<'a, T> {
+    alpha: T,
+    a: Factor<'a, T>,
+    b: Factor<'a, T>,
+}
+
+/// A triangle of `c = sum of products + beta * c` as parts.
+#[derive(Debug)]
+pub struct Rank<'a, T> {
+    /// One or two.
+    terms: [Option<Term<'a, T>>; 2],
+    beta: T,
+    /// The diagonal is to be real.
+    hermitian: bool,
+    /// Of which the lower triangle is computed; each column of blocks is a cell of the grid.
+    c: Shared<MatrixMut<'a, T>>,
+    blocks: Grid,
+}
+
+/// The grid of blocks of columns: many enough to share, large enough to be worth a product.
+fn blocks(order: usize) -> Grid {
+    Grid::even(order, (order / 16).clamp(32, 128), 8)
+}
+
+impl<'a, T: Scalar> Rank<'a, T> {
+    fn new(uplo: Uplo, terms: [Option<Term<'a, T>>; 2], beta: T, hermitian: bool, c: MatrixMut<'a, T>) -> Self {
+        // The upper triangle of a product is the lower one of the transposed product.
+        let upper = uplo == Uplo::Upper;
+        let transposed = |term: Term<'a, T>| Term { alpha: term.alpha, a: term.b.t(), b: term.a.t() };
+        let terms = if upper { terms.map(|term| term.map(transposed)) } else { terms };
+        let c = if upper { c.t() } else { c };
+        // Nothing to do, not even to the diagonal.
+        let idle = beta == T::ONE && terms.iter().flatten().all(|term| term.alpha == T::ZERO || term.a.matrix.col_count() == 0);
+        let order = if idle { 0 } else { c.col_count() };
+        let blocks = blocks(order);
+        Self { terms, beta, hermitian: hermitian && T::COMPLEX, c: Shared::columns(c.block(0..order, 0..order), blocks), blocks }
+    }
+
+    /// `c = alpha * op(a) * op(a)^T + beta * c`
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    pub fn syrk(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'a, T>, beta: T, c: MatrixMut<'a, T>) -> Result<Self, Error> {
+        let a = Factor { matrix: a.op(trans), conj: false };
+        shapes("syrk", &[(7, "a", a)], &c)?;
+        Ok(Self::new(uplo, [Some(Term { alpha, a, b: a.t() }), None], beta, false, c))
+    }
+
+    /// `c = alpha * op(a) * op(a)^H + beta * c`, `alpha` and `beta` real
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    pub fn herk(
+        uplo: Uplo,
+        trans: Trans,
+        alpha: T::Real,
+        a: Matrix<'a, T>,
+        beta: T::Real,
+        c: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        let [a, adjoint] = hermitian_pair(a, trans);
+        shapes("herk", &[(7, "a", a)], &c)?;
+        Ok(Self::new(uplo, [Some(Term { alpha: T::real(alpha), a, b: adjoint }), None], T::real(beta), true, c))
+    }
+
+    /// `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    pub fn syr2k(
+        uplo: Uplo,
+        trans: Trans,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: Matrix<'a, T>,
+        beta: T,
+        c: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        let [a, b] = [a, b].map(|matrix| Factor { matrix: matrix.op(trans), conj: false });
+        shapes("syr2k", &[(7, "a", a), (9, "b", b)], &c)?;
+        let terms = [Term { alpha, a, b: b.t() }, Term { alpha, a: b, b: a.t() }].map(Some);
+        Ok(Self::new(uplo, terms, beta, false, c))
+    }
+
+    /// `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`, `beta` real
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    pub fn her2k(
+        uplo: Uplo,
+        trans: Trans,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: Matrix<'a, T>,
+        beta: T::Real,
+        c: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        let ([a, a_adjoint], [b, b_adjoint]) = (hermitian_pair(a, trans), hermitian_pair(b, trans));
+        shapes("her2k", &[(7, "a", a), (9, "b", b)], &c)?;
+        let terms = [Term { alpha, a, b: b_adjoint }, Term { alpha: alpha.conj(), a: b, b: a_adjoint }].map(Some);
+        Ok(Self::new(uplo, terms, T::real(beta), true, c))
+    }
+
+    /// A triangle of `c = alpha * op(a) * op(b) + beta * c`
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    #[allow(clippy::too_many_arguments)] // These are the standard's.
+    pub fn gemmtr(
+        uplo: Uplo,
+        transa: Trans,
+        transb: Trans,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: Matrix<'a, T>,
+        beta: T,
+        c: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        let (a, b) = (factor(a, transa), factor(b, transb));
+        same("gemmtr", 12, "c", c.col_count(), c.row_count())?;
+        check("gemmtr", a.matrix, b.matrix, &c)?;
+        Ok(Self::new(uplo, [Some(Term { alpha, a, b }), None], beta, false, c))
+    }
+
+    /// The blocks that are a cell's: one from either end, or the one in the middle.
+    fn pair(&self, cell: usize) -> (usize, Option<usize>) {
+        let other = self.blocks.cells() - 1 - cell;
+        (cell, (other != cell).then_some(other))
+    }
+
+    /// One block of columns, from the diagonal down.
+    fn block(&self, block: usize) {
+        let (c, cols) = self.c.take(block..block + 1);
+        let (order, width) = (c.row_count(), cols.len());
+        if width == 0 {
+            return;
+        }
+        let (_, c) = c.split_rows(cols.start);
+        let (triangle, below) = c.split_rows(width);
+        self.diagonal(cols.clone(), triangle);
+        self.add(cols.end..order, cols, self.beta, below);
+    }
+
+    /// The sum of the products at these rows and columns.
+    fn add(&self, rows: Range<usize>, cols: Range<usize>, beta: T, mut c: MatrixMut<'_, T>) {
+        let mut beta = beta;
+        for Term { alpha, a, b } in self.terms.iter().flatten() {
+            let a = Factor { matrix: a.matrix.block(rows.clone(), 0..a.matrix.col_count()), ..*a };
+            let b = Factor { matrix: b.matrix.block(0..b.matrix.row_count(), cols.clone()), ..*b };
+            product(*alpha, a, b, beta, c.reborrow());
+            beta = T::ONE;
+        }
+    }
+
+    /// A block on the diagonal: computed as a square, of which a triangle is kept.
+    fn diagonal(&self, at: Range<usize>, mut c: MatrixMut<'_, T>) {
+        let order = at.len();
+        let mut square = vec![T::ZERO; order * order];
+        let whole = MatrixMut::new(Order::Columns, &mut square, order, order, order).expect("there is room for the square");
+        self.add(at.clone(), at, T::ZERO, whole);
+        for col in 0..order {
+            let (_, mut column): (_, VectorMut<'_, T>) = c.reborrow().col(col).split(col);
+            scale(self.beta, column.reborrow());
+            for (row, &sum) in square[col * order..][col..order].iter().enumerate() {
+                column.set(row, column.get(row) + sum);
+            }
+            if self.hermitian {
+                column.set(0, T::real(column.get(0).re()));
+            }
+        }
+    }
+}
+
+/// `op(a)` and its adjoint, if `op` is either nothing or the adjoint.
+fn hermitian_pair<T: Scalar>(a: Matrix<'_, T>, trans: Trans) -> [Factor<'_, T>; 2] {
+    let conj = trans != Trans::No;
+    let matrix = a.op(trans);
+    [Factor { matrix, conj }, Factor { matrix: matrix.t(), conj: !conj }]
+}
+
+/// Fails unless the factors have as many rows as `c`, which is square, and all the same number of columns.
+fn shapes<T: Scalar>(
+    routine: &'static str,
+    factors: &[(u32, &'static str, Factor<'_, T>)],
+    c: &MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    same(routine, if factors.len() == 1 { 10 } else { 12 }, "c", c.col_count(), c.row_count())?;
+    for (position, name, factor) in factors {
+        same(routine, *position, name, factor.matrix.row_count(), c.row_count())?;
+        same(routine, *position, name, factor.matrix.col_count(), factors[0].2.matrix.col_count())?;
+    }
+    Ok(())
+}
+
+impl<T: Scalar> Parts for Rank<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
+        self.blocks.cells().div_ceil(2)
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        assert!(cells.end <= self.cells(), "cells {cells:?} of {}", self.cells());
+        for (one, other) in cells.map(|cell| self.pair(cell)) {
+            self.block(one);
+            other.into_iter().for_each(|other| self.block(other));
+        }
+    }
+
+    fn finish(self) {}
+
+    fn whole(self) {
+        self.part(0..self.cells());
+    }
+}
+
+/// A triangle of `c = alpha * op(a) * op(a)^T + beta * c`. If `beta` is nought `c` is not read.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn syrk<T: Scalar>(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'_, T>, beta: T, c: MatrixMut<'_, T>) -> Result<(), Error> {
+    Rank::syrk(uplo, trans, alpha, a, beta, c).map(Parts::whole)
+}
+
+/// A triangle of `c = alpha * op(a) * op(a)^H + beta * c`. If `beta` is nought `c` is not read; its diagonal becomes real.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn herk<T: Scalar>(
+    uplo: Uplo,
+    trans: Trans,
+    alpha: T::Real,
+    a: Matrix<'_, T>,
+    beta: T::Real,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    Rank::herk(uplo, trans, alpha, a, beta, c).map(Parts::whole)
+}
+
+/// A triangle of `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`. If `beta` is nought `c` is not read.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn syr2k<T: Scalar>(
+    uplo: Uplo,
+    trans: Trans,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    Rank::syr2k(uplo, trans, alpha, a, b, beta, c).map(Parts::whole)
+}
+
+/// A triangle of `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`. If `beta` is nought `c` is not read;
+/// its diagonal becomes real.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn her2k<T: Scalar>(
+    uplo: Uplo,
+    trans: Trans,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T::Real,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    Rank::her2k(uplo, trans, alpha, a, b, beta, c).map(Parts::whole)
+}
+
+/// A triangle of `c = alpha * op(a) * op(b) + beta * c`. If `beta` is nought `c` is not read.
+///
+/// # Errors
+/// If the shapes do not fit.
+#[allow(clippy::too_many_arguments)] // These are the standard's.
+pub fn gemmtr<T: Scalar>(
+    uplo: Uplo,
+    transa: Trans,
+    transb: Trans,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    Rank::gemmtr(uplo, transa, transb, alpha, a, b, beta, c).map(Parts::whole)
+}

@@ -1,0 +1,152 @@
+//! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that stay together.
+use super::runs;
+use crate::error::{Error, same};
+use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::product::{Factor, columns, product, scale};
+use crate::kernels::shared::Shared;
+use crate::options::{Order, Side, Uplo};
+use crate::parts::Parts;
+use crate::scalar::Scalar;
+use std::ops::Range;
+
+/// Rows of a block on the diagonal, which is written out in full.
+const BLOCK: usize = 128;
+
+/// `c = alpha * a * b + beta * c`, or `b * a`, as parts, `a` symmetric or Hermitian.
+#[derive(Debug)]
+pub struct Symm<'a, T> {
+    hermitian: bool,
+    alpha: T,
+    /// The lower triangle, always on the left side.
+    a: Factor<'a, T>,
+    b: Matrix<'a, T>,
+    beta: T,
+    c: Shared<MatrixMut<'a, T>>,
+}
+
+impl<'a, T: Scalar> Symm<'a, T> {
+    /// The call with these arguments, those of the function `symm` behind the kind of matrix.
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    #[allow(clippy::too_many_arguments)] // These are the standard's.
+    pub fn new(
+        hermitian: bool,
+        side: Side,
+        uplo: Uplo,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: Matrix<'a, T>,
+        beta: T,
+        c: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        let order = if side == Side::Left { c.row_count() } else { c.col_count() };
+        same("symm", 7, "a", a.row_count(), order)?;
+        same("symm", 7, "a", a.col_count(), order)?;
+        same("symm", 9, "b", b.row_count(), c.row_count())?;
+        same("symm", 9, "b", b.col_count(), c.col_count())?;
+        let hermitian = hermitian && T::COMPLEX;
+        // On the right side all is transposed. The transposed upper triangle is a lower one, of the transposed matrix. A Hermitian
+        // matrix, transposed, is conjugated: once for the side, once for the triangle.
+        let right = side == Side::Right;
+        let (b, c) = if right { (b.t(), c.t()) } else { (b, c) };
+        let matrix = if uplo == Uplo::Lower { a } else { a.t() };
+        let conj = hermitian && (right != (uplo == Uplo::Upper));
+        let grid = columns::<T>(c.row_count().min(16), c.layout);
+        Ok(Self { hermitian, alpha, a: Factor { matrix, conj }, b, beta, c: Shared::columns(c, grid) })
+    }
+
+    /// A block on the diagonal, both triangles of it.
+    fn diagonal(&self, at: Range<usize>) -> Vec<T> {
+        let order = at.len();
+        let mut full = vec![T::ZERO; order * order];
+        let stored = self.a.matrix.block(at.clone(), at);
+        for col in 0..order {
+            for row in col..order {
+                let value = stored.get(row, col).conj_if(self.a.conj);
+                let value = if self.hermitian && row == col { T::real(value.re()) } else { value };
+                full[row + col * order] = value;
+                full[col + row * order] = value.conj_if(self.hermitian);
+            }
+        }
+        full
+    }
+
+    fn compute(&self, span: Range<usize>, mut c: MatrixMut<'_, T>) {
+        let (order, cols) = (c.row_count(), 0..c.col_count());
+        if self.alpha == T::ZERO || cols.is_empty() {
+            return scale(self.beta, &mut c);
+        }
+        let b = |rows: Range<usize>| Factor::plain(self.b.block(rows, span.clone()));
+        for at in runs(order, BLOCK) {
+            let full = self.diagonal(at.clone());
+            let full = Matrix::new(Order::Columns, &full, at.len(), at.len(), at.len()).expect("a square was written out");
+            let mut c = c.reborrow().block(at.clone(), cols.clone());
+            product(self.alpha, Factor::plain(full), b(at.clone()), self.beta, c.reborrow());
+            if at.start > 0 {
+                let left = Factor { matrix: self.a.matrix.block(at.clone(), 0..at.start), ..self.a };
+                product(self.alpha, left, b(0..at.start), T::ONE, c.reborrow());
+            }
+            if at.end < order {
+                let below = self.a.matrix.block(at.end..order, at.clone()).t();
+                let below = Factor { matrix: below, conj: self.a.conj != self.hermitian };
+                product(self.alpha, below, b(at.end..order), T::ONE, c);
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Parts for Symm<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
+        self.c.cells()
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        let (c, span) = self.c.take(cells);
+        self.compute(span, c);
+    }
+
+    fn finish(self) {}
+
+    fn whole(self) {
+        self.part(0..self.cells());
+    }
+}
+
+/// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a symmetric `a`.
+///
+/// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn symm<T: Scalar>(
+    side: Side,
+    uplo: Uplo,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    Symm::new(false, side, uplo, alpha, a, b, beta, c).map(Parts::whole)
+}
+
+/// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a Hermitian `a`.
+///
+/// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not. Imaginary parts on the diagonal are not read.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn hemm<T: Scalar>(
+    side: Side,
+    uplo: Uplo,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    Symm::new(true, side, uplo, alpha, a, b, beta, c).map(Parts::whole)
+}

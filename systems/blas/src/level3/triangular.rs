@@ -1,0 +1,96 @@
+//! Multiplying by a triangular matrix and solving with it, which differ only in the order of the same steps.
+//!
+//! Everything stands on the left side here, and the operator is a triangle of a factor: from the right side, all is transposed.
+use crate::error::{Error, same};
+use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::product::{Factor, columns, product, scale};
+use crate::kernels::shared::Shared;
+use crate::kernels::tile::{ORDER, Task, tile};
+use crate::options::{Diag, Side, Trans, Uplo};
+use crate::scalar::Scalar;
+use std::ops::Range;
+
+/// `b = alpha * A * b`, or `A * X = alpha * b`, for a triangular operator `A`.
+#[derive(Debug)]
+pub(super) struct Triangular<'a, T> {
+    task: Task,
+    operator: Operator<'a, T>,
+    alpha: T,
+    b: Shared<MatrixMut<'a, T>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Operator<'a, T> {
+    a: Factor<'a, T>,
+    uplo: Uplo,
+    diag: Diag,
+}
+
+/// The options of `trmm` and `trsm`.
+pub(super) type Options = (Side, Uplo, Trans, Diag);
+
+impl<'a, T: Scalar> Triangular<'a, T> {
+    pub(super) fn new(task: Task, options: Options, alpha: T, a: Matrix<'a, T>, b: MatrixMut<'a, T>) -> Result<Self, Error> {
+        let (side, uplo, trans, diag) = options;
+        let routine = if task == Task::Solve { "trsm" } else { "trmm" };
+        let order = if side == Side::Left { b.row_count() } else { b.col_count() };
+        same(routine, 9, "a", a.row_count(), order)?;
+        same(routine, 9, "a", a.col_count(), order)?;
+        let transposed = (trans != Trans::No) != (side == Side::Right);
+        let (matrix, uplo) = if transposed { (a.t(), uplo.flip()) } else { (a, uplo) };
+        let b = if side == Side::Right { b.t() } else { b };
+        let grid = columns::<T>(b.row_count().min(16), b.layout);
+        let operator = Operator { a: Factor { matrix, conj: trans == Trans::Conj }, uplo, diag };
+        Ok(Self { task, operator, alpha, b: Shared::columns(b, grid) })
+    }
+
+    pub(super) fn cells(&self) -> usize {
+        self.b.cells()
+    }
+
+    pub(super) fn part(&self, cells: Range<usize>) {
+        compute(self.task, self.operator, self.alpha, self.b.take(cells).0);
+    }
+
+    pub(super) fn whole(self) {
+        compute(self.task, self.operator, self.alpha, self.b.into_whole());
+    }
+}
+
+fn compute<T: Scalar>(task: Task, operator: Operator<'_, T>, alpha: T, mut b: MatrixMut<'_, T>) {
+    scale(alpha, &mut b);
+    if alpha != T::ZERO && b.row_count() > 0 && b.col_count() > 0 {
+        apply(task, operator, b);
+    }
+}
+
+/// Halves the triangle until it is a tile; what is left of it is a rectangle.
+fn apply<T: Scalar>(task: Task, operator: Operator<'_, T>, b: MatrixMut<'_, T>) {
+    let Operator { a, uplo, diag } = operator;
+    let order = a.matrix.row_count();
+    if order <= ORDER {
+        return tile(task, a, uplo, diag, b);
+    }
+    let half = order / 2;
+    let cut = |rows: Range<usize>, cols: Range<usize>| Factor { matrix: a.matrix.block(rows, cols), ..a };
+    let upper = Operator { a: cut(0..half, 0..half), ..operator };
+    let lower = Operator { a: cut(half..order, half..order), ..operator };
+    let (above, below) = b.split_rows(half);
+    // The half that the other one depends on, and the rectangle by which it does.
+    let (free, mut free_rows, bound, mut bound_rows, rectangle) = match uplo {
+        Uplo::Lower => (upper, above, lower, below, cut(half..order, 0..half)),
+        Uplo::Upper => (lower, below, upper, above, cut(0..half, half..order)),
+    };
+    match task {
+        Task::Solve => {
+            apply(task, free, free_rows.reborrow());
+            product(-T::ONE, rectangle, Factor::plain(free_rows.view()), T::ONE, bound_rows.reborrow());
+            apply(task, bound, bound_rows);
+        }
+        Task::Multiply => {
+            apply(task, bound, bound_rows.reborrow());
+            product(T::ONE, rectangle, Factor::plain(free_rows.view()), T::ONE, bound_rows);
+            apply(task, free, free_rows);
+        }
+    }
+}

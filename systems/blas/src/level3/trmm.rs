@@ -1,0 +1,67 @@
+//! The product of a triangular matrix and a general one, in its place.
+use super::triangular::Triangular;
+use crate::error::Error;
+use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::tile::Task;
+use crate::options::{Diag, Side, Trans, Uplo};
+use crate::parts::Parts;
+use crate::scalar::Scalar;
+use std::ops::Range;
+
+/// `b = alpha * op(a) * b`, or `b * op(a)`, as parts.
+#[derive(Debug)]
+pub struct Trmm<'a, T>(Triangular<'a, T>);
+
+impl<'a, T: Scalar> Trmm<'a, T> {
+    /// The call with these arguments.
+    ///
+    /// # Errors
+    /// If the shapes do not fit.
+    pub fn new(
+        side: Side,
+        uplo: Uplo,
+        trans: Trans,
+        diag: Diag,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
+        Triangular::new(Task::Multiply, (side, uplo, trans, diag), alpha, a, b).map(Self)
+    }
+}
+
+impl<T: Scalar> Parts for Trmm<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
+        self.0.cells()
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        self.0.part(cells);
+    }
+
+    fn finish(self) {}
+
+    fn whole(self) {
+        self.0.whole();
+    }
+}
+
+/// `b = alpha * op(a) * b`, or `alpha * b * op(a)` with `a` on the right side.
+///
+/// If `alpha` is nought `a` is not read.
+///
+/// # Errors
+/// If the shapes do not fit.
+pub fn trmm<T: Scalar>(
+    side: Side,
+    uplo: Uplo,
+    trans: Trans,
+    diag: Diag,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    Trmm::new(side, uplo, trans, diag, alpha, a, b).map(Parts::whole)
+}

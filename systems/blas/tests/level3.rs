@@ -1,0 +1,154 @@
+//! Level 3 against the definitions, over shapes, options, orders of storage and factors.
+mod common;
+use common::*;
+use foregather_blas::*;
+use proptest::prelude::*;
+
+fn sized(random: &mut Random, of: (usize, usize)) -> (usize, usize) {
+    // Now and then a shape that is thin, or that needs several blocks.
+    match random.below(4) {
+        0 => (of.0 % 3 + 1, of.1 * 3),
+        1 => (of.0 * 4, of.1 % 3 + 1),
+        _ => of,
+    }
+}
+
+fn gemm_is<T: Number>(seed: u64, shape: (usize, usize, usize)) {
+    let random = &mut Random(seed);
+    let (m, n) = sized(random, (shape.0, shape.1));
+    let k = if random.below(6) == 0 { 520 + shape.2 } else { shape.2 };
+    let (ta, tb) = (random.pick(&TRANS), random.pick(&TRANS));
+    let turned = |trans, rows, cols| if trans == Trans::No { (rows, cols) } else { (cols, rows) };
+    let ((am, an), (bm, bn)) = (turned(ta, m, k), turned(tb, k, n));
+    let order = random.pick(&ORDERS);
+    let (a, b) = (Table::<T>::new(random, am, an, order), Table::<T>::new(random, bm, bn, order));
+    let mut c = Table::<T>::new(random, m, n, order);
+    let (alpha, beta) = (random.factor::<T>(), random.factor::<T>());
+    let expected = a.wide().op(ta).times(&b.wide().op(tb)).combined(alpha.wide(), beta.wide(), &c.wide());
+    if beta == T::ZERO {
+        c.change(|_, _, _| trap());
+    }
+    gemm(ta, tb, alpha, a.view(), b.view(), beta, c.write()).unwrap();
+    expected.explains::<T>(&c.wide(), k, |_, _| true);
+}
+
+fn symm_is<T: Number>(seed: u64, shape: (usize, usize, usize)) {
+    let random = &mut Random(seed);
+    let (m, n) = sized(random, (shape.0, shape.1));
+    let (side, uplo, order, hermitian) = (random.pick(&SIDES), random.pick(&UPLO), random.pick(&ORDERS), random.below(2) == 0);
+    let size = if side == Side::Left { m } else { n };
+    let mut a = Table::<T>::new(random, size, size, order);
+    let b = Table::<T>::new(random, m, n, order);
+    let mut c = Table::<T>::any(random, m, n);
+    let (alpha, beta) = (random.factor::<T>(), random.factor::<T>());
+    let full = a.wide().symmetric(uplo, hermitian);
+    a.keep(uplo, Diag::Stored);
+    let product = if side == Side::Left { full.times(&b.wide()) } else { b.wide().times(&full) };
+    let expected = product.combined(alpha.wide(), beta.wide(), &c.wide());
+    if beta == T::ZERO {
+        c.change(|_, _, _| trap());
+    }
+    let routine = if hermitian { hemm } else { symm };
+    routine(side, uplo, alpha, a.view(), b.view(), beta, c.write()).unwrap();
+    expected.explains::<T>(&c.wide(), size, |_, _| true);
+}
+
+fn triangular_is<T: Number>(seed: u64, shape: (usize, usize, usize)) {
+    let random = &mut Random(seed);
+    let (m, n) = sized(random, (shape.0, shape.1));
+    let (side, uplo, trans, diag) = (random.pick(&SIDES), random.pick(&UPLO), random.pick(&TRANS), random.pick(&DIAGS));
+    let size = if side == Side::Left { m } else { n };
+    let mut a = Table::<T>::any(random, size, size);
+    a.tame();
+    let plain = a.wide().triangular(uplo, diag).op(trans);
+    a.keep(uplo, diag);
+    let b = Table::<T>::any(random, m, n);
+    let alpha = random.factor::<T>();
+    let applied = |x: &Plain| if side == Side::Left { plain.times(x) } else { x.times(&plain) };
+    let zero = Plain::of(m, n, |_, _| c64::new(0.0, 0.0));
+    let scaled = |x: &Plain| x.combined(alpha.wide(), c64::new(0.0, 0.0), &zero);
+    let mut product = b.clone();
+    trmm(side, uplo, trans, diag, alpha, a.view(), product.write()).unwrap();
+    scaled(&applied(&b.wide())).explains::<T>(&product.wide(), size, |_, _| true);
+    let mut solution = b.clone();
+    trsm(side, uplo, trans, diag, alpha, a.view(), solution.write()).unwrap();
+    let mut wanted = scaled(&b.wide());
+    let got = applied(&solution.wide());
+    wanted.size.iter_mut().zip(&got.size).for_each(|(size, more)| *size += more);
+    wanted.explains::<T>(&got, size, |_, _| true);
+}
+
+fn rank_is<T: Number>(seed: u64, shape: (usize, usize, usize)) {
+    let random = &mut Random(seed);
+    let (n, k) = if random.below(3) == 0 { (shape.0 * 3, shape.1) } else { (shape.0, shape.1) };
+    let (uplo, kind) = (random.pick(&UPLO), random.below(5));
+    let hermitian = kind == 1 || kind == 3;
+    let trans = if random.below(2) == 0 {
+        Trans::No
+    } else if hermitian {
+        Trans::Conj
+    } else {
+        Trans::Yes
+    };
+    let (rows, cols) = if trans == Trans::No { (n, k) } else { (k, n) };
+    let order = random.pick(&ORDERS);
+    let (a, b) = (Table::<T>::new(random, rows, cols, order), Table::<T>::new(random, rows, cols, order));
+    let mut c = Table::<T>::any(random, n, n);
+    let (alpha, beta) = (random.factor::<T>(), random.factor::<T>());
+    let (real_alpha, real_beta) = (alpha.re(), beta.re());
+    let (pa, pb) = (a.wide().op(trans), b.wide().op(trans));
+    let mirror = if hermitian { Trans::Conj } else { Trans::Yes };
+    let turn = |x: c64| if hermitian { x.conj() } else { x };
+    let before = if hermitian { c.wide().symmetric(uplo, true) } else { c.wide() };
+    let (wa, wb) = if kind == 1 { (T::real(real_alpha).wide(), T::real(real_beta).wide()) } else { (alpha.wide(), beta.wide()) };
+    let wb = if kind == 3 { T::real(real_beta).wide() } else { wb };
+    let one = c64::new(1.0, 0.0);
+    let expected = match kind {
+        0 | 1 => pa.times(&pa.op(mirror)).combined(wa, wb, &before),
+        2 | 3 => {
+            let second = pb.times(&pa.op(mirror)).combined(turn(wa), wb, &before);
+            pa.times(&pb.op(mirror)).combined(wa, one, &second)
+        }
+        _ => pa.times(&pb.op(Trans::Yes)).combined(wa, wb, &before),
+    };
+    let unread = if hermitian { real_beta == T::Real::ZERO } else { beta == T::ZERO };
+    c.change(|row, col, value| if unread || !stored(uplo, row, col) { trap() } else { value });
+    match kind {
+        0 => syrk(uplo, trans, alpha, a.view(), beta, c.write()),
+        1 => herk(uplo, trans, real_alpha, a.view(), real_beta, c.write()),
+        2 => syr2k(uplo, trans, alpha, a.view(), b.view(), beta, c.write()),
+        3 => her2k(uplo, trans, alpha, a.view(), b.view(), real_beta, c.write()),
+        _ => {
+            let other = if trans == Trans::No { Trans::Yes } else { Trans::No };
+            gemmtr(uplo, trans, other, alpha, a.view(), b.view(), beta, c.write())
+        }
+    }
+    .unwrap();
+    // A Hermitian matrix that is left alone may keep what its diagonal had.
+    let idle = wb == one && (k == 0 || wa == c64::new(0.0, 0.0));
+    expected.explains::<T>(&c.wide(), 2 * k, |row, col| stored(uplo, row, col) && !(idle && row == col));
+    let view = c.view();
+    let untouched = |row, col| stored(uplo, row, col) || view.get(row, col).wide().re.is_nan();
+    assert!((0..n).all(|col| (0..n).all(|row| untouched(row, col))), "the other triangle was written");
+    assert!(!hermitian || idle || (0..n).all(|at| view.get(at, at).wide().im == 0.0), "the diagonal is not real");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #[test]
+    fn a_product_is_what_the_definition_says(seed: u64, shape in (0..48_usize, 0..48_usize, 0..48_usize)) {
+        for_all!(gemm_is(seed, shape));
+    }
+    #[test]
+    fn a_symmetric_product_is_what_the_definition_says(seed: u64, shape in (0..60_usize, 0..60_usize, 0..1_usize)) {
+        for_all!(symm_is(seed, shape));
+    }
+    #[test]
+    fn triangular_products_and_solutions_are_what_the_definitions_say(seed: u64, shape in (0..48_usize, 0..48_usize, 0..1_usize)) {
+        for_all!(triangular_is(seed, shape));
+    }
+    #[test]
+    fn updates_of_a_triangle_are_what_the_definitions_say(seed: u64, shape in (0..48_usize, 0..40_usize, 0..1_usize)) {
+        for_all!(rank_is(seed, shape));
+    }
+}

@@ -1,0 +1,209 @@
+//! With how many members a team works: as many as its processors allow, fewer while that does not pay, and more again by trial.
+//!
+//! A pure state machine: what the time is, how regions went and what the machine allows are told to it.
+use crate::protocol::Course;
+use foregather_machine::Nanos;
+
+/// How often it is asked anew what the machine allows.
+const BELIEVED: Nanos = Nanos::from_ms(1_000);
+/// A judgement takes so much work, and so many regions: turns of a scheduler are a few milliseconds long.
+const WINDOW: Nanos = Nanos::from_ms(10);
+const ENOUGH: u32 = 16;
+/// A team that takes more than this share of its members' parts one after the other is not worth having.
+const WORTH_PERCENT: u64 = 90;
+/// Of four regions more than three with late members: they have no processors.
+const LATE: (u32, u32) = (3, 4);
+/// How long a smaller team is kept, at first and at most.
+const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
+/// Good judgements in a row after which earlier bad ones are forgotten.
+const GOOD: u32 = 8;
+
+/// Decides between calls.
+#[derive(Debug)]
+pub(crate) struct Governor {
+    /// What the machine allows, asked at that time.
+    ceiling: u32,
+    asked_at: Option<Nanos>,
+    width: u32,
+    hold: Nanos,
+    hold_until: Nanos,
+    window: Window,
+    good: u32,
+    pub(crate) shrunk: u64,
+    pub(crate) grown: u64,
+}
+
+/// What regions came to since the last judgement.
+#[derive(Debug, Default)]
+struct Window {
+    regions: u32,
+    late: u32,
+    spent: Nanos,
+    /// All parts one after the other, if they are like the leader's own.
+    alone: Nanos,
+}
+
+impl Governor {
+    pub(crate) const fn new() -> Self {
+        let window = Window { regions: 0, late: 0, spent: Nanos::ZERO, alone: Nanos::ZERO };
+        let (hold, hold_until) = (HOLD.0, Nanos::ZERO);
+        Self { ceiling: 1, asked_at: None, width: 1, hold, hold_until, window, good: 0, shrunk: 0, grown: 0 }
+    }
+
+    /// How many members shall work on what comes now. `ceiling` is asked now and then.
+    #[inline]
+    pub(crate) fn width(&mut self, now: Nanos, ceiling: impl FnOnce() -> u32) -> u32 {
+        if self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
+            self.ask(now, ceiling());
+        }
+        if self.width < self.ceiling && now >= self.hold_until {
+            self.width = (self.width * 2).min(self.ceiling);
+            self.window = Window::default();
+            self.grown += 1;
+        }
+        self.width
+    }
+
+    #[cold]
+    fn ask(&mut self, now: Nanos, ceiling: u32) {
+        let first = self.asked_at.replace(now).is_none();
+        self.ceiling = ceiling.max(1);
+        self.width = if first { self.ceiling } else { self.width.min(self.ceiling) };
+    }
+
+    /// What the machine allows, as far as is known.
+    pub(crate) fn ceiling(&self) -> u32 {
+        self.ceiling
+    }
+
+    /// A region of the present width has gone like that, and is over at `now`.
+    #[inline]
+    pub(crate) fn learn(&mut self, now: Nanos, course: Course) {
+        let window = &mut self.window;
+        window.regions += 1;
+        window.late += u32::from(course.late > 0);
+        window.spent += course.whole;
+        window.alone += course.own * u64::from(self.width);
+        if window.regions >= ENOUGH && window.spent >= WINDOW {
+            self.judge(now);
+        }
+    }
+
+    #[cold]
+    fn judge(&mut self, now: Nanos) {
+        let window = std::mem::take(&mut self.window);
+        let pays = window.spent <= window.alone.percent(WORTH_PERCENT);
+        if pays && window.late * LATE.1 <= window.regions * LATE.0 {
+            self.good += 1;
+            if self.good >= GOOD {
+                self.hold = HOLD.0;
+            }
+            return;
+        }
+        self.good = 0;
+        self.width = (self.width / 2).max(1);
+        self.hold_until = now + self.hold;
+        self.hold = (self.hold * 2).min(HOLD.1);
+        self.shrunk += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000;
+
+    /// A governor and its clock.
+    struct Run {
+        governor: Governor,
+        now: Nanos,
+        ceiling: u32,
+    }
+
+    impl Run {
+        fn new(ceiling: u32) -> Self {
+            Self { governor: Governor::new(), now: Nanos(1), ceiling }
+        }
+
+        /// So many calls, whose regions go like that; the width of the last.
+        fn calls(&mut self, calls: u32, course: impl Fn(u32) -> Course) -> u32 {
+            let mut width = 0;
+            for _ in 0..calls {
+                let ceiling = self.ceiling;
+                width = self.governor.width(self.now, || ceiling);
+                let course = course(width);
+                self.now += course.whole;
+                if width > 1 {
+                    self.governor.learn(self.now, course);
+                }
+            }
+            width
+        }
+    }
+
+    /// A part takes 500 us on a processor of its own.
+    fn quiet(width: u32) -> Course {
+        let own = Nanos(1_000 * US / u64::from(width));
+        Course { own, whole: own + Nanos(20 * US), late: 0 }
+    }
+
+    fn held_up(width: u32) -> Course {
+        let own = quiet(width).own;
+        Course { own, whole: own * u64::from(width), late: 0 }
+    }
+
+    #[test]
+    fn a_team_that_pays_stays_as_large_as_it_may_be() {
+        for ceiling in [1, 2, 7] {
+            let mut run = Run::new(ceiling);
+            assert_eq!(run.calls(1_000, quiet), ceiling);
+            assert_eq!((run.governor.shrunk, run.governor.grown), (0, 0));
+        }
+    }
+
+    #[test]
+    fn one_that_does_not_pay_becomes_serial_and_tries_ever_more_rarely() {
+        let mut run = Run::new(4);
+        run.calls(60, held_up);
+        assert_eq!(run.governor.width, 1, "{:?}", run.governor);
+        let (tried, at) = (run.governor.grown, run.now);
+        run.calls(20_000, held_up);
+        let trials = run.governor.grown - tried;
+        let most = (run.now - at).0 / HOLD.1.0 + 8;
+        assert!((2..=2 * most).contains(&trials), "{trials} trials of at most {most}");
+    }
+
+    #[test]
+    fn it_grows_again_when_the_hogs_are_gone() {
+        let mut run = Run::new(2);
+        run.calls(200, held_up);
+        run.calls(3_000, quiet);
+        assert_eq!(run.calls(200, quiet), 2);
+        assert_eq!(run.governor.hold, HOLD.0, "and has forgotten them");
+    }
+
+    #[test]
+    fn members_that_are_always_late_are_let_go_even_if_that_costs_nothing() {
+        let late = |width| Course { late: 1, ..quiet(width) };
+        let mut run = Run::new(2);
+        run.calls(100, late);
+        assert_eq!(run.governor.width, 1);
+        let mut run = Run::new(2);
+        let sometimes = |width| if width == 2 { quiet(2) } else { quiet(1) };
+        assert_eq!(run.calls(1_000, sometimes), 2);
+    }
+
+    #[test]
+    fn what_the_machine_allows_is_asked_once_a_second() {
+        let mut run = Run::new(4);
+        assert_eq!(run.calls(10, quiet), 4);
+        run.ceiling = 2;
+        assert_eq!(run.calls(1, quiet), 4, "not yet");
+        run.now += BELIEVED;
+        assert_eq!(run.calls(1, quiet), 2);
+        run.ceiling = 3;
+        run.now += BELIEVED;
+        assert_eq!(run.calls(2, quiet), 3, "and it grows");
+    }
+}

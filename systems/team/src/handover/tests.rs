@@ -1,0 +1,67 @@
+//! A child of a fork has a team of its own, and its parent's works on.
+use crate::Team;
+use rustix::process::{Pid, WaitOptions, waitpid};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+
+/// Forks; the child ends with that. It is killed after half a minute.
+fn forked(child: impl FnOnce() -> i32) -> Option<i32> {
+    // SAFETY: the child starts threads and allocates, which the C library and the allocator allow after a fork of a process with
+    // threads; no lock of this program is held by any other thread.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: both only concern this process; the second ends it without touching anything.
+        unsafe {
+            libc::alarm(30);
+            libc::_exit(child());
+        }
+    }
+    waitpid(Pid::from_raw(pid), WaitOptions::empty()).unwrap().unwrap().1.exit_status()
+}
+
+/// The sum of 1 to 999 on the team, and how many members there were.
+fn sum(team: &Team) -> (u64, u64) {
+    let (sum, members) = (AtomicU64::new(0), AtomicU64::new(0));
+    team.run(|member| {
+        members.fetch_add(1, Relaxed);
+        sum.fetch_add(member.share(1_000).map(|n| n as u64).sum(), Relaxed);
+    });
+    (sum.into_inner(), members.into_inner())
+}
+
+#[test]
+fn a_child_computes_with_a_team_of_its_own() {
+    let team = Team::new(3).unwrap();
+    let right = |team: &Team, members: u64| (0..100).all(|_| sum(team) == (499_500, members));
+    assert!(right(&team, 3));
+    assert_eq!(forked(|| i32::from(!right(&team, 3))), Some(0), "a child after calls of its parent");
+    assert_eq!(forked(|| forked(|| i32::from(!right(&team, 3))).unwrap_or(9)), Some(0), "and its child, which had none");
+    let of_both = || forked(|| i32::from(!right(&team, 3))).map(|code| code + 2 * i32::from(!right(&team, 3)));
+    assert_eq!(forked(|| i32::from(!right(&team, 3)) + of_both().unwrap_or(9)), Some(0), "and its child, which had some");
+    assert_eq!(forked(|| (team.report().regions != 0).into()), Some(0), "its report is its own");
+    assert_eq!(forked(|| i32::from(sum(Team::global()).0 != 499_500)), Some(0), "the first global call in a child");
+    assert!(right(&team, 3), "the parent's team is untouched");
+
+    // While another thread of the parent has the team.
+    let (stop, calls) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !stop.load(Relaxed) {
+                team.run(|_| std::hint::spin_loop());
+                calls.fetch_add(1, Relaxed);
+            }
+        });
+        for _ in 0..20 {
+            let before = calls.load(Relaxed);
+            assert_eq!(forked(|| i32::from(!right(&team, 3))), Some(0), "a child of a parent in the middle of a call");
+            while calls.load(Relaxed) < before + 2 {
+                std::thread::yield_now();
+            }
+        }
+        stop.store(true, Relaxed);
+    });
+    let child = || {
+        drop(team);
+        0
+    };
+    assert_eq!(forked(child), Some(0), "a child may drop its parent's team");
+}

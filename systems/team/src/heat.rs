@@ -1,0 +1,100 @@
+//! For how long a slave stays hot: about the gap that it has learned to expect between two calls, if that is worth it.
+//!
+//! To spin for as long as a wake-up takes is never much worse than to sleep at once. Calls that follow each other a little more slowly
+//! are worth a longer spin, since a sleeper is woken by the master, who pays for it in every call; calls that come rarely are not.
+use foregather_machine::Nanos;
+
+/// A gap of more than so many wake-ups is not waited for on the processor.
+const MOST: u64 = 10;
+/// Of a gap that is expected, so many times are waited: the next one may be longer.
+const MARGIN: u64 = 2;
+/// The newest gap's share in what is expected: one eighth.
+const SHARE: u64 = 8;
+
+/// What one slave has learned.
+pub(crate) struct Heat {
+    /// To sleep and be woken: the shortest bound.
+    wake: Nanos,
+    last: Option<Nanos>,
+    /// The gap that is expected, if calls come often enough.
+    gap: Option<Nanos>,
+    /// The bound of spins at present.
+    bound: Nanos,
+}
+
+impl Heat {
+    /// With nothing learned yet, where a wake-up takes `wake`.
+    pub(crate) fn new(wake: Nanos) -> Self {
+        Self { wake, last: None, gap: None, bound: wake }
+    }
+
+    /// A part is done at `now`. The new bound, if it is another than before.
+    #[inline]
+    pub(crate) fn done(&mut self, now: Nanos) -> Option<Nanos> {
+        let gap = self.last.replace(now).map_or(Nanos::MAX, |last| now - last);
+        let most = self.wake * MOST;
+        self.gap = match self.gap {
+            // A rare pause is no change of habit, and costs one spin.
+            Some(before) => Some(before - Nanos(before.0 / SHARE) + Nanos(gap.min(most * MARGIN).0 / SHARE)),
+            None => Some(gap).filter(|&gap| gap <= most),
+        };
+        let bound = match self.gap {
+            Some(gap) if gap <= most => (gap * MARGIN).max(self.wake).min(most),
+            _ => self.wake,
+        };
+        self.gap = self.gap.filter(|&gap| gap <= most);
+        // A change costs more than a bound that is a little off.
+        let differs = bound > self.bound * 2 || bound * 2 < self.bound || bound == self.wake && self.bound != self.wake;
+        differs.then(|| {
+            self.bound = bound;
+            bound
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAKE: Nanos = Nanos::from_us(20);
+
+    /// The bound of a new one after fifty calls with that gap.
+    fn learned(gap: Nanos) -> Nanos {
+        after(&mut Heat::new(WAKE), &mut Nanos(1), 50, gap)
+    }
+
+    /// The bound after so many more.
+    fn after(heat: &mut Heat, now: &mut Nanos, calls: u32, gap: Nanos) -> Nanos {
+        for _ in 0..calls {
+            *now += gap;
+            heat.done(*now);
+        }
+        heat.bound
+    }
+
+    #[test]
+    fn it_stays_hot_for_about_twice_the_gap() {
+        let us = Nanos::from_us;
+        for (gap, bound) in [(us(1), WAKE), (us(8), WAKE), (us(50), us(100)), (us(90), us(180))] {
+            let hot = learned(gap);
+            assert!(hot >= bound.percent(75) && hot <= bound * 2, "{gap}: {hot}");
+        }
+    }
+
+    #[test]
+    fn rare_calls_are_not_waited_for() {
+        for gap in [Nanos::from_us(250), Nanos::from_ms(50)] {
+            assert_eq!(learned(gap), WAKE, "{gap}");
+        }
+    }
+
+    #[test]
+    fn one_pause_is_forgiven_and_a_new_habit_learned() {
+        let (mut heat, mut now) = (Heat::new(WAKE), Nanos::ZERO);
+        let hot = after(&mut heat, &mut now, 50, Nanos::from_us(60));
+        assert!(hot > WAKE * 3, "{hot}");
+        assert_eq!(after(&mut heat, &mut now, 1, Nanos::from_ms(3)), hot, "one pause");
+        assert_eq!(after(&mut heat, &mut now, 30, Nanos::from_ms(3)), WAKE, "pauses");
+        assert!(after(&mut heat, &mut now, 50, Nanos::from_us(60)) > WAKE * 3, "calls again");
+    }
+}

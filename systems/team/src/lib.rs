@@ -1,0 +1,85 @@
+//! Fork and join for programs: a [`Team`] calls one closure on several threads, by reference, and is never waited for.
+//!
+//! ```
+//! use foregather_team::Team;
+//! use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+//!
+//! let numbers: Vec<u64> = (0..1_000).collect();
+//! let sum = AtomicU64::new(0);
+//! Team::global().run(|member| {
+//!     let mine = member.share(numbers.len());
+//!     sum.fetch_add(numbers[mine].iter().sum(), Relaxed);
+//! });
+//! assert_eq!(sum.into_inner(), 499_500);
+//! ```
+//!
+//! - [`Team::run`]: one call a member. [`Team::split`]: parts that members claim. [`Team::report`]: how large it is and why.
+//! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
+//! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members. `heat.rs`: for how
+//!   long a slave stays hot.
+//!
+//! States and decisions: `README.md`.
+#![deny(unsafe_code)]
+#![allow(async_fn_in_trait)]
+
+mod governor;
+#[allow(unsafe_code)]
+mod handover;
+mod heat;
+pub mod protocol;
+mod report;
+mod size;
+mod team;
+
+pub use report::Report;
+pub use size::Allowed;
+pub use team::Team;
+
+use core::ops::Range;
+
+/// One of those who do a call's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    rank: u32,
+    size: u32,
+}
+
+impl Member {
+    const ALONE: Self = Self { rank: 0, size: 1 };
+
+    /// Its number, below [`Member::size`]; the caller's is 0.
+    pub fn rank(self) -> u32 {
+        self.rank
+    }
+
+    /// How many there are in this call. Never base on it what a result is, only who computes it.
+    pub fn size(self) -> u32 {
+        self.size
+    }
+
+    /// Its share of `count` things, in order: shares differ by one at most, and together they are all.
+    pub fn share(self, count: usize) -> Range<usize> {
+        let from = |rank: u32| {
+            let (whole, rest) = (count / self.size as usize, count % self.size as usize);
+            rank as usize * whole + rest.min(rank as usize)
+        };
+        from(self.rank)..from(self.rank + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_even_and_together_all() {
+        for size in 1..=7 {
+            for count in [0, 1, 2, 6, 7, 8, 100] {
+                let shares: Vec<_> = (0..size).map(|rank| Member { rank, size }.share(count)).collect();
+                assert_eq!(shares.iter().flat_map(Clone::clone).collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
+                let lengths = shares.iter().map(Range::len);
+                assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1, "{shares:?}");
+            }
+        }
+    }
+}

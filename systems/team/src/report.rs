@@ -1,0 +1,98 @@
+//! What a team has come to: how large it is and why, and how its calls went.
+use crate::size::Allowed;
+use core::fmt;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Counters that one caller at a time writes and anybody reads.
+pub(crate) struct Tally {
+    pub(crate) members: AtomicU32,
+    pub(crate) regions: AtomicU64,
+    pub(crate) serial: AtomicU64,
+    pub(crate) busy: AtomicU64,
+    pub(crate) late: AtomicU64,
+    pub(crate) shrunk: AtomicU64,
+    pub(crate) grown: AtomicU64,
+    pub(crate) refused: AtomicU64,
+}
+
+impl Tally {
+    pub(crate) const fn new() -> Self {
+        Self {
+            members: AtomicU32::new(1),
+            regions: AtomicU64::new(0),
+            serial: AtomicU64::new(0),
+            busy: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            shrunk: AtomicU64::new(0),
+            grown: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// By the only writer there is at that moment: cheaper than an atomic addition.
+    #[inline]
+    pub(crate) fn count(counter: &AtomicU64, n: u64) {
+        counter.store(counter.load(Relaxed) + n, Relaxed);
+    }
+}
+
+/// How a team is doing. Read while calls go on, its numbers may be some calls apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Members at present; 1 is the caller alone.
+    pub members: u32,
+    /// Members asked for; `None` for as many as fit.
+    pub asked: Option<u32>,
+    /// What the machine allows now.
+    pub allowed: Allowed,
+    /// Calls that ran on the team.
+    pub regions: u64,
+    /// Calls that ran serially because the team is of one member, and those because it was busy.
+    pub serial: u64,
+    /// See `serial`.
+    pub busy: u64,
+    /// Parts of late members that callers did.
+    pub late: u64,
+    /// How often it became smaller because it did not pay.
+    pub shrunk: u64,
+    /// How often it became larger by trial.
+    pub grown: u64,
+    /// Threads that could not be started.
+    pub refused: u64,
+    /// How its members wait.
+    pub policy: String,
+    /// Settings that were not understood, and what they should be.
+    pub trouble: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn of(tally: &Tally, asked: Option<u32>, policy: String, trouble: Vec<String>) -> Self {
+        let read = |counter: &AtomicU64| counter.load(Relaxed);
+        Self {
+            members: tally.members.load(Relaxed),
+            asked,
+            allowed: Allowed::now(),
+            regions: read(&tally.regions),
+            serial: read(&tally.serial),
+            busy: read(&tally.busy),
+            late: read(&tally.late),
+            shrunk: read(&tally.shrunk),
+            grown: read(&tally.grown),
+            refused: read(&tally.refused),
+            policy,
+            trouble,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let asked = self.asked.map_or_else(|| "as many as fit".to_owned(), |asked| format!("{asked} asked for"));
+        writeln!(f, "members    {} ({asked}; {})", self.members, self.allowed)?;
+        writeln!(f, "waiting    {}", self.policy)?;
+        writeln!(f, "calls      {} on the team, {} serial, {} while it was busy", self.regions, self.serial, self.busy)?;
+        writeln!(f, "late       {} parts of late members were done by their callers", self.late)?;
+        write!(f, "size       {} times smaller, {} times larger, {} threads refused", self.shrunk, self.grown, self.refused)?;
+        self.trouble.iter().try_for_each(|trouble| write!(f, "\ntrouble    {trouble}"))
+    }
+}

@@ -1,0 +1,109 @@
+//! The protocol of regions in virtual time: the same code as on threads, on machines that are not there.
+use foregather_barrier::Team;
+use foregather_machine::{Clock, Nanos};
+use foregather_sim::event::Heap;
+use foregather_sim::smp::{Eevdf, MachineSpec, Scheduler, Smp, SmpCpu};
+use foregather_team::protocol::{Course, Follower, Leader, Patience};
+use foregather_wait::Policy;
+use std::cell::{Cell, RefCell};
+
+const GRAIN: Nanos = Nanos::from_us(100);
+const REGIONS: u32 = 200;
+/// Longer than anything here takes.
+const LONG: Nanos = Nanos::from_ms(2_000);
+
+/// What became of a run: how every region went, and how often each part of each region was done.
+#[derive(PartialEq, Debug)]
+struct Seen {
+    courses: Vec<Course>,
+    done: Vec<Vec<u32>>,
+}
+
+/// A team of `size` on `cpus` processors, beside hogs that never stop. Each part computes for the grain.
+fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, patience: Patience) -> Seen {
+    let machine = MachineSpec { cpus, scheduler: Scheduler::Eevdf(Eevdf::LINUX), ..MachineSpec::tsafrir2002() };
+    let team = Team::new(size).unwrap();
+    let (done, courses) = (RefCell::new(vec![vec![0; size as usize]; REGIONS as usize]), RefCell::new(Vec::new()));
+    let (region, over) = (Cell::new(0), Cell::new(false));
+    let smp: Smp<Heap> = Smp::new(&machine, size + hogs, 3);
+    let ended = smp.run(|cpu: SmpCpu<'_, Heap>| {
+        let (team, done, courses, region, over) = (&team, &done, &courses, &region, &over);
+        async move {
+            let part = async |rank: u32| {
+                let here = region.get();
+                cpu.delay(GRAIN).await;
+                assert_eq!(region.get(), here, "the region was over before part {rank}");
+                done.borrow_mut()[here][rank as usize] += 1;
+            };
+            match cpu.number() {
+                0 => {
+                    let mut leader = Leader(team.master(cpu, policy).unwrap());
+                    for number in 0..REGIONS as usize {
+                        region.set(number);
+                        let course = leader.region(patience, part).await.unwrap();
+                        courses.borrow_mut().push(course);
+                    }
+                    over.set(true);
+                    leader.0.finish().unwrap();
+                }
+                rank if rank < size => {
+                    Follower::new(team.slave(cpu, rank, policy).unwrap(), policy).serve(part).await.unwrap();
+                }
+                _ => {
+                    while !over.get() && cpu.now() < LONG {
+                        cpu.delay(GRAIN).await;
+                    }
+                }
+            }
+        }
+    });
+    assert!(ended.iter().all(Option::is_some), "somebody waits for ever");
+    Seen { courses: courses.into_inner(), done: done.into_inner() }
+}
+
+fn policies() -> [Policy; 3] {
+    [Policy::default(), Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(20) }]
+}
+
+#[test]
+fn each_part_is_done_once_whatever_the_machine() {
+    for policy in policies() {
+        for patience in [Patience::AsLongAgain, Patience::None] {
+            for (cpus, size, hogs) in [(1, 1, 0), (1, 3, 0), (2, 2, 0), (2, 2, 1), (2, 4, 2), (4, 3, 0), (8, 7, 3)] {
+                let seen = run(cpus, size, hogs, policy, patience);
+                assert!(seen.done.iter().flatten().all(|&times| times == 1), "{policy:?} {cpus} {size} {hogs}");
+                assert_eq!(seen.courses.len(), REGIONS as usize);
+            }
+        }
+    }
+}
+
+#[test]
+fn with_a_processor_each_nobody_is_late_and_a_region_takes_little_more_than_a_part() {
+    let seen = run(4, 4, 0, Policy::default(), Patience::AsLongAgain);
+    // The first regions find slaves that have yet to arrive.
+    for course in &seen.courses[10..] {
+        assert_eq!((course.own, course.late), (GRAIN, 0));
+        assert!(course.whole < GRAIN + Nanos::from_us(60), "{course:?}");
+    }
+}
+
+/// On one processor a slave cannot begin before the leader waits, and waiting for it on the processor would be in vain.
+#[test]
+fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
+    let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, Patience::AsLongAgain);
+    let late: u32 = seen.courses.iter().map(|course| course.late).sum();
+    assert!(late > REGIONS / 2, "{late} of {} parts", 2 * REGIONS);
+}
+
+#[test]
+fn without_patience_whatever_was_not_begun_is_done_by_the_leader() {
+    let seen = run(2, 2, 0, Policy::Block, Patience::None);
+    assert!(seen.courses.iter().all(|course| course.whole <= GRAIN * 2 + Nanos::from_us(60)), "{:?}", seen.courses);
+}
+
+#[test]
+fn the_same_run_goes_the_same_way() {
+    let again = || run(2, 3, 2, Policy::default(), Patience::AsLongAgain);
+    assert_eq!(again(), again());
+}

@@ -1,0 +1,67 @@
+//! A fitting team becomes smaller when its members hold it up, and larger again. In a program of its own: it is about processors.
+use foregather_team::{Allowed, Team};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::time::{Duration, Instant};
+
+/// Keeps the processor for so long.
+fn compute(span: Duration) {
+    let end = Instant::now() + span;
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// Calls until `wanted` of the report, for half a minute at most.
+fn until(team: &Team, work: &(impl Fn(u32) + Sync), wanted: impl Fn(&foregather_team::Report) -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !wanted(&team.report()) {
+        if Instant::now() > end {
+            return false;
+        }
+        for _ in 0..20 {
+            team.run(|member| work(member.rank()));
+        }
+    }
+    true
+}
+
+#[test]
+fn a_team_that_is_held_up_becomes_smaller_and_grows_again() {
+    if Allowed::now().members() < 2 {
+        return;
+    }
+    let (team, held_up, called) = (Team::fitting(), AtomicBool::new(true), AtomicU32::new(0));
+    let work = |rank| {
+        called.fetch_add(1, Relaxed);
+        // Not computing: whoever is held up needs no processor, so this does not depend on what else runs here.
+        if rank > 0 && held_up.load(Relaxed) {
+            std::thread::sleep(Duration::from_millis(3));
+        } else {
+            compute(Duration::from_micros(200));
+        }
+    };
+    let serial = until(&team, &work, |report| report.serial > 0 && report.shrunk > 0);
+    assert!(serial, "{}", team.report());
+    assert_eq!(team.report().members, 1, "{}", team.report());
+    held_up.store(false, Relaxed);
+    let before = team.report();
+    let grown = until(&team, &work, |report| report.grown > before.grown && report.regions > before.regions);
+    assert!(grown, "{}", team.report());
+    assert!(called.load(Relaxed) > 0);
+}
+
+#[test]
+fn the_global_team_works_and_says_how_large_it_is() {
+    let called = AtomicU32::new(0);
+    Team::global().run(|member| {
+        called.fetch_add(member.rank() + 1, Relaxed);
+    });
+    let report = Team::global().report();
+    let members = report.members;
+    assert_eq!(called.load(Relaxed), members * (members + 1) / 2, "{report}");
+    assert!(members <= report.allowed.members(), "{report}");
+    let shown = report.to_string();
+    for part in ["members", "waiting", "adaptive", "calls", "late", "processors"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}

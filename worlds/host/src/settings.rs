@@ -1,0 +1,38 @@
+//! What the user asks of teams by environment variables. Read when asked: programs set them, too.
+use std::env;
+
+/// The most members that a team may have: `FOREGATHER_THREADS`, else the first level of `OMP_NUM_THREADS`.
+///
+/// # Errors
+/// What is wrong with the value, and what it should be.
+pub fn threads() -> Result<Option<u32>, String> {
+    let named = |name| env::var(name).ok().map(|value| (name, value));
+    named("FOREGATHER_THREADS").or_else(|| named("OMP_NUM_THREADS")).map_or(Ok(None), |(name, value)| {
+        parse_threads(&value).map(Some).ok_or_else(|| format!("{name}={value} is no number of threads: take 1 or more"))
+    })
+}
+
+/// The waiting policy's name: `FOREGATHER_WAIT`.
+pub fn wait() -> Option<String> {
+    env::var("FOREGATHER_WAIT").ok()
+}
+
+/// OpenMP's variable may be a list, one number a level of nesting.
+fn parse_threads(text: &str) -> Option<u32> {
+    text.split(',').next()?.trim().parse().ok().filter(|&threads| threads >= 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads_are_read_and_others_refused() {
+        for (text, threads) in [("1", 1), (" 4 ", 4), ("8,2,1", 8)] {
+            assert_eq!(parse_threads(text), Some(threads), "{text}");
+        }
+        for wrong in ["", "0", "-1", "all", "2.5", ",2", "99999999999"] {
+            assert_eq!(parse_threads(wrong), None, "{wrong}");
+        }
+    }
+}
