@@ -1,0 +1,297 @@
+//! What can be measured, and how.
+use super::fabric;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub enum Measure {
+    /// What waiting costs: prices of the kernel's verbs, and the ping-pong of Guignon 2000. Keeps the machine's costs.
+    #[command(after_help = "Example: foregather measure waits --format json --output waits.json\n\n\
+                            The costs are kept in the file that FOREGATHER_MACHINE names, or as foregather/machine.json under\n\
+                            XDG_CACHE_HOME or ~/.cache; policies named by multiples of a switch use them.")]
+    Waits(Waits),
+    /// Barriers under load: grain x threads x hogs x placement, every policy, every peer that is installed.
+    #[command(after_help = "Example: foregather measure barriers --quick\n\
+                            Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15\n\
+                            Example: foregather measure barriers --full --output matrix.json && foregather report matrix.json\n\
+                            Example: foregather measure barriers --ablation --output ablation.json\n\
+                            Example: foregather measure barriers --predict --rows '2t' --waiters central/adaptive,central/block\n\
+                            Example: foregather measure barriers --validate --check")]
+    Barriers(Barriers),
+    /// What every barrier costs and how unevenly its members leave it, plain and harmonized; beside it what a simulated network
+    /// with this machine's LogGP parameters, which are measured too, predicts.
+    #[command(after_help = "Example: foregather measure skew --quick\n\
+                            Example: foregather measure skew --threads 4 --output skew.json && foregather report skew.json")]
+    Skew(Skew),
+    /// What disturbs busy processors: a loop that ought to take the same time again and again (Seidel & Davis 1992, figures 3-9
+    /// and 3-10).
+    #[command(after_help = "Example: foregather measure noise --seconds 5\n\
+                            Example: foregather measure noise --output noise.json && foregather report noise.json --figures .")]
+    Noise(Noise),
+    /// What a shift around a ring of threads costs, alone and behind a synchronisation, for messages of several lengths: from
+    /// which length on does it pay here to synchronise first (Seidel & Davis 1992, Table III)?
+    #[command(after_help = "Example: foregather measure shift --quick\n\
+                            Example: foregather measure shift --threads 2 --format json --output shift.json")]
+    Shift(Shift),
+    /// What messages cost between two ranks on a processor each: half a round trip and a stream, by every way and size, beside
+    /// the bare fabric and a copy in memory; and round trips beside computing hogs, by every policy.
+    #[command(after_help = "Example: foregather measure messages --quick\n\
+                            Example: foregather measure messages --only sizes --sizes 8,65536 --world thread\n\
+                            Example: foregather measure messages --output messages.json && foregather report messages.json\n\n\
+                            Ways of messages: chosen, buffered, direct. Yardsticks: frames, in-place, read-alone, read-helped, memcpy.\n\
+                            Buffers are the same from round to round. `cargo xtask peers messages` in the sources runs MPI beside it.")]
+    Messages(Messages),
+    /// What shared memory costs between two ranks on a processor each: faults by size, back end and policy, what they are made of,
+    /// and the same while the owner computes; and a loop over memory that is seen through many views.
+    #[command(after_help = "Example: foregather measure dsm --quick\n\
+                            Example: foregather measure dsm --only faults --sizes 148,4096 --backend userfaultfd\n\
+                            Example: foregather measure dsm --output dsm.json && foregather report dsm.json\n\n\
+                            Rank 1 owns and manages what rank 0 touches. Back ends: userfaultfd, mprotect, userfaultfd-thread.")]
+    Dsm(Dsm),
+    /// What a fork and a join cost: empty, and with bodies of 1 and 20 us, for teams of 2, 4 and 8, beside up to two hogs; beside our
+    /// team Rust's scoped threads, rayon, and every OpenMP runtime that is installed.
+    #[command(after_help = "Example: foregather measure teams --quick\n\
+                            Example: foregather measure teams --threads 2 --runners team,serial,gomp --format json\n\
+                            Example: foregather measure teams --output teams.json && foregather report teams.json")]
+    Teams(Teams),
+}
+
+/// Options of `measure dsm`.
+#[derive(Args, Clone, Debug)]
+pub struct Dsm {
+    /// One turn, and fewer views.
+    #[arg(long)]
+    pub quick: bool,
+    /// What carries messages: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
+    #[arg(long, value_parser = fabric, default_value = "shm")]
+    pub fabric: String,
+    /// Only one part.
+    #[arg(long, value_enum)]
+    pub only: Option<DsmPart>,
+    /// Bytes of minipages, separated by commas.
+    #[arg(long, alias = "size", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(4..=64 << 10))]
+    pub sizes: Vec<u32>,
+    /// How pages are protected, separated by commas; the two that need no rights if not given.
+    #[arg(long, alias = "backends", value_delimiter = ',')]
+    pub backend: Vec<String>,
+    /// How servers and threads wait, separated by commas.
+    #[arg(long, alias = "policies")]
+    pub policy: Option<String>,
+    /// How often each cell has its turn, in alternating order.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub turns: Option<u32>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// A part of `measure dsm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DsmPart {
+    /// Faults whose owner waits, and their parts.
+    Faults,
+    /// Faults whose owner computes on the processor that its server needs.
+    Computing,
+    /// One loop through many views.
+    Views,
+}
+
+/// Options of `measure teams`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Teams {
+    /// Fewer rows and shorter cells, in twenty seconds.
+    #[arg(long)]
+    pub quick: bool,
+    /// Members of the teams, separated by commas.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: Vec<u32>,
+    /// Only these runners, separated by commas.
+    #[arg(long)]
+    pub runners: Option<String>,
+    /// How often each cell is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// Milliseconds for one cell.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub ms: Option<u64>,
+    /// Decides the orders.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `measure messages`.
+#[derive(Args, Clone, Debug)]
+pub struct Messages {
+    /// Fewer sizes and shorter cells, in five seconds at most.
+    #[arg(long)]
+    pub quick: bool,
+    /// What the two ranks are.
+    #[arg(long, value_enum, default_value = "process")]
+    pub world: RankWorld,
+    /// What processes send messages by: `shm`, `ofi` (libfabric's tcp) or `ofi:PROVIDER`.
+    #[arg(long, value_parser = fabric, default_value = "shm")]
+    pub fabric: String,
+    /// Only sizes alone, or only policies beside hogs.
+    #[arg(long, value_enum)]
+    pub only: Option<MessagePart>,
+    /// Bytes of messages, separated by commas.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64 << 20))]
+    pub sizes: Vec<u32>,
+    /// Only these ways, separated by commas.
+    #[arg(long)]
+    pub ways: Option<String>,
+    /// How often each way is measured, in alternating order.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub batches: Option<u32>,
+    /// Computing processes on each rank's processor; they are measured without them, too.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub hogs: u32,
+    /// As threads within the ranks' own processes.
+    #[arg(long)]
+    pub hogs_within: bool,
+    /// Only these policies, separated by commas.
+    #[arg(long)]
+    pub policies: Option<String>,
+    /// Milliseconds for one cell beside hogs, of which there are three for each policy.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub ms: Option<u64>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// What ranks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RankWorld {
+    /// Processes that share memory.
+    Process,
+    /// Threads of one process.
+    Thread,
+}
+
+/// A part of `measure messages`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MessagePart {
+    /// Every way and size, with nothing else on the processors.
+    Sizes,
+    /// Every policy, with hogs and without.
+    Hogs,
+}
+
+/// Options of `measure waits`.
+#[derive(Args, Clone, Debug)]
+pub struct Waits {
+    /// A few seconds in all.
+    #[arg(long)]
+    pub quick: bool,
+    /// Round trips per method and circumstance; those with idling before each take a tenth.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    pub runs: u32,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `measure skew`.
+#[derive(Args, Clone, Debug)]
+pub struct Skew {
+    /// Two policies and fewer episodes, in ten seconds at most.
+    #[arg(long)]
+    pub quick: bool,
+    /// Members of the team, each pinned.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    pub threads: u32,
+    /// How often each series is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// Decides the orders, and when members come.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `measure shift`.
+#[derive(Args, Clone, Debug)]
+pub struct Shift {
+    /// Fewer rounds, in five seconds at most.
+    #[arg(long)]
+    pub quick: bool,
+    /// Members of the team, each pinned: a power of two. Teams of 2 and of 4 if not given.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=256))]
+    pub threads: Option<u32>,
+    /// How often each series is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// Decides the orders, and when members come.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `measure noise`.
+#[derive(Args, Clone, Debug)]
+pub struct Noise {
+    /// For how long every processor is watched, all at once.
+    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "write a number of seconds".to_owned())?;
+    if (0.01..=60.0).contains(&seconds) { Ok(seconds) } else { Err("from 0.01 to 60 can be watched".to_owned()) }
+}
+
+/// Options of `measure barriers`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Barriers {
+    /// Eight rows and the main waiters, in 20 seconds.
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// Also five and six threads, uneven work, fork-join episodes and processor quotas; central barriers, and adaptive ones of
+    /// other kinds; seven repetitions. Half an hour.
+    #[arg(long)]
+    pub full: bool,
+    /// The adaptive waiter, and again with each rule of its decision table off in turn, in rows where some rule is known to
+    /// matter. Ten minutes.
+    #[arg(long, conflicts_with_all = ["quick", "full", "waiters"])]
+    pub ablation: bool,
+    /// Holds the simulator of processors against this machine: eight rows, V1 to V8, measured and simulated, in a minute.
+    #[arg(long, conflicts_with_all = ["quick", "full", "ablation", "waiters"])]
+    pub validate: bool,
+    /// End with 1 if fewer than six of the eight are within a factor of 1.5.
+    #[arg(long, requires = "validate")]
+    pub check: bool,
+    /// After that, simulates the teams of the same rows with this machine's prices, and says by which factor the simulator is
+    /// off: of the waiters named, or of the adaptive one and a few fixed ones.
+    #[arg(long, conflicts_with_all = ["ablation", "validate"])]
+    pub predict: bool,
+    /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; with --validate `V3;V4`.
+    #[arg(long)]
+    pub rows: Option<String>,
+    /// Only these waiters, separated by commas.
+    #[arg(long)]
+    pub waiters: Option<String>,
+    /// How often each cell is measured, in another order each time.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repetitions: Option<u32>,
+    /// Milliseconds for one cell; with --validate those beside hogs or under a quota take three times as long.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub ms: Option<u64>,
+    /// Decides the orders.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
