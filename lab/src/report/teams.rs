@@ -74,7 +74,7 @@ fn caption(cells: &[Cell<'_>], body: &str) -> Option<String> {
         let us = quantity(cell.us * 1e3, "ns");
         format!("{} threads by {} take {us} beside {} hogs{cpu}", cell.threads, cell.runner, cell.hogs)
     };
-    let most = cells.iter().filter(|cell| cell.runner == first.runner && cell.threads == first.threads).next_back()?;
+    let most = cells.iter().rfind(|cell| cell.runner == first.runner && cell.threads == first.threads)?;
     let both = if most.of == first.of { told(first) } else { format!("{}; {}", told(first), told(most)) };
     Some(format!("Means of cells, their medians and extremes; one region of bodies of {body} us on {both}."))
 }
