@@ -7,7 +7,7 @@
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
-//! - [`teams`]: what a fork and a join cost.
+//! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
 //! - [`messages`]: what messages cost, alone and beside hogs.
 //! - [`dsm`]: what faults of shared memory cost, and what they are made of.
 //! - [`noise`]: what disturbs a busy processor. [`fit`]: a line in spite of that.
@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apps;
+pub mod blas;
 mod cell;
 pub mod dsm;
 mod episodes;

@@ -1,6 +1,6 @@
 //! What answers each verb: gather, print, write.
 use crate::cli::{
-    App, Barriers, Cli, Dsm, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
+    App, Barriers, Blas, Cli, Dsm, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
 };
 use crate::failure::Failure;
 use crate::results::table::Table;
@@ -50,6 +50,7 @@ pub fn run(cli: &Cli) -> Result<()> {
                 Verb::Measure(Measure::Messages(options)) => messages(cli, options),
                 Verb::Measure(Measure::Dsm(options)) => dsm(cli, options),
                 Verb::Measure(Measure::Teams(options)) => teams(cli, options),
+                Verb::Measure(Measure::Blas(options)) => blas(cli, options),
                 Verb::Simulate(options) => simulate_plan(cli, options),
                 Verb::Reproduce(options) => reproduce_claims(cli, options),
                 _ => unreachable!("the others were answered above"),
@@ -168,6 +169,14 @@ fn teams(cli: &Cli, options: &Teams) -> Result<()> {
     let run = Run::begin("measure teams", Some(options.seed));
     let found = measure::teams::run(options, cli.quiet)?;
     let table = measure::teams::output::table(&found.measurements).to_text();
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish_as(cli, &results, options.output.as_deref(), || table)
+}
+
+fn blas(cli: &Cli, options: &Blas) -> Result<()> {
+    let run = Run::begin("measure blas", Some(options.seed));
+    let found = measure::blas::run(options, cli.quiet)?;
+    let table = measure::blas::output::text(&found.measurements);
     let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
     finish_as(cli, &results, options.output.as_deref(), || table)
 }

@@ -1,5 +1,6 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
 use crate::app;
+use foregather_bench::blas::{self, BlasCell};
 use foregather_bench::teams::{self, TeamCell};
 use foregather_bench::{Cell, CellResult, dsm, hog, messages, ours, ping_pong, rust_std};
 use foregather_host::dl::Library;
@@ -17,6 +18,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     let end = match verb.as_str() {
         "__cell" => cell(&rest),
         teams::VERB => team_cell(&rest),
+        blas::VERB => blas_cell(&rest),
         "__hog" => {
             hog(|| false);
             Ok(())
@@ -47,6 +49,14 @@ fn cell(args: &[String]) -> Result<(), String> {
         ours::run(&cell, kind, policy)
     }
     .map_err(|error| error.to_string())?;
+    println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+/// One cell of `measure blas`, by our own BLAS.
+fn blas_cell(args: &[String]) -> Result<(), String> {
+    let cell = BlasCell::from_arg(args.first().ok_or("a cell is missing")?)?;
+    let result = blas::ours::run(&cell)?;
     println!("{}", serde_json::to_string(&result).map_err(|error| error.to_string())?);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Other people's barriers, measured by the same cells as ours. Each cell runs in a process of its own, so that no two
 //! runtimes meet in one. The result is one line of JSON on standard output.
 
+mod blas;
 mod cell;
 mod member;
 mod native;
@@ -19,6 +20,8 @@ const USAGE: &str = "usage:
   foregather-peers cell CELL                              CELL is the JSON of one cell of the barrier matrix
   foregather-peers list-teams
   foregather-peers team-cell CELL                         CELL is the JSON of one cell of `measure teams`
+  foregather-peers list-blas
+  foregather-peers blas-cell CELL                         CELL is the JSON of one cell of `measure blas`
   foregather-peers ping-pong --cpus A,B --rounds N [--build-dir DIR]";
 
 fn main() -> ExitCode {
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
         ["list"] => Ok(roster::list().to_string()),
         ["list-teams"] => Ok(teams::list().to_string()),
         ["team-cell", text] => teams::run(text),
+        ["list-blas"] => Ok(blas::list().to_string()),
+        ["blas-cell", text] => blas::run(text),
         ["cell", text] => cell::run(text),
         ["ping-pong", ref options @ ..] => ping_pong::Options::parse(options).and_then(|options| ping_pong::run(&options)),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),

@@ -1,4 +1,5 @@
-//! What the environment asks of the library: read once, at the first call, and nowhere else.
+//! What the environment asks of this face: read once, at the first call, and nowhere else. What it asks of the team that calls
+//! are shared by (`FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, and `FOREGATHER_WAIT`) the team reads itself.
 use std::sync::OnceLock;
 
 /// The answers.

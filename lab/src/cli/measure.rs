@@ -55,6 +55,57 @@ pub enum Measure {
                             Example: foregather measure teams --threads 2 --runners team,serial,gomp --format json\n\
                             Example: foregather measure teams --output teams.json && foregather report teams.json")]
     Teams(Teams),
+    /// What calls of a BLAS cost alone and shared: vectors, a matrix and a vector, products, LU, over the size; alone on the machine and
+    /// beside hogs, back to back and after pauses; and every other BLAS that is installed, each in a process of its own.
+    #[command(after_help = "Example: foregather measure blas --quick\n\
+                            Example: foregather measure blas --crossovers\n\
+                            Example: foregather measure blas --only collapse --runners foregather,openblas --format json\n\
+                            Example: foregather measure blas --output blas.json && foregather report blas.json\n\n\
+                            Crossovers are kept beside the machine's costs (see `foregather measure waits --help`).")]
+    Blas(Blas),
+}
+
+/// A part of `measure blas`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BlasPart {
+    /// Each routine over the size, back to back, on a machine without hogs.
+    Sizes,
+    /// Each routine after pauses, and the processor time of idle waiting.
+    Gaps,
+    /// A product of order 256 beside hogs.
+    Collapse,
+}
+
+/// Options of `measure blas`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Blas {
+    /// Fewer sizes and shorter cells, in a minute for each BLAS.
+    #[arg(long)]
+    pub quick: bool,
+    /// Only from which size on each routine is shared here; measured now where it is not known.
+    #[arg(long)]
+    pub crossovers: bool,
+    /// Only one part.
+    #[arg(long, value_enum)]
+    pub only: Option<BlasPart>,
+    /// Only these routines, separated by commas: daxpy, ddot, dgemv, dgemm, lu.
+    #[arg(long)]
+    pub routines: Option<String>,
+    /// Threads of the shared side; as many as there are processors, four at most, if not given.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: Option<u32>,
+    /// Only these, separated by commas.
+    #[arg(long)]
+    pub runners: Option<String>,
+    /// Milliseconds for the pairs of one cell, if thirty pairs need no longer.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub ms: Option<u64>,
+    /// Decides the orders.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
 }
 
 /// Options of `measure dsm`.

@@ -1,9 +1,9 @@
 //! Processes that a measurement needs: cells, and hogs beside them. All are children that end with this process.
 use anyhow::{Context, Result, bail};
-use foregather_bench::CellResult;
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -69,7 +69,7 @@ pub struct CellCommand<'a> {
 ///
 /// # Errors
 /// If the child cannot be started, or fails.
-pub fn run_cell(cell: &CellCommand<'_>, group: Option<&QuotaGroup>, bound: Nanos) -> Result<Option<CellResult>> {
+pub fn run_cell<R: DeserializeOwned>(cell: &CellCommand<'_>, group: Option<&QuotaGroup>, bound: Nanos) -> Result<Option<R>> {
     let mut command = if group.is_some() {
         let mut held = Command::new(myself());
         held.arg("__held").arg(cell.program).stdin(Stdio::piped());

@@ -6,11 +6,13 @@
 //! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
 //! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
 //! - [`teams`](mod@teams): what a fork and a join cost.
+//! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - [`validate`](mod@validate): the simulator of processors held against this machine.
 //! - `likeness`: this machine for the simulator.
 //! - [`children`](mod@children): hogs and cells as processes of their own.
 
 pub mod barriers;
+pub mod blas;
 pub mod children;
 pub mod dsm;
 mod likeness;

@@ -10,6 +10,7 @@ mod ablation;
 mod axis;
 mod barriers;
 mod bars;
+mod blas;
 mod breakdown;
 mod butterfly;
 mod curve;
@@ -83,6 +84,10 @@ pub enum Figure {
     AppSpeedups,
     /// Programs on shared memory: where the time went (the same figure).
     AppBreakdown,
+    /// A BLAS: how many times faster sharing is, over the size of calls.
+    BlasSizes,
+    /// A BLAS: a product beside hogs.
+    BlasCollapse,
     /// Fork and join, by everybody who runs teams and beside hogs.
     Teams,
     /// The simulated plan of this name: curves or a matrix.
@@ -95,7 +100,7 @@ pub enum Figure {
 
 impl Figure {
     /// All but those of plans and timelines, in the order of the page.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::PingPong,
         Self::Gaps,
         Self::Distribution,
@@ -114,6 +119,8 @@ impl Figure {
         Self::AppSpeedups,
         Self::AppBreakdown,
         Self::Teams,
+        Self::BlasSizes,
+        Self::BlasCollapse,
         Self::NoiseTrace,
         Self::NoiseLine,
         Self::Butterfly,
@@ -149,6 +156,8 @@ impl Figure {
             Self::AppSpeedups => "app-speedups".to_owned(),
             Self::AppBreakdown => "app-breakdown".to_owned(),
             Self::Teams => "teams".to_owned(),
+            Self::BlasSizes => "blas-sizes".to_owned(),
+            Self::BlasCollapse => "blas-collapse".to_owned(),
             Self::Plan(plan) | Self::Timeline(plan) => harmless(plan),
             Self::OverTime(plan) => harmless(plan) + "-over-time",
         }
@@ -178,6 +187,8 @@ impl Figure {
             Self::AppSpeedups => speedups::draw(all),
             Self::AppBreakdown => breakdown::draw(all),
             Self::Teams => teams::draw(all),
+            Self::BlasSizes => blas::sizes(all),
+            Self::BlasCollapse => blas::collapse(all),
             Self::Plan(plan) => plans::draw(all, plan),
             Self::OverTime(plan) => plans::over_time(all, plan),
             Self::Timeline(name) => timeline::draw(&results.timelines, name),

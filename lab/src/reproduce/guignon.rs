@@ -1,4 +1,7 @@
-//! The experiments of Guignon 2000 §2.1: hand-overs by every method, placement, counters, and his caveat.
+//! The experiments of Guignon 2000 §2.1: hand-overs by every method, placement, counters, and his caveat; those of §2.2, and of the
+//! routines that he names, are in `calls`.
+mod calls;
+
 use super::{Answer, Experiment, Findings, Trial, experiment};
 use crate::machine_file;
 use crate::measure::waits::{Circumstance, Placement, mean_cycles, measurement, ping_pongs};
@@ -12,11 +15,15 @@ use foregather_machine::Nanos;
 use std::collections::BTreeMap;
 
 /// All of them, by their names in `papers/guignon2000.toml`.
-pub const EXPERIMENTS: [Experiment; 4] = [
+pub const EXPERIMENTS: [Experiment; 8] = [
     experiment("ping-pong", hand_overs),
     experiment("placement", placement),
     experiment("counters", counters),
     experiment("victim", bystander),
+    experiment("parameters", calls::parameters),
+    experiment("partition", calls::partition),
+    experiment("collapse", calls::collapse),
+    experiment("shapes", calls::shapes),
 ];
 
 /// As many round trips as the paper made.

@@ -11,7 +11,7 @@ macro_rules! shipped {
 }
 
 /// Their names and texts.
-pub const SHIPPED: [(&str, &str); 33] = shipped![
+pub const SHIPPED: [(&str, &str); 34] = shipped![
     "fig1",
     "fig2",
     "fig3",
@@ -22,6 +22,7 @@ pub const SHIPPED: [(&str, &str); 33] = shipped![
     "fig8",
     "fig9",
     "wake",
+    "collapse",
     "six",
     "homogeneous",
     "gang",

@@ -37,6 +37,11 @@ impl Grid {
         self.cells
     }
 
+    /// How many elements there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The elements of a run of cells.
     pub(crate) fn span(&self, cells: Range<usize>) -> Range<usize> {
         let at = |cell: usize| if cell >= self.cells { self.len } else { cell * self.step };

@@ -2,7 +2,8 @@
 //!
 //! They exist once more because a team must be able to share a call without changing its bits. Each routine that is worth
 //! sharing is therefore written as [`Parts`]: the result lies on a grid that depends on the shape alone, a member computes any
-//! run of its cells, and the serial call computes all cells in order. The README lists the routines and their signatures.
+//! run of its cells, and the serial call computes all cells in order. Calls beyond their routine's [crossover](crossovers) run on the
+//! team of the process, [`on`] runs one on a given team. The README lists the routines and their signatures.
 //!
 //! ```
 //! use foregather_blas::{Matrix, MatrixMut, Trans, gemm};
@@ -15,6 +16,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod crossover;
 mod error;
 mod grid;
 #[allow(unsafe_code)]
@@ -22,10 +24,13 @@ mod kernels;
 mod level1;
 mod level2;
 mod level3;
+mod lu;
 mod options;
 mod parts;
 mod scalar;
+mod team;
 
+pub use crossover::{Crossover, Routine, crossovers};
 pub use error::{Cause, Error};
 pub use grid::Grid;
 pub use kernels::matrix::{Matrix, MatrixMut};
@@ -47,6 +52,8 @@ pub use level3::rank::{Rank, gemmtr, her2k, herk, syr2k, syrk};
 pub use level3::symm::{Symm, hemm, symm};
 pub use level3::trmm::{Trmm, trmm};
 pub use level3::trsm::{Trsm, trsm};
+pub use lu::{Lu, lu, residual};
 pub use options::{Diag, Order, Side, Trans, Uplo};
 pub use parts::Parts;
 pub use scalar::{Real, Scalar, c32, c64};
+pub use team::on;

@@ -31,24 +31,29 @@ pub fn path() -> Option<PathBuf> {
 /// # Errors
 /// If there is no place for them, or it cannot be written.
 pub fn store(kept: Kept) -> io::Result<PathBuf> {
+    let nowhere = || io::Error::new(ErrorKind::NotFound, "no cache folder: set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
+    let path = path().ok_or_else(nowhere)?;
+    write(&path, &text(kept))?;
+    Ok(path)
+}
+
+/// Writes a file in one piece, and its folder if there is none.
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let named = |what: &str, path: &Path, error: io::Error| {
         io::Error::new(
             error.kind(),
             format!("cannot {what} {}: {error}; name another file in FOREGATHER_MACHINE", path.display()),
         )
     };
-    let nowhere = || io::Error::new(ErrorKind::NotFound, "no cache folder: set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
-    let path = path().ok_or_else(nowhere)?;
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| named("make", folder, error))?;
     }
     let part = path.with_extension(format!("{}.part", process::id()));
-    let written = fs::write(&part, text(kept)).and_then(|()| fs::rename(&part, &path));
-    if let Err(error) = written {
+    let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
+    written.map_err(|error| {
         let _ = fs::remove_file(&part);
-        return Err(named("write", &path, error));
-    }
-    Ok(path)
+        named("write", path, error)
+    })
 }
 
 /// The costs kept for this very machine; `None` if there are none, or they are another's.

@@ -15,7 +15,7 @@
 //! - [`dl`]: shared libraries that may or may not be installed.
 //! - [`vigil`]: whether a rank of the job was lost, and who waits for what since when.
 //! - [`facts`]: what this machine is, for the record.
-//! - [`costs`]: what switching costs on it, kept from run to run.
+//! - [`costs`]: what switching costs on it, kept from run to run. [`kept`]: other numbers that are kept beside it.
 
 pub mod affinity;
 pub mod cgroup;
@@ -27,6 +27,7 @@ pub mod facts;
 pub mod forks;
 pub mod futex;
 pub mod interrupt;
+pub mod kept;
 pub mod pause;
 pub mod sched;
 pub mod scout;

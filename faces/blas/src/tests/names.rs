@@ -83,7 +83,8 @@ fn by_c<I: From<u8>>(routine: C<I>) -> [f64; 4] {
 #[test]
 fn all_names_of_a_routine_compute_the_same() {
     let (a, b) = (numbers(6), numbers(6));
-    let expected = [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(row, col)| (0..3).map(|l| a[row + 2 * l] * b[l + 3 * col]).sum());
+    let expected =
+        [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(row, col)| (0..3).map(|l| a[row + 2 * l] * b[l + 3 * col]).sum::<f64>());
     assert_eq!([dgemm_, scipy_dgemm_].map(by_fortran::<i32>), [expected; 2]);
     assert_eq!([dgemm_64_, scipy_dgemm_64_].map(by_fortran::<i64>), [expected; 2]);
     assert_eq!([cblas_dgemm, scipy_cblas_dgemm].map(by_c::<i32>), [expected; 2]);

@@ -90,13 +90,13 @@ impl<T: Scalar> Parts for Scal<'_, T> {
     }
 
     fn part(&self, cells: Range<usize>) {
-        update::scal(self.alpha, self.x.take(cells).0);
+        update::multiply(self.alpha, self.x.take(cells).0);
     }
 
     fn finish(self) {}
 
     fn whole(self) {
-        update::scal(self.alpha, self.x.into_whole());
+        update::multiply(self.alpha, self.x.into_whole());
     }
 }
 
@@ -210,21 +210,21 @@ reduction! {
     Asum, T::Real, T::Real,
     |x, _| reduce::asum_block(x),
     |_, mut sums: Vec<T::Real>| reduce::tree(&mut sums).unwrap_or(T::Real::ZERO),
-    reduce::asum
+    reduce::asum_here
 }
 reduction! {
     /// The Euclidean norm as parts.
     Nrm2, T::Real, T::Real,
     |x, _| reduce::squares_block(x),
     |x, mut sums: Vec<T::Real>| reduce::norm_of(x, reduce::tree(&mut sums).unwrap_or(T::Real::ZERO)),
-    reduce::nrm2
+    reduce::nrm2_here
 }
 reduction! {
     /// The index of the greatest element as parts.
     Iamax, Option<(usize, T::Real)>, Option<usize>,
     |x, start| reduce::iamax_block(x).map(|(at, size)| (start + at, size)),
     first_of_greatest,
-    reduce::iamax
+    reduce::iamax_here
 }
 
 fn first_of_greatest<T: Scalar>(x: Vector<'_, T>, found: Vec<Option<(usize, T::Real)>>) -> Option<usize> {
@@ -251,7 +251,12 @@ impl<'a, T: Scalar> Dot<'a, T> {
     /// If the lengths differ.
     pub fn new(conj: bool, x: Vector<'a, T>, y: Vector<'a, T>) -> Result<Self, Error> {
         same("dot", 4, "y", y.len(), x.len())?;
-        Ok(Self { conj, x, y, sums: Sums::new(reduce::grid(x.len()).cells()) })
+        Ok(Self::of(conj, x, y))
+    }
+
+    /// The same with vectors of one length.
+    pub(crate) fn of(conj: bool, x: Vector<'a, T>, y: Vector<'a, T>) -> Self {
+        Self { conj, x, y, sums: Sums::new(reduce::grid(x.len()).cells()) }
     }
 }
 
@@ -275,7 +280,6 @@ impl<T: Scalar> Parts for Dot<'_, T> {
     }
 
     fn whole(self) -> T {
-        let whole = if self.conj { reduce::dotc(self.x, self.y) } else { reduce::dotu(self.x, self.y) };
-        whole.expect("the lengths have been compared")
+        reduce::dot_here(self.conj, self.x, self.y)
     }
 }

@@ -1,11 +1,14 @@
 //! The routines of level 1 that make one number of vectors: `dot`, `nrm2`, `asum`, `iamax` and their kin.
 //!
 //! The sums run in blocks of a fixed grid, whose sums are added in a fixed tree, so that a team gets the same bits.
+use super::parts::{Asum, Dot, Iamax, Nrm2};
+use crate::crossover::{Routine, memory, worth};
 use crate::error::{Error, same};
 use crate::grid::{CELLS_MAX, Grid};
 use crate::kernels::level1 as kernels;
 use crate::kernels::vector::Vector;
 use crate::scalar::{Real, Scalar};
+use crate::team::shared;
 use std::ops::Add;
 
 /// The least block of a sum, in elements: shorter ones would cost more to fold than to add.
@@ -58,7 +61,7 @@ pub fn dot<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
 /// If the lengths differ.
 pub fn dotu<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
     same("dot", 4, "y", y.len(), x.len())?;
-    Ok(blocks(x.len(), |span| dot_block(false, x.range(span.clone()), y.range(span))))
+    Ok(dot_of(false, x, y))
 }
 
 /// The sum of `conj(x[i]) * y[i]`.
@@ -67,7 +70,17 @@ pub fn dotu<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
 /// If the lengths differ.
 pub fn dotc<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
     same("dotc", 4, "y", y.len(), x.len())?;
-    Ok(blocks(x.len(), |span| dot_block(true, x.range(span.clone()), y.range(span))))
+    Ok(dot_of(true, x, y))
+}
+
+/// The sum of products of vectors of one length.
+fn dot_of<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> T {
+    if worth(Routine::Dot, memory::<T>(x.len())) { shared(Dot::of(conj, x, y)) } else { dot_here(conj, x, y) }
+}
+
+/// The sum of products here.
+pub(crate) fn dot_here<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> T {
+    blocks(x.len(), |span| dot_block(conj, x.range(span.clone()), y.range(span)))
 }
 
 /// One block's sum of products.
@@ -99,6 +112,11 @@ pub fn sdsdot(b: f32, x: Vector<'_, f32>, y: Vector<'_, f32>) -> Result<f32, Err
 /// The sum of `|re| + |im|`.
 #[must_use]
 pub fn asum<T: Scalar>(x: Vector<'_, T>) -> T::Real {
+    if worth(Routine::Asum, memory::<T>(x.len())) { shared(Asum::new(x)) } else { asum_here(x) }
+}
+
+/// The sum of sizes here.
+pub(crate) fn asum_here<T: Scalar>(x: Vector<'_, T>) -> T::Real {
     blocks(x.len(), |span| asum_block(x.range(span)))
 }
 
@@ -115,6 +133,11 @@ pub(crate) fn asum_block<T: Scalar>(x: Vector<'_, T>) -> T::Real {
 /// If an element is not a number, neither is the norm; else if one is infinite, so is the norm.
 #[must_use]
 pub fn nrm2<T: Scalar>(x: Vector<'_, T>) -> T::Real {
+    if worth(Routine::Nrm2, memory::<T>(x.len())) { shared(Nrm2::new(x)) } else { nrm2_here(x) }
+}
+
+/// The norm here.
+pub(crate) fn nrm2_here<T: Scalar>(x: Vector<'_, T>) -> T::Real {
     norm_of(x, blocks(x.len(), |span| squares_block(x.range(span))))
 }
 
@@ -155,6 +178,11 @@ fn scaled_norm<T: Scalar>(x: Vector<'_, T>) -> T::Real {
 /// As the reference does: an element that is not a number is passed over, unless it is the first, which then is the answer.
 #[must_use]
 pub fn iamax<T: Scalar>(x: Vector<'_, T>) -> Option<usize> {
+    if worth(Routine::Iamax, memory::<T>(x.len())) { shared(Iamax::new(x)) } else { iamax_here(x) }
+}
+
+/// The index of the greatest element, found here.
+pub(crate) fn iamax_here<T: Scalar>(x: Vector<'_, T>) -> Option<usize> {
     if x.is_empty() || x.get(0).abs1().is_nan() {
         return (!x.is_empty()).then_some(0);
     }

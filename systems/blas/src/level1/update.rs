@@ -1,8 +1,11 @@
 //! The routines of level 1 that write a vector element by element: `axpy`, `scal`, `copy`, `swap` and their kin.
+use super::parts::{Axpy, Copy, Scal, Swap};
+use crate::crossover::{Routine, memory, worth};
 use crate::error::{Error, same};
 use crate::kernels::level1 as kernels;
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::scalar::Scalar;
+use crate::team::shared;
 
 /// `y += alpha * x`
 ///
@@ -10,6 +13,9 @@ use crate::scalar::Scalar;
 /// If the lengths differ.
 pub fn axpy<T: Scalar>(alpha: T, x: Vector<'_, T>, y: VectorMut<'_, T>) -> Result<(), Error> {
     same("axpy", 5, "y", y.len(), x.len())?;
+    if worth(Routine::Axpy, memory::<T>(x.len())) {
+        return Axpy::new(alpha, x, y).map(shared);
+    }
     add(alpha, x, y);
     Ok(())
 }
@@ -42,7 +48,15 @@ pub fn axpby<T: Scalar>(alpha: T, x: Vector<'_, T>, beta: T, mut y: VectorMut<'_
 }
 
 /// `x *= alpha`; what is not a number stays so even if `alpha` is nought.
-pub fn scal<T: Scalar>(alpha: T, mut x: VectorMut<'_, T>) {
+pub fn scal<T: Scalar>(alpha: T, x: VectorMut<'_, T>) {
+    if worth(Routine::Scal, memory::<T>(x.len())) && alpha != T::ONE {
+        return shared(Scal::new(alpha, x));
+    }
+    multiply(alpha, x);
+}
+
+/// `x *= alpha` here.
+pub(crate) fn multiply<T: Scalar>(alpha: T, mut x: VectorMut<'_, T>) {
     if alpha == T::ONE {
         return;
     }
@@ -61,7 +75,7 @@ pub fn scal_real<T: Scalar>(alpha: T::Real, mut x: VectorMut<'_, T>) {
 
 /// `y *= beta` as levels 2 and 3 mean it: if `beta` is nought, `y` is not read.
 pub(crate) fn scale<T: Scalar>(beta: T, mut y: VectorMut<'_, T>) {
-    if beta == T::ZERO { y.map(|_| T::ZERO) } else { scal(beta, y) }
+    if beta == T::ZERO { y.map(|_| T::ZERO) } else { multiply(beta, y) }
 }
 
 /// `y = x`
@@ -70,6 +84,9 @@ pub(crate) fn scale<T: Scalar>(beta: T, mut y: VectorMut<'_, T>) {
 /// If the lengths differ.
 pub fn copy<T: Scalar>(x: Vector<'_, T>, y: VectorMut<'_, T>) -> Result<(), Error> {
     same("copy", 4, "y", y.len(), x.len())?;
+    if worth(Routine::Copy, memory::<T>(x.len())) {
+        return Copy::new(x, y).map(shared);
+    }
     assign(x, y);
     Ok(())
 }
@@ -90,6 +107,9 @@ pub(crate) fn assign<T: Scalar>(x: Vector<'_, T>, mut y: VectorMut<'_, T>) {
 /// If the lengths differ.
 pub fn swap<T: Scalar>(x: VectorMut<'_, T>, y: VectorMut<'_, T>) -> Result<(), Error> {
     same("swap", 4, "y", y.len(), x.len())?;
+    if worth(Routine::Swap, memory::<T>(x.len())) {
+        return Swap::new(x, y).map(shared);
+    }
     exchange(x, y);
     Ok(())
 }

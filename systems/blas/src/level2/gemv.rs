@@ -1,5 +1,6 @@
 //! A matrix times a vector. The grid is that of the result.
 use super::dense;
+use crate::crossover::{Routine, memory};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::columns::{add_columns, add_dots};
@@ -10,6 +11,7 @@ use crate::level1::update::scale;
 use crate::options::Trans;
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::done;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -97,5 +99,7 @@ pub fn gemv<T: Scalar>(
     beta: T,
     y: VectorMut<'_, T>,
 ) -> Result<(), Error> {
-    Gemv::new(trans, alpha, a, x, beta, y).map(Parts::whole)
+    let routine = if by_columns(a.op(trans)) { Routine::GemvN } else { Routine::GemvT };
+    let size = memory::<T>(a.row_count() * a.col_count());
+    Gemv::new(trans, alpha, a, x, beta, y).map(|call| done(routine, size, call))
 }

@@ -1,5 +1,6 @@
 //! The rank-one update of a matrix. The grid is that of its columns in memory.
 use super::dense;
+use crate::crossover::{Routine, memory};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::level1::axpy;
@@ -8,6 +9,7 @@ use crate::kernels::shared::Shared;
 use crate::kernels::vector::Vector;
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::done;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -87,7 +89,7 @@ pub fn ger<T: Scalar>(alpha: T, x: Vector<'_, T>, y: Vector<'_, T>, a: MatrixMut
 /// # Errors
 /// If the shapes do not fit.
 pub fn geru<T: Scalar>(alpha: T, x: Vector<'_, T>, y: Vector<'_, T>, a: MatrixMut<'_, T>) -> Result<(), Error> {
-    Ger::new(false, alpha, x, y, a).map(Parts::whole)
+    outer(false, alpha, x, y, a)
 }
 
 /// `a += alpha * x * y^H`
@@ -95,5 +97,10 @@ pub fn geru<T: Scalar>(alpha: T, x: Vector<'_, T>, y: Vector<'_, T>, a: MatrixMu
 /// # Errors
 /// If the shapes do not fit.
 pub fn gerc<T: Scalar>(alpha: T, x: Vector<'_, T>, y: Vector<'_, T>, a: MatrixMut<'_, T>) -> Result<(), Error> {
-    Ger::new(true, alpha, x, y, a).map(Parts::whole)
+    outer(true, alpha, x, y, a)
+}
+
+fn outer<T: Scalar>(conj: bool, alpha: T, x: Vector<'_, T>, y: Vector<'_, T>, a: MatrixMut<'_, T>) -> Result<(), Error> {
+    let size = memory::<T>(a.row_count() * a.col_count());
+    Ger::new(conj, alpha, x, y, a).map(|call| done(Routine::Ger, size, call))
 }

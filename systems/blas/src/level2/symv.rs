@@ -4,6 +4,7 @@
 //! everything twice. The triangle is split instead: each block of columns has a sum of its own, and these are added in order.
 use super::dense;
 use super::triangle::Triangle;
+use crate::crossover::{Routine, memory};
 use crate::error::{Error, same};
 use crate::kernels::columns::column_and_row;
 use crate::kernels::level1::axpy;
@@ -11,6 +12,7 @@ use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::update::{add, scale};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::done;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -115,7 +117,7 @@ impl<T: Scalar> Parts for Symv<'_, T> {
 /// # Errors
 /// If the lengths differ.
 pub fn symv<T: Scalar>(alpha: T, a: Triangle<'_, T>, x: Vector<'_, T>, beta: T, y: VectorMut<'_, T>) -> Result<(), Error> {
-    Symv::new(false, alpha, a, x, beta, y).map(Parts::whole)
+    symmetric(false, alpha, a, x, beta, y)
 }
 
 /// `y = alpha * a * x + beta * y` for a Hermitian `a`: `hemv`, `hbmv` and `hpmv`. Imaginary parts on the diagonal are not read.
@@ -125,5 +127,17 @@ pub fn symv<T: Scalar>(alpha: T, a: Triangle<'_, T>, x: Vector<'_, T>, beta: T, 
 /// # Errors
 /// If the lengths differ.
 pub fn hemv<T: Scalar>(alpha: T, a: Triangle<'_, T>, x: Vector<'_, T>, beta: T, y: VectorMut<'_, T>) -> Result<(), Error> {
-    Symv::new(true, alpha, a, x, beta, y).map(Parts::whole)
+    symmetric(true, alpha, a, x, beta, y)
+}
+
+fn symmetric<T: Scalar>(
+    hermitian: bool,
+    alpha: T,
+    a: Triangle<'_, T>,
+    x: Vector<'_, T>,
+    beta: T,
+    y: VectorMut<'_, T>,
+) -> Result<(), Error> {
+    let size = memory::<T>(a.order() * a.order());
+    Symv::new(hermitian, alpha, a, x, beta, y).map(|call| done(Routine::Symv, size, call))
 }

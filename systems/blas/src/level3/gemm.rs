@@ -1,4 +1,5 @@
 //! The product of general matrices. The grid is that of the result's columns, or of its rows if it is tall and thin.
+use crate::crossover::{Routine, work};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Matrix, MatrixMut};
@@ -7,6 +8,7 @@ use crate::kernels::shared::Shared;
 use crate::options::Trans;
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::done;
 use std::ops::Range;
 
 /// `c = alpha * op(a) * op(b) + beta * c` as parts.
@@ -97,5 +99,6 @@ pub fn gemm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Gemm::new(transa, transb, alpha, a, b, beta, c).map(Parts::whole)
+    let size = work::<T>(c.row_count(), c.col_count(), a.op(transa).col_count());
+    Gemm::new(transa, transb, alpha, a, b, beta, c).map(|call| done(Routine::Gemm, size, call))
 }

@@ -2,6 +2,7 @@
 //!
 //! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the same.
 use super::gemm::{check, factor};
+use crate::crossover::{Routine, work};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Matrix, MatrixMut};
@@ -12,6 +13,7 @@ use crate::level1::update::scale;
 use crate::options::{Order, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::done;
 use std::ops::Range;
 
 /// One product `alpha * a * b`.
@@ -140,6 +142,13 @@ impl<'a, T: Scalar> Rank<'a, T> {
         Ok(Self::new(uplo, [Some(Term { alpha, a, b }), None], beta, false, c))
     }
 
+    /// Computes it, on the team of the process if that is worth it.
+    fn done(self) {
+        let order = self.blocks.len();
+        let depth: usize = self.terms.iter().flatten().map(|term| term.a.matrix.col_count()).sum();
+        done(Routine::Syrk, work::<T>(order, order, depth), self);
+    }
+
     /// The blocks that are a cell's: one from either end, or the one in the middle.
     fn pair(&self, cell: usize) -> (usize, Option<usize>) {
         let other = self.blocks.cells() - 1 - cell;
@@ -237,7 +246,7 @@ impl<T: Scalar> Parts for Rank<'_, T> {
 /// # Errors
 /// If the shapes do not fit.
 pub fn syrk<T: Scalar>(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'_, T>, beta: T, c: MatrixMut<'_, T>) -> Result<(), Error> {
-    Rank::syrk(uplo, trans, alpha, a, beta, c).map(Parts::whole)
+    Rank::syrk(uplo, trans, alpha, a, beta, c).map(Rank::done)
 }
 
 /// A triangle of `c = alpha * op(a) * op(a)^H + beta * c`. If `beta` is nought `c` is not read; its diagonal becomes real.
@@ -252,7 +261,7 @@ pub fn herk<T: Scalar>(
     beta: T::Real,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Rank::herk(uplo, trans, alpha, a, beta, c).map(Parts::whole)
+    Rank::herk(uplo, trans, alpha, a, beta, c).map(Rank::done)
 }
 
 /// A triangle of `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`. If `beta` is nought `c` is not read.
@@ -268,7 +277,7 @@ pub fn syr2k<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Rank::syr2k(uplo, trans, alpha, a, b, beta, c).map(Parts::whole)
+    Rank::syr2k(uplo, trans, alpha, a, b, beta, c).map(Rank::done)
 }
 
 /// A triangle of `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`. If `beta` is nought `c` is not read;
@@ -285,7 +294,7 @@ pub fn her2k<T: Scalar>(
     beta: T::Real,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Rank::her2k(uplo, trans, alpha, a, b, beta, c).map(Parts::whole)
+    Rank::her2k(uplo, trans, alpha, a, b, beta, c).map(Rank::done)
 }
 
 /// A triangle of `c = alpha * op(a) * op(b) + beta * c`. If `beta` is nought `c` is not read.
@@ -303,5 +312,5 @@ pub fn gemmtr<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Rank::gemmtr(uplo, transa, transb, alpha, a, b, beta, c).map(Parts::whole)
+    Rank::gemmtr(uplo, transa, transb, alpha, a, b, beta, c).map(Rank::done)
 }

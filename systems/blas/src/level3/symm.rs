@@ -1,5 +1,6 @@
 //! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that stay together.
 use super::runs;
+use crate::crossover::{Routine, work};
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, columns, product, scale};
@@ -7,6 +8,7 @@ use crate::kernels::shared::Shared;
 use crate::options::{Order, Side, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::done;
 use std::ops::Range;
 
 /// Rows of a block on the diagonal, which is written out in full.
@@ -130,7 +132,8 @@ pub fn symm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Symm::new(false, side, uplo, alpha, a, b, beta, c).map(Parts::whole)
+    let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
+    Symm::new(false, side, uplo, alpha, a, b, beta, c).map(|call| done(Routine::Symm, size, call))
 }
 
 /// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a Hermitian `a`.
@@ -148,5 +151,6 @@ pub fn hemm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Symm::new(true, side, uplo, alpha, a, b, beta, c).map(Parts::whole)
+    let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
+    Symm::new(true, side, uplo, alpha, a, b, beta, c).map(|call| done(Routine::Symm, size, call))
 }

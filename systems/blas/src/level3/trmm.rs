@@ -1,11 +1,13 @@
 //! The product of a triangular matrix and a general one, in its place.
 use super::triangular::Triangular;
+use crate::crossover::{Routine, work};
 use crate::error::Error;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::tile::Task;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::done;
 use std::ops::Range;
 
 /// `b = alpha * op(a) * b`, or `b * op(a)`, as parts.
@@ -63,5 +65,6 @@ pub fn trmm<T: Scalar>(
     a: Matrix<'_, T>,
     b: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Trmm::new(side, uplo, trans, diag, alpha, a, b).map(Parts::whole)
+    let size = work::<T>(b.row_count(), b.col_count(), a.row_count());
+    Trmm::new(side, uplo, trans, diag, alpha, a, b).map(|call| done(Routine::Trmm, size, call))
 }

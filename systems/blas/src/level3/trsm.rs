@@ -1,11 +1,13 @@
 //! Triangular systems with many right-hand sides, solved in their place.
 use super::triangular::Triangular;
+use crate::crossover::{Routine, work};
 use crate::error::Error;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::tile::Task;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
+use crate::team::done;
 use std::ops::Range;
 
 /// `op(a) * X = alpha * b`, or `X * op(a)`, `X` in the place of `b`, as parts.
@@ -63,5 +65,6 @@ pub fn trsm<T: Scalar>(
     a: Matrix<'_, T>,
     b: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    Trsm::new(side, uplo, trans, diag, alpha, a, b).map(Parts::whole)
+    let size = work::<T>(b.row_count(), b.col_count(), a.row_count());
+    Trsm::new(side, uplo, trans, diag, alpha, a, b).map(|call| done(Routine::Trsm, size, call))
 }

@@ -1,0 +1,276 @@
+//! What a call of a BLAS costs alone and shared, in alternated pairs: one cell a runner, each in a process of its own.
+//!
+//! - [`BlasCell`]: whose routine, which one, how large, how often. [`measure`]: one cell, whoever's BLAS it is.
+//! - [`Operands`]: what calls work on. [`ours`]: our own BLAS.
+mod operands;
+pub mod ours;
+
+pub use operands::Operands;
+
+use foregather_host::{clock, usage};
+use foregather_machine::Nanos;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The hidden verb of programs that run such cells.
+pub const VERB: &str = "__blas-cell";
+/// So many pairs at least, whatever the span.
+pub const PAIRS: usize = 30;
+/// Calls that are shorter are timed together, so many nanoseconds of them.
+const BATCH: Nanos = Nanos::from_us(40);
+/// The most calls that are timed together.
+const BATCH_MOST: u64 = 1_000;
+/// Calls before each batch that do not count: the other side has been at the caches and has let members sleep.
+const SETTLE: u32 = 2;
+/// How long members may need to fall asleep before processor time is counted.
+const COOL_DOWN: Duration = Duration::from_millis(20);
+/// A cell may take so many times its span.
+const OVER: u64 = 10;
+
+/// The routines that are measured, in double precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Routine {
+    /// `y += alpha * x`, vectors of `n`.
+    Daxpy,
+    /// The sum of `x * y`, vectors of `n`.
+    Ddot,
+    /// `y = A * x`, of order `n`.
+    Dgemv,
+    /// `C = A * B`, of order `n`.
+    Dgemm,
+    /// The factorisation with partial pivoting, of order `n`.
+    Lu,
+}
+
+impl Routine {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Daxpy, Self::Ddot, Self::Dgemv, Self::Dgemm, Self::Lu];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Daxpy => "daxpy",
+            Self::Ddot => "ddot",
+            Self::Dgemv => "dgemv",
+            Self::Dgemm => "dgemm",
+            Self::Lu => "lu",
+        }
+    }
+
+    /// Additions and multiplications of a call.
+    pub fn flops(self, n: u32) -> f64 {
+        let n = f64::from(n);
+        match self {
+            Self::Daxpy | Self::Ddot => 2.0 * n,
+            Self::Dgemv => 2.0 * n * n,
+            Self::Dgemm => 2.0 * n * n * n,
+            Self::Lu => 2.0 / 3.0 * n * n * n,
+        }
+    }
+}
+
+/// What to measure. Hogs are the caller's business.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlasCell {
+    /// Whose BLAS, by the name its program knows: `foregather`, `openblas` ...
+    pub runner: String,
+    /// Which routine.
+    pub routine: Routine,
+    /// Length of vectors, order of matrices.
+    pub n: u32,
+    /// Threads of the shared side.
+    pub threads: u32,
+    /// Idle time before each call.
+    pub gap_ns: u64,
+    /// For how long to measure pairs, if there are [`PAIRS`] by then.
+    pub span_ns: u64,
+}
+
+impl BlasCell {
+    /// Reads what [`BlasCell::to_arg`] wrote.
+    ///
+    /// # Errors
+    /// If the text is not a cell, or one that cannot be run.
+    pub fn from_arg(text: &str) -> Result<Self, String> {
+        let cell: Self = serde_json::from_str(text).map_err(|error| format!("not a cell of a BLAS: {error}"))?;
+        let most = if matches!(cell.routine, Routine::Daxpy | Routine::Ddot) { 100_000_000 } else { 8_192 };
+        if cell.n == 0 || cell.n > most {
+            return Err(format!("{} of {} cannot be run; 1 to {most} can", cell.routine.name(), cell.n));
+        }
+        if cell.threads == 0 || cell.threads > 1_024 {
+            return Err(format!("{} threads cannot be had; 1 to 1024 can", cell.threads));
+        }
+        Ok(cell)
+    }
+
+    /// As one command-line argument.
+    pub fn to_arg(&self) -> String {
+        serde_json::to_string(self).expect("a cell is plain data")
+    }
+
+    /// How long it may take altogether.
+    pub fn at_most(&self) -> Nanos {
+        Nanos(self.span_ns) * OVER + Nanos(self.gap_ns) * (6 * PAIRS as u64) + Nanos::from_ms(5_000)
+    }
+}
+
+/// The two ways of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// In the calling thread.
+    Alone,
+    /// By as many threads as there are, if the BLAS thinks it worth while.
+    Shared,
+}
+
+/// One side of all pairs. Times of a call in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SideResult {
+    /// The median.
+    pub p50_ns: f64,
+    /// The mean.
+    pub mean_ns: f64,
+    /// All but a hundredth of the samples took no longer.
+    pub p99_ns: f64,
+    /// Processor time of the process for a call, idle waiting in the gap included.
+    pub cpu_ns: f64,
+}
+
+/// What a cell came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlasResult {
+    /// Pairs.
+    pub pairs: u64,
+    /// Calls that were timed together.
+    pub batch: u64,
+    /// In the calling thread.
+    pub alone: SideResult,
+    /// Shared.
+    pub shared: SideResult,
+    /// How many times faster sharing is: the median of the pairs.
+    pub ratio: f64,
+    /// Its lower 95 % bound.
+    pub ratio_low: f64,
+}
+
+/// Runs pairs until the span is over and there are enough of them. `prepare` is not timed; it comes before each call that would spoil
+/// its operands, which are then timed one by one.
+pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Side, &mut Operands)) -> BlasResult {
+    let gap = Duration::from_nanos(cell.gap_ns);
+    let single = cell.gap_ns > 0 || cell.routine == Routine::Lu;
+    let mut sample = |side: Side, batch: u64, operands: &mut Operands| {
+        for _ in 0..if cell.gap_ns == 0 { SETTLE } else { 0 } {
+            operands.prepare();
+            call(side, operands);
+        }
+        operands.prepare();
+        if !gap.is_zero() {
+            std::thread::sleep(gap);
+        }
+        let began = clock::now();
+        for _ in 0..batch {
+            call(side, operands);
+        }
+        (clock::now() - began).0 as f64 / batch as f64
+    };
+    // First calls start threads and find crossovers.
+    let first = (0..3).map(|_| (sample(Side::Shared, 1, operands), sample(Side::Alone, 1, operands)).1).fold(f64::MAX, f64::min);
+    let batch = if single { 1 } else { ((BATCH.0 as f64 / first.max(1.0)) as u64).clamp(1, BATCH_MOST) };
+    let (mut alone, mut shared) = (Vec::new(), Vec::new());
+    let began = clock::now();
+    loop {
+        let taken = (clock::now() - began).0;
+        if taken > cell.span_ns && (alone.len() >= PAIRS || taken > cell.span_ns.saturating_mul(OVER)) {
+            break;
+        }
+        // Whoever comes second finds warmer caches.
+        let order = if alone.len() % 2 == 0 { [Side::Alone, Side::Shared] } else { [Side::Shared, Side::Alone] };
+        for side in order {
+            let time = sample(side, batch, operands);
+            if side == Side::Alone { alone.push(time) } else { shared.push(time) }
+        }
+    }
+    let ratios: Vec<f64> = alone.iter().zip(&shared).map(|(alone, shared)| alone / shared).collect();
+    let (ratio, ratio_low) = median_and_bound(ratios);
+    let mut cpu = |side: Side| {
+        std::thread::sleep(COOL_DOWN);
+        let (calls, began, cpu) = (alone.len() as u64, clock::now(), usage::process_cpu());
+        let mut done = 0;
+        while done < calls && clock::now() - began < Nanos(cell.span_ns) * 2 {
+            sample(side, batch, operands);
+            done += batch + u64::from(if cell.gap_ns == 0 { SETTLE } else { 0 });
+        }
+        (usage::process_cpu() - cpu).0 as f64 / done.max(1) as f64
+    };
+    let (alone_cpu, shared_cpu) = (cpu(Side::Alone), cpu(Side::Shared));
+    BlasResult {
+        pairs: alone.len() as u64,
+        batch,
+        alone: side(alone, alone_cpu),
+        shared: side(shared, shared_cpu),
+        ratio,
+        ratio_low,
+    }
+}
+
+/// The summary of one side's samples.
+fn side(mut samples: Vec<f64>, cpu_ns: f64) -> SideResult {
+    samples.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| samples.get(((samples.len() as f64 * share) as usize).min(samples.len() - 1)).copied().unwrap_or(0.0);
+    let mean_ns = samples.iter().sum::<f64>() / samples.len().max(1) as f64;
+    SideResult { p50_ns: at(0.5), mean_ns, p99_ns: at(0.99), cpu_ns }
+}
+
+/// The median, and the order statistic below which it lies with a probability of at most 5 %.
+fn median_and_bound(mut ratios: Vec<f64>) -> (f64, f64) {
+    ratios.sort_unstable_by(f64::total_cmp);
+    let count = ratios.len() as f64;
+    // The number of samples below the median is binomial: 1.645 standard deviations below half of them.
+    let low = (count / 2.0 - 1.645 * count.sqrt() / 2.0).floor().max(0.0) as usize;
+    let of = |at: usize| ratios.get(at).copied().unwrap_or(f64::NAN);
+    (of(ratios.len() / 2), of(low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(routine: Routine, n: u32) -> BlasCell {
+        BlasCell { runner: "foregather".into(), routine, n, threads: 2, gap_ns: 0, span_ns: 1_000_000 }
+    }
+
+    #[test]
+    fn all_routines_run_alone_and_shared_and_bad_cells_are_refused() {
+        for routine in Routine::ALL {
+            let cell = cell(routine, 100);
+            assert_eq!(BlasCell::from_arg(&cell.to_arg()), Ok(cell.clone()));
+            for runner in ours::RUNNERS {
+                let result = ours::run(&BlasCell { runner: runner.into(), ..cell.clone() }).unwrap();
+                assert!(result.pairs > 0 && result.ratio_low <= result.ratio && result.alone.p50_ns > 0.0, "{result:?}");
+            }
+            assert!(BlasCell::from_arg(&BlasCell { n: 0, ..cell.clone() }.to_arg()).is_err());
+            assert!(BlasCell::from_arg(&BlasCell { threads: 0, ..cell.clone() }.to_arg()).is_err());
+            assert!(ours::run(&BlasCell { runner: "nobody".into(), ..cell }).unwrap_err().contains("foregather"));
+        }
+    }
+
+    #[test]
+    fn the_bound_is_below_the_median_by_what_so_few_pairs_leave_open() {
+        let (median, low) = median_and_bound((0..31).rev().map(f64::from).collect());
+        assert_eq!((median, low), (15.0, 10.0));
+        assert!(median_and_bound(vec![]).0.is_nan());
+        assert_eq!(median_and_bound(vec![2.0]), (2.0, 2.0));
+    }
+
+    #[test]
+    fn short_calls_are_timed_together_and_those_after_a_gap_one_by_one() {
+        let mut calls = 0_u32;
+        let mut operands = Operands::new(Routine::Ddot, 10);
+        let result = measure(&cell(Routine::Ddot, 10), &mut operands, |_, _| calls += 1);
+        assert!(result.batch > 1 && u64::from(calls) > 2 * result.pairs * result.batch);
+        let gap = BlasCell { gap_ns: 1_000, ..cell(Routine::Ddot, 10) };
+        assert_eq!(measure(&gap, &mut operands, |_, _| ()).batch, 1);
+    }
+}

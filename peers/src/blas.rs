@@ -1,0 +1,213 @@
+//! Other people's BLAS, each alone and by as many threads as the cell wants: found at run time, never linked with.
+use crate::member::give_up_after;
+use crate::trouble::Trouble;
+use core::ffi::c_void;
+use core::mem::transmute;
+use foregather_bench::blas::{BlasCell, Operands, Routine, Side, measure};
+use foregather_host::clock;
+use foregather_host::dl::Library;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A BLAS, and how its symbols are called.
+struct Peer {
+    name: &'static str,
+    what: &'static str,
+    libraries: &'static [&'static str],
+    remedy: &'static str,
+    /// What stands before and after the standard's names.
+    around: [&'static str; 2],
+    /// What sets the number of threads.
+    threads: &'static str,
+    /// Integers have 64 bits; those of `threads` too if the last is true.
+    wide: [bool; 2],
+}
+
+const WHEEL: &str = "put a link `libscipy_openblas64_.so` to the library that NumPy's wheel has in numpy.libs into a folder, and name \
+                     that in LD_LIBRARY_PATH";
+
+const PEERS: [Peer; 4] = [
+    Peer {
+        name: "openblas",
+        what: "OpenBLAS",
+        libraries: &["libopenblas.so.0", "libopenblas.so"],
+        remedy: "install OpenBLAS (Debian: libopenblas0-pthread)",
+        around: ["", ""],
+        threads: "openblas_set_num_threads",
+        wide: [false, false],
+    },
+    Peer {
+        name: "openblas-wheel",
+        what: "OpenBLAS as NumPy's wheel brings it",
+        libraries: &["libscipy_openblas64_.so"],
+        remedy: WHEEL,
+        around: ["scipy_", "64_"],
+        threads: "scipy_openblas_set_num_threads64_",
+        wide: [true, false],
+    },
+    Peer {
+        name: "blis",
+        what: "BLIS",
+        libraries: &["libblis.so.4", "libblis.so.3", "libblis.so"],
+        remedy: "install BLIS (Debian: libblis4-openmp)",
+        around: ["", ""],
+        threads: "bli_thread_set_num_threads",
+        wide: [false, true],
+    },
+    Peer {
+        name: "mkl",
+        what: "Intel MKL",
+        libraries: &["libmkl_rt.so.2", "libmkl_rt.so"],
+        remedy: "install Intel MKL (`pip install --prefix FOLDER mkl`) and name FOLDER/lib in LD_LIBRARY_PATH",
+        around: ["", ""],
+        threads: "MKL_Set_Num_Threads",
+        wide: [false, false],
+    },
+];
+
+/// All of them, as the caller is to see them.
+pub(crate) fn list() -> Value {
+    let one = |peer: &Peer| {
+        let library = Library::open(peer.libraries);
+        let version = library.as_ref().ok().map(|library| {
+            let path = library.path();
+            path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+        });
+        json!({ "name": peer.name, "what": peer.what, "available": library.is_ok(), "version": version, "env": {},
+                "remedy": if library.is_ok() { None } else { Some(peer.remedy) } })
+    };
+    PEERS.iter().map(one).collect()
+}
+
+/// Runs the cell in `text`; the result as JSON.
+pub(crate) fn run(text: &str) -> Result<String, Trouble> {
+    let cell = BlasCell::from_arg(text).map_err(Trouble::Usage)?;
+    let peer = PEERS.iter().find(|peer| peer.name == cell.runner);
+    let peer = peer.ok_or_else(|| Trouble::Usage(format!("`{}` is no BLAS; see `foregather-peers list-blas`", cell.runner)))?;
+    settle_environment(cell.threads);
+    clock::init();
+    give_up_after(Duration::from_nanos(cell.at_most().0));
+    let library = Library::open(peer.libraries).map_err(|error| Trouble::Missing(format!("{error}; {}", peer.remedy)))?;
+    let set = threads_of(peer, &library)?;
+    let call = call_of(peer, &library, cell.routine)?;
+    let mut operands = Operands::new(cell.routine, cell.n);
+    let mut now = None;
+    let result = measure(&cell, &mut operands, |side, operands| {
+        if now.replace(side) != Some(side) {
+            set(if side == Side::Alone { 1 } else { cell.threads });
+        }
+        call(operands);
+    });
+    serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
+}
+
+/// A library makes as many threads as it is told to when it is loaded, and takes its kernels by features: some know processors by
+/// their model only, and take slow ones for a new one.
+fn settle_environment(threads: u32) {
+    let core = if cfg!(target_arch = "x86_64") && has_avx512() { "SkylakeX" } else { "" };
+    let threads = threads.to_string();
+    let all = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS"].map(|name| (name, &*threads));
+    for (name, value) in all.into_iter().chain([("OPENBLAS_CORETYPE", core)]).filter(|(_, value)| !value.is_empty()) {
+        // SAFETY: this process has no other thread yet.
+        unsafe { std::env::set_var(name, value) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx512() -> bool {
+    false
+}
+
+fn threads_of(peer: &Peer, library: &Library) -> Result<Box<dyn Fn(u32)>, Trouble> {
+    let symbol = library.symbol(peer.threads)?;
+    Ok(if peer.wide[1] {
+        // SAFETY: the library's documentation declares it so, and it is never unloaded.
+        let set = unsafe { transmute::<*mut c_void, unsafe extern "C" fn(i64)>(symbol) };
+        // SAFETY: a plain call; no other call of the library is under way.
+        Box::new(move |threads| unsafe { set(threads.into()) })
+    } else {
+        // SAFETY: as above.
+        let set = unsafe { transmute::<*mut c_void, unsafe extern "C" fn(i32)>(symbol) };
+        // SAFETY: as above.
+        Box::new(move |threads| unsafe { set(threads as i32) })
+    })
+}
+
+type Call = Box<dyn Fn(&mut Operands)>;
+
+fn call_of(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, Trouble> {
+    if peer.wide[0] { typed::<i64>(peer, library, routine) } else { typed::<i32>(peer, library, routine) }
+}
+
+/// An integer of the library.
+trait Int: TryFrom<usize> + Copy + 'static {}
+impl Int for i32 {}
+impl Int for i64 {}
+
+fn int<I: Int>(n: usize) -> I {
+    I::try_from(n).unwrap_or_else(|_| crate::member::give_up("an extent is too large for the library's integers"))
+}
+
+const COLUMNS: i32 = 102;
+const AS_IT_IS: i32 = 111;
+
+/// The call with integers of that type.
+fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, Trouble> {
+    let [before, after] = peer.around;
+    let symbol = |name: &str| library.symbol(&format!("{before}{name}{after}"));
+    type Axpy<I> = unsafe extern "C" fn(I, f64, *const f64, I, *mut f64, I);
+    type Dot<I> = unsafe extern "C" fn(I, *const f64, I, *const f64, I) -> f64;
+    type Gemv<I> = unsafe extern "C" fn(i32, i32, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
+    type Gemm<I> = unsafe extern "C" fn(i32, i32, i32, I, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
+    type Getrf<I> = unsafe extern "C" fn(*const I, *const I, *mut f64, *const I, *mut i64, *mut I);
+    // SAFETY: of all: these are the functions' types by the C interface of the BLAS, and by LAPACK's Fortran one, where all is
+    // passed by reference; the library is never unloaded. The operands have the extents that are passed, without gaps.
+    Ok(match routine {
+        Routine::Daxpy => {
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Axpy<I>>(symbol("cblas_daxpy")?) };
+            // SAFETY: see above.
+            Box::new(move |o| unsafe { f(int(o.n), 1e-9, o.b.as_ptr(), int(1), o.c.as_mut_ptr(), int(1)) })
+        }
+        Routine::Ddot => {
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Dot<I>>(symbol("cblas_ddot")?) };
+            Box::new(move |o| {
+                // SAFETY: see above.
+                std::hint::black_box(unsafe { f(int(o.n), o.b.as_ptr(), int(1), o.c.as_ptr(), int(1)) });
+            })
+        }
+        Routine::Dgemv => {
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Gemv<I>>(symbol("cblas_dgemv")?) };
+            Box::new(move |o| {
+                let (n, a, x, y) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
+                // SAFETY: see above.
+                unsafe { f(COLUMNS, AS_IT_IS, n, n, 1.0, a, n, x, int(1), 0.0, y, int(1)) };
+            })
+        }
+        Routine::Dgemm => {
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Gemm<I>>(symbol("cblas_dgemm")?) };
+            Box::new(move |o| {
+                let (n, a, b, c) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
+                // SAFETY: see above.
+                unsafe { f(COLUMNS, AS_IT_IS, AS_IT_IS, n, n, n, 1.0, a, n, b, n, 0.0, c, n) };
+            })
+        }
+        Routine::Lu => {
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Getrf<I>>(symbol("dgetrf_")?) };
+            Box::new(move |o| {
+                let (n, mut info) = (int::<I>(o.n), int::<I>(0));
+                // SAFETY: see above. Pivots have 64 bits of room each, more than some libraries take.
+                unsafe { f(&n, &n, o.c.as_mut_ptr(), &n, o.pivots.as_mut_ptr(), &mut info) };
+            })
+        }
+    })
+}

@@ -1,0 +1,231 @@
+//! From which size on a call is shared: measured once for each routine on each machine, at its first use, and kept.
+//!
+//! A call below its crossover looks at one word and goes on alone. There are two crossovers: one for calls that follow each other,
+//! whose members are still on their processors, and one for calls that come after a pause, whose members must be woken first.
+mod kept;
+mod measure;
+mod routine;
+
+pub use routine::Routine;
+pub(crate) use routine::{COUNT, Level, memory, work};
+
+use foregather_host::clock;
+use foregather_machine::Nanos;
+use foregather_team::{Allowed, Team};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+/// The two crossovers of a routine, in its own sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) warm: u64,
+    pub(crate) cold: u64,
+}
+
+impl Sizes {
+    /// Of a process that may use one processor.
+    const NEVER: Self = Self { warm: KNOWN_MOST, cold: KNOWN_MOST };
+
+    /// What holds while nothing was measured: twice what is usual, and after a pause sixteen times that.
+    fn unmeasured(routine: Routine) -> Self {
+        let warm = routine.size_of_order(routine.usual()).saturating_mul(2);
+        Self { warm, cold: warm.saturating_mul(16) }
+    }
+}
+
+/// The lowest bit of a word says that its crossover is known; until then the rest is a size that no team is worth.
+const KNOWN: u64 = 1;
+const KNOWN_MOST: u64 = u64::MAX >> 1;
+
+/// Where the decisions are. All of it is one process's; words are read and written without order, since each says all it has to.
+struct Table {
+    warm: [AtomicU64; COUNT],
+    cold: [AtomicU64; COUNT],
+    /// When the team was called last, or would have been if it had been awake.
+    last_ns: AtomicU64,
+    /// Calls that come no later than this after the last find its members awake.
+    awake_ns: AtomicU64,
+    learning: Mutex<Learning>,
+}
+
+struct Learning {
+    /// The file has been read.
+    read: bool,
+    /// What cannot be used or kept, and why.
+    trouble: Vec<String>,
+}
+
+static TABLE: Table = Table {
+    warm: [const { AtomicU64::new(0) }; COUNT],
+    cold: [const { AtomicU64::new(0) }; COUNT],
+    last_ns: AtomicU64::new(0),
+    awake_ns: AtomicU64::new(0),
+    learning: Mutex::new(Learning { read: false, trouble: Vec::new() }),
+};
+
+/// Whether a call of that size is to be shared. Below the crossover this is one look at one word.
+#[inline(always)]
+pub(crate) fn worth(routine: Routine, size: u64) -> bool {
+    let word = TABLE.warm[routine as usize].load(Relaxed);
+    size >= word >> 1 && above(routine, size, word)
+}
+
+/// The team has been called, and is awake.
+pub(crate) fn called() {
+    TABLE.last_ns.store(clock::now().0, Relaxed);
+}
+
+fn above(routine: Routine, size: u64, word: u64) -> bool {
+    if word & KNOWN == 0 {
+        // Too small for anybody's team: not worth a look at the machine.
+        if size < routine.size_of_order(routine.ladder()[0]) {
+            return false;
+        }
+        let sizes = learn(routine);
+        if size < sizes.warm {
+            return false;
+        }
+    }
+    let now = clock::now().0;
+    let awake = now.saturating_sub(TABLE.last_ns.swap(now, Relaxed)) < TABLE.awake_ns.load(Relaxed);
+    awake || size >= TABLE.cold[routine as usize].load(Relaxed)
+}
+
+/// The crossovers of a routine that is used for the first time. What is measured inside of a call of the team, or beside another
+/// thread that is measuring, would be wrong: then it is left to a later call.
+#[cold]
+fn learn(routine: Routine) -> Sizes {
+    let mut learning = match TABLE.learning.try_lock() {
+        Ok(learning) => learning,
+        Err(TryLockError::Poisoned(learning)) => learning.into_inner(),
+        Err(TryLockError::WouldBlock) => return Sizes::unmeasured(routine),
+    };
+    let members = Allowed::now().members();
+    if members < 2 {
+        Routine::ALL.iter().for_each(|&routine| publish(routine, Sizes::NEVER));
+        return Sizes::NEVER;
+    }
+    if !learning.read {
+        read_file(&mut learning, members);
+    }
+    if let Some(sizes) = known(routine) {
+        return sizes;
+    }
+    if !is_free() {
+        return Sizes::unmeasured(routine);
+    }
+    measure_and_keep(routine, members, &mut learning)
+}
+
+/// Takes over what a file says of a team of so many members.
+fn read_file(learning: &mut Learning, members: u32) {
+    learning.read = true;
+    TABLE.awake_ns.store(measure::awake().0, Relaxed);
+    match kept::load(members) {
+        Ok(all) => all.into_iter().for_each(|(routine, sizes)| publish(routine, sizes)),
+        Err(why) => learning.trouble.push(why),
+    }
+}
+
+fn measure_and_keep(routine: Routine, members: u32, learning: &mut Learning) -> Sizes {
+    let found = measure::measure(routine, members);
+    let sizes = found.sizes.unwrap_or_else(|| Sizes::unmeasured(routine));
+    publish(routine, sizes);
+    // What was measured beside others' work holds for this process; the next one tries again.
+    if found.calm {
+        let all = Routine::ALL.iter().filter_map(|&routine| known(routine).map(|sizes| (routine, sizes)));
+        if let Err(why) = kept::store(members, all) {
+            learning.trouble.push(why);
+        }
+    } else {
+        let late = "members came late, so others are at work: it will be measured again";
+        learning.trouble.push(format!("the crossover of {} is not kept: {late}", routine.name()));
+    }
+    sizes
+}
+
+/// Whether this thread can have the team of the process: neither another thread nor one of its own callers has it.
+fn is_free() -> bool {
+    let members = AtomicU32::new(0);
+    Team::global().run(|member| members.store(member.size(), Relaxed));
+    members.into_inner() > 1
+}
+
+fn known(routine: Routine) -> Option<Sizes> {
+    let word = TABLE.warm[routine as usize].load(Relaxed);
+    let cold = TABLE.cold[routine as usize].load(Relaxed);
+    (word & KNOWN != 0).then_some(Sizes { warm: word >> 1, cold })
+}
+
+fn publish(routine: Routine, sizes: Sizes) {
+    TABLE.cold[routine as usize].store(sizes.cold, Relaxed);
+    TABLE.warm[routine as usize].store(sizes.warm.min(KNOWN_MOST) << 1 | KNOWN, Relaxed);
+}
+
+/// The crossovers of one routine as lengths of vectors, or orders of square matrices, of `f64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossover {
+    /// Whose.
+    pub routine: Routine,
+    /// From this on calls are shared that follow another one. `None` if none is.
+    pub warm: Option<u64>,
+    /// From this on those are that come after a pause. `None` if none is.
+    pub cold: Option<u64>,
+}
+
+/// The crossovers that hold in this process, those that were not known measured now (a few milliseconds each); and what could not
+/// be used or kept, with the reason.
+pub fn crossovers() -> (Vec<Crossover>, Vec<String>) {
+    let order = |routine: Routine, size: u64| (size < KNOWN_MOST).then(|| routine.order_of_size(size));
+    let one = |&routine: &Routine| {
+        let sizes = known(routine).unwrap_or_else(|| learn(routine));
+        Crossover { routine, warm: order(routine, sizes.warm), cold: order(routine, sizes.cold) }
+    };
+    let all = Routine::ALL.iter().map(one).collect();
+    (all, TABLE.learning.lock().unwrap_or_else(PoisonError::into_inner).trouble.clone())
+}
+
+/// After so many wake-ups without a call members sleep.
+const AWAKE_WAKES: u64 = 10;
+/// A call after a pause is shared if it takes so many wake-ups alone: a member that comes in time after one saves more than half.
+const COLD_WAKES: u64 = 4;
+
+/// What the time of a call alone must be, so that waking the others pays.
+fn cold_time(wake: Nanos) -> Nanos {
+    wake * COLD_WAKES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_shared_from_its_crossover_on_and_after_a_pause_only_if_it_is_long() {
+        // No other test of this crate computes a norm.
+        let (routine, name) = (Routine::Nrm2, Routine::Nrm2 as usize);
+        publish(routine, Sizes { warm: 1_000, cold: 50_000 });
+        TABLE.awake_ns.store(u64::MAX, Relaxed);
+        called();
+        assert!(!worth(routine, 999) && worth(routine, 1_000));
+        TABLE.awake_ns.store(0, Relaxed);
+        assert!(!worth(routine, 49_999) && worth(routine, 50_000));
+        assert_eq!(known(routine), Some(Sizes { warm: 1_000, cold: 50_000 }));
+        publish(routine, Sizes::NEVER);
+        assert!(!worth(routine, KNOWN_MOST - 1));
+        TABLE.warm[name].store(0, Relaxed);
+    }
+
+    #[test]
+    fn orders_and_sizes_are_each_others_inverse() {
+        for routine in Routine::ALL {
+            let ladder = routine.ladder();
+            assert!(ladder.windows(2).all(|steps| steps[0] < steps[1]), "{}", routine.name());
+            for &n in ladder {
+                assert_eq!(routine.order_of_size(routine.size_of_order(n)), n as u64);
+            }
+            assert!(ladder.len() >= 3, "two steps in a row decide");
+        }
+        assert_eq!(work::<crate::c64>(2, 3, 4), 24 * 32);
+        assert_eq!(work::<f32>(usize::MAX, 3, 4), u64::MAX);
+    }
+}

@@ -1,0 +1,166 @@
+//! The routines that a team may share, and how large a call of each is.
+use crate::scalar::Scalar;
+
+/// A routine with a crossover of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routine {
+    /// `axpy`
+    Axpy,
+    /// `scal`
+    Scal,
+    /// `copy`
+    Copy,
+    /// `swap`
+    Swap,
+    /// `dot` in all its forms
+    Dot,
+    /// `nrm2`
+    Nrm2,
+    /// `asum`
+    Asum,
+    /// `iamax`
+    Iamax,
+    /// `gemv` where it adds columns as they lie in memory
+    GemvN,
+    /// `gemv` where it makes dots of them
+    GemvT,
+    /// `ger`, `geru`, `gerc`
+    Ger,
+    /// `symv`, `hemv`
+    Symv,
+    /// `gemm`
+    Gemm,
+    /// `symm`, `hemm`
+    Symm,
+    /// `syrk` and all other routines that compute a triangle of a product
+    Syrk,
+    /// `trmm`
+    Trmm,
+    /// `trsm`
+    Trsm,
+}
+
+/// What the size of a call is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    One,
+    Two,
+    Three,
+}
+
+/// How many there are.
+pub(crate) const COUNT: usize = Routine::ALL.len();
+
+impl Routine {
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::Axpy,
+        Self::Scal,
+        Self::Copy,
+        Self::Swap,
+        Self::Dot,
+        Self::Nrm2,
+        Self::Asum,
+        Self::Iamax,
+        Self::GemvN,
+        Self::GemvT,
+        Self::Ger,
+        Self::Symv,
+        Self::Gemm,
+        Self::Symm,
+        Self::Syrk,
+        Self::Trmm,
+        Self::Trsm,
+    ];
+
+    /// Its name, as files and tables have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Axpy => "axpy",
+            Self::Scal => "scal",
+            Self::Copy => "copy",
+            Self::Swap => "swap",
+            Self::Dot => "dot",
+            Self::Nrm2 => "nrm2",
+            Self::Asum => "asum",
+            Self::Iamax => "iamax",
+            Self::GemvN => "gemv-n",
+            Self::GemvT => "gemv-t",
+            Self::Ger => "ger",
+            Self::Symv => "symv",
+            Self::Gemm => "gemm",
+            Self::Symm => "symm",
+            Self::Syrk => "syrk",
+            Self::Trmm => "trmm",
+            Self::Trsm => "trsm",
+        }
+    }
+
+    pub(crate) fn level(self) -> Level {
+        match self {
+            Self::GemvN | Self::GemvT | Self::Ger | Self::Symv => Level::Two,
+            Self::Gemm | Self::Symm | Self::Syrk | Self::Trmm | Self::Trsm => Level::Three,
+            _ => Level::One,
+        }
+    }
+
+    /// The lengths or orders at which it is tried, from what nobody would share to what everybody does.
+    pub(crate) fn ladder(self) -> &'static [usize] {
+        const ONE: &[usize] = &[1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 48_000, 64_000];
+        const TWO: &[usize] = &[48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512];
+        const THREE: &[usize] = &[16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192];
+        match (self, self.level()) {
+            // Smaller ones have one cell.
+            (Self::Symv, _) => &[512, 576, 640, 768],
+            (_, Level::One) => ONE,
+            (_, Level::Two) => TWO,
+            (_, Level::Three) => THREE,
+        }
+    }
+
+    /// From where on it is shared on two processors of 2024 that nobody else uses.
+    pub(crate) fn usual(self) -> usize {
+        match (self, self.level()) {
+            (Self::Dot | Self::Nrm2 | Self::Asum | Self::Iamax, _) => 10_000,
+            (Self::Symv, _) => 512,
+            (Self::Gemm, _) => 40,
+            (_, Level::One) => 4_000,
+            (_, Level::Two) => 144,
+            (_, Level::Three) => 80,
+        }
+    }
+
+    /// The size of a call with vectors of `n`, or square matrices of order `n`, of `f64`.
+    pub(crate) fn size_of_order(self, n: usize) -> u64 {
+        match self.level() {
+            Level::One => memory::<f64>(n),
+            Level::Two => memory::<f64>(n * n),
+            Level::Three => work::<f64>(n, n, n),
+        }
+    }
+
+    /// The length or order of an `f64` call of that size, the other way round.
+    pub(crate) fn order_of_size(self, size: u64) -> u64 {
+        let elements = size as f64 / 8.0;
+        let order = match self.level() {
+            Level::One => elements,
+            Level::Two => elements.sqrt(),
+            Level::Three => elements.cbrt(),
+        };
+        order.round() as u64
+    }
+}
+
+/// The size of a call of level 1 or 2: bytes of its longest operand.
+#[inline(always)]
+pub(crate) fn memory<T: Scalar>(elements: usize) -> u64 {
+    elements as u64 * size_of::<T>() as u64
+}
+
+/// The size of a call of level 3: multiplications of its numbers, in eighths of a real one in double precision.
+#[inline(always)]
+pub(crate) fn work<T: Scalar>(m: usize, n: usize, k: usize) -> u64 {
+    let each = size_of::<T>() * if T::COMPLEX { 2 } else { 1 };
+    (m as u64).saturating_mul(n as u64).saturating_mul(k as u64).saturating_mul(each as u64)
+}

@@ -1,0 +1,178 @@
+//! The LU factorisation with partial pivoting, by blocks of columns from the left to the right, the rest shared by a team.
+//!
+//! Each step factors a block of columns here and then updates all columns to its right, which are the result that is split: a member
+//! exchanges the rows of its columns, solves with the block's triangle, and takes off the product. So there is one fork and one join
+//! a step, and a column's numbers are the same whoever has it.
+mod check;
+mod panel;
+
+pub use check::residual;
+
+use crate::grid::Grid;
+use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::product::{Factor, columns, product};
+use crate::kernels::shared::Shared;
+use crate::level3::trsm::Trsm;
+use crate::options::{Diag, Side, Trans, Uplo};
+use crate::parts::Parts;
+use crate::scalar::Scalar;
+use crate::team::on;
+use foregather_team::Team;
+use std::ops::Range;
+
+/// Columns of a block: deep enough for the product's kernels, and little enough that the block itself takes a small part of the time.
+const BLOCK: usize = 64;
+
+/// What a factorisation was done with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lu {
+    /// In step `i`, rows `i` and `pivots[i]` were exchanged; from nought, one for each step.
+    pub pivots: Vec<usize>,
+    /// The first step whose pivot is nought, if any: then the matrix is singular, and nothing can be solved with the factors.
+    pub singular: Option<usize>,
+}
+
+/// Makes of `a` its factors: `P * A = L * U`, `L` with ones on its diagonal, which are not stored. Any shape will do; it is fastest
+/// in Fortran's order.
+///
+/// The bits do not depend on the team.
+///
+/// ```
+/// use foregather_blas::{MatrixMut, lu};
+/// use foregather_team::Team;
+///
+/// let mut a = [1.0, 2.0, 3.0, 4.0];
+/// let found = lu(Team::global(), MatrixMut::columns(&mut a, 2, 2, 2)?);
+/// assert_eq!((found.pivots, a), (vec![1, 1], [2.0, 0.5, 4.0, 1.0]));
+/// # Ok::<(), foregather_blas::Error>(())
+/// ```
+pub fn lu<T: Scalar>(team: &Team, mut a: MatrixMut<'_, T>) -> Lu {
+    let (rows, cols) = (a.row_count(), a.col_count());
+    let steps = rows.min(cols);
+    let mut pivots = vec![0; steps];
+    let mut singular = None;
+    for from in (0..steps).step_by(BLOCK) {
+        let width = BLOCK.min(steps - from);
+        let (mut panel, right) = split_columns(a.reborrow().block(from..rows, from..cols), width);
+        let chosen = &mut pivots[from..from + width];
+        let nought = panel::factor(panel.reborrow(), chosen);
+        singular = singular.or(nought.map(|at| from + at));
+        if right.col_count() > 0 {
+            on(team, Update::new(panel.view(), chosen, right));
+        }
+        chosen.iter_mut().for_each(|pivot| *pivot += from);
+    }
+    on(team, Exchange::new(&pivots, a));
+    Lu { pivots, singular }
+}
+
+/// The columns before `col`, and the others.
+fn split_columns<T: Scalar>(a: MatrixMut<'_, T>, col: usize) -> (MatrixMut<'_, T>, MatrixMut<'_, T>) {
+    let (left, right) = a.t().split_rows(col);
+    (left.t(), right.t())
+}
+
+/// Exchanges row `i` with row `pivots[i]`, in order.
+fn exchange<T: Scalar>(pivots: &[usize], a: &mut MatrixMut<'_, T>) {
+    for col in 0..a.col_count() {
+        let mut column = a.reborrow().col(col);
+        for (row, &pivot) in pivots.iter().enumerate().filter(|(row, pivot)| row != *pivot) {
+            let held = column.get(row);
+            column.set(row, column.get(pivot));
+            column.set(pivot, held);
+        }
+    }
+}
+
+/// Takes off columns what a factored block stands for.
+fn update<T: Scalar>(block: Matrix<'_, T>, pivots: &[usize], mut a: MatrixMut<'_, T>) {
+    let (rows, width) = (block.row_count(), block.col_count());
+    exchange(pivots, &mut a);
+    let (mut above, below) = a.split_rows(width);
+    let triangle = block.block(0..width, 0..width);
+    let solve = Trsm::new(Side::Left, Uplo::Lower, Trans::No, Diag::Unit, T::ONE, triangle, above.reborrow());
+    solve.expect("the triangle has as many rows as what stands above").whole();
+    let rest = Factor::plain(block.block(width..rows, 0..width));
+    product(-T::ONE, rest, Factor::plain(above.view()), T::ONE, below);
+}
+
+/// What is done to the columns right of a block.
+struct Update<'a, T> {
+    block: Matrix<'a, T>,
+    pivots: &'a [usize],
+    right: Shared<MatrixMut<'a, T>>,
+}
+
+impl<'a, T: Scalar> Update<'a, T> {
+    fn new(block: Matrix<'a, T>, pivots: &'a [usize], right: MatrixMut<'a, T>) -> Self {
+        // Cells wide enough for the smallest product among those that a run of columns goes through.
+        let below = block.row_count() - block.col_count();
+        let least = if below == 0 { block.col_count() } else { below.min(block.col_count()) };
+        // A single row goes its own way through the kernels.
+        let grid = if below == 1 { Grid::single(right.col_count()) } else { columns::<T>(least.min(16), right.layout) };
+        Self { block, pivots, right: Shared::columns(right, grid) }
+    }
+}
+
+impl<T: Scalar> Parts for Update<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
+        self.right.cells()
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        update(self.block, self.pivots, self.right.take(cells).0);
+    }
+
+    fn finish(self) {}
+
+    fn whole(self) {
+        update(self.block, self.pivots, self.right.into_whole());
+    }
+}
+
+/// The exchanges of later steps in the columns of earlier blocks: nobody needs them before the end.
+struct Exchange<'a, T> {
+    pivots: &'a [usize],
+    a: Shared<MatrixMut<'a, T>>,
+}
+
+impl<'a, T: Scalar> Exchange<'a, T> {
+    fn new(pivots: &'a [usize], a: MatrixMut<'a, T>) -> Self {
+        let (rows, cols) = (a.row_count(), pivots.len());
+        let grid = Grid::even(cols, 8, 8);
+        Self { pivots, a: Shared::columns(a.block(0..rows, 0..cols), grid) }
+    }
+
+    fn work(&self, span: Range<usize>, mut a: MatrixMut<'_, T>) {
+        for col in span.clone() {
+            let done = (col / BLOCK * BLOCK + BLOCK).min(self.pivots.len());
+            let mut column = a.reborrow().col(col - span.start);
+            for (row, &pivot) in self.pivots.iter().enumerate().skip(done).filter(|(row, pivot)| row != *pivot) {
+                let held = column.get(row);
+                column.set(row, column.get(pivot));
+                column.set(pivot, held);
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Parts for Exchange<'_, T> {
+    type Output = ();
+
+    fn cells(&self) -> usize {
+        self.a.cells()
+    }
+
+    fn part(&self, cells: Range<usize>) {
+        let (a, span) = self.a.take(cells);
+        self.work(span, a);
+    }
+
+    fn finish(self) {}
+
+    fn whole(self) {
+        self.part(0..self.cells());
+    }
+}
