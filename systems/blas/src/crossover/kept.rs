@@ -2,7 +2,8 @@
 use super::{Routine, Sizes};
 use foregather_host::kept::{self, Numbers};
 
-const NAME: &str = "crossovers";
+/// Code that is not optimised has other crossovers.
+const NAME: &str = if cfg!(debug_assertions) { "crossovers-unoptimised" } else { "crossovers" };
 const SCHEMA: &str = "foregather.crossovers/1";
 const MEMBERS: &str = "members";
 
