@@ -18,7 +18,7 @@ fn a_quick_run_is_a_valid_document_and_makes_a_page_with_its_sections() {
     let document = json(&run(&["measure", "dsm", "--quick", "--backend", "mprotect", "--output", kept, "--format", "json"]));
     validate(&document, "results.schema.json");
     for (bytes, touch) in [(148, "read"), (148, "upgrade"), (672, "write"), (4_096, "read")] {
-        let m = find(&document, &format!("dsm-faults/shm/mprotect/adaptive/{bytes}B/{touch}"));
+        let m = find(&document, &format!("dsm-faults/shm/mprotect/adaptive!give-way/{bytes}B/{touch}"));
         let [p10, cpu] = ["p10_ns", "cpu_us"].map(|name| m["figures"][name].as_f64().unwrap());
         let [min, p50] = ["min", "p50"].map(|name| m["summary"][name].as_f64().unwrap());
         assert!(min <= p10 && p10 <= p50 && cpu > 0.0, "{m}");
@@ -27,7 +27,7 @@ fn a_quick_run_is_a_valid_document_and_makes_a_page_with_its_sections() {
         let parts = ["signal_us", "owner_us", "frames_us", "rest_us"].map(|name| m["figures"][name].as_f64().unwrap());
         assert!((parts.iter().sum::<f64>() - p50 / 1e3).abs() < 0.02, "the parts are the whole: {m}");
     }
-    for policy in ["adaptive", "two-phase:50us", "block"] {
+    for policy in ["adaptive!give-way", "adaptive", "two-phase:50us", "block"] {
         let m = find(&document, &format!("dsm-faults-owner-computes/shm/mprotect/{policy}/148B/read"));
         assert_eq!(m["summary"]["n"], 200, "{m}");
         assert!(m["figures"]["p10_ns"].is_f64() && m["figures"]["cpu_us"].is_null() && m["figures"]["rest_us"].is_null(), "{m}");
@@ -71,7 +71,7 @@ fn libfabric_carries_faults_or_is_said_to_be_missing() {
     if missing.contains("libfabric") {
         assert!(std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {missing}");
     } else {
-        find(&document, "dsm-faults/ofi:tcp/mprotect/adaptive/148B/write");
+        find(&document, "dsm-faults/ofi:tcp/mprotect/adaptive!give-way/148B/write");
         find(&document, "dsm-fetch/ofi:tcp/148B");
     }
 }

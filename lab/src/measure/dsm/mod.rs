@@ -25,8 +25,8 @@ const SIZES: [usize; 3] = [148, 672, 4 << 10];
 /// The size of those that are touched while the owner computes.
 const COMPUTING_SIZE: usize = 148;
 /// How servers and threads wait, if nothing is said; and while the owner computes.
-const POLICIES: &str = "adaptive";
-const COMPUTING_POLICIES: &str = "adaptive,two-phase:50us,block";
+const POLICIES: &str = "adaptive!give-way";
+const COMPUTING_POLICIES: &str = "adaptive!give-way,adaptive,two-phase:50us,block";
 /// Bytes of what is traversed, and through how many views: powers of two, and what the five programs have.
 const VIEWED: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, 16 << 20];
 const VIEWS: [u32; 10] = [1, 2, 4, 6, 8, 16, 27, 32, 64, 128];

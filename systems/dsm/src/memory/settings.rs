@@ -2,7 +2,8 @@
 use crate::views::Backend;
 use foregather_machine::{Fabric, Placement};
 use foregather_message::Settings as Letters;
-use foregather_wait::Policy;
+use foregather_wait::adaptive::Rules;
+use foregather_wait::{Adaptive, Policy};
 
 /// The same on all ranks, but for the policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +23,7 @@ pub struct Settings {
     /// How pages are protected; `None` for the better way that this machine has. Programs that hand pointers into shared memory to system
     /// calls need [`Backend::UserfaultThread`]: each fault takes longer, and where the machine forbids it, `run` says so.
     pub backend: Option<Backend>,
-    /// How servers and threads wait; `None` for the policy that adapts.
+    /// How servers and threads wait; `None` for the policy that adapts, without its rule `give-way`.
     pub policy: Option<Policy>,
     /// Events for which each thread's [`Journal`](crate::journal::Journal) has room; 0 for none, and then nothing is written down.
     pub journal: usize,
@@ -51,8 +52,12 @@ impl Settings {
         Letters { policy: self.policy, ..Letters::default() }
     }
 
-    /// How the owner of that lane waits.
+    /// How the owner of that lane waits: by the policy that adapts, but for one rule. Who is preempted while it waits for a message gives
+    /// way to strangers; here it is its own rank's server that preempts it, for microseconds, and a sleeper is twice as late.
     pub(super) fn policy_of(&self, lane: &impl Fabric) -> Policy {
-        self.policy.unwrap_or_else(|| Policy::adaptive(&lane.cpu().costs()))
+        self.policy.unwrap_or_else(|| {
+            let without = Rules::named("give-way").unwrap_or_default();
+            Policy::Adaptive(Adaptive { without, ..Adaptive::new(&lane.cpu().costs()) })
+        })
     }
 }
