@@ -22,6 +22,8 @@ fn everything() -> Vec<Results> {
             sample::messages::messages(),
             sample::dsm::dsm(),
             sample::apps::apps(),
+            sample::teams::teams(),
+            sample::teams::blas(),
         ],
     ]
     .concat()
@@ -77,6 +79,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
     results.measurements.extend(sample::messages::hostile(evil));
     results.measurements.extend(sample::dsm::hostile(evil));
     results.measurements.extend(sample::apps::hostile(evil));
+    results.measurements.extend(sample::teams::hostile(evil));
     let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);
     results.measurements.push(simulated.label("nodes", "4").label("series", evil));
     for (i, axes) in [["x-axis", "series-axis"], ["column-axis", "row-axis"]].into_iter().enumerate() {

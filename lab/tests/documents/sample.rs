@@ -5,6 +5,7 @@ pub(crate) mod apps;
 pub(crate) mod dsm;
 pub(crate) mod messages;
 pub(crate) mod simulated;
+pub(crate) mod teams;
 
 use foregather_lab::results::{Level, Measurement, Noise, Outcome, Provenance, Results, SCHEMA, Value, Verdict};
 
