@@ -17,11 +17,12 @@ pub const VERB: &str = "__blas-cell";
 /// So many pairs at least, whatever the span.
 pub const PAIRS: usize = 30;
 /// Calls that are shorter are timed together, so many nanoseconds of them.
-const BATCH: Nanos = Nanos::from_us(40);
+const BATCH: Nanos = Nanos::from_us(100);
 /// The most calls that are timed together.
-const BATCH_MOST: u64 = 1_000;
-/// Calls before each batch that do not count: the other side has been at the caches and has let members sleep.
-const SETTLE: u32 = 2;
+const BATCH_MOST: u64 = 4_000;
+/// What comes before a batch of calls back to back and does not count, so long and so many: the other side has been at the caches
+/// and has let members sleep. What sleeping members cost is what cells with a gap are for.
+const SETTLE: (Nanos, u32) = (Nanos::from_us(100), 2);
 /// How long members may need to fall asleep before processor time is counted.
 const COOL_DOWN: Duration = Duration::from_millis(20);
 /// A cell may take so many times its span.
@@ -161,9 +162,11 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
     let gap = Duration::from_nanos(cell.gap_ns);
     let single = cell.gap_ns > 0 || cell.routine == Routine::Lu;
     let mut sample = |side: Side, batch: u64, operands: &mut Operands| {
-        for _ in 0..if cell.gap_ns == 0 { SETTLE } else { 0 } {
+        let (began, mut settled) = (clock::now(), 0);
+        while cell.gap_ns == 0 && (settled < SETTLE.1 || clock::now() - began < SETTLE.0) {
             operands.prepare();
             call(side, operands);
+            settled += 1;
         }
         operands.prepare();
         if !gap.is_zero() {
@@ -173,10 +176,11 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
         for _ in 0..batch {
             call(side, operands);
         }
-        (clock::now() - began).0 as f64 / batch as f64
+        (u64::from(settled), (clock::now() - began).0 as f64 / batch as f64)
     };
     // First calls start threads and find crossovers.
-    let first = (0..3).map(|_| (sample(Side::Shared, 1, operands), sample(Side::Alone, 1, operands)).1).fold(f64::MAX, f64::min);
+    let first =
+        (0..3).map(|_| (sample(Side::Shared, 1, operands), sample(Side::Alone, 1, operands).1).1).fold(f64::MAX, f64::min);
     let batch = if single { 1 } else { ((BATCH.0 as f64 / first.max(1.0)) as u64).clamp(1, BATCH_MOST) };
     let (mut alone, mut shared) = (Vec::new(), Vec::new());
     let began = clock::now();
@@ -188,7 +192,7 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
         // Whoever comes second finds warmer caches.
         let order = if alone.len() % 2 == 0 { [Side::Alone, Side::Shared] } else { [Side::Shared, Side::Alone] };
         for side in order {
-            let time = sample(side, batch, operands);
+            let (_, time) = sample(side, batch, operands);
             if side == Side::Alone { alone.push(time) } else { shared.push(time) }
         }
     }
@@ -199,8 +203,7 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
         let (calls, began, cpu) = (alone.len() as u64, clock::now(), usage::process_cpu());
         let mut done = 0;
         while done < calls && clock::now() - began < Nanos(cell.span_ns) * 2 {
-            sample(side, batch, operands);
-            done += batch + u64::from(if cell.gap_ns == 0 { SETTLE } else { 0 });
+            done += batch + sample(side, batch, operands).0;
         }
         (usage::process_cpu() - cpu).0 as f64 / done.max(1) as f64
     };

@@ -25,10 +25,25 @@ pub enum Patience {
     None,
 }
 
-/// The member that opens regions and works on them itself.
-pub struct Leader<'t, C: Cpu>(pub TeamMaster<'t, C>);
+/// A member that is on its processor begins within this.
+const READY: Nanos = Nanos::from_us(1);
 
-impl<C: Cpu> Leader<'_, C> {
+/// The member that opens regions and works on them itself.
+pub struct Leader<'t, C: Cpu> {
+    /// Its handle.
+    pub master: TeamMaster<'t, C>,
+    /// Longer waits are the policy's.
+    wake: Nanos,
+    /// Somebody was late in the last region, and may be away still.
+    late: bool,
+}
+
+impl<'t, C: Cpu> Leader<'t, C> {
+    /// With that handle, where a wake-up takes `wake`.
+    pub fn new(master: TeamMaster<'t, C>, wake: Nanos) -> Self {
+        Self { master, wake, late: false }
+    }
+
     /// Opens a region, does the leader's part, which is 0, by `part`, and, by the same, those that their slaves do not begin in time.
     /// Ready when all parts are done, by whoever it was.
     ///
@@ -36,12 +51,13 @@ impl<C: Cpu> Leader<'_, C> {
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a follower has gone; parts may still be under way then.
     #[inline]
     pub async fn region(&mut self, patience: Patience, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
-        let master = &mut self.0;
+        let master = &mut self.master;
         let began = master.now();
         master.fork()?;
         part(0).await;
         let own = master.now() - began;
         if master.join_at_once() {
+            self.late = false;
             return Ok(Course { own, whole: own, late: 0 });
         }
         self.wait_or_help(patience, began, own, part).await
@@ -55,14 +71,8 @@ impl<C: Cpu> Leader<'_, C> {
         own: Nanos,
         part: impl AsyncFn(Rank),
     ) -> Result<Course, Error> {
-        let master = &mut self.0;
-        let mut late = 0;
-        let deadline = began + own * 2;
-        // Short parts are over before a wait would have begun.
-        let joined = match patience {
-            Patience::AsLongAgain if master.now() < deadline => in_time(master.join_until(deadline).await)?,
-            _ => false,
-        };
+        let joined = patience == Patience::AsLongAgain && self.in_time(began, own).await?;
+        let (master, mut late) = (&mut self.master, 0);
         if !joined {
             while let Some(rank) = master.take_late()? {
                 part(rank).await;
@@ -71,16 +81,29 @@ impl<C: Cpu> Leader<'_, C> {
             }
             master.join().await?;
         }
-        Ok(Course { own, whole: master.now() - began, late })
+        self.late = late > 0;
+        Ok(Course { own, whole: self.master.now() - began, late })
     }
-}
 
-/// A wait that ended at its deadline is no failure.
-fn in_time(end: Result<(), Error>) -> Result<bool, Error> {
-    match end {
-        Ok(()) => Ok(true),
-        Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => Ok(false),
-        Err(error) => Err(error),
+    /// Waits for those who have not begun, and for all others as long as it takes. Whether all is done.
+    async fn in_time(&mut self, began: Nanos, own: Nanos) -> Result<bool, Error> {
+        // Who was late and is back begins at once.
+        let watch = if self.late { READY } else { own.min(self.wake).max(READY) };
+        let master = &mut self.master;
+        if master.begun_within(watch).await {
+            master.join().await?;
+            return Ok(true);
+        }
+        let deadline = began + own * 2;
+        if self.late || master.now() >= deadline {
+            return Ok(false);
+        }
+        match master.join_until(deadline).await {
+            Ok(()) => Ok(true),
+            // A wait that ended at its deadline is no failure.
+            Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

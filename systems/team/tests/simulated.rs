@@ -1,6 +1,6 @@
 //! The protocol of regions in virtual time: the same code as on threads, on machines that are not there.
 use foregather_barrier::Team;
-use foregather_machine::{Clock, Nanos};
+use foregather_machine::{Clock, Nanos, Placement};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{Eevdf, MachineSpec, Scheduler, Smp, SmpCpu};
 use foregather_team::protocol::{Course, Follower, Leader, Patience};
@@ -37,14 +37,14 @@ fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, patience: Patience) -> S
             };
             match cpu.number() {
                 0 => {
-                    let mut leader = Leader(team.master(cpu, policy).unwrap());
+                    let mut leader = Leader::new(team.master(cpu, policy).unwrap(), cpu.costs().remote_wake);
                     for number in 0..REGIONS as usize {
                         region.set(number);
                         let course = leader.region(patience, part).await.unwrap();
                         courses.borrow_mut().push(course);
                     }
                     over.set(true);
-                    leader.0.finish().unwrap();
+                    leader.master.finish().unwrap();
                 }
                 rank if rank < size => {
                     Follower::new(team.slave(cpu, rank, policy).unwrap(), policy).serve(part).await.unwrap();

@@ -90,6 +90,14 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
         joined
     }
 
+    /// Watches on its processor, for `span` at most, until no part is left that nobody has begun. Whether that is so; nothing else
+    /// has changed.
+    pub async fn begun_within(&self, span: Nanos) -> bool {
+        let (end, last) = (&self.end, before(self.region));
+        let begun = || (MASTER + 1..end.roster.size()).all(|slave| end.cpu.load(end.taken(slave)) != last).then_some(());
+        !self.open.get() || begun().is_some() || end.cpu.spin(end.joined, span, begun).await.0.is_some()
+    }
+
     /// Takes the part of a slave that has not begun it, the lowest one, for the master to do; then say [`TeamMaster::done_late`].
     /// `None` if all parts are taken: those are being done. The slave will find its part taken and wait for the next region.
     ///

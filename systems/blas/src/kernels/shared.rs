@@ -6,6 +6,7 @@ use super::matrix::MatrixMut;
 use super::vector::VectorMut;
 use crate::grid::{CELLS_MAX, Grid};
 use crate::scalar::Scalar;
+use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,15 +30,25 @@ impl Claims {
     pub(crate) fn take(&self, cells: Range<usize>, count: usize) {
         assert!(cells.start <= cells.end && cells.end <= count, "cells {cells:?} of {count}");
         for (word, taken) in self.taken.iter().enumerate() {
-            let (start, end) = (cells.start.max(word * 64), cells.end.min(word * 64 + 64));
-            if start < end {
-                let mask = (u64::MAX >> (64 - (end - start))) << (start - word * 64);
+            let mask = mask(word, &cells);
+            if mask != 0 {
                 // Relaxed: the words only decide who writes what; the fork and the join order the data.
                 let before = taken.fetch_or(mask, Ordering::Relaxed);
                 assert!(before & mask == 0, "some of the cells {cells:?} have been given out before");
             }
         }
     }
+
+    /// Whether all of so many cells have been taken.
+    fn are_taken(&mut self, count: usize) -> bool {
+        self.taken.iter_mut().enumerate().all(|(word, taken)| *taken.get_mut() == mask(word, &(0..count)))
+    }
+}
+
+/// The bits of the cells among `cells` that a word has.
+fn mask(word: usize, cells: &Range<usize>) -> u64 {
+    let (start, end) = (cells.start.max(word * 64), cells.end.min(word * 64 + 64));
+    if start < end { (u64::MAX >> (64 - (end - start))) << (start - word * 64) } else { 0 }
 }
 
 /// A vector, or a matrix by columns, on a grid.
@@ -96,6 +107,46 @@ impl<'a, T: Scalar> Shared<MatrixMut<'a, T>> {
     }
 }
 
+/// What the cells of a reduction gave, each at its place.
+#[derive(Debug)]
+pub(crate) struct Sums<N> {
+    of_cells: Box<[UnsafeCell<N>]>,
+    claims: Claims,
+}
+
+// SAFETY: a shared reference lets each cell be written at most once, by whoever takes it, and none be read.
+unsafe impl<N: Send> Sync for Sums<N> {}
+
+impl<N: Copy> Sums<N> {
+    /// Room for so many, with `nothing` in it.
+    pub(crate) fn new(cells: usize, nothing: N) -> Self {
+        Self { of_cells: (0..cells).map(|_| UnsafeCell::new(nothing)).collect(), claims: Claims::new() }
+    }
+
+    pub(crate) fn cells(&self) -> usize {
+        self.of_cells.len()
+    }
+
+    /// Computes a run of cells.
+    pub(crate) fn fill(&self, cells: Range<usize>, of: impl Fn(usize) -> N) {
+        self.claims.take(cells.clone(), self.cells());
+        for cell in cells {
+            let value = of(cell);
+            // SAFETY: this cell has been taken here and for the first time, so nobody else has it.
+            unsafe { *self.of_cells[cell].get() = value };
+        }
+    }
+
+    /// All of them.
+    ///
+    /// # Panics
+    /// If one has not been taken.
+    pub(crate) fn all(mut self) -> Vec<N> {
+        assert!(self.claims.are_taken(self.of_cells.len()), "every cell has been computed");
+        self.of_cells.into_vec().into_iter().map(UnsafeCell::into_inner).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +165,19 @@ mod tests {
     fn a_cell_outside_the_grid_is_refused() {
         let claims = Claims::new();
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| claims.take(3..5, 4))).is_err());
+    }
+
+    #[test]
+    fn sums_are_read_when_all_cells_have_been_computed() {
+        let some = || {
+            let sums = Sums::new(200, 0);
+            sums.fill(70..200, |cell| cell);
+            sums
+        };
+        assert!(std::panic::catch_unwind(|| some().all()).is_err(), "70 are missing");
+        let sums = some();
+        sums.fill(0..70, |cell| cell);
+        assert!(sums.all().into_iter().eq(0..200));
     }
 
     #[test]

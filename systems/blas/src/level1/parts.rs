@@ -2,12 +2,11 @@
 use super::{reduce, update};
 use crate::error::{Error, same};
 use crate::grid::Grid;
-use crate::kernels::shared::Shared;
+use crate::kernels::shared::{Shared, Sums};
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::parts::Parts;
 use crate::scalar::{Real, Scalar};
 use std::ops::Range;
-use std::sync::OnceLock;
 
 /// The grid of a vector that is written element by element: cells of whole lines of memory.
 fn elements(len: usize) -> Grid {
@@ -137,33 +136,9 @@ impl<T: Scalar> Parts for Swap<'_, T> {
     }
 }
 
-/// What the blocks of a reduction gave, each at its place.
-#[derive(Debug)]
-pub(crate) struct Sums<N>(Vec<OnceLock<N>>);
-
-impl<N: std::marker::Copy> Sums<N> {
-    pub(crate) fn new(cells: usize) -> Self {
-        Self((0..cells).map(|_| OnceLock::new()).collect())
-    }
-
-    pub(crate) fn cells(&self) -> usize {
-        self.0.len()
-    }
-
-    fn put(&self, cell: usize, value: N) {
-        let slot = self.0.get(cell).unwrap_or_else(|| panic!("cell {cell} of {}", self.0.len()));
-        assert!(slot.set(value).is_ok(), "cell {cell} has been given out before");
-    }
-
-    fn all(&self) -> Vec<N> {
-        let value = |slot: &OnceLock<N>| *slot.get().expect("every cell has been computed");
-        self.0.iter().map(value).collect()
-    }
-}
-
 /// Defines a reduction over `x`.
 macro_rules! reduction {
-    ($(#[$doc:meta])* $name:ident, $block:ty, $out:ty, $part:expr, $finish:expr, $whole:expr) => {
+    ($(#[$doc:meta])* $name:ident, $block:ty = $nothing:expr, $out:ty, $part:expr, $finish:expr, $whole:expr) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name<'a, T: Scalar> {
@@ -175,7 +150,7 @@ macro_rules! reduction {
             /// The call with this argument.
             #[must_use]
             pub fn new(x: Vector<'a, T>) -> Self {
-                Self { x, sums: Sums::new(reduce::grid(x.len()).cells()) }
+                Self { x, sums: Sums::new(reduce::grid(x.len()).cells(), $nothing) }
             }
         }
 
@@ -188,10 +163,10 @@ macro_rules! reduction {
 
             fn part(&self, cells: Range<usize>) {
                 let grid = reduce::grid(self.x.len());
-                for cell in cells {
+                self.sums.fill(cells, |cell| {
                     let span = grid.span(cell..cell + 1);
-                    self.sums.put(cell, $part(self.x.range(span.clone()), span.start));
-                }
+                    $part(self.x.range(span.clone()), span.start)
+                });
             }
 
             fn finish(self) -> $out {
@@ -207,21 +182,21 @@ macro_rules! reduction {
 
 reduction! {
     /// The sum of sizes as parts.
-    Asum, T::Real, T::Real,
+    Asum, T::Real = T::Real::ZERO, T::Real,
     |x, _| reduce::asum_block(x),
     |_, mut sums: Vec<T::Real>| reduce::tree(&mut sums).unwrap_or(T::Real::ZERO),
     reduce::asum_here
 }
 reduction! {
     /// The Euclidean norm as parts.
-    Nrm2, T::Real, T::Real,
+    Nrm2, T::Real = T::Real::ZERO, T::Real,
     |x, _| reduce::squares_block(x),
     |x, mut sums: Vec<T::Real>| reduce::norm_of(x, reduce::tree(&mut sums).unwrap_or(T::Real::ZERO)),
     reduce::nrm2_here
 }
 reduction! {
     /// The index of the greatest element as parts.
-    Iamax, Option<(usize, T::Real)>, Option<usize>,
+    Iamax, Option<(usize, T::Real)> = None, Option<usize>,
     |x, start| reduce::iamax_block(x).map(|(at, size)| (start + at, size)),
     first_of_greatest,
     reduce::iamax_here
@@ -256,7 +231,7 @@ impl<'a, T: Scalar> Dot<'a, T> {
 
     /// The same with vectors of one length.
     pub(crate) fn of(conj: bool, x: Vector<'a, T>, y: Vector<'a, T>) -> Self {
-        Self { conj, x, y, sums: Sums::new(reduce::grid(x.len()).cells()) }
+        Self { conj, x, y, sums: Sums::new(reduce::grid(x.len()).cells(), T::ZERO) }
     }
 }
 
@@ -269,10 +244,10 @@ impl<T: Scalar> Parts for Dot<'_, T> {
 
     fn part(&self, cells: Range<usize>) {
         let grid = reduce::grid(self.x.len());
-        for cell in cells {
+        self.sums.fill(cells, |cell| {
             let span = grid.span(cell..cell + 1);
-            self.sums.put(cell, reduce::dot_block(self.conj, self.x.range(span.clone()), self.y.range(span)));
-        }
+            reduce::dot_block(self.conj, self.x.range(span.clone()), self.y.range(span))
+        });
     }
 
     fn finish(self) -> T {

@@ -8,7 +8,7 @@ use crate::protocol::{Course, Follower, Leader, Patience};
 use core::any::Any;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use foregather_machine::{Error, Line, Rank, run_ready};
+use foregather_machine::{Error, Line, Placement, Rank, run_ready};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,11 +115,13 @@ impl Lead {
         // SAFETY: the team stays where it is as long as `shared` lives, which stands beside its borrower in `Self` and is dropped
         // after it; neither ever leaves it alone.
         let team: &'static foregather_barrier::Team<Thread> = unsafe { &*core::ptr::from_ref(&shared.team) };
-        let mut master = team.master(Thread::current(), policy)?;
+        let cpu = Thread::current();
+        let wake = cpu.costs().remote_wake;
+        let mut master = team.master(cpu, policy)?;
         for slave in 1..most {
             master.dismiss(slave)?;
         }
-        Ok(Self { leader: Some(Leader(master)), shared, policy, width: 1, started: 1, by: this_thread() })
+        Ok(Self { leader: Some(Leader::new(master, wake)), shared, policy, width: 1, started: 1, by: this_thread() })
     }
 
     /// How many members it may have.
@@ -137,7 +139,7 @@ impl Lead {
     /// # Errors
     /// If one cannot be started: those that are there take part.
     pub(crate) fn resize(&mut self, width: u32) -> Result<(), Error> {
-        let Some(Leader(master)) = &mut self.leader else { return Ok(()) };
+        let Some(Leader { master, .. }) = &mut self.leader else { return Ok(()) };
         while self.width > width {
             self.width -= 1;
             master.dismiss(self.width)?;
@@ -161,7 +163,7 @@ impl Lead {
         let desk = &shared.desk;
         if *by != this_thread() {
             *by = this_thread();
-            leader.0.lead_from(Thread::current());
+            leader.master.lead_from(Thread::current());
         }
         let job = Job { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: *width };
         // SAFETY: no region is open, since each call of this function ends with its join, so nobody has a part; and this one has
@@ -188,7 +190,7 @@ impl Lead {
 
 impl Drop for Lead {
     fn drop(&mut self) {
-        if let Some(Leader(master)) = self.leader.take() {
+        if let Some(Leader { master, .. }) = self.leader.take() {
             // No region is open: this cannot fail, and if it did the slaves would end with an error.
             let _ = master.finish();
         }
