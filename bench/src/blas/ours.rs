@@ -1,6 +1,8 @@
 //! Our own BLAS in a cell.
 use super::{BlasCell, BlasResult, Operands, Routine, Side, measure};
-use foregather_blas::{Axpy, Dot, Gemm, Gemv, Matrix, MatrixMut, Parts, Trans, Vector, VectorMut, axpy, dot, gemm, gemv, lu, on};
+use foregather_blas::{
+    Axpy, Dot, Gemm, Gemv, Matrix, MatrixMut, Parts, Trans, Vector, VectorMut, axpy, dot, gemm, gemv, lu, lu_on, on,
+};
 use foregather_team::Team;
 use std::hint::black_box;
 
@@ -48,7 +50,11 @@ fn call(routine: Routine, way: By, operands: &mut Operands, alone: &Team) {
     let itself = matches!(way, By::Itself);
     if routine == Routine::Lu {
         let a = MatrixMut::columns(c, n, n, n).expect(fits);
-        black_box(lu(if matches!(way, By::Caller) { alone } else { Team::global() }, a));
+        match way {
+            By::Caller => black_box(lu_on(alone, a)),
+            By::Team => black_box(lu_on(Team::global(), a)),
+            By::Itself => black_box(lu(a)),
+        };
         return;
     }
     let x = Vector::from(&b[..]);

@@ -16,6 +16,9 @@ impl Grid {
     /// Runs of about equal length, at least `least` if there are that many elements, each but the last a multiple of `multiple`.
     pub(crate) fn even(len: usize, least: usize, multiple: usize) -> Self {
         let wanted = (len / least.max(1)).clamp(1, CELLS_MAX);
+        if wanted == 1 {
+            return Self::single(len);
+        }
         let step = len.div_ceil(wanted).next_multiple_of(multiple).max(1);
         Self { len, step, cells: len.div_ceil(step).max(1) }
     }

@@ -52,7 +52,7 @@ pub use level3::rank::{Rank, gemmtr, her2k, herk, syr2k, syrk};
 pub use level3::symm::{Symm, hemm, symm};
 pub use level3::trmm::{Trmm, trmm};
 pub use level3::trsm::{Trsm, trsm};
-pub use lu::{Lu, lu, residual};
+pub use lu::{Lu, lu, lu_on, residual};
 pub use options::{Diag, Order, Side, Trans, Uplo};
 pub use parts::Parts;
 pub use scalar::{Real, Scalar, c32, c64};

@@ -51,6 +51,8 @@ struct Table {
 struct Learning {
     /// The file has been read.
     read: bool,
+    /// Whose crossovers stand in it, or may.
+    kept: [bool; COUNT],
     /// What cannot be used or kept, and why.
     trouble: Vec<String>,
 }
@@ -60,7 +62,7 @@ static TABLE: Table = Table {
     cold: [const { AtomicU64::new(0) }; COUNT],
     last_ns: AtomicU64::new(0),
     awake_ns: AtomicU64::new(0),
-    learning: Mutex::new(Learning { read: false, trouble: Vec::new() }),
+    learning: Mutex::new(Learning { read: false, kept: [false; COUNT], trouble: Vec::new() }),
 };
 
 /// Whether a call of that size is to be shared. Below the crossover this is one look at one word.
@@ -68,6 +70,11 @@ static TABLE: Table = Table {
 pub(crate) fn worth(routine: Routine, size: u64) -> bool {
     let word = TABLE.warm[routine as usize].load(Relaxed);
     size >= word >> 1 && above(routine, size, word)
+}
+
+/// Whether a call of that size is to be shared whenever it comes, for it is longer than members take to wake.
+pub(crate) fn worth_waking(routine: Routine, size: u64) -> bool {
+    worth(routine, size) && size >= TABLE.cold[routine as usize].load(Relaxed)
 }
 
 /// The team has been called, and is awake.
@@ -122,7 +129,10 @@ fn read_file(learning: &mut Learning, members: u32) {
     learning.read = true;
     TABLE.awake_ns.store(measure::awake().0, Relaxed);
     match kept::load(members) {
-        Ok(all) => all.into_iter().for_each(|(routine, sizes)| publish(routine, sizes)),
+        Ok(all) => all.into_iter().for_each(|(routine, sizes)| {
+            learning.kept[routine as usize] = true;
+            publish(routine, sizes);
+        }),
         Err(why) => learning.trouble.push(why),
     }
 }
@@ -132,8 +142,10 @@ fn measure_and_keep(routine: Routine, members: u32, learning: &mut Learning) -> 
     let sizes = found.sizes.unwrap_or_else(|| Sizes::unmeasured(routine));
     publish(routine, sizes);
     // What was measured beside others' work holds for this process; the next one tries again.
+    learning.kept[routine as usize] = found.calm;
     if found.calm {
-        let all = Routine::ALL.iter().filter_map(|&routine| known(routine).map(|sizes| (routine, sizes)));
+        let kept = Routine::ALL.iter().filter(|&&routine| learning.kept[routine as usize]);
+        let all = kept.filter_map(|&routine| known(routine).map(|sizes| (routine, sizes)));
         if let Err(why) = kept::store(members, all) {
             learning.trouble.push(why);
         }

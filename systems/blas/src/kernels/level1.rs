@@ -2,11 +2,8 @@
 use super::dispatch::by_processor;
 use crate::scalar::Scalar;
 
-/// In how many lanes a sum runs: enough for four chains of 512 bits in double precision.
-const LANES: usize = 32;
-/// The lanes of a sum of products: so many chains of so many.
-const CHAINS: usize = 4;
-const CHAIN: usize = 16;
+/// In how many lanes a sum runs, so that additions need not wait for each other: eight chains of 512 bits in double precision.
+const LANES: usize = 64;
 
 by_processor! {
     /// `y += alpha * x`
@@ -15,6 +12,10 @@ by_processor! {
 by_processor! {
     /// `x *= alpha`
     fn scal(alpha: T, x: &mut [T]) = scal_body
+}
+by_processor! {
+    /// `(x, y) = (c * x + s * y, c * y - s * x)`
+    fn rot(c: T::Real, s: T::Real, x: &mut [T], y: &mut [T]) = rot_body
 }
 by_processor! {
     /// The sum of `x * y`, of `conj(x) * y` if so asked.
@@ -47,72 +48,85 @@ fn scal_body<T: Scalar, const FUSED: bool>(alpha: T, x: &mut [T]) {
     }
 }
 
-/// Adds the lanes pairwise, in an order that the source fixes.
 #[inline(always)]
-pub(super) fn fold<T: Scalar, const WIDTH: usize>(mut lanes: [T; WIDTH]) -> T {
-    let mut width = WIDTH / 2;
-    while width > 0 {
-        for at in 0..width {
-            let other = lanes[at + width];
-            lanes[at] += other;
-        }
-        width /= 2;
+fn rot_body<T: Scalar, const FUSED: bool>(c: T::Real, s: T::Real, x: &mut [T], y: &mut [T]) {
+    for (x, y) in x.iter_mut().zip(y) {
+        (*x, *y) = (x.scale(c) + y.scale(s), y.scale(c) - x.scale(s));
     }
-    lanes[0]
+}
+
+/// The upper half of the lanes joined to the lower one. An array of its own: so the compiler keeps it in registers.
+#[inline(always)]
+pub(super) fn halve<N: Copy, const WIDTH: usize, const HALF: usize>(lanes: [N; WIDTH], join: impl Fn(N, N) -> N) -> [N; HALF] {
+    const { assert!(WIDTH == 2 * HALF) };
+    let mut half = [lanes[0]; HALF];
+    for at in 0..HALF {
+        half[at] = join(lanes[at], lanes[at + HALF]);
+    }
+    half
+}
+
+/// Eight lanes joined, in an order that the source fixes.
+#[inline(always)]
+pub(super) fn fold<N: Copy>(lanes: [N; 8], join: impl Fn(N, N) -> N) -> N {
+    let [first, second] = halve::<N, 4, 2>(halve::<N, 8, 4>(lanes, &join), &join);
+    join(first, second)
+}
+
+/// Reduces pairs of elements, each taken into a lane by `step`; the lanes are put together by `join`. What is left over goes on in
+/// eight lanes, and the last few one by one.
+#[inline(always)]
+fn reduce<T: Scalar, N: Copy>(x: &[T], y: &[T], start: N, step: impl Fn(N, T, T) -> N, join: impl Fn(N, N) -> N) -> N {
+    let len = x.len().min(y.len());
+    let ((groups, x), (others, y)) = (x[..len].as_chunks::<LANES>(), y[..len].as_chunks::<LANES>());
+    let mut lanes = [start; LANES];
+    for (x, y) in groups.iter().zip(others) {
+        // One flat loop over all lanes: the compiler makes whole registers of it.
+        for at in 0..LANES {
+            lanes[at] = step(lanes[at], x[at], y[at]);
+        }
+    }
+    let lanes = halve::<N, 32, 16>(halve::<N, LANES, 32>(lanes, &join), &join);
+    let mut lanes = halve::<N, 16, 8>(lanes, &join);
+    let ((chunks, x), (others, y)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
+    for (x, y) in chunks.iter().zip(others) {
+        for at in 0..8 {
+            lanes[at] = step(lanes[at], x[at], y[at]);
+        }
+    }
+    let mut total = fold(lanes, join);
+    for (&x, &y) in x.iter().zip(y) {
+        total = step(total, x, y);
+    }
+    total
 }
 
 #[inline(always)]
 fn dot_body<T: Scalar, const FUSED: bool>(conj: bool, x: &[T], y: &[T]) -> T {
-    if conj && T::COMPLEX { dot_lanes::<T, FUSED>(T::conj, x, y) } else { dot_lanes::<T, FUSED>(|x| x, x, y) }
-}
-
-#[inline(always)]
-fn dot_lanes<T: Scalar, const FUSED: bool>(of: impl Fn(T) -> T, x: &[T], y: &[T]) -> T {
-    let len = x.len().min(y.len());
-    let ((xs, x_rest), (ys, y_rest)) = (x[..len].as_chunks::<CHAIN>(), y[..len].as_chunks::<CHAIN>());
-    let mut lanes = [[T::ZERO; CHAIN]; CHAINS];
-    for (xs, ys) in xs.chunks(CHAINS).zip(ys.chunks(CHAINS)) {
-        for ((lanes, x), y) in lanes.iter_mut().zip(xs).zip(ys) {
-            // Made anew, not changed in place: so the compiler keeps the lanes in registers.
-            *lanes = std::array::from_fn(|at| lanes[at].add_product::<FUSED>(of(x[at]), y[at]));
-        }
+    let add = |sum: T, other: T| sum + other;
+    if conj && T::COMPLEX {
+        reduce(x, y, T::ZERO, |sum: T, x: T, y| sum.add_product::<FUSED>(x.conj(), y), add)
+    } else {
+        reduce(x, y, T::ZERO, |sum: T, x, y| sum.add_product::<FUSED>(x, y), add)
     }
-    for (at, (&x, &y)) in x_rest.iter().zip(y_rest).enumerate() {
-        lanes[0][at] = lanes[0][at].add_product::<FUSED>(of(x), y);
-    }
-    fold(lanes.map(fold))
-}
-
-#[inline(always)]
-fn reduce_lanes<T: Scalar>(x: &[T], start: T::Real, step: impl Fn(T::Real, T) -> T::Real) -> [T::Real; LANES] {
-    let mut lanes = [start; LANES];
-    let (chunks, rest) = x.as_chunks::<LANES>();
-    for x in chunks {
-        for at in 0..LANES {
-            lanes[at] = step(lanes[at], x[at]);
-        }
-    }
-    for (at, &x) in rest.iter().enumerate() {
-        lanes[at] = step(lanes[at], x);
-    }
-    lanes
 }
 
 #[inline(always)]
 fn asum_body<T: Scalar, const FUSED: bool>(x: &[T]) -> T::Real {
-    fold(reduce_lanes(x, T::Real::ZERO, |sum, x| sum + x.abs1()))
+    reduce(x, x, T::Real::ZERO, |sum, x, _| sum + x.abs1(), |sum, other| sum + other)
 }
 
 #[inline(always)]
 fn squares_body<T: Scalar, const FUSED: bool>(x: &[T]) -> T::Real {
-    fold(reduce_lanes(x, T::Real::ZERO, |sum, x: T| {
+    let step = |sum: T::Real, x: T, _| {
         let sum = sum.add_product::<FUSED>(x.re(), x.re());
         if T::COMPLEX { sum.add_product::<FUSED>(x.im(), x.im()) } else { sum }
-    }))
+    };
+    reduce(x, x, T::Real::ZERO, step, |sum, other| sum + other)
 }
 
 #[inline(always)]
 fn amax_body<T: Scalar, const FUSED: bool>(x: &[T]) -> T::Real {
     let greater = |most: T::Real, size: T::Real| if size > most { size } else { most };
-    reduce_lanes(x, -T::Real::ONE, |most, x: T| greater(most, x.abs1())).into_iter().fold(-T::Real::ONE, greater)
+    reduce(x, x, -T::Real::ONE, |most, x, _| greater(most, x.abs1()), greater)
 }

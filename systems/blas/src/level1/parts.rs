@@ -184,14 +184,14 @@ reduction! {
     /// The sum of sizes as parts.
     Asum, T::Real = T::Real::ZERO, T::Real,
     |x, _| reduce::asum_block(x),
-    |_, mut sums: Vec<T::Real>| reduce::tree(&mut sums).unwrap_or(T::Real::ZERO),
+    |_, sums: Vec<T::Real>| reduce::tree(0..sums.len(), &|cell| sums[cell]),
     reduce::asum_here
 }
 reduction! {
     /// The Euclidean norm as parts.
     Nrm2, T::Real = T::Real::ZERO, T::Real,
     |x, _| reduce::squares_block(x),
-    |x, mut sums: Vec<T::Real>| reduce::norm_of(x, reduce::tree(&mut sums).unwrap_or(T::Real::ZERO)),
+    |x, sums: Vec<T::Real>| reduce::norm_of(x, reduce::tree(0..sums.len(), &|cell| sums[cell])),
     reduce::nrm2_here
 }
 reduction! {
@@ -251,7 +251,8 @@ impl<T: Scalar> Parts for Dot<'_, T> {
     }
 
     fn finish(self) -> T {
-        reduce::tree(&mut self.sums.all()).unwrap_or(T::ZERO)
+        let sums = self.sums.all();
+        reduce::tree(0..sums.len(), &|cell| sums[cell])
     }
 
     fn whole(self) -> T {

@@ -4,12 +4,12 @@
 use super::parts::{Asum, Dot, Iamax, Nrm2};
 use crate::crossover::{Routine, memory, worth};
 use crate::error::{Error, same};
-use crate::grid::{CELLS_MAX, Grid};
+use crate::grid::Grid;
 use crate::kernels::level1 as kernels;
 use crate::kernels::vector::Vector;
 use crate::scalar::{Real, Scalar};
 use crate::team::shared;
-use std::ops::Add;
+use std::ops::{Add, Range};
 
 /// The least block of a sum, in elements: shorter ones would cost more to fold than to add.
 const BLOCK: usize = 1024;
@@ -19,32 +19,19 @@ pub(crate) fn grid(len: usize) -> Grid {
     Grid::even(len, BLOCK, 32)
 }
 
-/// Adds blocks' sums pairwise: neighbours first, an odd one waits for the next round.
-pub(crate) fn tree<N: Copy + Add<Output = N>>(sums: &mut [N]) -> Option<N> {
-    let mut len = sums.len();
-    while len > 1 {
-        for at in 0..len / 2 {
-            sums[at] = sums[2 * at] + sums[2 * at + 1];
-        }
-        if len % 2 == 1 {
-            sums[len / 2] = sums[len - 1];
-        }
-        len = len.div_ceil(2);
+/// Adds what `of` gives for some cells, pairwise: neighbours first, an odd one waits for the next round.
+pub(crate) fn tree<N: Add<Output = N>>(cells: Range<usize>, of: &impl Fn(usize) -> N) -> N {
+    if cells.len() <= 1 {
+        return of(cells.start);
     }
-    sums.first().copied()
+    let middle = cells.start + cells.len().next_power_of_two() / 2;
+    tree(cells.start..middle, of) + tree(middle..cells.end, of)
 }
 
 /// The sums of all blocks, added as a team would add them.
-fn blocks<N: Scalar>(len: usize, block: impl Fn(std::ops::Range<usize>) -> N) -> N {
+fn blocks<N: Scalar>(len: usize, block: impl Fn(Range<usize>) -> N) -> N {
     let grid = grid(len);
-    if grid.cells() == 1 {
-        return block(0..len);
-    }
-    let mut sums = [N::ZERO; CELLS_MAX];
-    for (cell, sum) in sums[..grid.cells()].iter_mut().enumerate() {
-        *sum = block(grid.span(cell..cell + 1));
-    }
-    tree(&mut sums[..grid.cells()]).unwrap_or(N::ZERO)
+    tree(0..grid.cells(), &|cell| block(grid.span(cell..cell + 1)))
 }
 
 /// The sum of `x[i] * y[i]`; nothing is conjugated.

@@ -1,5 +1,6 @@
 //! Plane rotations, Givens' and modified, made and applied.
 use crate::error::{Error, same};
+use crate::kernels::level1 as kernels;
 use crate::kernels::vector::VectorMut;
 use crate::scalar::{Real, Scalar};
 
@@ -141,6 +142,10 @@ fn rescale<R: Real>(d: &mut R, flag: &mut R, h: &mut [R; 4], mut x1: Option<&mut
 /// If the lengths differ.
 pub fn rot<T: Scalar>(mut x: VectorMut<'_, T>, mut y: VectorMut<'_, T>, c: T::Real, s: T::Real) -> Result<(), Error> {
     same("rot", 4, "y", y.len(), x.len())?;
+    if let (Some(x), Some(y)) = (x.reborrow().into_slice(), y.reborrow().into_slice()) {
+        kernels::rot(c, s, x, y);
+        return Ok(());
+    }
     for at in 0..x.len() {
         let (p, q) = (x.get(at), y.get(at));
         x.set(at, p.scale(c) + q.scale(s));

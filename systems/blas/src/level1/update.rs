@@ -116,6 +116,9 @@ pub fn swap<T: Scalar>(x: VectorMut<'_, T>, y: VectorMut<'_, T>) -> Result<(), E
 
 /// Exchanges two vectors of one length.
 pub(crate) fn exchange<T: Scalar>(mut x: VectorMut<'_, T>, mut y: VectorMut<'_, T>) {
+    if let (Some(x), Some(y)) = (x.reborrow().into_slice(), y.reborrow().into_slice()) {
+        return x.swap_with_slice(y);
+    }
     for at in 0..y.len() {
         let held = x.get(at);
         x.set(at, y.get(at));

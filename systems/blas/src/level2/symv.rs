@@ -6,7 +6,7 @@ use super::dense;
 use super::triangle::Triangle;
 use crate::crossover::{Routine, memory};
 use crate::error::{Error, same};
-use crate::kernels::columns::column_and_row;
+use crate::kernels::columns::{BOTH, columns_and_rows};
 use crate::kernels::level1::axpy;
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::update::{add, scale};
@@ -25,13 +25,19 @@ const BLOCKS: usize = 8;
 /// `y = alpha * a * x + beta * y` as parts, `a` symmetric or Hermitian.
 #[derive(Debug)]
 pub struct Symv<'a, T: Scalar> {
+    product: Product<'a, T>,
+    beta: T,
+    y: VectorMut<'a, T>,
+    sums: Vec<OnceLock<Vec<T>>>,
+}
+
+/// `alpha * a * x`
+#[derive(Debug)]
+struct Product<'a, T: Scalar> {
     hermitian: bool,
     alpha: T,
     a: Triangle<'a, T>,
     x: Cow<'a, [T]>,
-    beta: T,
-    y: VectorMut<'a, T>,
-    sums: Vec<OnceLock<Vec<T>>>,
 }
 
 impl<'a, T: Scalar> Symv<'a, T> {
@@ -52,27 +58,70 @@ impl<'a, T: Scalar> Symv<'a, T> {
         let cells = if a.is_dense() && a.order() >= SPLIT_FROM { BLOCKS } else { 1 };
         let x = if alpha == T::ZERO { Cow::Borrowed(&[][..]) } else { dense::read(x) };
         let sums = (0..cells).map(|_| OnceLock::new()).collect();
-        Ok(Self { hermitian: hermitian && T::COMPLEX, alpha, a, x, beta, y, sums })
+        let product = Product { hermitian: hermitian && T::COMPLEX, alpha, a, x };
+        Ok(Self { product, beta, y, sums })
     }
 
     /// The two runs of columns that are a cell's.
     fn columns(&self, cell: usize) -> [Range<usize>; 2] {
-        let (n, runs) = (self.a.order(), 2 * self.sums.len());
+        let (n, runs) = (self.product.a.order(), 2 * self.sums.len());
         let run = |at: usize| n * at / runs..n * (at + 1) / runs;
         [run(cell), run(runs - 1 - cell)]
     }
+}
 
+impl<T: Scalar> Product<'_, T> {
     /// Adds what some columns stand for.
     fn add_columns(&self, columns: Range<usize>, y: &mut [T]) {
-        // A Hermitian matrix is conjugated in one of the two places; in the other one if the rows lie in memory.
-        let conj = [self.hermitian && self.a.transposed, self.hermitian && !self.a.transposed];
-        for col in columns {
-            let (diagonal, rows, elements) = self.a.split(col);
-            let diagonal = if self.hermitian { T::real(diagonal.re()) } else { diagonal };
-            let factor = self.alpha * self.x[col];
-            let sum = column_and_row(conj, factor, elements, &self.x[rows.clone()], &mut y[rows]);
-            y[col] += factor * diagonal + self.alpha * sum;
+        let mut col = columns.start;
+        while col + BOTH <= columns.end {
+            self.add_group(col, y);
+            col += BOTH;
         }
+        for col in col..columns.end {
+            let column = self.a.split(col);
+            self.add_one(col, &column, T::ZERO, [0..column.2.len(), 0..0], y);
+        }
+    }
+
+    /// Some columns: together in the rows that all of them have, one by one in those before and after.
+    fn add_group(&self, col: usize, y: &mut [T]) {
+        let columns: [_; BOTH] = std::array::from_fn(|at| self.a.split(col + at));
+        let start = columns.iter().map(|(_, rows, _)| rows.start).max().unwrap_or(0);
+        let end = columns.iter().map(|(_, rows, _)| rows.end).min().unwrap_or(0).max(start);
+        // Columns of a band may have no row in common.
+        let common = columns.each_ref().map(|(_, rows, _)| {
+            let within = |row: usize| row.clamp(rows.start, rows.end) - rows.start;
+            within(start)..within(end)
+        });
+        let elements = std::array::from_fn(|at| &columns[at].2[common[at].clone()]);
+        let factors = std::array::from_fn(|at| self.alpha * self.x[col + at]);
+        let sums = columns_and_rows(self.conj(), factors, elements, &self.x[start..end], &mut y[start..end]);
+        for (at, column) in columns.iter().enumerate() {
+            let others = [0..common[at].start, common[at].end..column.2.len()];
+            self.add_one(col + at, column, sums[at], others, y);
+        }
+    }
+
+    /// A column's diagonal and some of its other elements, given the sum of products with `x` of those that were added before.
+    fn add_one(&self, col: usize, column: &(T, Range<usize>, &[T]), sum: T, others: [Range<usize>; 2], y: &mut [T]) {
+        let (diagonal, rows, elements) = column;
+        let (factor, [as_column, as_row]) = (self.alpha * self.x[col], self.conj());
+        let mut sum = sum;
+        for some in others {
+            let rows = rows.start + some.start..rows.start + some.end;
+            for ((y, x), element) in y[rows.clone()].iter_mut().zip(&self.x[rows]).zip(&elements[some]) {
+                *y += factor * element.conj_if(as_column);
+                sum += *x * element.conj_if(as_row);
+            }
+        }
+        let diagonal = if self.hermitian { T::real(diagonal.re()) } else { *diagonal };
+        y[col] += factor * diagonal + self.alpha * sum;
+    }
+
+    /// A Hermitian matrix is conjugated in one of the two places; in the other one if the rows lie in memory.
+    fn conj(&self) -> [bool; 2] {
+        [self.hermitian && self.a.transposed, self.hermitian && !self.a.transposed]
     }
 }
 
@@ -85,9 +134,9 @@ impl<T: Scalar> Parts for Symv<'_, T> {
 
     fn part(&self, cells: Range<usize>) {
         for cell in cells {
-            let mut sum = vec![T::ZERO; self.a.order()];
-            if self.alpha != T::ZERO {
-                self.columns(cell).into_iter().for_each(|columns| self.add_columns(columns, &mut sum));
+            let mut sum = vec![T::ZERO; self.product.a.order()];
+            if self.product.alpha != T::ZERO {
+                self.columns(cell).into_iter().for_each(|columns| self.product.add_columns(columns, &mut sum));
             }
             assert!(self.sums[cell].set(sum).is_ok(), "cell {cell} has been given out before");
         }
@@ -96,7 +145,7 @@ impl<T: Scalar> Parts for Symv<'_, T> {
     fn finish(mut self) {
         scale(self.beta, self.y.reborrow());
         let mut sums = self.sums.into_iter().map(|sum| sum.into_inner().expect("every cell has been computed"));
-        if self.alpha != T::ZERO
+        if self.product.alpha != T::ZERO
             && let Some(mut total) = sums.next()
         {
             sums.for_each(|sum| axpy(T::ONE, &sum, &mut total));
@@ -104,9 +153,14 @@ impl<T: Scalar> Parts for Symv<'_, T> {
         }
     }
 
-    fn whole(self) {
-        self.part(0..self.cells());
-        self.finish();
+    fn whole(mut self) {
+        // What is added to nought may as well be added there, to the same bits.
+        if self.cells() > 1 || self.beta != T::ZERO || self.product.alpha == T::ZERO {
+            self.part(0..self.cells());
+            return self.finish();
+        }
+        scale(self.beta, self.y.reborrow());
+        dense::write(self.y, |y| self.product.add_columns(0..self.product.a.order(), y));
     }
 }
 

@@ -8,6 +8,7 @@ mod panel;
 
 pub use check::residual;
 
+use crate::crossover::{Routine, memory, work, worth_waking};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, columns, product};
@@ -33,20 +34,27 @@ pub struct Lu {
 }
 
 /// Makes of `a` its factors: `P * A = L * U`, `L` with ones on its diagonal, which are not stored. Any shape will do; it is fastest
-/// in Fortran's order.
-///
-/// The bits do not depend on the team.
+/// in Fortran's order. Steps that are worth it are shared by the team of the process.
 ///
 /// ```
 /// use foregather_blas::{MatrixMut, lu};
-/// use foregather_team::Team;
 ///
 /// let mut a = [1.0, 2.0, 3.0, 4.0];
-/// let found = lu(Team::global(), MatrixMut::columns(&mut a, 2, 2, 2)?);
+/// let found = lu(MatrixMut::columns(&mut a, 2, 2, 2)?);
 /// assert_eq!((found.pivots, a), (vec![1, 1], [2.0, 0.5, 4.0, 1.0]));
 /// # Ok::<(), foregather_blas::Error>(())
 /// ```
-pub fn lu<T: Scalar>(team: &Team, mut a: MatrixMut<'_, T>) -> Lu {
+pub fn lu<T: Scalar>(a: MatrixMut<'_, T>) -> Lu {
+    // Members may fall asleep while a block is factored.
+    factors(Team::global(), worth_waking, a)
+}
+
+/// The same with every step on that team, however small. The bits do not depend on the team.
+pub fn lu_on<T: Scalar>(team: &Team, a: MatrixMut<'_, T>) -> Lu {
+    factors(team, |_, _| true, a)
+}
+
+fn factors<T: Scalar>(team: &Team, worth: impl Fn(Routine, u64) -> bool, mut a: MatrixMut<'_, T>) -> Lu {
     let (rows, cols) = (a.row_count(), a.col_count());
     let steps = rows.min(cols);
     let mut pivots = vec![0; steps];
@@ -58,12 +66,19 @@ pub fn lu<T: Scalar>(team: &Team, mut a: MatrixMut<'_, T>) -> Lu {
         let nought = panel::factor(panel.reborrow(), chosen);
         singular = singular.or(nought.map(|at| from + at));
         if right.col_count() > 0 {
-            on(team, Update::new(panel.view(), chosen, right));
+            let size = work::<T>(right.row_count(), right.col_count(), width);
+            share(team, worth(Routine::Gemm, size), Update::new(panel.view(), chosen, right));
         }
         chosen.iter_mut().for_each(|pivot| *pivot += from);
     }
-    on(team, Exchange::new(&pivots, a));
+    let size = memory::<T>(rows * steps);
+    share(team, worth(Routine::Swap, size), Exchange::new(&pivots, a));
     Lu { pivots, singular }
+}
+
+/// Computes a call on the team if that is worth it.
+fn share<P: Parts>(team: &Team, worth: bool, call: P) -> P::Output {
+    if worth { on(team, call) } else { call.whole() }
 }
 
 /// The columns before `col`, and the others.
