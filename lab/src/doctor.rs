@@ -1,7 +1,7 @@
 //! What this machine has, what it lacks, and how to get that.
 mod signals;
 
-use crate::measure::{barriers::waiters, children};
+use crate::measure::{children, peers};
 use crate::results::table::Table;
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, cgroup, clock, facts};
@@ -170,10 +170,10 @@ fn libraries() -> Vec<Check> {
         library("libfabric", &["libfabric.so.1"], "install libfabric1 (Debian's name); later stages use it"),
         library("PMIx", &["libpmix.so.2"], "install libpmix2 (Debian's name); later stages use it"),
     ];
-    let peers = waiters::peers_program();
-    checks.push(match peers {
+    let program = peers::program();
+    checks.push(match program {
         Some(path) => check("peers", Status::Ok, path.display().to_string(), ""),
-        None => check("peers", Status::Missing, "not built", "cargo build --release --locked -p foregather-peers"),
+        None => check("peers", Status::Missing, "not built", peers::BUILD),
     });
     checks
 }

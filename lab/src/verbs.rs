@@ -3,6 +3,7 @@ use crate::cli::{
     App, Barriers, Blas, Cli, Dsm, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
 };
 use crate::failure::Failure;
+use crate::measure::Measured;
 use crate::results::table::Table;
 use crate::results::{Results, Run, file};
 use crate::simulate::{self, shipped};
@@ -99,6 +100,12 @@ fn finish_as(cli: &Cli, results: &Results, output: Option<&Path>, table: impl Fn
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
 }
 
+/// The same of what one of the verbs of `measure` has found.
+fn finish_measured(cli: &Cli, run: Run, found: Measured, output: Option<&Path>, table: String) -> Result<()> {
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish_as(cli, &results, output, || table)
+}
+
 fn warn(results: &Results) {
     for note in &results.notes {
         eprintln!("note: {note}");
@@ -137,48 +144,42 @@ fn skew(cli: &Cli, options: &Skew) -> Result<()> {
     let run = Run::begin("measure skew", Some(options.seed));
     let found = measure::skew::run(options, cli.quiet)?;
     let table = measure::skew::output::table(&found.measurements);
-    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
-    finish_as(cli, &results, options.output.as_deref(), || table)
+    finish_measured(cli, run, found, options.output.as_deref(), table)
 }
 
 fn shift(cli: &Cli, options: &Shift) -> Result<()> {
     let run = Run::begin("measure shift", Some(options.seed));
     let found = measure::shift::run(options, cli.quiet)?;
     let table = measure::shift::output::table(&found.measurements).to_text();
-    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
-    finish_as(cli, &results, options.output.as_deref(), || table)
+    finish_measured(cli, run, found, options.output.as_deref(), table)
 }
 
 fn messages(cli: &Cli, options: &Messages) -> Result<()> {
     let run = Run::begin("measure messages", None);
     let found = measure::messages::run(options, cli.quiet)?;
     let table = measure::messages::output::text(&found.measurements);
-    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
-    finish_as(cli, &results, options.output.as_deref(), || table)
+    finish_measured(cli, run, found, options.output.as_deref(), table)
 }
 
 fn dsm(cli: &Cli, options: &Dsm) -> Result<()> {
     let run = Run::begin("measure dsm", None);
     let found = measure::dsm::run(options, cli.quiet)?;
     let table = measure::dsm::tables::text(&found.measurements);
-    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
-    finish_as(cli, &results, options.output.as_deref(), || table)
+    finish_measured(cli, run, found, options.output.as_deref(), table)
 }
 
 fn teams(cli: &Cli, options: &Teams) -> Result<()> {
     let run = Run::begin("measure teams", Some(options.seed));
     let found = measure::teams::run(options, cli.quiet)?;
     let table = measure::teams::output::table(&found.measurements).to_text();
-    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
-    finish_as(cli, &results, options.output.as_deref(), || table)
+    finish_measured(cli, run, found, options.output.as_deref(), table)
 }
 
 fn blas(cli: &Cli, options: &Blas) -> Result<()> {
     let run = Run::begin("measure blas", Some(options.seed));
     let found = measure::blas::run(options, cli.quiet)?;
     let table = measure::blas::output::text(&found.measurements);
-    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
-    finish_as(cli, &results, options.output.as_deref(), || table)
+    finish_measured(cli, run, found, options.output.as_deref(), table)
 }
 
 fn noise(cli: &Cli, options: &Noise) -> Result<()> {

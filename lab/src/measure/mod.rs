@@ -9,7 +9,8 @@
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - [`validate`](mod@validate): the simulator of processors held against this machine.
 //! - `likeness`: this machine for the simulator.
-//! - [`children`](mod@children): hogs and cells as processes of their own.
+//! - [`children`](mod@children): hogs and cells as processes of their own. [`peers`](mod@peers): what other people's program finds.
+//!   `runners`: whose cells are compared.
 
 pub mod barriers;
 pub mod blas;
@@ -18,8 +19,30 @@ pub mod dsm;
 mod likeness;
 pub mod messages;
 pub mod noise;
+pub mod peers;
+mod runners;
 pub mod shift;
 pub mod skew;
 pub mod teams;
 pub mod validate;
 pub mod waits;
+
+use crate::results::Measurement;
+
+/// What a run gave.
+#[derive(Default)]
+pub struct Measured {
+    /// One for each figure, in the order of its page.
+    pub measurements: Vec<Measurement>,
+    /// What was left out or cut short, and why; what to know.
+    pub notes: Vec<String>,
+}
+
+impl Measured {
+    /// Notes something, once.
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}

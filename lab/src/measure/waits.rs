@@ -1,5 +1,6 @@
 //! What waiting costs: the prices of the kernel's verbs, and the ping-pong of Guignon 2000 by every method.
 use crate::cli::Waits;
+use crate::measure::Measured;
 use crate::progress::Progress;
 use crate::results::Measurement;
 use anyhow::Result;
@@ -14,15 +15,6 @@ use std::collections::BTreeMap;
 const PARTS: u32 = 4;
 /// No part takes longer: on one processor a spinner costs a tick a hand-over. Fewer runs are said, not hidden.
 const PART_BOUND: Nanos = Nanos::from_ms(250);
-
-/// What a run gave.
-#[derive(Default)]
-pub struct Measured {
-    /// Prices, then ping-pongs.
-    pub measurements: Vec<Measurement>,
-    /// What was left out or cut short, and why.
-    pub notes: Vec<String>,
-}
 
 /// Where master and slave run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

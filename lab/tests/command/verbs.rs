@@ -170,6 +170,16 @@ fn the_doctor_tells_the_costs_and_every_signal_of_the_waiter() {
 }
 
 #[test]
+fn a_peers_program_that_is_out_of_date_is_named_with_the_remedy() {
+    for what in ["teams", "blas"] {
+        let output = foregather(&["measure", what, "--quick"]).env("FOREGATHER_PEERS", "/bin/sh").output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("/bin/sh list-") && said.contains("cargo build --release --locked -p foregather-peers"), "{said}");
+    }
+}
+
+#[test]
 fn two_runs_can_be_compared_and_reported() {
     let (a, b, page) = (scratch("a.json"), scratch("b.json"), scratch("page.html"));
     for path in [&a, &b] {

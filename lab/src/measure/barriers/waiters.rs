@@ -1,15 +1,12 @@
 //! The columns of the matrix: our barriers and policies, and the peers that are installed.
 use crate::cli::Barriers;
 use crate::measure::children::myself;
+use crate::measure::peers::{BUILD, Listed, listed, program};
 use anyhow::{Result, bail};
 use foregather_bench::ours;
-use foregather_host::child::Child;
-use foregather_machine::{Costs, Nanos};
+use foregather_machine::Costs;
 use foregather_wait::Policy;
-use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 /// Somebody who waits.
 #[derive(Clone, Debug)]
@@ -132,27 +129,11 @@ fn names(all: &[Waiter], wanted: &str) -> Vec<String> {
     names
 }
 
-/// One entry of what the peers' program lists.
-#[derive(Deserialize)]
-struct Peer {
-    name: String,
-    available: bool,
-    remedy: Option<String>,
-    env: BTreeMap<String, String>,
-}
-
-/// Where the peers' program is, if it was built: beside this one.
-pub fn peers_program() -> Option<PathBuf> {
-    let beside = myself().with_file_name("foregather-peers");
-    let named = std::env::var_os("FOREGATHER_PEERS").map(PathBuf::from);
-    named.or(Some(beside)).filter(|path| path.is_file())
-}
-
 /// The peers found on this machine; for the others, what to do about it.
 pub fn peers() -> (Vec<Waiter>, Vec<String>) {
     let std_barrier = Waiter { verb: "__cell", ..peer("rust-std", myself()) };
-    let Some(program) = peers_program() else {
-        let remedy = "build them with `cargo build --release --locked -p foregather-peers`";
+    let Some(program) = program() else {
+        let remedy = format!("build them with `{BUILD}`");
         return (
             vec![std_barrier],
             vec![format!(
@@ -160,37 +141,12 @@ pub fn peers() -> (Vec<Waiter>, Vec<String>) {
             )],
         );
     };
-    let listed = listed(&program, "list").map_err(|error| vec![format!("{}: {error:#}", program.display())]);
-    let Ok(Listed { found, missing }) = listed else { return (vec![std_barrier], listed.err().unwrap_or_default()) };
+    let Listed { found, missing } = match listed(&program, "list") {
+        Ok(listed) => listed,
+        Err(error) => return (vec![std_barrier], vec![format!("{error:#}")]),
+    };
     let waiter = |(name, env): (String, _)| Waiter { env, ..peer(&name, program.clone()) };
-    (found.into_iter().map(waiter).collect(), missing)
-}
-
-/// What the peers' program lists.
-pub struct Listed {
-    /// Names, and what their environments must have.
-    pub found: Vec<(String, Vec<(String, String)>)>,
-    /// For those that are missing, what to do about it.
-    pub missing: Vec<String>,
-}
-
-/// Asks the peers' program by one of its verbs.
-///
-/// # Errors
-/// If it does not answer with a list.
-pub fn listed(program: &Path, verb: &str) -> Result<Listed> {
-    let mut command = Command::new(program);
-    command.arg(verb).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = Child::spawn(command, &[])?.output_within(Nanos::from_ms(10_000))?;
-    let peers: Vec<Peer> = serde_json::from_slice(&output.stdout)?;
-    let (found, missing): (Vec<_>, Vec<_>) = peers.into_iter().partition(|peer| peer.available);
-    let mut by_remedy = BTreeMap::<String, Vec<String>>::new();
-    for peer in missing {
-        by_remedy.entry(peer.remedy.unwrap_or_default()).or_default().push(peer.name);
-    }
-    let missing = by_remedy.into_iter().map(|(remedy, names)| format!("no {}: {remedy}", names.join(", "))).collect();
-    let found = found.into_iter().map(|peer| (peer.name, peer.env.into_iter().collect())).collect();
-    Ok(Listed { found, missing })
+    (found.into_iter().map(waiter).collect(), missing.iter().map(ToString::to_string).collect())
 }
 
 #[cfg(test)]

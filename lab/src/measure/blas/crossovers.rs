@@ -1,5 +1,6 @@
 //! From which size on each routine is shared on this machine.
-use super::{Measured, output::CROSSOVERS};
+use super::output::CROSSOVERS;
+use crate::measure::Measured;
 use crate::results::Measurement;
 use foregather_blas::{Crossover, crossovers};
 

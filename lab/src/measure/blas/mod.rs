@@ -4,15 +4,14 @@ mod crossovers;
 pub mod output;
 
 use crate::cli::{Blas, BlasPart};
-use crate::measure::barriers::waiters::{Listed, listed, peers_program};
-use crate::measure::children::{CellCommand, Hogs, myself, run_cell};
+use crate::measure::Measured;
+use crate::measure::children::Hogs;
+use crate::measure::runners::Kind;
 use crate::progress::Progress;
-use crate::results::Measurement;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use foregather_bench::blas::{BlasCell, BlasResult, Routine, VERB, ours};
 use foregather_host::{affinity, interrupt};
 use foregather_machine::SplitMix;
-use std::path::PathBuf;
 
 /// The most threads if nobody has asked for more.
 const THREADS: u32 = 4;
@@ -23,14 +22,13 @@ const BRIEF_MS: u64 = 20;
 const COLLAPSE: (Routine, u32) = (Routine::Dgemm, 256);
 const HOGS: [u32; 3] = [0, 1, 2];
 const GAPS_US: [u64; 2] = [1_000, 50_000];
-
-/// Somebody's BLAS.
-pub(super) struct Runner {
-    pub(super) name: String,
-    program: PathBuf,
-    verb: &'static str,
-    env: Vec<(String, String)>,
-}
+/// Whose BLAS.
+const KIND: Kind = Kind {
+    own: (&ours::RUNNERS, VERB),
+    peers: ["list-blas", "blas-cell"],
+    without: "no other BLAS is compared",
+    unknown: "is no BLAS here",
+};
 
 /// One row: who competes, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +40,6 @@ pub(super) struct Row {
     pub(super) hogs: u32,
 }
 
-/// What a run gave.
-#[derive(Default)]
-pub struct Measured {
-    /// Row by row, runner by runner.
-    pub measurements: Vec<Measurement>,
-    /// What was left out, and what to know.
-    pub notes: Vec<String>,
-}
-
 /// Runs what the options ask for: within a row all runners in turn, in random order, beside the same hogs.
 ///
 /// # Errors
@@ -60,11 +49,11 @@ pub fn run(options: &Blas, quiet: bool) -> Result<Measured> {
         return Ok(crossovers::run());
     }
     let mut found = Measured::default();
-    let runners = runners(options, &mut found.notes)?;
+    let runners = KIND.runners(options.runners.as_deref(), &mut found.notes)?;
     let rows = rows(options)?;
     let ms = options.ms.unwrap_or(if options.quick { BRIEF_MS } else { USUAL_MS });
     let threads = options.threads.unwrap_or_else(|| (affinity::allowed().len() as u32).clamp(1, THREADS));
-    let mut random = SplitMix(options.seed);
+    let (env, mut random) = ([("FOREGATHER_THREADS".to_owned(), threads.to_string())], SplitMix(options.seed));
     let mut progress = Progress::new("blas", rows.len() * runners.len(), quiet);
     for row in rows {
         let _hogs = Hogs::start(row.hogs, 0)?;
@@ -77,7 +66,7 @@ pub fn run(options: &Blas, quiet: bool) -> Result<Measured> {
             let Row { routine, n, gap_us, .. } = row;
             let runner = runners[i].name.clone();
             let cell = BlasCell { runner, routine, n, threads, gap_ns: gap_us * 1_000, span_ns: ms * 1_000_000 };
-            match runners[i].cell(&cell) {
+            match runners[i].cell(cell.to_arg(), &env, cell.at_most()) {
                 Ok(Some(result)) => results[i] = Some(result),
                 Ok(None) => found.notes.push(format!("{} in `{}` did not end and was killed", runners[i].name, row.name())),
                 Err(_) if interrupt::requested() => {}
@@ -88,15 +77,6 @@ pub fn run(options: &Blas, quiet: bool) -> Result<Measured> {
         found.measurements.extend(done.map(|(runner, result)| output::one(row, threads, &runner.name, result)));
     }
     Ok(found)
-}
-
-impl Runner {
-    fn cell(&self, cell: &BlasCell) -> Result<Option<BlasResult>> {
-        let threads = ("FOREGATHER_THREADS".to_owned(), cell.threads.to_string());
-        let env: Vec<_> = self.env.iter().cloned().chain([threads]).collect();
-        let command = CellCommand { program: &self.program, args: vec![self.verb.to_owned(), cell.to_arg()], env: &env };
-        run_cell(&command, None, cell.at_most())
-    }
 }
 
 impl Row {
@@ -151,31 +131,6 @@ fn named(name: &str) -> Result<Routine> {
     }
 }
 
-fn runners(options: &Blas, notes: &mut Vec<String>) -> Result<Vec<Runner>> {
-    let own = |name: &&str| Runner { name: (*name).to_owned(), program: myself(), verb: VERB, env: vec![] };
-    let mut all: Vec<Runner> = ours::RUNNERS.iter().map(own).collect();
-    match peers_program() {
-        Some(program) => {
-            let Listed { found, missing } = listed(&program, "list-blas")
-                .with_context(|| format!("{} does not say which BLAS it knows: build it anew", program.display()))?;
-            let peer = |(name, env)| Runner { name, program: program.clone(), verb: "blas-cell", env };
-            all.extend(found.into_iter().map(peer));
-            notes.extend(missing);
-        }
-        None => notes.push(
-            "no other BLAS is compared: build their program with `cargo build --release --locked -p foregather-peers`".to_owned(),
-        ),
-    }
-    let Some(wanted) = &options.runners else { return Ok(all) };
-    let names: Vec<String> = all.iter().map(|runner| runner.name.clone()).collect();
-    let wanted: Vec<&str> = wanted.split(',').map(str::trim).collect();
-    if let Some(unknown) = wanted.iter().find(|wanted| !names.iter().any(|name| name == *wanted)) {
-        bail!("--runners: `{unknown}` is no BLAS here; there are {}", names.join(", "));
-    }
-    all.retain(|runner| wanted.contains(&runner.name.as_str()));
-    Ok(all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,8 +150,7 @@ mod tests {
 
     #[test]
     fn an_unknown_runner_is_said() {
-        let options = Blas { runners: Some("foregather,nobody".to_owned()), ..Blas::default() };
-        let error = runners(&options, &mut vec![]).err().unwrap().to_string();
+        let error = KIND.runners(Some("foregather,nobody"), &mut vec![]).err().unwrap().to_string();
         assert!(error.contains("nobody") && error.contains("foregather-always"), "{error}");
     }
 }

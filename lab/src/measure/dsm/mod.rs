@@ -10,8 +10,8 @@ pub mod tables;
 
 use super::children;
 use crate::cli::{Dsm, DsmPart};
+use crate::measure::Measured;
 use crate::progress::Progress;
-use crate::results::Measurement;
 use anyhow::{Context, Result, bail};
 use foregather_bench::dsm::{Answer, Plan, Task, Timed, VERB};
 use foregather_dsm::views::Backend;
@@ -45,15 +45,6 @@ const STATES: u32 = 2;
 const LOOPS: u32 = 2;
 /// No turn of a cell takes longer: one lasts some tenths of a second, even on a machine that is busy otherwise.
 const BOUND: Nanos = Nanos::from_ms(60_000);
-
-/// What a run gave.
-#[derive(Default)]
-pub struct Measured {
-    /// Faults, their parts, views.
-    pub measurements: Vec<Measurement>,
-    /// What was left out, and what to know.
-    pub notes: Vec<String>,
-}
 
 /// What is measured in processes of its own, and all that it gave.
 pub(super) struct Cell {
@@ -129,14 +120,6 @@ pub fn run(options: &Dsm, quiet: bool) -> Result<Measured> {
     match trouble {
         Some(error) if found.measurements.is_empty() => Err(error),
         _ => Ok(found),
-    }
-}
-
-impl Measured {
-    fn note(&mut self, note: String) {
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
     }
 }
 

@@ -7,8 +7,8 @@ pub mod output;
 
 use super::children;
 use crate::cli::{MessagePart, Messages, RankWorld};
+use crate::measure::Measured;
 use crate::progress::Progress;
-use crate::results::Measurement;
 use anyhow::{Context, Result, anyhow, bail};
 use foregather_bench::messages::{Answer, Plan, Task, VERB, Way, World};
 use foregather_host::{affinity, child::Child, interrupt};
@@ -33,15 +33,6 @@ const QUICK_CELL: Nanos = Nanos::from_ms(40);
 const GRACE: Nanos = Nanos::from_ms(20_000);
 /// The processes give up by themselves before they are killed.
 const KILL: Nanos = Nanos::from_ms(5_000);
-
-/// What a run gave.
-#[derive(Default)]
-pub struct Measured {
-    /// Sizes, then hogs.
-    pub measurements: Vec<Measurement>,
-    /// What was left out, and what to know.
-    pub notes: Vec<String>,
-}
 
 /// Runs what the options ask for.
 ///
@@ -71,7 +62,7 @@ pub fn run(options: &Messages, quiet: bool) -> Result<Measured> {
         let bound = bound(&task);
         let plan = Plan { world: world.clone(), cpus: pins, task, bound_ns: bound.0 };
         match play(&plan, bound + KILL) {
-            Ok(answer) => found.take(&plan, answer),
+            Ok(answer) => take(&mut found, &plan, answer),
             Err(_) if interrupt::requested() => {}
             Err(error) => {
                 found.notes.push(format!("{name}: {error:#}"));
@@ -85,15 +76,9 @@ pub fn run(options: &Messages, quiet: bool) -> Result<Measured> {
     }
 }
 
-impl Measured {
-    fn take(&mut self, plan: &Plan, answer: Answer) {
-        for note in &answer.notes {
-            if !self.notes.contains(note) {
-                self.notes.push(note.clone());
-            }
-        }
-        self.measurements.extend(output::measurements(plan, &answer));
-    }
+fn take(found: &mut Measured, plan: &Plan, answer: Answer) {
+    found.measurements.extend(output::measurements(plan, &answer));
+    answer.notes.into_iter().for_each(|note| found.note(note));
 }
 
 /// The ways that are asked for; on one processor none that spins.

@@ -6,9 +6,9 @@
 pub mod output;
 
 use crate::cli::Shift;
+use crate::measure::Measured;
 use crate::measure::skew::ENTRY_SKEW;
 use crate::progress::Progress;
-use crate::results::Measurement;
 use anyhow::Result;
 use foregather_barrier::Hop;
 use foregather_bench::loggp;
@@ -27,14 +27,6 @@ const TIME: (Nanos, u32) = (Nanos::from_ms(17_000), 7);
 const QUICK_TIME: (Nanos, u32) = (Nanos::from_ms(3_500), 3);
 /// More rounds would tell no more.
 const ROUNDS: u32 = 2_000;
-
-/// What a run gave.
-pub struct Measured {
-    /// One for each team, length and way.
-    pub measurements: Vec<Measurement>,
-    /// The answers.
-    pub notes: Vec<String>,
-}
 
 /// One team and one length: all repetitions, each with a series for every way.
 pub struct Case {

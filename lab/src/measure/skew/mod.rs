@@ -8,6 +8,7 @@ pub mod output;
 pub mod predict;
 
 use crate::cli::Skew;
+use crate::measure::Measured;
 use crate::progress::Progress;
 use crate::results::Measurement;
 use anyhow::Result;
@@ -27,15 +28,6 @@ const QUICK_POLICIES: [&str; 2] = ["spin", "block"];
 /// All series together take no longer, however busy the machine is; idle, they take a tenth.
 const TIME: Nanos = Nanos::from_ms(34_000);
 const QUICK_TIME: Nanos = Nanos::from_ms(8_000);
-
-/// What a run gave.
-#[derive(Default)]
-pub struct Measured {
-    /// Parameters, then series.
-    pub measurements: Vec<Measurement>,
-    /// What was left out, and why.
-    pub notes: Vec<String>,
-}
 
 /// One barrier, one policy, one release: all repetitions.
 pub struct Case {

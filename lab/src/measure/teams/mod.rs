@@ -3,16 +3,15 @@
 pub mod output;
 
 use crate::cli::Teams;
-use crate::measure::barriers::waiters::{Listed, listed, peers_program};
-use crate::measure::children::{CellCommand, Hogs, myself, run_cell};
+use crate::measure::Measured;
+use crate::measure::children::Hogs;
+use crate::measure::runners::{Kind, Runner};
 use crate::progress::Progress;
-use crate::results::Measurement;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use foregather_bench::teams::{TeamCell, VERB, ours};
 use foregather_bench::{CellResult, Work};
 use foregather_host::interrupt;
 use foregather_machine::{Nanos, SplitMix};
-use std::path::PathBuf;
 
 /// A cell that has not ended by this much over its time has collapsed.
 const COLLAPSED: Nanos = Nanos::from_ms(1_500);
@@ -23,14 +22,13 @@ const QUICK: (&[u32], &[u32], &[u32]) = (&[2, 4], &[0, 1], &[0, 2]);
 /// Repetitions and milliseconds of a cell.
 const USUAL: (u32, u64) = (5, 40);
 const BRIEF: (u32, u64) = (2, 20);
-
-/// Somebody who runs regions.
-pub(super) struct Runner {
-    pub(super) name: String,
-    program: PathBuf,
-    verb: &'static str,
-    env: Vec<(String, String)>,
-}
+/// Who runs regions.
+const KIND: Kind = Kind {
+    own: (&ours::RUNNERS, VERB),
+    peers: ["list-teams", "team-cell"],
+    without: "rayon and OpenMP are not compared",
+    unknown: "runs no team here",
+};
 
 /// One row: who competes, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,22 +45,13 @@ pub(super) struct Runs {
     pub(super) collapsed: u32,
 }
 
-/// What a run gave.
-#[derive(Default)]
-pub struct Measured {
-    /// Row by row, runner by runner.
-    pub measurements: Vec<Measurement>,
-    /// What was left out, and what to know.
-    pub notes: Vec<String>,
-}
-
 /// Runs what the options ask for: within a row all runners in turn, in another order in each repetition, beside the same hogs.
 ///
 /// # Errors
 /// If a runner is unknown, or no cell can be started.
 pub fn run(options: &Teams, quiet: bool) -> Result<Measured> {
     let mut found = Measured::default();
-    let runners = runners(options, &mut found.notes)?;
+    let runners = KIND.runners(options.runners.as_deref(), &mut found.notes)?;
     let (repetitions, ms) = if options.quick { BRIEF } else { USUAL };
     let (repetitions, ms) = (options.repetitions.unwrap_or(repetitions), options.ms.unwrap_or(ms));
     let rows = rows(options);
@@ -80,7 +69,7 @@ pub fn run(options: &Teams, quiet: bool) -> Result<Measured> {
                 let runner = runners[i].name.clone();
                 let body_ns = u64::from(row.body_us) * 1_000;
                 let cell = TeamCell { runner, threads: row.threads, body_ns, span_ns: ms * 1_000_000, iterations_per_us };
-                match runners[i].cell(&cell) {
+                match runners[i].cell(cell.to_arg(), &[], Nanos(cell.span_ns) * 2 + COLLAPSED) {
                     Ok(Some(result)) => runs[i].results.push(result),
                     Ok(None) => runs[i].collapsed += 1,
                     Err(_) if interrupt::requested() => {}
@@ -91,13 +80,6 @@ pub fn run(options: &Teams, quiet: bool) -> Result<Measured> {
         found.measurements.extend(output::row(row, &runners, &runs));
     }
     Ok(found)
-}
-
-impl Runner {
-    fn cell(&self, cell: &TeamCell) -> Result<Option<CellResult>> {
-        let command = CellCommand { program: &self.program, args: vec![self.verb.to_owned(), cell.to_arg()], env: &self.env };
-        run_cell(&command, None, Nanos(cell.span_ns) * 2 + COLLAPSED)
-    }
 }
 
 impl Row {
@@ -115,30 +97,6 @@ fn rows(options: &Teams) -> Vec<Row> {
     all.map(row).collect()
 }
 
-fn runners(options: &Teams, notes: &mut Vec<String>) -> Result<Vec<Runner>> {
-    let own = |name: &&str| Runner { name: (*name).to_owned(), program: myself(), verb: VERB, env: vec![] };
-    let mut all: Vec<Runner> = ours::RUNNERS.iter().map(own).collect();
-    match peers_program() {
-        Some(program) => {
-            let Listed { found, missing } = listed(&program, "list-teams")?;
-            let peer = |(name, env)| Runner { name, program: program.clone(), verb: "team-cell", env };
-            all.extend(found.into_iter().map(peer));
-            notes.extend(missing);
-        }
-        None => notes.push(
-            "rayon and OpenMP are not compared: build them with `cargo build --release --locked -p foregather-peers`".to_owned(),
-        ),
-    }
-    let Some(wanted) = &options.runners else { return Ok(all) };
-    let names: Vec<String> = all.iter().map(|runner| runner.name.clone()).collect();
-    let wanted: Vec<&str> = wanted.split(',').map(str::trim).collect();
-    if let Some(unknown) = wanted.iter().find(|wanted| !names.iter().any(|name| name == *wanted)) {
-        bail!("--runners: `{unknown}` runs no team here; there are {}", names.join(", "));
-    }
-    all.retain(|runner| wanted.contains(&runner.name.as_str()));
-    Ok(all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,11 +112,9 @@ mod tests {
 
     #[test]
     fn an_unknown_runner_is_said() {
-        let options = Teams { runners: Some("team,nobody".to_owned()), ..Teams::default() };
-        let error = runners(&options, &mut vec![]).err().unwrap().to_string();
+        let error = KIND.runners(Some("team,nobody"), &mut vec![]).err().unwrap().to_string();
         assert!(error.contains("nobody") && error.contains("std-scope"), "{error}");
-        let options = Teams { runners: Some("serial, team".to_owned()), ..Teams::default() };
-        let chosen = runners(&options, &mut vec![]).unwrap();
+        let chosen = KIND.runners(Some("serial, team"), &mut vec![]).unwrap();
         assert_eq!(chosen.iter().map(|runner| runner.name.as_str()).collect::<Vec<_>>(), ["team", "serial"]);
     }
 }
