@@ -1,7 +1,9 @@
 //! What this machine has, what it lacks, and how to get that.
+mod peers;
 mod signals;
+mod teams;
 
-use crate::measure::{children, peers};
+use crate::measure::children;
 use crate::results::table::Table;
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, cgroup, clock, facts};
@@ -51,14 +53,16 @@ fn note_unless(good: bool) -> Status {
 }
 
 impl Diagnosis {
-    /// Looks at everything; takes a tenth of a second.
+    /// Looks at everything; takes some tenths of a second.
     pub fn gather() -> Self {
         let mut checks = machine();
         checks.push(shared_memory());
         checks.extend(time());
         checks.extend(scheduling());
         checks.extend(signals::signals());
+        checks.extend(teams::teams());
         checks.extend(libraries());
+        checks.extend(peers::peers());
         Self { schema: "foregather.doctor/1", checks }
     }
 
@@ -164,16 +168,10 @@ fn libraries() -> Vec<Check> {
         Some(path) => check(name, Status::Ok, path, ""),
         None => check(name, Status::Missing, "not found", remedy),
     };
-    let mut checks = vec![
+    vec![
         library("libgomp", &["libgomp.so.1"], "install libgomp1 (Debian's name)"),
         library("libomp", &["libomp.so.5", "libomp.so"], "install libomp5-14 or a newer libomp5 (Debian's names)"),
-        library("libfabric", &["libfabric.so.1"], "install libfabric1 (Debian's name); later stages use it"),
-        library("PMIx", &["libpmix.so.2"], "install libpmix2 (Debian's name); later stages use it"),
-    ];
-    let program = peers::program();
-    checks.push(match program {
-        Some(path) => check("peers", Status::Ok, path.display().to_string(), ""),
-        None => check("peers", Status::Missing, "not built", peers::BUILD),
-    });
-    checks
+        library("libfabric", &["libfabric.so.1"], "install libfabric1 (Debian's name); jobs on several hosts use it"),
+        library("PMIx", &["libpmix.so.2"], "install libpmix2 (Debian's name); ranks find each other by it under srun and other launchers"),
+    ]
 }

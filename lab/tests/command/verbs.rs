@@ -170,6 +170,25 @@ fn the_doctor_tells_the_costs_and_every_signal_of_the_waiter() {
 }
 
 #[test]
+fn the_doctor_tells_how_large_a_team_would_be_and_what_keeps_it_from_that() {
+    // A program that knows no such verb, as one that is out of date.
+    let with = [("FOREGATHER_THREADS", "1"), ("FOREGATHER_WAIT", "impatiently"), ("FOREGATHER_PEERS", "/bin/sh")];
+    let document = json(&foregather(&["doctor", "--format", "json"]).envs(with).output().unwrap());
+    let find = |name: &str, said: &str| {
+        let found = document["checks"].as_array().unwrap().iter().find(|c| c["name"] == *name).expect(name);
+        assert!(found["found"].as_str().unwrap().contains(said), "{found}");
+        found["remedy"].as_str().unwrap().to_owned()
+    };
+    find("team: size", "serial");
+    find("team: waiting", "adaptive");
+    assert!(find("team: settings", "impatiently").contains("two-phase"), "it says what there is");
+    find("blas: crossovers", "serial");
+    for name in ["peers: teams", "peers: blas"] {
+        assert!(find(name, "/bin/sh list-").contains("cargo build"), "{name}");
+    }
+}
+
+#[test]
 fn a_peers_program_that_is_out_of_date_is_named_with_the_remedy() {
     for what in ["teams", "blas"] {
         let output = foregather(&["measure", what, "--quick"]).env("FOREGATHER_PEERS", "/bin/sh").output().unwrap();

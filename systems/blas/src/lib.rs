@@ -30,7 +30,7 @@ mod parts;
 mod scalar;
 mod team;
 
-pub use crossover::{Crossover, Routine, crossovers};
+pub use crossover::{Crossover, Routine, crossovers, kept_crossovers};
 pub use error::{Cause, Error};
 pub use grid::Grid;
 pub use kernels::matrix::{Matrix, MatrixMut};

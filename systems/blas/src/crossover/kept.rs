@@ -1,6 +1,7 @@
 //! Crossovers from run to run: `foregather.crossovers/1`, two numbers a routine and the size of the team they hold for.
 use super::{Routine, Sizes};
 use foregather_host::kept::{self, Numbers};
+use std::path::PathBuf;
 
 /// Code that is not optimised has other crossovers.
 const NAME: &str = if cfg!(debug_assertions) { "crossovers-unoptimised" } else { "crossovers" };
@@ -13,6 +14,11 @@ const MEMBERS: &str = "members";
 /// Why what is there is ignored.
 pub(super) fn load(members: u32) -> Result<Vec<(Routine, Sizes)>, String> {
     parse(&kept::load(NAME, SCHEMA)?, members)
+}
+
+/// Where they are kept.
+pub(super) fn path() -> Option<PathBuf> {
+    kept::path(NAME)
 }
 
 /// Keeps crossovers of a team of so many members.

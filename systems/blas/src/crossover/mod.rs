@@ -12,6 +12,7 @@ pub(crate) use routine::{COUNT, Level, memory, work};
 use foregather_host::clock;
 use foregather_machine::Nanos;
 use foregather_team::{Allowed, Team};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
@@ -195,6 +196,12 @@ pub fn crossovers() -> (Vec<Crossover>, Vec<String>) {
     };
     let all = Routine::ALL.iter().map(one).collect();
     (all, TABLE.learning.lock().unwrap_or_else(PoisonError::into_inner).trouble.clone())
+}
+
+/// Where crossovers are kept from run to run, if there is a place, and of how many routines they are there for a team of so many
+/// members, or why what is there is ignored. Measures nothing.
+pub fn kept_crossovers(members: u32) -> (Option<PathBuf>, Result<usize, String>) {
+    (kept::path(), kept::load(members).map(|all| all.len()))
 }
 
 /// After so many wake-ups without a call members sleep.
