@@ -1,4 +1,6 @@
 //! The program as its callers use it: what it prints and how it exits.
+use foregather_bench::blas::{BlasCell, BlasResult, Routine};
+use foregather_bench::teams::TeamCell;
 use foregather_bench::{Cell, CellResult, Shape, Work};
 use foregather_host::{affinity, child::Child};
 use foregather_machine::Nanos;
@@ -50,7 +52,29 @@ fn refused(command: Command, code: i32, said: &str) {
 }
 
 fn peers() -> Vec<Value> {
-    answer(&output(command(&["list"]))).as_array().unwrap().clone()
+    list("list")
+}
+
+fn list(verb: &str) -> Vec<Value> {
+    answer(&output(command(&[verb]))).as_array().unwrap().clone()
+}
+
+/// The names of those that this machine has.
+fn here(verb: &str) -> Vec<String> {
+    let here = list(verb).into_iter().filter(|peer| peer["available"] == true);
+    here.map(|peer| peer["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A list has these names, and says of each how to get it or that it is here.
+fn describes(peers: &[Value], names: &[&str]) {
+    assert_eq!(peers.iter().map(|peer| peer["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+    for peer in peers {
+        let (available, remedy) = (peer["available"].as_bool().unwrap(), &peer["remedy"]);
+        assert_eq!(remedy.is_null(), available, "{peer}");
+        assert!(available || ["install", "LD_LIBRARY_PATH"].iter().any(|how| remedy.as_str().unwrap().contains(how)), "{peer}");
+        assert!(peer["env"].is_object() && peer["what"].is_string(), "{peer}");
+        assert!(peer["version"].is_string() || peer["version"].is_null(), "{peer}");
+    }
 }
 
 fn cell(waiter: &str, threads: u32) -> Cell {
@@ -66,19 +90,68 @@ fn cell(waiter: &str, threads: u32) -> Cell {
     }
 }
 
+fn team_cell(runner: &str, threads: u32) -> TeamCell {
+    let iterations_per_us = Work::iterations_per_us();
+    TeamCell { runner: runner.into(), threads, body_ns: 500, span_ns: 5_000_000, iterations_per_us }
+}
+
+fn blas_cell(runner: &str, routine: Routine) -> BlasCell {
+    BlasCell { runner: runner.into(), routine, n: 40, threads: 2, gap_ns: 0, span_ns: 1_000_000 }
+}
+
 #[test]
 fn the_list_names_all_and_says_how_to_get_what_is_missing() {
     let peers = peers();
-    assert_eq!(peers.iter().map(|peer| peer["name"].as_str().unwrap()).collect::<Vec<_>>(), NAMES);
-    for peer in &peers {
-        let (available, remedy) = (peer["available"].as_bool().unwrap(), &peer["remedy"]);
-        assert_eq!(remedy.is_null(), available, "{peer}");
-        assert!(available || remedy.as_str().unwrap().contains("install"), "{peer}");
-        assert!(peer["env"].is_object() && peer["what"].is_string(), "{peer}");
-        assert!(peer["version"].is_string() || peer["version"].is_null(), "{peer}");
-    }
+    describes(&peers, &NAMES);
     for always in ["rust-std", "hurdles", "pthread"] {
         assert!(peers.iter().any(|peer| peer["name"] == always && peer["available"] == true), "{always}");
+    }
+}
+
+#[test]
+fn the_lists_of_teams_and_of_blas_say_how_to_get_what_is_missing() {
+    let teams: Vec<_> = ["rayon-broadcast", "rayon-join"].iter().chain(&NAMES[3..]).copied().collect();
+    describes(&list("list-teams"), &teams);
+    assert_eq!(here("list-teams")[..2], teams[..2], "rayon is built in");
+    describes(&list("list-blas"), &["openblas", "openblas-wheel", "blis", "mkl"]);
+}
+
+#[test]
+fn every_team_that_is_here_runs_regions() {
+    for runner in here("list-teams") {
+        for threads in [1, 3] {
+            let cell = team_cell(&runner, threads);
+            let result: CellResult = serde_json::from_value(answer(&output(command(&["team-cell", &cell.to_arg()])))).unwrap();
+            assert!(result.episodes > 0 && result.wall_ns >= cell.span_ns && result.cpu_ns > 0, "{runner}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn every_blas_that_is_here_runs_all_routines() {
+    for runner in here("list-blas") {
+        for routine in Routine::ALL {
+            let output = output(command(&["blas-cell", &blas_cell(&runner, routine).to_arg()]));
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            if routine == Routine::Lu && !output.status.success() && stderr.contains("dgetrf_") {
+                continue; // Not every BLAS has a LAPACK within.
+            }
+            let result: BlasResult = serde_json::from_value(answer(&output)).unwrap();
+            assert!(result.pairs > 0 && result.alone.p50_ns > 0.0 && result.ratio_low <= result.ratio, "{runner}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn who_is_missing_runs_nothing_and_says_how_to_be_had() {
+    let missing = |verb| list(verb).into_iter().filter(|peer| peer["available"] == false);
+    for peer in missing("list-teams") {
+        let cell = team_cell(peer["name"].as_str().unwrap(), 2).to_arg();
+        refused(command(&["team-cell", &cell]), 3, peer["remedy"].as_str().unwrap());
+    }
+    for peer in missing("list-blas") {
+        let cell = blas_cell(peer["name"].as_str().unwrap(), Routine::Dgemm).to_arg();
+        refused(command(&["blas-cell", &cell]), 3, peer["remedy"].as_str().unwrap());
     }
 }
 
@@ -120,6 +193,13 @@ fn wrong_input_is_usage() {
     refused(with(|cell| cell.waiter = "central/spin".into()), 2, "hurdles");
     refused(with(|cell| cell.threads = 0), 2, "0 threads");
     refused(with(|cell| cell.pins = vec![9_999]), 2, "9999");
+    refused(command(&["team-cell", "{}"]), 2, "not a cell");
+    refused(command(&["team-cell", &team_cell("hurdles", 2).to_arg()]), 2, "list-teams");
+    refused(command(&["team-cell", &team_cell("rayon-join", 0).to_arg()]), 2, "1 to 1024");
+    refused(command(&["blas-cell", "{}"]), 2, "not a cell");
+    refused(command(&["blas-cell", &blas_cell("foregather", Routine::Ddot).to_arg()]), 2, "list-blas");
+    let none = BlasCell { n: 0, ..blas_cell("openblas", Routine::Ddot) };
+    refused(command(&["blas-cell", &none.to_arg()]), 2, "ddot of 0");
     refused(command(&["ping-pong", "--cpus", "0,0", "--rounds", "9"]), 2, "different");
     refused(command(&["ping-pong", "--cpus", "0,1", "--rounds", "many"]), 2, "many");
 }
