@@ -30,7 +30,16 @@ impl Space {
         }
     }
 
-    /// Words next to each other, as an application sees them through that view: their accesses may fault and are served.
+    /// A word, as an application sees it through that view: its accesses may fault and are served.
+    ///
+    /// # Panics
+    /// As [`words`](Self::words).
+    #[inline]
+    pub fn word(&self, view: u32, offset: usize) -> &AtomicU64 {
+        &self.words(view, offset, 1)[0]
+    }
+
+    /// Words next to each other, likewise.
     ///
     /// # Panics
     /// As [`load`](Self::load), or if the first byte does not begin an aligned word.
@@ -38,7 +47,8 @@ impl Space {
     pub fn words(&self, view: u32, offset: usize, words: usize) -> &[AtomicU64] {
         assert!(offset.is_multiple_of(size_of::<AtomicU64>()), "byte {offset} begins no word");
         let from = self.stretch_of(view, offset, words.saturating_mul(size_of::<AtomicU64>()));
-        // SAFETY: so many words of a view that is mapped as long as self, aligned since views begin at pages, and accessed atomically only.
+        // SAFETY: so many words of a view that is mapped as long as self, aligned since views begin at pages; any bytes are words. Whatever
+        // else is done to them is done atomically, or by another process, or by pointers whose users answer for it.
         from.map_or(&[], |from| unsafe { core::slice::from_raw_parts(from.as_ptr().cast(), words) })
     }
 

@@ -12,7 +12,7 @@ use super::uffd::Uffd;
 use super::userfault::Userfault;
 use crate::Access;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicU64};
+use core::sync::atomic::AtomicBool;
 use foregather_machine::{Cause, Error};
 use rustix::mm::ProtFlags;
 use std::sync::Arc;
@@ -133,17 +133,6 @@ impl Space {
     /// If there is no such byte.
     pub fn privileged(&self, offset: usize) -> *mut u8 {
         self.shared(offset, 1).as_ptr()
-    }
-
-    /// A word of the object as applications see it through that view: its accesses fault and are served like any others.
-    ///
-    /// # Panics
-    /// If there is no such view or byte, or it is not the first one of an aligned word.
-    pub fn word(&self, view: u32, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(size_of::<u64>()), "byte {offset} begins no word");
-        // SAFETY: within the view, which is mapped as long as self lives; aligned, since views begin at pages. Any bytes are a word.
-        // Whatever else is done to these bytes is done atomically, or by another process, or by pointers whose users answer for it.
-        unsafe { &*self.application(view, offset).cast::<AtomicU64>() }
     }
 
     /// What that address is to applications, if it lies within a view of theirs.

@@ -1,5 +1,6 @@
 //! Tests of views that need what only this directory may have: system calls on shared pointers, forks, handlers, wrong pointers.
 mod child;
+mod even;
 mod fork;
 mod layout;
 mod protection;

@@ -1,46 +1,39 @@
-//! The layout of units that are all of one size, without a table: a division finds the unit, as in Millipage's static layout
+//! Where units that are all of one size must lie, without a table: a division finds the unit, as in Millipage's static layout
 //! (Itzkovitz & Schuster 1999, section 2).
-use super::layout::{Extent, GRAIN, PAGE, Place};
 use crate::Minipage;
-use foregather_machine::{Cause, Error};
+use crate::views::{Extent, GRAIN, PAGE, Place};
 
 /// Units of one size, as many a page as fit, the j-th of every page in view j.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Even {
+pub(super) struct Even {
     unit: usize,
 }
 
 impl Even {
-    /// Units of that many bytes, rounded up to a multiple of [`GRAIN`].
-    ///
-    /// # Errors
-    /// [`Cause::Setting`] for none, or more than a page.
-    pub fn new(bytes: usize) -> Result<Self, Error> {
-        match bytes {
-            1..=PAGE => Ok(Self { unit: bytes.next_multiple_of(GRAIN) }),
-            _ => Err(Error::from(Cause::Setting { what: "the size of equal units", needs: "1 to 4096 bytes" })),
-        }
+    /// Units of that many bytes, one to a page of them, rounded up to a multiple of [`GRAIN`].
+    pub(super) const fn new(bytes: usize) -> Self {
+        Self { unit: bytes.next_multiple_of(GRAIN) }
     }
 
     /// How many units a page holds, which is how many views they take.
-    pub const fn views(self) -> u32 {
+    pub(super) const fn views(self) -> u32 {
         (PAGE / self.unit) as u32
     }
 
     /// How many pages so many units take.
-    pub const fn pages(self, units: u32) -> u32 {
+    pub(super) const fn pages(self, units: u32) -> u32 {
         units.div_ceil(self.views())
     }
 
     /// Where unit `minipage` is.
-    pub const fn extent(self, minipage: Minipage) -> Extent {
+    pub(super) const fn extent(self, minipage: Minipage) -> Extent {
         let view = minipage.0 % self.views();
         let page = minipage.0 / self.views();
         Extent { view, offset: page as usize * PAGE + view as usize * self.unit, bytes: self.unit }
     }
 
     /// Which unit the page of that view is closed and opened for; `None` in a view that these units do not use.
-    pub const fn minipage(self, place: Place) -> Option<Minipage> {
+    pub(super) const fn minipage(self, place: Place) -> Option<Minipage> {
         if place.view < self.views() { Some(Minipage(place.page * self.views() + place.view)) } else { None }
     }
 }
