@@ -172,6 +172,10 @@ fn libraries() -> Vec<Check> {
         library("libgomp", &["libgomp.so.1"], "install libgomp1 (Debian's name)"),
         library("libomp", &["libomp.so.5", "libomp.so"], "install libomp5-14 or a newer libomp5 (Debian's names)"),
         library("libfabric", &["libfabric.so.1"], "install libfabric1 (Debian's name); jobs on several hosts use it"),
-        library("PMIx", &["libpmix.so.2"], "install libpmix2 (Debian's name); ranks find each other by it under srun and other launchers"),
+        library(
+            "PMIx",
+            &["libpmix.so.2"],
+            "install libpmix2 (Debian's name); ranks find each other by it under srun and other launchers",
+        ),
     ]
 }

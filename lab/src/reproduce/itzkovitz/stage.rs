@@ -3,7 +3,7 @@ use anyhow::{Context, Result, bail};
 use foregather_barrier::Kind as Barrier;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::Journal;
-use foregather_dsm::node::{Kind, Requester, Site, Tally, serve};
+use foregather_dsm::node::{Kind, Node, Requester, Tally, serve};
 use foregather_dsm::protocol::{Counts, Homes, Server};
 use foregather_dsm::replay::{Played, Player, Profile, Sizes};
 use foregather_machine::{Costs, Error, LogGp, Member, Nanos};
@@ -153,17 +153,17 @@ pub(super) fn play(stage: &Stage, journals: &[Journal], bytes: &Arc<[u32]>) -> R
     let homes = if stage.central { Homes::central(hosts, 0) } else { Homes::spread(hosts) }?;
     let sizes = Sizes::new(Arc::clone(bytes), stage.profile);
     let cluster = Cluster::<Heap>::new(stage.spec(hosts)).map_err(anyhow::Error::msg)?;
-    let sites: Vec<Host<'_>> = (0..hosts).map(|_| Site::new(homes, sizes.count(), sizes.clone())).collect();
+    let nodes: Vec<Host<'_>> = (0..hosts).map(|_| Node::new(homes, sizes.count(), sizes.clone())).collect();
     let mut report = cluster.run(async |lane| {
         let rank = lane.rank();
-        let site = &sites[rank as usize];
+        let node = &nodes[rank as usize];
         match foregather_machine::Fabric::here(&lane).lane {
             SERVER => {
                 let server = Server::new(homes, rank, sizes.count(), LOCKS);
-                let ended = serve(&lane, site, server, &Chooser::new(Policy::Block, rank)).await?;
+                let ended = serve(&lane, node, server, &Chooser::new(Policy::Block, rank)).await?;
                 Ok::<End, Error>(End::Server(ended.directory().counts().collect()))
             }
-            THREAD => thread(stage, lane, site, &journals[rank as usize]).await.map(End::Thread),
+            THREAD => thread(stage, lane, node, &journals[rank as usize]).await.map(End::Thread),
             _ => Ok(End::Letters),
         }
     });
@@ -191,12 +191,12 @@ pub(super) fn play(stage: &Stage, journals: &[Journal], bytes: &Arc<[u32]>) -> R
     Ok(show)
 }
 
-type Host<'s> = Site<SmpCpu<'s, Heap>, Sizes>;
+type Host<'s> = Node<SmpCpu<'s, Heap>, Sizes>;
 
-async fn thread<'s>(stage: &Stage, lane: Lane<'s, Heap>, site: &Host<'s>, journal: &Journal) -> Result<Played, Error> {
+async fn thread<'s>(stage: &Stage, lane: Lane<'s, Heap>, node: &Host<'s>, journal: &Journal) -> Result<Played, Error> {
     let settings = Settings { policy: Some(Policy::Block), ..Settings::default() };
     let messenger = Messenger::new(lane.beside(LETTERS), settings)?;
-    let requester = Requester::new(lane, site, Policy::Block);
+    let requester = Requester::new(lane, node, Policy::Block);
     let Stage { barrier, ahead, pushes, pace_percent, .. } = *stage;
-    Player { site, requester, messenger: &messenger, barrier, ahead, pushes, pace_percent }.play(journal).await
+    Player { node, requester, messenger: &messenger, barrier, ahead, pushes, pace_percent }.play(journal).await
 }

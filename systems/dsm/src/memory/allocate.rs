@@ -125,7 +125,7 @@ impl<F: Fabric> Thread<'_, F> {
             for minipage in self.managed(array.minipages(0..array.len())) {
                 self.clear(minipage);
                 if minipage.0 < known {
-                    run_ready(self.requester().tell(self.site, minipage, Want::Allot))?;
+                    run_ready(self.requester().tell(self.node, minipage, Want::Allot))?;
                 }
             }
             run_ready(dissemination(self.messenger))?;
@@ -142,11 +142,11 @@ impl<F: Fabric> Thread<'_, F> {
             let why = "an array is freed by the threads of the run that allocated it".to_owned();
             return Ok(Err(Cause::Refused { why }.into()));
         }
-        run_ready(self.requester().quiet(self.site))?;
+        run_ready(self.requester().quiet(self.node))?;
         run_ready(dissemination(self.messenger))?;
         let gone = heap().free(array.all_units())?;
         for minipage in self.managed(gone.iter().copied()) {
-            run_ready(self.requester().tell(self.site, minipage, Want::Free))?;
+            run_ready(self.requester().tell(self.node, minipage, Want::Free))?;
         }
         run_ready(dissemination(self.messenger))?;
         heap().retire(&gone);
@@ -156,14 +156,14 @@ impl<F: Fabric> Thread<'_, F> {
 
     /// Those that this rank manages.
     fn managed(&self, minipages: impl Iterator<Item = Minipage>) -> impl Iterator<Item = Minipage> {
-        let (homes, here) = (self.site.homes(), self.messenger.rank());
+        let (homes, here) = (self.node.homes(), self.messenger.rank());
         minipages.filter(move |&minipage| homes.of(minipage) == here)
     }
 
     fn clear(&self, minipage: Minipage) {
-        let bytes = self.site.copies().bytes(minipage).unwrap_or(0);
+        let bytes = self.node.copies().bytes(minipage).unwrap_or(0);
         for at in (0..bytes).step_by(ZEROS.len()) {
-            self.site.copies().write(minipage, at, &ZEROS[..ZEROS.len().min(bytes - at)]);
+            self.node.copies().write(minipage, at, &ZEROS[..ZEROS.len().min(bytes - at)]);
         }
     }
 }

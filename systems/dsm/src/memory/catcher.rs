@@ -1,7 +1,7 @@
 //! A fault becomes a request: on the thread that touched the page, by the lane that is this thread's.
 use super::mapped::Mapped;
 use super::observer;
-use crate::node::{Requester, Site};
+use crate::node::{Node, Requester};
 use crate::views::{Fault, Faults, Outcome, Table, end_process};
 use crate::{Access, Minipage};
 use core::cell::Cell;
@@ -55,7 +55,7 @@ impl<F: Fabric> Seats<F> {
 
 /// What is asked when a page was closed.
 pub(super) struct Catcher<F: Fabric> {
-    pub(super) site: Arc<Site<F::Cpu, Mapped>>,
+    pub(super) node: Arc<Node<F::Cpu, Mapped>>,
     pub(super) seats: Arc<Seats<F>>,
     pub(super) table: Arc<Table>,
     pub(super) rank: Rank,
@@ -87,7 +87,7 @@ where
         };
         let since = requester.lane().now();
         let began = (self.observed && fault.on_behalf_of.is_none()).then(observer::fault_began);
-        let done = run_ready(requester.need(&self.site, minipage, fault.needs));
+        let done = run_ready(requester.need(&self.node, minipage, fault.needs));
         began.into_iter().for_each(observer::fault_ended);
         match done {
             Ok(()) => Outcome::Retry,

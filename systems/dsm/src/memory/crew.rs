@@ -8,7 +8,7 @@ use super::pot::Pot;
 use super::run::Ended;
 use super::settings::Settings;
 use super::thread::Thread;
-use crate::node::{Site, give_up, serve};
+use crate::node::{Node, give_up, serve};
 use crate::protocol::Server;
 use crate::views::Stack;
 use foregather_barrier::{BarrierMember, Group};
@@ -68,7 +68,7 @@ impl<F: Fabric> Drop for Post<F> {
 
 /// What the threads of a rank have in common.
 pub(super) struct Crew<'c, F: Fabric, S> {
-    pub(super) site: &'c Site<F::Cpu, Mapped>,
+    pub(super) node: &'c Node<F::Cpu, Mapped>,
     pub(super) seats: &'c Seats<F>,
     pub(super) settings: Settings,
     pub(super) beside: Group<threads::Thread>,
@@ -84,10 +84,10 @@ impl<F: Fabric, S> Crew<'_, F, S> {
     /// What the server knows in the end, and its lane: all of a rank's lanes leave together, or each would wait for the others to do so.
     /// `None` if it failed; why stands in `end`.
     pub(super) fn serve(&self, post: &Post<F>) -> Option<(Server, F)> {
-        let (lane, homes) = (post.take(0), self.site.homes());
-        let server = Server::new(homes, lane.rank(), self.site.minipages(), self.settings.locks);
+        let (lane, homes) = (post.take(0), self.node.homes());
+        let server = Server::new(homes, lane.rank(), self.node.minipages(), self.settings.locks);
         let chooser = Chooser::new(self.settings.policy_of(&lane), lane.rank());
-        match run_ready(serve(&lane, self.site, server, &chooser)) {
+        match run_ready(serve(&lane, self.node, server, &chooser)) {
             Ok(server) => Some((server, lane)),
             Err(error) => {
                 // If it gave up, it has told everybody why: that is delivered first. Of a lost rank all others learn without it.
@@ -111,7 +111,7 @@ impl<F: Fabric, S> Crew<'_, F, S> {
         let (messenger, _stack, beside) = self.ready(post.messages(seat), cpu, seat)?;
         let began = messenger.now();
         let thread = Thread {
-            site: self.site,
+            node: self.node,
             seats: self.seats,
             seat,
             settings: self.settings,
@@ -165,7 +165,7 @@ impl<F: Fabric, S> Crew<'_, F, S> {
     ) -> Result<Ended<R>, Error> {
         let began = thread.began.get();
         if self.settings.journal > 0 {
-            observer::begin((thread.rank(), thread.number()), self.site.minipages(), self.settings.journal);
+            observer::begin((thread.rank(), thread.number()), self.node.minipages(), self.settings.journal);
         }
         let result = program(thread, &self.shared);
         let journal = observer::end();
@@ -180,14 +180,14 @@ impl<F: Fabric, S> Crew<'_, F, S> {
             Failure::Panic(_) => Error::from(Cause::Poisoned { by: Some(requester.lane().rank()) }),
         };
         self.end.fail(failure);
-        requester.stop(self.site, &error);
+        requester.stop(self.node, &error);
         error
     }
 
     /// Says goodbye when the last thread of the rank is through; if one has failed, there is no last one.
     fn through(&self, seat: u32) {
         if self.working.fetch_sub(1, AcqRel) == 1 {
-            let end = run_ready(self.seats.of(seat).goodbye(self.site));
+            let end = run_ready(self.seats.of(seat).goodbye(self.node));
             end.unwrap_or_else(|error| _ = self.fail(seat, Failure::Error(error)));
         }
     }

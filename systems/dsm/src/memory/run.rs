@@ -2,14 +2,14 @@
 use super::catcher::{Catcher, Seats};
 use super::crew::{Crew, Post};
 use super::end::End;
-use super::heap::{Heap, Site as Place};
+use super::heap::{Heap, Site};
 use super::layout::Layout;
 use super::mapped::Mapped;
 use super::pot::Pot;
 use super::settings::Settings;
 use super::thread::Thread;
 use crate::journal::Journal;
-use crate::node::{Requester, Site, Tally};
+use crate::node::{Node, Requester, Tally};
 use crate::protocol::{Homes, Server};
 use crate::views::{Allocator, PAGE, Shape, Space};
 use foregather_barrier::{Group, Kind};
@@ -27,7 +27,7 @@ pub struct Served<F: Fabric, R> {
     /// What its server knows as a manager.
     pub server: Server,
     /// Where what is shared was allocated: on all ranks alike.
-    pub sites: Vec<Place>,
+    pub sites: Vec<Site>,
     /// What the first thread's messages went by: for what ranks have to tell each other in the end.
     pub messenger: Messenger<F>,
 }
@@ -83,20 +83,20 @@ where
     };
     let homes = if settings.central { Homes::central(ranks, 0)? } else { Homes::spread(ranks)? };
     let (mapped, shared, heap) = mapped((ranks, &settings), layout)?;
-    let site = Arc::new(Site::new(homes, mapped.table.minipages(), mapped.clone()));
+    let node = Arc::new(Node::new(homes, mapped.table.minipages(), mapped.clone()));
     let requester = |seat| {
         let lane = post.asking(seat);
         let policy = settings.policy_of(&lane);
-        Requester::new(lane, &site, policy)
+        Requester::new(lane, &node, policy)
     };
     let seats = Arc::new(Seats::new((1..=count).map(requester).collect()));
     let (table, observed) = (mapped.table, settings.journal > 0);
-    let catcher = Catcher { site: Arc::clone(&site), seats: Arc::clone(&seats), table, rank, observed };
+    let catcher = Catcher { node: Arc::clone(&node), seats: Arc::clone(&seats), table, rank, observed };
     let serving = mapped.space.serve(Arc::new(catcher))?;
 
     let (beside, working) = (Group::new(Kind::Central, count)?, AtomicU32::new(count));
     let (pot, heap, end) = (Pot::new(count), Mutex::new(heap), End::of(rank));
-    let crew = Crew { site: &site, seats: &seats, settings, beside, working, pot, heap, end, shared };
+    let crew = Crew { node: &node, seats: &seats, settings, beside, working, pot, heap, end, shared };
     let parts = threads::run(
         1 + count,
         |_| None,
@@ -106,7 +106,7 @@ where
         },
     )?;
     drop(serving);
-    if let Err(error) = site.check() {
+    if let Err(error) = node.check() {
         // Others may wait for those that went well, too.
         parts.into_iter().flatten().for_each(|part| part.fail(&error));
         return Err(crew.end.check().err().unwrap_or(error));

@@ -8,7 +8,7 @@ use super::pot::Pot;
 use super::settings::Settings;
 use crate::Access;
 use crate::journal::What;
-use crate::node::{Kind, Requester, Site, Tally};
+use crate::node::{Kind, Node, Requester, Tally};
 use crate::protocol::{FlagId, Hosts, LockId, Want};
 use core::ops::Range;
 use foregather_barrier::{BarrierMember, dissemination};
@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard};
 
 /// One of the threads that share memory: all threads of all ranks are numbered, those of one rank next to each other.
 pub struct Thread<'d, F: Fabric> {
-    pub(super) site: &'d Site<F::Cpu, Mapped>,
+    pub(super) node: &'d Node<F::Cpu, Mapped>,
     pub(super) seats: &'d Seats<F>,
     /// From 1 on.
     pub(super) seat: u32,
@@ -154,9 +154,9 @@ impl<F: Fabric> Thread<'_, F> {
 
     /// All threads cannot meet any more: those of this rank are told, and its server, which tells everybody.
     fn broken(&self, error: Error) -> Error {
-        let first = self.requester().stop(self.site, &error);
+        let first = self.requester().stop(self.node, &error);
         self.beside.take();
-        if first { error } else { self.site.check().err().unwrap_or(error) }
+        if first { error } else { self.node.check().err().unwrap_or(error) }
     }
 
     /// Does something while it has a lock; who asks first gets it first.
@@ -165,9 +165,9 @@ impl<F: Fabric> Thread<'_, F> {
     /// If this thread has it already, or there is no such lock; when a rank is lost or gives up.
     pub fn locked<R>(&self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
         self.known("lock", lock)?;
-        observer::doing(What::Lock(lock), || run_ready(self.requester().lock(self.site, LockId(lock))))?;
+        observer::doing(What::Lock(lock), || run_ready(self.requester().lock(self.node, LockId(lock))))?;
         let result = act();
-        observer::doing(What::Unlock(lock), || run_ready(self.requester().unlock(self.site, LockId(lock))))?;
+        observer::doing(What::Unlock(lock), || run_ready(self.requester().unlock(self.node, LockId(lock))))?;
         Ok(result)
     }
 
@@ -200,7 +200,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// If there is no such flag; when a rank is lost or gives up.
     pub fn post(&self, flag: u32) -> Result<(), Error> {
         self.known("flag", flag)?;
-        observer::doing(What::Post(flag), || run_ready(self.requester().post(self.site, FlagId(flag))))
+        observer::doing(What::Post(flag), || run_ready(self.requester().post(self.node, FlagId(flag))))
     }
 
     /// Waits until this flag was posted, and takes that: each post is for one thread, and who waits longest comes first.
@@ -209,7 +209,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// As [`Thread::post`].
     pub fn wait(&self, flag: u32) -> Result<(), Error> {
         self.known("flag", flag)?;
-        observer::doing(What::Wait(flag), || run_ready(self.requester().take(self.site, FlagId(flag))))
+        observer::doing(What::Wait(flag), || run_ready(self.requester().take(self.node, FlagId(flag))))
     }
 
     fn known(&self, what: &str, number: u32) -> Result<(), Error> {
@@ -231,7 +231,7 @@ impl<F: Fabric> Thread<'_, F> {
         array.live()?;
         for minipage in array.minipages(elements) {
             let to = Want::Push(Hosts::all(self.ranks()));
-            observer::doing(What::Push { minipage }, || run_ready(self.requester().tell(self.site, minipage, to)))?;
+            observer::doing(What::Push { minipage }, || run_ready(self.requester().tell(self.node, minipage, to)))?;
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ impl<F: Fabric> Thread<'_, F> {
         array.live()?;
         let mut asked = 0;
         for minipage in array.minipages(elements) {
-            let ask = || run_ready(self.requester().prefetch(self.site, minipage, access, self.settings.ahead));
+            let ask = || run_ready(self.requester().prefetch(self.node, minipage, access, self.settings.ahead));
             asked += u32::from(observer::doing(What::Prefetch { minipage, access }, ask)?);
         }
         Ok(asked)

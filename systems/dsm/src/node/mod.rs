@@ -1,7 +1,7 @@
 //! A rank's part in the shared memory, over any [`Fabric`](foregather_machine::Fabric): its server and its threads do what the
 //! [`protocol`](crate::protocol) says.
 //!
-//! - [`Site`]: what they share: a word for each minipage, and its [`Copies`], the bytes with their protection.
+//! - [`Node`]: what they share: a word for each minipage, and its [`Copies`], the bytes with their protection.
 //! - [`serve`]: the server, on lane 0. It answers at any time, waits for frames and for nothing else, and never for a timer.
 //! - [`Requester`]: a thread that faults, on a lane of its own.
 //! - [`give_up`]: how a rank that cannot begin tells the others. `stop`: how everybody learns of a bad end.
@@ -11,7 +11,7 @@ mod outbox;
 mod parcel;
 mod requester;
 mod server;
-mod site;
+mod state;
 mod stop;
 mod tally;
 #[cfg(test)]
@@ -20,6 +20,6 @@ mod ways;
 
 pub use requester::Requester;
 pub use server::serve;
-pub use site::{Copies, Site};
+pub use state::{Copies, Node};
 pub use stop::give_up;
 pub use tally::{Kind, Tally};

@@ -1,6 +1,6 @@
 //! What a server has to send and could not yet: in order for each lane, so that nobody who is slow keeps the others waiting.
 use super::parcel::Parcel;
-use super::site::{Copies, Site};
+use super::state::{Copies, Node};
 use super::ways::Ways;
 use crate::protocol::Message;
 use foregather_machine::{Address, Error, Fabric};
@@ -18,14 +18,14 @@ impl Outbox {
     pub(super) fn send<F: Fabric, P: Copies>(
         &mut self,
         (lane, ways): (&F, &mut Ways),
-        site: &Site<F::Cpu, P>,
+        node: &Node<F::Cpu, P>,
         to: Address,
         message: Message,
     ) -> Result<(), Error> {
         let mut parcel = Parcel::new(message);
         if let Some(queue) = self.0.get_mut(&to) {
             queue.push_back(parcel);
-        } else if !parcel.send(lane, ways, to, site)? {
+        } else if !parcel.send(lane, ways, to, node)? {
             self.0.entry(to).or_default().push_back(parcel);
         }
         Ok(())
@@ -35,13 +35,13 @@ impl Outbox {
     pub(super) fn flush<F: Fabric, P: Copies>(
         &mut self,
         (lane, ways): (&F, &mut Ways),
-        site: &Site<F::Cpu, P>,
+        node: &Node<F::Cpu, P>,
     ) -> Result<bool, Error> {
         let mut some = false;
         let mut trouble = Ok(());
         self.0.retain(|&to, queue| {
             while let Some(parcel) = queue.front_mut().filter(|_| trouble.is_ok()) {
-                match parcel.send(lane, ways, to, site) {
+                match parcel.send(lane, ways, to, node) {
                     Ok(true) => some |= queue.pop_front().is_some(),
                     Ok(false) => break,
                     Err(error) => trouble = Err(error),

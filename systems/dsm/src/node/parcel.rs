@@ -1,5 +1,5 @@
 //! Messages and the bytes behind them as frames: the first frame holds the message, further ones continue its bytes.
-use super::site::{Copies, Site};
+use super::state::{Copies, Node};
 use super::ways::Ways;
 use crate::Minipage;
 use crate::protocol::Message;
@@ -52,10 +52,10 @@ impl Parcel {
         lane: &F,
         ways: &mut Ways,
         to: Address,
-        site: &Site<F::Cpu, P>,
+        node: &Node<F::Cpu, P>,
     ) -> Result<bool, Error> {
         let minipage = self.message.carries();
-        let bytes = minipage.and_then(|minipage| site.copies().bytes(minipage)).unwrap_or(0);
+        let bytes = minipage.and_then(|minipage| node.copies().bytes(minipage)).unwrap_or(0);
         while !self.begun || self.sent < bytes {
             let (frame, before) = if self.begun { (Frame::Further, 0) } else { (Frame::First, Message::LEN) };
             let len = (bytes - self.sent).min(lane.limits().buffer - before);
@@ -64,7 +64,7 @@ impl Parcel {
                     buffer[..before].copy_from_slice(&self.message.pack());
                 }
                 if let Some(minipage) = minipage {
-                    site.copies().read(minipage, self.sent, &mut buffer[before..]);
+                    node.copies().read(minipage, self.sent, &mut buffer[before..]);
                 }
             })?;
             if !posted {
@@ -87,7 +87,7 @@ impl Arriving {
     /// [`Cause::Garbled`] for what no peer sends.
     pub(super) fn take<C: Cpu, P: Copies>(
         &mut self,
-        site: &Site<C, P>,
+        node: &Node<C, P>,
         from: Rank,
         frame: Frame,
         bytes: &[u8],
@@ -102,11 +102,11 @@ impl Arriving {
             (Some((message, minipage, come)), Frame::Further) => (message, minipage, come, bytes),
             _ => return garbled("a frame of shared memory out of turn"),
         };
-        let Some(whole) = site.copies().bytes(minipage) else { return garbled("bytes of a minipage that is not there") };
+        let Some(whole) = node.copies().bytes(minipage) else { return garbled("bytes of a minipage that is not there") };
         if bytes.len() > whole - come || (bytes.is_empty() && come < whole) {
             return garbled("more or fewer bytes than the minipage has");
         }
-        site.copies().write(minipage, come, bytes);
+        node.copies().write(minipage, come, bytes);
         let come = come + bytes.len();
         if come == whole {
             return Ok(Some(message));

@@ -1,7 +1,7 @@
 //! A thread that needs more of a minipage than it may: it asks, and waits on a lane of its own.
 use super::parcel::Parcel;
 use super::server::everybody;
-use super::site::{Copies, Site};
+use super::state::{Copies, Node};
 use super::stop::{Blame, tell};
 use super::tally::{Kind, Tally};
 use super::ways::Ways;
@@ -23,10 +23,10 @@ pub struct Requester<F: Fabric> {
 
 impl<F: Fabric> Requester<F> {
     /// The thread of that lane.
-    pub fn new<P: Copies>(lane: F, site: &Site<F::Cpu, P>, policy: Policy) -> Self {
+    pub fn new<P: Copies>(lane: F, node: &Node<F::Cpu, P>, policy: Policy) -> Self {
         let here = lane.here();
-        let client = Client::new(here, site.homes());
-        site.stopped().enroll(here.lane);
+        let client = Client::new(here, node.homes());
+        node.stopped().enroll(here.lane);
         let (chooser, ways) = (Chooser::new(policy, here.rank), Ways::new(&lane));
         Self { lane, client, chooser, ways, tally: Tally::default(), stopping: false }
     }
@@ -55,17 +55,17 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// [`Cause::Refused`] for a minipage that was freed; a rank that was lost or gave up; what the system refuses.
-    pub async fn need<P: Copies>(&mut self, site: &Site<F::Cpu, P>, minipage: Minipage, need: Access) -> Result<(), Error> {
+    pub async fn need<P: Copies>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, need: Access) -> Result<(), Error> {
         let began = self.lane.now();
-        let before = site.word(minipage);
+        let before = node.word(minipage);
         loop {
-            match site.begin(minipage, need, false) {
+            match node.begin(minipage, need, false) {
                 Begin::Already => break,
-                Begin::Wait(word) => self.asleep(site, minipage, word.bits()).await?,
+                Begin::Wait(word) => self.asleep(node, minipage, word.bits()).await?,
                 Begin::Go(_) => {
                     let want = if need == Access::Write { Want::Write } else { Want::Read };
                     let (to, message) = self.client.ask(minipage, want);
-                    self.ask(site, to, message).await?;
+                    self.ask(node, to, message).await?;
                     break;
                 }
             }
@@ -81,40 +81,40 @@ impl<F: Fabric> Requester<F> {
     }
 
     /// Another thread of this rank, or a prefetch, is at it.
-    async fn asleep<P: Copies>(&mut self, site: &Site<F::Cpu, P>, minipage: Minipage, bits: u32) -> Result<(), Error> {
-        let changed = || (site.word(minipage).bits() != bits).then_some(());
-        self.persist(site, site.bed(minipage), "a minipage that is on its way", changed).await
+    async fn asleep<P: Copies>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, bits: u32) -> Result<(), Error> {
+        let changed = || (node.word(minipage).bits() != bits).then_some(());
+        self.persist(node, node.bed(minipage), "a minipage that is on its way", changed).await
     }
 
     /// Waits until nothing that this rank has asked for ahead is under way.
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn quiet<P: Copies>(&mut self, site: &Site<F::Cpu, P>) -> Result<(), Error> {
-        self.persist(site, site.ended(), "what was asked for ahead", || (site.ahead() == 0).then_some(())).await
+    pub async fn quiet<P: Copies>(&mut self, node: &Node<F::Cpu, P>) -> Result<(), Error> {
+        self.persist(node, node.ended(), "what was asked for ahead", || (node.ahead() == 0).then_some(())).await
     }
 
     async fn persist<P: Copies>(
         &self,
-        site: &Site<F::Cpu, P>,
+        node: &Node<F::Cpu, P>,
         on: &<F::Cpu as Cpu>::Word,
         what: &'static str,
         mut probe: impl FnMut() -> Option<()>,
     ) -> Result<(), Error> {
         let rank = self.lane.here().rank;
         let awaited = Awaited { roster: Roster::new(self.lane.roster()), rank, whom: Whom::Sender(None) };
-        let either = || probe().map(Ok).or_else(|| site.check().err().map(Err));
+        let either = || probe().map(Ok).or_else(|| node.check().err().map(Err));
         self.chooser.persist(self.lane.cpu(), on, Why::new(what, rank), awaited, either).await?.0
     }
 
     /// This thread cannot go on, because of that: its server tells everybody, and nothing can be asked here any more. `true`: it is the
     /// first reason that this rank knows of.
-    pub fn stop<P: Copies>(&mut self, site: &Site<F::Cpu, P>, error: &Error) -> bool {
+    pub fn stop<P: Copies>(&mut self, node: &Node<F::Cpu, P>, error: &Error) -> bool {
         let Self { lane, ways, stopping, .. } = self;
         let here = lane.here().rank;
-        let first = site.stop(lane.cpu(), lane.now(), error, here);
+        let first = node.stop(lane.cpu(), lane.now(), error, here);
         if !core::mem::replace(stopping, true) {
-            let blame = site.stopped().blame().unwrap_or(Blame::of(error, here));
+            let blame = node.stopped().blame().unwrap_or(Blame::of(error, here));
             tell(lane, ways, server_of(here), blame);
         }
         first
@@ -126,22 +126,22 @@ impl<F: Fabric> Requester<F> {
     /// When a rank is lost.
     pub async fn prefetch<P: Copies>(
         &mut self,
-        site: &Site<F::Cpu, P>,
+        node: &Node<F::Cpu, P>,
         minipage: Minipage,
         need: Access,
         bound: u32,
     ) -> Result<bool, Error> {
-        let word = site.word(minipage);
-        if word.is_pending() || word.access() >= need || !site.go_ahead(bound) {
+        let word = node.word(minipage);
+        if word.is_pending() || word.access() >= need || !node.go_ahead(bound) {
             return Ok(false);
         }
-        let Begin::Go(_) = site.begin(minipage, need, true) else {
-            site.went_ahead(self.lane.cpu());
+        let Begin::Go(_) = node.begin(minipage, need, true) else {
+            node.went_ahead(self.lane.cpu());
             return Ok(false);
         };
         let want = if need == Access::Write { Want::Write } else { Want::Read };
         let (to, message) = self.client.ahead(minipage, want);
-        self.send(site, to, message).await?;
+        self.send(node, to, message).await?;
         Ok(true)
     }
 
@@ -149,19 +149,19 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// [`Cause::Refused`] if it was freed before; a lost rank.
-    pub async fn tell<P: Copies>(&mut self, site: &Site<F::Cpu, P>, minipage: Minipage, want: Want) -> Result<(), Error> {
+    pub async fn tell<P: Copies>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, want: Want) -> Result<(), Error> {
         let (to, message) = self.client.ask(minipage, want);
-        self.ask(site, to, message).await
+        self.ask(node, to, message).await
     }
 
     /// Waits in line for a lock.
     ///
     /// # Errors
     /// [`Cause::Busy`] if this thread has it; a lost rank.
-    pub async fn lock<P: Copies>(&mut self, site: &Site<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
+    pub async fn lock<P: Copies>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
         let began = self.lane.now();
         let (to, message) = self.client.lock(lock);
-        self.ask(site, to, message).await?;
+        self.ask(node, to, message).await?;
         self.tally.add(Kind::Lock, self.lane.now() - began);
         Ok(())
     }
@@ -170,28 +170,28 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn unlock<P: Copies>(&mut self, site: &Site<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
+    pub async fn unlock<P: Copies>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
         let (to, message) = self.client.unlock(lock);
-        self.send(site, to, message).await
+        self.send(node, to, message).await
     }
 
     /// Posts a flag: one thread that waits for it, now or later, goes on.
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn post<P: Copies>(&mut self, site: &Site<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
+    pub async fn post<P: Copies>(&mut self, node: &Node<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
         let (to, message) = self.client.post(flag);
-        self.send(site, to, message).await
+        self.send(node, to, message).await
     }
 
     /// Waits in line until a flag was posted.
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn take<P: Copies>(&mut self, site: &Site<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
+    pub async fn take<P: Copies>(&mut self, node: &Node<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
         let began = self.lane.now();
         let (to, message) = self.client.take(flag);
-        self.ask(site, to, message).await?;
+        self.ask(node, to, message).await?;
         self.tally.add(Kind::Lock, self.lane.now() - began);
         Ok(())
     }
@@ -200,56 +200,56 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn goodbye<P: Copies>(&mut self, site: &Site<F::Cpu, P>) -> Result<(), Error> {
-        self.quiet(site).await?;
-        for server in everybody(site.homes().hosts()) {
-            self.send(site, server, Message::Bye).await?;
+    pub async fn goodbye<P: Copies>(&mut self, node: &Node<F::Cpu, P>) -> Result<(), Error> {
+        self.quiet(node).await?;
+        for server in everybody(node.homes().hosts()) {
+            self.send(node, server, Message::Bye).await?;
         }
         Ok(())
     }
 
-    async fn send<P: Copies>(&mut self, site: &Site<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
-        site.check()?;
+    async fn send<P: Copies>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
+        node.check()?;
         let Self { lane, ways, chooser, .. } = self;
         let mut parcel = Parcel::new(message);
         let why = Why::new("credits for a request", lane.here().rank).of(to.rank);
         let mut sent = || -> Result<Option<()>, Error> {
             // Credits come as frames.
-            if !parcel.send(lane, ways, to, site)?
-                && let Some((from, _)) = come(lane, ways, site)?
+            if !parcel.send(lane, ways, to, node)?
+                && let Some((from, _)) = come(lane, ways, node)?
             {
                 return Err(Cause::Garbled { from: from.rank, what: "a reply to what this thread did not ask" }.into());
             }
-            Ok(parcel.send(lane, ways, to, site)?.then_some(()))
+            Ok(parcel.send(lane, ways, to, node)?.then_some(()))
         };
         chooser.on_lane(lane, why, Whom::Sender(Some(to.rank)), || sent().transpose()).await?
     }
 
     /// Sends a request and does what its reply says.
-    async fn ask<P: Copies>(&mut self, site: &Site<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
-        self.send(site, to, message).await?;
+    async fn ask<P: Copies>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
+        self.send(node, to, message).await?;
         let Self { lane, ways, chooser, .. } = self;
         let why = Why::new("a reply about shared memory", lane.here().rank);
-        let reply = || come(lane, ways, site).transpose();
+        let reply = || come(lane, ways, node).transpose();
         let (from, message) = chooser.on_lane(lane, why, Whom::Sender(None), reply).await??;
-        self.settle(site, from, message).await
+        self.settle(node, from, message).await
     }
 
     /// Does what a reply says: what concerns this rank at once, then the message to the manager.
-    async fn settle<P: Copies>(&mut self, site: &Site<F::Cpu, P>, from: Address, message: Message) -> Result<(), Error> {
+    async fn settle<P: Copies>(&mut self, node: &Node<F::Cpu, P>, from: Address, message: Message) -> Result<(), Error> {
         let (mut last, mut done) = (None, Ok(()));
         let lane = &self.lane;
         let answer = self.client.reply(from.rank, &message, &mut |action| {
-            lane.owe(site.copies().toll(&action));
+            lane.owe(node.copies().toll(&action));
             match action {
                 Action::Send { to, message } => last = Some((to, message)),
-                action if done.is_ok() => done = site.perform(lane.cpu(), &action),
+                action if done.is_ok() => done = node.perform(lane.cpu(), &action),
                 _ => {}
             }
         })?;
         done?;
         if let Some((to, message)) = last {
-            self.send(site, to, message).await?;
+            self.send(node, to, message).await?;
         }
         match answer {
             Answer::Served => Ok(()),
@@ -262,10 +262,10 @@ impl<F: Fabric> Requester<F> {
 }
 
 /// Takes frames until there is a whole message.
-fn come<F: Fabric, P: Copies>(lane: &F, ways: &mut Ways, site: &Site<F::Cpu, P>) -> Result<Option<(Address, Message)>, Error> {
+fn come<F: Fabric, P: Copies>(lane: &F, ways: &mut Ways, node: &Node<F::Cpu, P>) -> Result<Option<(Address, Message)>, Error> {
     ways.pay(lane)?;
     while let Some(from) = lane.arrived(None) {
-        if let Some(message) = ways.take(lane, site, from)? {
+        if let Some(message) = ways.take(lane, node, from)? {
             return Ok(Some((from, message)));
         }
     }

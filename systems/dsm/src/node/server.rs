@@ -1,6 +1,6 @@
 //! A rank's server: takes what comes on its lane, one message after the other, and does what the protocol makes of it.
 use super::outbox::Outbox;
-use super::site::{Copies, Site};
+use super::state::{Copies, Node};
 use super::stop::announce;
 use super::ways::Ways;
 use crate::protocol::{Action, Server};
@@ -13,20 +13,20 @@ use foregather_wait::{Chooser, Whom};
 /// When a rank is lost or gives up, the system refuses to protect memory, or a peer sends nonsense: everybody is told then.
 pub async fn serve<F: Fabric, P: Copies>(
     lane: &F,
-    site: &Site<F::Cpu, P>,
+    node: &Node<F::Cpu, P>,
     server: Server,
     chooser: &Chooser,
 ) -> Result<Server, Error> {
-    let mut desk = Desk { lane, site, server, outbox: Outbox::default(), ways: Ways::new(lane) };
+    let mut desk = Desk { lane, node, server, outbox: Outbox::default(), ways: Ways::new(lane) };
     match desk.run(chooser).await {
         Ok(()) => Ok(desk.server),
-        Err(error) => Err(announce(lane, &mut desk.ways, site, error)),
+        Err(error) => Err(announce(lane, &mut desk.ways, node, error)),
     }
 }
 
 struct Desk<'d, F: Fabric, P> {
     lane: &'d F,
-    site: &'d Site<F::Cpu, P>,
+    node: &'d Node<F::Cpu, P>,
     server: Server,
     outbox: Outbox,
     ways: Ways,
@@ -45,7 +45,7 @@ impl<F: Fabric, P: Copies> Desk<'_, F, P> {
     /// One frame of each lane that has one, and what had no room. `None`: there was nothing to do.
     fn look(&mut self) -> Result<Option<()>, Error> {
         self.ways.pay(self.lane)?;
-        let mut some = self.outbox.flush((self.lane, &mut self.ways), self.site)?;
+        let mut some = self.outbox.flush((self.lane, &mut self.ways), self.node)?;
         let mut next = self.lane.arrived(None);
         while let Some(from) = next {
             some = true;
@@ -56,23 +56,23 @@ impl<F: Fabric, P: Copies> Desk<'_, F, P> {
     }
 
     fn take(&mut self, from: Address) -> Result<(), Error> {
-        match self.ways.take(self.lane, self.site, from)? {
+        match self.ways.take(self.lane, self.node, from)? {
             Some(message) => self.answer(from, message),
             None => Ok(()),
         }
     }
 
     fn answer(&mut self, from: Address, message: crate::protocol::Message) -> Result<(), Error> {
-        let Self { lane, site, server, outbox, ways } = self;
+        let Self { lane, node, server, outbox, ways } = self;
         let mut done = Ok(());
         let mut act = |action: Action| {
             if done.is_ok() {
-                lane.owe(site.copies().toll(&action));
+                lane.owe(node.copies().toll(&action));
                 done = match action {
                     Action::Copy { to, message } | Action::Send { to, message } => {
-                        outbox.send((*lane, &mut *ways), site, to, message)
+                        outbox.send((*lane, &mut *ways), node, to, message)
                     }
-                    action => site.perform(lane.cpu(), &action),
+                    action => node.perform(lane.cpu(), &action),
                 };
             }
         };

@@ -31,7 +31,7 @@ pub trait Copies: Send + Sync {
 }
 
 /// What the threads and the server of a rank share.
-pub struct Site<C: Cpu, P> {
+pub struct Node<C: Cpu, P> {
     homes: Homes,
     words: Box<[AtomicU32]>,
     copies: P,
@@ -44,7 +44,7 @@ pub struct Site<C: Cpu, P> {
     stopped: Stopped,
 }
 
-impl<C: Cpu, P: Copies> Site<C, P> {
+impl<C: Cpu, P: Copies> Node<C, P> {
     /// For so many minipages, of which none is open.
     pub fn new(homes: Homes, minipages: u32, copies: P) -> Self {
         Self {
@@ -196,8 +196,8 @@ impl<C: Cpu, P: Copies> Site<C, P> {
     }
 }
 
-impl<C: Cpu, P> core::fmt::Debug for Site<C, P> {
+impl<C: Cpu, P> core::fmt::Debug for Node<C, P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Site").field("homes", &self.homes).field("minipages", &self.words.len()).finish_non_exhaustive()
+        f.debug_struct("Node").field("homes", &self.homes).field("minipages", &self.words.len()).finish_non_exhaustive()
     }
 }

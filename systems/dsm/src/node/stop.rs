@@ -3,7 +3,7 @@
 //!
 //! A word to stop needs no credit: each lane sends it to another at most once, and there is room for frames without credits.
 use super::parcel::Frame;
-use super::site::{Copies, Site};
+use super::state::{Copies, Node};
 use super::ways::Ways;
 use crate::protocol::{SERVER, server_of};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -95,16 +95,16 @@ impl Stopped {
 }
 
 /// A server ends badly: nobody is to wait for it, or for its rank's threads. Why it has ended: by the first reason that its rank knew.
-pub(super) fn announce<F: Fabric, P: Copies>(lane: &F, ways: &mut Ways, site: &Site<F::Cpu, P>, error: Error) -> Error {
+pub(super) fn announce<F: Fabric, P: Copies>(lane: &F, ways: &mut Ways, node: &Node<F::Cpu, P>, error: Error) -> Error {
     let here = lane.here();
-    let first = site.stop(lane.cpu(), lane.now(), &error, here.rank);
-    let blame = site.stopped().blame().unwrap_or(Blame::of(&error, here.rank));
+    let first = node.stop(lane.cpu(), lane.now(), &error, here.rank);
+    let blame = node.stopped().blame().unwrap_or(Blame::of(&error, here.rank));
     let others = (0..lane.size()).filter(|&rank| rank != here.rank).map(server_of);
-    let threads = (1..=site.stopped().lanes.load(Acquire)).map(|lane| Address { lane, ..here });
+    let threads = (1..=node.stopped().lanes.load(Acquire)).map(|lane| Address { lane, ..here });
     for to in others.chain(threads) {
         tell(lane, ways, to, blame);
     }
-    if first { error } else { site.check().err().unwrap_or(error) }
+    if first { error } else { node.check().err().unwrap_or(error) }
 }
 
 /// A rank gives up before its server runs: says so to all other servers, on the server's lane.

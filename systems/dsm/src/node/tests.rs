@@ -1,5 +1,5 @@
 //! Ranks on the table: their frames come in any order, and no update is lost.
-use super::{Copies, Kind, Requester, Site, serve};
+use super::{Copies, Kind, Node, Requester, serve};
 use crate::protocol::{Homes, Hosts, LockId, Server, Want};
 use crate::{Access, Minipage};
 use core::future::Future;
@@ -56,17 +56,17 @@ type Program<'t> = Pin<Box<dyn Future<Output = Result<(), Error>> + 't>>;
 
 /// One thread of a rank.
 struct App<'t> {
-    site: Rc<Site<Cpu<'t>, Guarded>>,
+    node: Rc<Node<Cpu<'t>, Guarded>>,
     requester: Requester<Seat<'t>>,
 }
 
 impl App<'_> {
     async fn touch<R>(&mut self, minipage: Minipage, need: Access, act: impl Fn(&mut [u8]) -> R) -> Result<R, Error> {
         loop {
-            if let Some(done) = self.site.copies().access(minipage, need, &act) {
+            if let Some(done) = self.node.copies().access(minipage, need, &act) {
                 return Ok(done);
             }
-            self.requester.need(&self.site, minipage, need).await?;
+            self.requester.need(&self.node, minipage, need).await?;
         }
     }
 
@@ -99,22 +99,22 @@ fn ends<'t>(
     let program = Rc::new(program);
     let mut programs: Vec<Program<'t>> = Vec::new();
     for rank in 0..ranks {
-        let site = Rc::new(Site::new(homes, MINIPAGES, Guarded::new()));
-        let (served, lane) = (Rc::clone(&site), table.seat(rank, 0));
+        let node = Rc::new(Node::new(homes, MINIPAGES, Guarded::new()));
+        let (served, lane) = (Rc::clone(&node), table.seat(rank, 0));
         programs.push(Box::pin(async move {
             let server = Server::new(homes, rank, MINIPAGES, LOCKS);
             serve(&lane, &*served, server, &Chooser::new(Policy::Block, rank)).await.map(|_| ())
         }));
         let through = Rc::new(RefCell::new(0));
         for thread in 1..=threads {
-            let requester = Requester::new(table.seat(rank, thread), &site, Policy::Block);
+            let requester = Requester::new(table.seat(rank, thread), &node, Policy::Block);
             let (mut app, program, through) =
-                (App { site: Rc::clone(&site), requester }, Rc::clone(&program), Rc::clone(&through));
+                (App { node: Rc::clone(&node), requester }, Rc::clone(&program), Rc::clone(&through));
             programs.push(Box::pin(async move {
                 program(&mut app, rank).await?;
                 *through.borrow_mut() += 1;
                 let last = *through.borrow() == threads;
-                if last { app.requester.goodbye(&app.site).await } else { Ok(()) }
+                if last { app.requester.goodbye(&app.node).await } else { Ok(()) }
             }));
         }
     }
@@ -179,12 +179,12 @@ fn locks_pushes_and_prefetches_come_to_their_ends() {
         for _ in 0..10 {
             let minipage = Minipage(random.below(u64::from(MINIPAGES)) as u32);
             let lock = LockId(random.below(u64::from(LOCKS)) as u32);
-            app.requester.lock(&app.site, lock).await?;
+            app.requester.lock(&app.node, lock).await?;
             app.count(minipage).await?;
-            app.requester.unlock(&app.site, lock).await?;
-            app.requester.tell(&app.site, minipage, Want::Push(Hosts::all(3))).await?;
+            app.requester.unlock(&app.node, lock).await?;
+            app.requester.tell(&app.node, minipage, Want::Push(Hosts::all(3))).await?;
             let ahead = Minipage(random.below(u64::from(MINIPAGES)) as u32);
-            app.requester.prefetch(&app.site, ahead, Access::Write, 2).await?;
+            app.requester.prefetch(&app.node, ahead, Access::Write, 2).await?;
             app.read(ahead).await?;
         }
         assert_eq!(app.requester.tally().count(Kind::Lock), 10);
@@ -202,20 +202,20 @@ fn a_thread_that_gives_up_ends_everybody_wherever_they_are() {
             let culprit = rank == 1 && app.requester.lane().here().lane == 1;
             for turn in random.below(20).. {
                 if culprit && turn > 20 {
-                    app.requester.stop(&app.site, &why());
+                    app.requester.stop(&app.node, &why());
                     return Err(why());
                 }
                 let minipage = Minipage(random.below(u64::from(MINIPAGES)) as u32);
                 // The others soon wait for each other's locks.
                 match random.below(4).max(u64::from(culprit)) {
-                    0 => app.requester.lock(&app.site, LockId(random.below(2) as u32)).await.or_else(|error| {
+                    0 => app.requester.lock(&app.node, LockId(random.below(2) as u32)).await.or_else(|error| {
                         match error.cause() {
                             // It has it already.
                             Cause::Refused { .. } => Ok(()),
                             _ => Err(error),
                         }
                     })?,
-                    1 => _ = app.requester.prefetch(&app.site, minipage, Access::Write, 2).await?,
+                    1 => _ = app.requester.prefetch(&app.node, minipage, Access::Write, 2).await?,
                     2 => _ = app.read(minipage).await?,
                     _ => _ = app.count(minipage).await?,
                 }
@@ -234,7 +234,7 @@ fn whoever_touches_a_freed_minipage_is_told() {
     for_orders(20, (2, 1), async |app, rank, _| {
         if rank == 0 {
             app.count(Minipage(1)).await?;
-            app.requester.tell(&app.site, Minipage(1), Want::Free).await?;
+            app.requester.tell(&app.node, Minipage(1), Want::Free).await?;
             let error = app.read(Minipage(1)).await.unwrap_err().to_string();
             assert!(error.contains("minipage 1, which has been freed"), "{error}");
         }

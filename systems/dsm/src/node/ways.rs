@@ -3,7 +3,7 @@
 //! A credit is a static buffer at the receiver; each frame costs one. What a lane has taken it owes, and returns along with whatever it
 //! sends that way, or alone once it owes half of them. So nobody ever waits for mere room, of which no bell tells.
 use super::parcel::{Arriving, Frame};
-use super::site::{Copies, Site};
+use super::state::{Copies, Node};
 use super::stop::Blame;
 use crate::protocol::Message;
 use foregather_machine::{Address, Cause, Error, Fabric};
@@ -77,7 +77,7 @@ impl Ways {
     pub(super) fn take<F: Fabric, P: Copies>(
         &mut self,
         lane: &F,
-        site: &Site<F::Cpu, P>,
+        node: &Node<F::Cpu, P>,
         from: Address,
     ) -> Result<Option<Message>, Error> {
         let full = self.full;
@@ -93,7 +93,7 @@ impl Ways {
                 Some(Frame::Stop) => Err(Blame::unpack(from.rank, bytes, lane.size()).error(lane.now())),
                 Some(frame) => {
                     way.owed += 1;
-                    way.arriving.take(site, from.rank, frame, bytes)
+                    way.arriving.take(node, from.rank, frame, bytes)
                 }
                 None => Err(garbled("a frame of no known kind")),
             }

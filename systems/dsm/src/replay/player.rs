@@ -1,7 +1,7 @@
 //! A thread that goes by its journal.
 use super::sizes::Sizes;
 use crate::journal::{Event, Journal, What};
-use crate::node::{Kind, Requester, Site, Tally};
+use crate::node::{Kind, Node, Requester, Tally};
 use crate::protocol::{FlagId, Hosts, LockId, Want};
 use crate::{Access, Minipage};
 use foregather_barrier::Kind as Barrier;
@@ -11,7 +11,7 @@ use foregather_message::Messenger;
 /// The only thread of a rank.
 pub struct Player<'r, F: Fabric> {
     /// What it shares with its server.
-    pub site: &'r Site<F::Cpu, Sizes>,
+    pub node: &'r Node<F::Cpu, Sizes>,
     /// How it asks.
     pub requester: Requester<F>,
     /// Where barriers go by.
@@ -60,7 +60,7 @@ impl<F: Fabric> Player<'_, F> {
             self.act(event, &mut played).await?;
         }
         played.span = self.requester.lane().now() - began;
-        self.requester.goodbye(self.site).await?;
+        self.requester.goodbye(self.node).await?;
         Ok(played)
     }
 
@@ -69,28 +69,28 @@ impl<F: Fabric> Player<'_, F> {
         let kind = match event.what {
             What::Touch { minipage, access, .. } => self.touch(minipage, access).await?,
             What::Prefetch { minipage, access } if self.ahead > 0 => {
-                let asked = self.requester.prefetch(self.site, minipage, access, self.ahead).await?;
+                let asked = self.requester.prefetch(self.node, minipage, access, self.ahead).await?;
                 return self.hinted(u64::from(asked), began, played).await;
             }
             What::Push { minipage } if self.pushes => {
-                let all = Want::Push(Hosts::all(self.site.homes().hosts()));
-                self.requester.tell(self.site, minipage, all).await?;
+                let all = Want::Push(Hosts::all(self.node.homes().hosts()));
+                self.requester.tell(self.node, minipage, all).await?;
                 return self.hinted(1, began, played).await;
             }
             What::Lock(lock) => {
-                self.requester.lock(self.site, LockId(lock)).await?;
+                self.requester.lock(self.node, LockId(lock)).await?;
                 Some(Kind::Lock)
             }
             What::Unlock(lock) => {
-                self.requester.unlock(self.site, LockId(lock)).await?;
+                self.requester.unlock(self.node, LockId(lock)).await?;
                 None
             }
             What::Post(flag) => {
-                self.requester.post(self.site, FlagId(flag)).await?;
+                self.requester.post(self.node, FlagId(flag)).await?;
                 None
             }
             What::Wait(flag) => {
-                self.requester.take(self.site, FlagId(flag)).await?;
+                self.requester.take(self.node, FlagId(flag)).await?;
                 Some(Kind::Lock)
             }
             What::Barrier => {
@@ -108,12 +108,12 @@ impl<F: Fabric> Player<'_, F> {
 
     /// A fault, if the word grants less.
     async fn touch(&mut self, minipage: Minipage, access: Access) -> Result<Option<Kind>, Error> {
-        if self.site.word(minipage).access() >= access {
+        if self.node.word(minipage).access() >= access {
             return Ok(None);
         }
-        self.requester.lane().delay(self.site.copies().profile().before()).await;
+        self.requester.lane().delay(self.node.copies().profile().before()).await;
         let before = *self.requester.tally();
-        self.requester.need(self.site, minipage, access).await?;
+        self.requester.need(self.node, minipage, access).await?;
         let after = self.requester.tally();
         Ok(Kind::ALL.into_iter().find(|&kind| after.count(kind) > before.count(kind)))
     }

@@ -1,7 +1,7 @@
 //! Journals played on the table, in any order of deliveries: the faults are those that the protocol says, whatever the order.
 use super::{Played, Player, Profile, Sizes};
 use crate::journal::{Event, Journal, What};
-use crate::node::{Kind, Requester, Site, serve};
+use crate::node::{Kind, Node, Requester, serve};
 use crate::protocol::{Counts, Homes, Server};
 use crate::{Access, Minipage};
 use core::future::Future;
@@ -43,8 +43,8 @@ fn play(seed: u64, journals: &[Journal], ahead: u32) -> (Vec<Played>, Vec<(Minip
     let homes = Homes::spread(ranks).unwrap();
     let mut programs: Vec<Program<'_>> = Vec::new();
     for (rank, journal) in (0..ranks).zip(journals) {
-        let site = Rc::new(Site::new(homes, BYTES.len() as u32, Sizes::new(BYTES, Profile::MILLIPAGE_1999)));
-        let (served, lane) = (Rc::clone(&site), table.seat(rank, 0));
+        let node = Rc::new(Node::new(homes, BYTES.len() as u32, Sizes::new(BYTES, Profile::MILLIPAGE_1999)));
+        let (served, lane) = (Rc::clone(&node), table.seat(rank, 0));
         programs.push(Box::pin(async move {
             let server = Server::new(homes, rank, BYTES.len() as u32, 2);
             serve(&lane, &*served, server, &Chooser::new(Policy::Block, rank)).await.map(End::Server)
@@ -54,8 +54,8 @@ fn play(seed: u64, journals: &[Journal], ahead: u32) -> (Vec<Played>, Vec<(Minip
             let settings = Settings { policy: Some(Policy::Block), ..Settings::default() };
             let messenger = Messenger::new(letters, settings)?;
             let mut player = Player {
-                site: &site,
-                requester: Requester::new(lane, &site, Policy::Block),
+                node: &node,
+                requester: Requester::new(lane, &node, Policy::Block),
                 messenger: &messenger,
                 barrier: Barrier::Dissemination,
                 ahead,
