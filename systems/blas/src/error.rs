@@ -3,8 +3,7 @@
 use std::fmt;
 
 /// An argument that does not fit the others. Nothing has been computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{routine}: argument {position} ({name}) {cause}")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The routine's name without the letter of its type, or the constructor of a view.
     pub routine: &'static str,
@@ -41,6 +40,15 @@ pub enum Cause {
         least: usize,
     },
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { routine, position, name, cause } = self;
+        write!(f, "{routine}: argument {position} ({name}) {cause}")
+    }
+}
+
+impl core::error::Error for Error {}
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
