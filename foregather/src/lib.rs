@@ -132,6 +132,81 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! # Teams for programs
+//!
+//! [`team::Team`] is that with threads of its own: any thread calls a closure on it, by reference, and goes on when all of it is done.
+//!
+//! ```
+//! use foregather::team::Team;
+//! use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+//!
+//! let team = Team::fitting();
+//! let (numbers, sum) = ((0..1_000).collect::<Vec<u64>>(), AtomicU64::new(0));
+//! // Once for each member, of whom the caller is the first.
+//! team.run(|member| {
+//!     let mine = member.share(numbers.len());
+//!     sum.fetch_add(numbers[mine].iter().sum(), Relaxed);
+//! });
+//! // Once for each part; members take them one by one, so parts may differ in length.
+//! team.split(10, |part| {
+//!     sum.fetch_add(numbers[part * 100..][..100].iter().sum(), Relaxed);
+//! });
+//! assert_eq!(sum.into_inner(), 2 * 499_500);
+//! println!("{}", team.report()); // how large it is and why, and how its calls went
+//! ```
+//!
+//! - **Size.** [`Team::new`](team::Team::new) has as many members as it is told. A fitting team has as many as affinity, the control group's
+//!   quota and `FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, allow, asked again about once a second; it works with fewer while more do not pay,
+//!   and tries again after 20 ms to a second. [`Team::global`](team::Team::global) is the fitting team that all libraries of a process share.
+//! - **Late members.** Who has not begun when the caller has done its own call, and waited as long again at most, has its call made by the
+//!   caller; parts of a `split` are left to whoever is there. So calls of several members may be made by one thread, one after the other.
+//! - **Busy.** Nobody waits for a team: a call that another thread makes meanwhile, or a member within its own, runs alone, with one member.
+//!   Results must not depend on how many there are.
+//! - **Panics.** The first panic of a member goes on in the caller, after all calls have ended; the team works on.
+//! - **Forks.** A child has a team of its own, whose threads start at its first call. Only a fork within a call must not go on with it.
+//! - **Waiting.** Adaptive, and between calls hot for about the gap that was learned. `FOREGATHER_WAIT` names another policy, such as `block`
+//!   or `two-phase:20us`. What is not understood of these variables is ignored; the report and `foregather doctor` say so.
+//!
+//! `foregather measure teams` compares it with scoped threads, rayon and the OpenMP runtimes that are installed.
+//!
+//! # Linear algebra
+//!
+//! [`blas`] has every routine of the reference BLAS for `f32`, `f64` and their complex numbers, on views that know their extents.
+//!
+//! ```
+//! use foregather::blas::{Matrix, MatrixMut, Trans, gemm};
+//!
+//! // By columns, as in Fortran: two rows and three columns, three and four, two and four.
+//! let (a, b, mut c) = ([1.0, 4.0, 2.0, 5.0, 3.0, 6.0], [1.0; 12], [0.0; 8]);
+//! let (a, b) = (Matrix::columns(&a, 2, 3, 2)?, Matrix::columns(&b, 3, 4, 3)?);
+//! gemm(Trans::No, Trans::No, 1.0, a, b, 0.0, MatrixMut::columns(&mut c, 2, 4, 2)?)?;
+//! assert_eq!(c, [6.0, 15.0, 6.0, 15.0, 6.0, 15.0, 6.0, 15.0]);
+//! # Ok::<(), foregather::blas::Error>(())
+//! ```
+//!
+//! - **Crossovers.** A call that is large enough runs on the global team; [`blas::on`] runs one on any team. From which size on is measured at
+//!   a routine's first use, for some milliseconds, and kept beside the machine's costs for teams of that size: one crossover for calls that
+//!   follow each other, one for calls after a pause. `foregather measure blas --crossovers` prints them, `foregather doctor` says where
+//!   they are kept.
+//! - **Bits.** A result lies on a grid that depends on its shape alone, so on one processor's vector unit it has the same bits whoever computes
+//!   it: the caller alone or any team.
+//! - **Serial** is a call that finds the team busy, and every call with `FOREGATHER_THREADS=1`. A child of a fork has a team of its own.
+//!
+//! The same under programs that know nothing of it: `libforegather_blas.so` has the Fortran and C symbols of the reference BLAS, for integers
+//! of 32 and of 64 bits.
+//!
+//! ```sh
+//! cargo build --release --locked -p foregather-blas-face
+//! library=$PWD/target/release/libforegather_blas.so
+//! mkdir -p target/blas/lib && ln -sf "$library" target/blas/lib/libblas.so.3
+//!
+//! LD_LIBRARY_PATH=$PWD/target/blas/lib program    # one that is linked with libblas.so.3: NumPy of Debian
+//! LD_PRELOAD=$library program                     # one that brings its own: NumPy of pip
+//! sudo update-alternatives --install /usr/lib/x86_64-linux-gnu/libblas.so.3 libblas.so.3-x86_64-linux-gnu "$library" 200  # all, on Debian
+//! ```
+//!
+//! With `FOREGATHER_BLAS_TRACE=1` it prints at exit which of its symbols were called, and how often: none means that the program uses another.
+//!
 //! # Between processes
 //!
 //! The same groups and teams stand over the lines of a [`shm::Segment`]; each process makes its own over the same lines. Waits of a
@@ -320,6 +395,8 @@ pub use foregather_wait::{
     adaptive,
 };
 
+/// Linear algebra that a team shares, with the same bits for any team.
+pub use foregather_blas as blas;
 /// Memory that ranks share although each has its own.
 pub use foregather_dsm as dsm;
 /// What Linux is asked: clock, affinity, quota, scheduling class.
@@ -332,5 +409,7 @@ pub use foregather_ofi as ofi;
 pub use foregather_shm as shm;
 /// Virtual time.
 pub use foregather_sim as sim;
+/// Closures on several threads, by reference.
+pub use foregather_team as team;
 /// The world of threads.
 pub use foregather_thread as thread;
