@@ -13,6 +13,8 @@ const ENOUGH: u32 = 16;
 const WORTH_PERCENT: u64 = 90;
 /// Of four regions more than three with late members: they have no processors.
 const LATE: (u32, u32) = (3, 4);
+/// Who has been late in so many regions in a row, for so long, is not just waking up: it has no processor now.
+const GONE: (u32, Nanos) = (4, Nanos::from_us(200));
 /// How long a smaller team is kept, at first and at most.
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
 /// Good judgements in a row after which earlier bad ones are forgotten.
@@ -28,6 +30,8 @@ pub(crate) struct Governor {
     hold: Nanos,
     hold_until: Nanos,
     window: Window,
+    /// Regions in a row with late members, and when the first of them began.
+    late: (u32, Nanos),
     good: u32,
     pub(crate) shrunk: u64,
     pub(crate) grown: u64,
@@ -47,7 +51,18 @@ impl Governor {
     pub(crate) const fn new() -> Self {
         let window = Window { regions: 0, late: 0, spent: Nanos::ZERO, alone: Nanos::ZERO };
         let (hold, hold_until) = (HOLD.0, Nanos::ZERO);
-        Self { ceiling: 1, asked_at: None, width: 1, hold, hold_until, window, good: 0, shrunk: 0, grown: 0 }
+        Self {
+            ceiling: 1,
+            asked_at: None,
+            width: 1,
+            hold,
+            hold_until,
+            window,
+            late: (0, Nanos::ZERO),
+            good: 0,
+            shrunk: 0,
+            grown: 0,
+        }
     }
 
     /// How many members shall work on what comes now. `ceiling` is asked now and then.
@@ -84,7 +99,14 @@ impl Governor {
         window.late += u32::from(course.late > 0);
         window.spent += course.whole;
         window.alone += course.own * u64::from(self.width);
-        if window.regions >= ENOUGH && window.spent >= WINDOW {
+        match course.late {
+            0 => self.late.0 = 0,
+            _ if self.late.0 == 0 => self.late = (1, now - course.whole),
+            _ => self.late.0 += 1,
+        }
+        if self.late.0 >= GONE.0 && now - self.late.1 >= GONE.1 {
+            self.shrink(now);
+        } else if window.regions >= ENOUGH && window.spent >= WINDOW {
             self.judge(now);
         }
     }
@@ -100,6 +122,13 @@ impl Governor {
             }
             return;
         }
+        self.shrink(now);
+    }
+
+    #[cold]
+    fn shrink(&mut self, now: Nanos) {
+        self.window = Window::default();
+        self.late.0 = 0;
         self.good = 0;
         self.width = (self.width / 2).max(1);
         self.hold_until = now + self.hold;
@@ -192,6 +221,17 @@ mod tests {
         let mut run = Run::new(2);
         let sometimes = |width| if width == 2 { quiet(2) } else { quiet(1) };
         assert_eq!(run.calls(1_000, sometimes), 2);
+    }
+
+    #[test]
+    fn members_that_do_not_come_are_given_up_within_a_fraction_of_a_millisecond_but_not_while_they_wake() {
+        let short = |late| move |_| Course { own: Nanos(5 * US), whole: Nanos(12 * US), late };
+        let mut run = Run::new(2);
+        assert_eq!(run.calls(15, short(1)), 2, "180 us: it may still wake up");
+        run.calls(1, short(0));
+        assert_eq!(run.calls(15, short(1)), 2, "it did, and the count begins again");
+        assert_eq!(run.calls(5, short(1)), 1);
+        assert_eq!(run.governor.shrunk, 1);
     }
 
     #[test]
