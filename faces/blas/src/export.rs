@@ -68,9 +68,10 @@ macro_rules! fortran_symbol {
             #[allow(dead_code, reason = "not every routine has real arguments")]
             type R = <T as foregather_blas::Scalar>::Real;
             type F = Fortran<$int>;
+            static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
             #[unsafe(export_name = concat!($before, stringify!($name), $after))]
             unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as Answer<F>>::Raw {
-                trace::note(concat!($before, stringify!($name), $after));
+                COUNTER.note();
                 let site = Site::fortran(stringify!($name), size_of::<$int>());
                 // SAFETY: the caller promises what the standard asks of these arguments, and nothing else is asked for.
                 <$result as Answer<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
@@ -87,9 +88,10 @@ macro_rules! c_symbol {
             #[allow(dead_code, reason = "not every routine has real arguments")]
             type R = <T as foregather_blas::Scalar>::Real;
             type F = C<$int>;
+            static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
             #[unsafe(export_name = concat!($before, stringify!($name), $after))]
             unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as Answer<F>>::Raw {
-                trace::note(concat!($before, stringify!($name), $after));
+                COUNTER.note();
                 let site = Site::c(concat!("cblas_", stringify!($name), "\0"));
                 // SAFETY: the caller promises what the standard asks of these arguments, and nothing else is asked for.
                 <$result as Answer<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
@@ -106,9 +108,10 @@ macro_rules! c_ordered_symbol {
             #[allow(dead_code, reason = "not every routine has real arguments")]
             type R = <T as foregather_blas::Scalar>::Real;
             type F = C<$int>;
+            static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
             #[unsafe(export_name = concat!($before, stringify!($name), $after))]
             unsafe extern "C" fn call(order: std::ffi::c_int, $($argument: <$kind as Argument<F>>::Raw),*) {
-                trace::note(concat!($before, stringify!($name), $after));
+                COUNTER.note();
                 let Some(site) = Site::ordered(concat!("cblas_", stringify!($name), "\0"), Letter::of_code(order)) else {
                     return;
                 };

@@ -1,35 +1,80 @@
 //! Shows that a program really calls this library and not another BLAS: with `FOREGATHER_BLAS_TRACE=1` each symbol that was
 //! called is printed to standard error when the process ends, one a line, with the number of its calls.
+//!
+//! Without a lock: a fork could copy one while another thread holds it, and the child would wait for ever.
 use crate::settings::settings;
-use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-static CALLS: Mutex<BTreeMap<&str, u64>> = Mutex::new(BTreeMap::new());
+/// A symbol, and how often it was called: one for each, in the place of its definition.
+pub(crate) struct Counter {
+    symbol: &'static str,
+    calls: AtomicU64,
+    /// The one that was called first before this one was.
+    next: AtomicPtr<Counter>,
+}
 
-/// Counts a call of a symbol if somebody wants to know.
-#[inline]
-pub(crate) fn note(symbol: &'static str) {
-    if settings().trace {
-        count(symbol);
+/// Of all symbols that were called, the one that was called first last.
+static CALLED: AtomicPtr<Counter> = AtomicPtr::new(ptr::null_mut());
+
+impl Counter {
+    /// Of that symbol.
+    pub(crate) const fn new(symbol: &'static str) -> Self {
+        Self { symbol, calls: AtomicU64::new(0), next: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Counts a call if somebody wants to know.
+    #[inline]
+    pub(crate) fn note(&'static self) {
+        if settings().trace {
+            self.count();
+        }
+    }
+
+    #[cold]
+    fn count(&'static self) {
+        // Exactly one call is the first, and it alone writes `next`.
+        if self.calls.fetch_add(1, Ordering::Relaxed) > 0 {
+            return;
+        }
+        let this = ptr::from_ref(self).cast_mut();
+        let mut first = CALLED.load(Ordering::Relaxed);
+        loop {
+            self.next.store(first, Ordering::Relaxed);
+            match CALLED.compare_exchange_weak(first, this, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(other) => first = other,
+            }
+        }
     }
 }
 
-#[cold]
-fn count(symbol: &'static str) {
-    // A fork may have copied the lock while another thread held it: then the child's calls are not counted.
-    if let Ok(mut calls) = CALLS.try_lock().or_else(|_| CALLS.lock()) {
-        *calls.entry(symbol).or_default() += 1;
+/// What was called, in the order of names.
+fn counted() -> Vec<(&'static str, u64)> {
+    let mut all = Vec::new();
+    let mut at = CALLED.load(Ordering::Acquire);
+    // SAFETY: the list is made of static counters alone.
+    while let Some(counter) = unsafe { at.as_ref() } {
+        all.push((counter.symbol, counter.calls.load(Ordering::Relaxed)));
+        at = counter.next.load(Ordering::Relaxed);
     }
+    all.sort_unstable();
+    all
 }
 
 /// Called by the loader when the library is unloaded or the process ends.
 extern "C" fn print() {
-    let calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut out = std::io::stderr().lock();
-    for (symbol, count) in &*calls {
+    // The standard library's handle has a lock, too.
+    // SAFETY: standard error is not closed by this handle, which is never dropped.
+    let mut standard_error = ManuallyDrop::new(unsafe { File::from_raw_fd(2) });
+    for (symbol, count) in counted() {
+        let line = format!("foregather_blas[{}]: {symbol} {count}\n", std::process::id());
         // Nobody is left to be told that standard error is closed.
-        let _ = writeln!(out, "foregather_blas[{}]: {symbol} {count}", std::process::id());
+        let _ = standard_error.write_all(line.as_bytes());
     }
 }
 
@@ -37,3 +82,19 @@ extern "C" fn print() {
 #[unsafe(link_section = ".fini_array")]
 #[used]
 static AT_EXIT: extern "C" fn() = print;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_is_counted_whoever_makes_it_and_every_symbol_is_listed_once() {
+        static COUNTERS: [Counter; 3] = [Counter::new("third"), Counter::new("first"), Counter::new("second")];
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1_000).for_each(|at| COUNTERS[at % 2].count()));
+            }
+        });
+        assert_eq!(counted(), [("first", 2_000), ("third", 2_000)]);
+    }
+}

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 type Fortran<I> = unsafe extern "C" fn(*const u8, *const I, usize);
 type C = unsafe extern "C" fn(c_int, *const c_char, *const c_char, ...);
 
-/// The longest name, `SGEMMTR`, and one more.
-const NAME_BYTES: usize = 8;
+/// Room for a name. R's handler copies up to twenty bytes, whatever the length, unless a nought comes before.
+const NAME_BYTES: usize = 24;
 /// Names are padded to this length, which is what handlers compare.
 const NAME_BYTES_LEAST: usize = 6;
 
@@ -53,13 +53,15 @@ pub(crate) fn c(name: &'static str, position: u32) {
     ROW_MAJOR.store(row_major, Relaxed);
 }
 
-/// The name in upper case, and its length with blanks.
+/// The name in upper case, and its length with blanks; noughts follow.
 fn padded(name: &str) -> ([u8; NAME_BYTES], usize) {
-    let mut bytes = [b' '; NAME_BYTES];
-    for (to, from) in bytes.iter_mut().zip(name.bytes()) {
+    let length = name.len().clamp(NAME_BYTES_LEAST, NAME_BYTES - 1);
+    let mut bytes = [0; NAME_BYTES];
+    bytes[..length].fill(b' ');
+    for (to, from) in bytes[..length].iter_mut().zip(name.bytes()) {
         *to = from.to_ascii_uppercase();
     }
-    (bytes, name.len().clamp(NAME_BYTES_LEAST, NAME_BYTES))
+    (bytes, length)
 }
 
 /// Writes what is wrong and ends the process, as the standard's handler does.
@@ -112,4 +114,18 @@ unsafe extern "C" fn cblas_xerbla(position: c_int, name: *const c_char, _form: *
 unsafe extern "C" fn lsame_(one: *const u8, other: *const u8, _lengths: usize, _: usize) -> c_int {
     // SAFETY: Fortran strings of one character at least.
     unsafe { (*one).eq_ignore_ascii_case(&*other) }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::padded;
+
+    #[test]
+    fn names_have_six_letters_at_least_and_end_with_noughts() {
+        for (name, length, text) in [("dgemm", 6, &b"DGEMM \0"[..]), ("dgemmtr", 7, b"DGEMMTR\0"), ("xerbla", 6, b"XERBLA\0")] {
+            let (bytes, found) = padded(name);
+            assert_eq!((found, &bytes[..text.len()]), (length, text));
+            assert!(bytes.len() > 20 && bytes[length..].iter().all(|&byte| byte == 0), "{name}");
+        }
+    }
 }

@@ -55,6 +55,10 @@ pub trait Scalar:
     #[must_use]
     fn add_product<const FUSED: bool>(self, a: Self, b: Self) -> Self;
 
+    /// `self / by`, safe where squares of the divisor would overflow or vanish, as those of complex numbers that `/` takes do.
+    #[must_use]
+    fn over(self, by: Self) -> Self;
+
     /// `|re| + |im|`, the size that `asum` and `iamax` go by.
     #[inline(always)]
     fn abs1(self) -> Self::Real {
@@ -133,6 +137,10 @@ macro_rules! real {
                 if FUSED { a.mul_add(b, self) } else { a * b + self }
             }
             #[inline(always)]
+            fn over(self, by: Self) -> Self {
+                self / by
+            }
+            #[inline(always)]
             fn abs1(self) -> $t {
                 self.abs()
             }
@@ -201,8 +209,49 @@ macro_rules! real {
                     Complex::new(a.re * b.re - a.im * b.im + self.re, a.re * b.im + a.im * b.re + self.im)
                 }
             }
+            fn over(self, by: Self) -> Self {
+                // Both are brought to about one by powers of two, which is exact.
+                let size = |of: Self| if of.re.abs() > of.im.abs() { of.re } else { of.im }.binade();
+                let (own, unit) = (size(self), size(by));
+                if !own.is_finite() || !unit.is_finite() {
+                    return self / by;
+                }
+                (self.scale(own.recip()) / by.scale(unit.recip())).scale(own / unit)
+            }
         }
     };
 }
 real!(f32, u32);
 real!(f64, u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complex_numbers_of_any_size_can_be_divided() {
+        for exponent in [-1074, -1050, -1022, -600, -540, -1, 0, 1, 511, 512, 1000, 1022] {
+            let value =
+                Complex::new(1.0, 0.5).scale(2.0_f64.powi(exponent.max(-1022))).scale(2.0_f64.powi((exponent + 1022).min(0)));
+            assert_eq!(value.over(value), Complex::ONE, "2^{exponent}");
+        }
+        for exponent in [-149, -126, -80, -70, 63, 70, 126] {
+            let value = Complex::new(0.0, 2.0_f32.powi(exponent.max(-126))).scale(2.0_f32.powi((exponent + 126).min(0)));
+            assert_eq!(value.over(value), Complex::ONE, "2^{exponent}");
+        }
+        let (huge, tiny) = (Complex::new(1e300, -1e300), Complex::new(1e-300, 1e-300));
+        assert_eq!(huge.over(huge.scale(0.5)), Complex::new(2.0, 0.0));
+        assert_eq!(tiny.over(huge), Complex::ZERO);
+        assert!(!huge.over(tiny).im.is_finite());
+    }
+
+    #[test]
+    fn what_is_no_number_stays_none() {
+        let nan = Complex::new(f64::NAN, 0.0);
+        for (a, b) in [(nan, Complex::ONE), (Complex::ONE, nan), (Complex::ONE, Complex::ZERO), (Complex::ZERO, Complex::ZERO)] {
+            let quotient = a.over(b);
+            assert!(!quotient.re.is_finite() || !quotient.im.is_finite(), "{a} / {b} = {quotient}");
+        }
+        assert_eq!(Complex::<f64>::ZERO.over(Complex::ONE), Complex::ZERO);
+    }
+}

@@ -13,8 +13,8 @@ const ENOUGH: u32 = 16;
 const WORTH_PERCENT: u64 = 90;
 /// Of four regions more than three with late members: they have no processors.
 const LATE: (u32, u32) = (3, 4);
-/// Who has been late in so many regions in a row, for so long, is not just waking up: it has no processor now.
-const GONE: (u32, Nanos) = (4, Nanos::from_us(200));
+/// Who has been late in so many regions in a row, which took so long together, is not just waking up: it has no processor now.
+const GONE: (u32, Nanos) = (8, Nanos::from_us(500));
 /// How long a smaller team is kept, at first and at most.
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
 /// Good judgements in a row after which earlier bad ones are forgotten.
@@ -30,7 +30,7 @@ pub(crate) struct Governor {
     hold: Nanos,
     hold_until: Nanos,
     window: Window,
-    /// Regions in a row with late members, and when the first of them began.
+    /// Regions in a row with late members, and what they took.
     late: (u32, Nanos),
     good: u32,
     pub(crate) shrunk: u64,
@@ -99,12 +99,9 @@ impl Governor {
         window.late += u32::from(course.late > 0);
         window.spent += course.whole;
         window.alone += course.own * u64::from(self.width);
-        match course.late {
-            0 => self.late.0 = 0,
-            _ if self.late.0 == 0 => self.late = (1, now - course.whole),
-            _ => self.late.0 += 1,
-        }
-        if self.late.0 >= GONE.0 && now - self.late.1 >= GONE.1 {
+        let (regions, spent) = self.late;
+        self.late = if course.late > 0 { (regions + 1, spent + course.whole) } else { (0, Nanos::ZERO) };
+        if self.late.0 >= GONE.0 && self.late.1 >= GONE.1 {
             self.shrink(now);
         } else if window.regions >= ENOUGH && window.spent >= WINDOW {
             self.judge(now);
@@ -128,7 +125,7 @@ impl Governor {
     #[cold]
     fn shrink(&mut self, now: Nanos) {
         self.window = Window::default();
-        self.late.0 = 0;
+        self.late = (0, Nanos::ZERO);
         self.good = 0;
         self.width = (self.width / 2).max(1);
         self.hold_until = now + self.hold;
@@ -224,14 +221,25 @@ mod tests {
     }
 
     #[test]
-    fn members_that_do_not_come_are_given_up_within_a_fraction_of_a_millisecond_but_not_while_they_wake() {
+    fn members_that_do_not_come_are_given_up_soon_but_not_while_they_wake() {
         let short = |late| move |_| Course { own: Nanos(5 * US), whole: Nanos(12 * US), late };
         let mut run = Run::new(2);
-        assert_eq!(run.calls(15, short(1)), 2, "180 us: it may still wake up");
+        assert_eq!(run.calls(40, short(1)), 2, "480 us: it may still wake up");
         run.calls(1, short(0));
-        assert_eq!(run.calls(15, short(1)), 2, "it did, and the count begins again");
-        assert_eq!(run.calls(5, short(1)), 1);
+        assert_eq!(run.calls(40, short(1)), 2, "it did, and the count begins again");
+        assert_eq!(run.calls(3, short(1)), 1);
         assert_eq!(run.governor.shrunk, 1);
+    }
+
+    #[test]
+    fn a_pause_is_no_lateness() {
+        let late = |_| Course { own: Nanos(5 * US), whole: Nanos(12 * US), late: 1 };
+        let mut run = Run::new(2);
+        for _ in 0..5 {
+            assert_eq!(run.calls(8, late), 2);
+            run.now += Nanos::from_ms(50);
+        }
+        assert_eq!(run.governor.shrunk, 0);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use foregather_machine::Nanos;
 
 /// A gap of more than so many wake-ups is not waited for on the processor.
 const MOST: u64 = 10;
+/// So many are spun in any case: who comes late to a short region waits while the leader does its part, and is there for the next.
+const LEAST: u64 = 2;
 /// Of a gap that is expected, so many times are waited: the next one may be longer.
 const MARGIN: u64 = 2;
 /// The newest gap's share in what is expected: one eighth.
@@ -13,7 +15,7 @@ const SHARE: u64 = 8;
 
 /// What one slave has learned.
 pub(crate) struct Heat {
-    /// To sleep and be woken: the shortest bound.
+    /// To sleep and be woken.
     wake: Nanos,
     last: Option<Nanos>,
     /// The gap that is expected, if calls come often enough.
@@ -32,19 +34,19 @@ impl Heat {
     #[inline]
     pub(crate) fn done(&mut self, now: Nanos) -> Option<Nanos> {
         let gap = self.last.replace(now).map_or(Nanos::MAX, |last| now - last);
-        let most = self.wake * MOST;
+        let (least, most) = (self.wake * LEAST, self.wake * MOST);
         self.gap = match self.gap {
             // A rare pause is no change of habit, and costs one spin.
             Some(before) => Some(before - Nanos(before.0 / SHARE) + Nanos(gap.min(most * MARGIN).0 / SHARE)),
             None => Some(gap).filter(|&gap| gap <= most),
         };
         let bound = match self.gap {
-            Some(gap) if gap <= most => (gap * MARGIN).max(self.wake).min(most),
-            _ => self.wake,
+            Some(gap) if gap <= most => (gap * MARGIN).clamp(least, most),
+            _ => least,
         };
         self.gap = self.gap.filter(|&gap| gap <= most);
         // A change costs more than a bound that is a little off.
-        let differs = bound > self.bound * 2 || bound * 2 < self.bound || bound == self.wake && self.bound != self.wake;
+        let differs = bound > self.bound * 2 || bound * 2 < self.bound || bound == least && self.bound != least;
         differs.then(|| {
             self.bound = bound;
             bound
@@ -57,6 +59,7 @@ mod tests {
     use super::*;
 
     const WAKE: Nanos = Nanos::from_us(20);
+    const SHORT: Nanos = Nanos::from_us(40);
 
     /// The bound of a new one after fifty calls with that gap.
     fn learned(gap: Nanos) -> Nanos {
@@ -75,7 +78,7 @@ mod tests {
     #[test]
     fn it_stays_hot_for_about_twice_the_gap() {
         let us = Nanos::from_us;
-        for (gap, bound) in [(us(1), WAKE), (us(8), WAKE), (us(50), us(100)), (us(90), us(180))] {
+        for (gap, bound) in [(us(1), SHORT), (us(8), SHORT), (us(50), us(100)), (us(90), us(180))] {
             let hot = learned(gap);
             assert!(hot >= bound.percent(75) && hot <= bound * 2, "{gap}: {hot}");
         }
@@ -84,7 +87,7 @@ mod tests {
     #[test]
     fn rare_calls_are_not_waited_for() {
         for gap in [Nanos::from_us(250), Nanos::from_ms(50)] {
-            assert_eq!(learned(gap), WAKE, "{gap}");
+            assert_eq!(learned(gap), SHORT, "{gap}");
         }
     }
 
@@ -92,9 +95,9 @@ mod tests {
     fn one_pause_is_forgiven_and_a_new_habit_learned() {
         let (mut heat, mut now) = (Heat::new(WAKE), Nanos::ZERO);
         let hot = after(&mut heat, &mut now, 50, Nanos::from_us(60));
-        assert!(hot > WAKE * 3, "{hot}");
+        assert!(hot > SHORT, "{hot}");
         assert_eq!(after(&mut heat, &mut now, 1, Nanos::from_ms(3)), hot, "one pause");
-        assert_eq!(after(&mut heat, &mut now, 30, Nanos::from_ms(3)), WAKE, "pauses");
-        assert!(after(&mut heat, &mut now, 50, Nanos::from_us(60)) > WAKE * 3, "calls again");
+        assert_eq!(after(&mut heat, &mut now, 30, Nanos::from_ms(3)), SHORT, "pauses");
+        assert!(after(&mut heat, &mut now, 50, Nanos::from_us(60)) > SHORT, "calls again");
     }
 }

@@ -203,6 +203,15 @@ impl Team {
         })
     }
 
+    /// Whether a call would find nobody else's, nor a call that this thread is in. May be wrong by the time of it.
+    pub fn is_free(&self) -> bool {
+        let generation = forks::generation();
+        if self.slot.generation == generation {
+            return self.slot.crew().is_some();
+        }
+        self.slot.heir(generation).is_some_and(|slot| slot.crew().is_some())
+    }
+
     /// How it is doing, in this process.
     pub fn report(&self) -> Report {
         let generation = forks::generation();

@@ -2,13 +2,16 @@
 //!
 //! The lab measures with more care; what it keeps goes before this.
 use crate::{Thread, Word, run};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use foregather_host::costs::{self, Kept};
 use foregather_host::sched::{self, Class};
-use foregather_host::{affinity, facts};
+use foregather_host::{affinity, facts, forks};
 use foregather_machine::{Clock, Costs, Cpu, CpuId, Error, Line, Nanos, Rank, run_ready};
 use std::sync::OnceLock;
+use std::time::Duration;
 
+/// How often it is looked whether another thread has found the costs out.
+const MOMENT: Duration = Duration::from_micros(50);
 /// How long one of the four parts takes at most.
 const PART: Nanos = Nanos::from_ms(4);
 /// How long a processor is left idle before a sleeper there is woken.
@@ -19,13 +22,36 @@ const WAKES: u32 = 40;
 /// Fewer samples than that tell nothing.
 const ENOUGH: usize = 20;
 
-/// The costs that every wait of this process reckons with.
+static COSTS: OnceLock<Costs> = OnceLock::new();
+/// Who is finding them out: one more than the generation of its process, or nobody.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+/// The costs that every wait of this process reckons with. One thread finds them out, and the others wait for it; in the child of
+/// a fork it is not there, and another one begins anew.
 pub(crate) fn of_this_machine() -> Costs {
-    static COSTS: OnceLock<Costs> = OnceLock::new();
-    *COSTS.get_or_init(|| match costs::load() {
-        Some(kept) => kept.costs,
-        None => measured_and_kept(),
-    })
+    loop {
+        if let Some(costs) = COSTS.get() {
+            return *costs;
+        }
+        let (begun, here) = (BEGUN.load(Relaxed), forks::generation() + 1);
+        if begun == here {
+            std::thread::sleep(MOMENT);
+        } else if BEGUN.compare_exchange(begun, here, Relaxed, Relaxed).is_ok() {
+            let _ended = Ended;
+            // Not within the initialisation, whose lock a fork would copy.
+            let costs = costs::load().map_or_else(measured_and_kept, |kept| kept.costs);
+            return *COSTS.get_or_init(|| costs);
+        }
+    }
+}
+
+/// Nobody is finding out the costs any more, whatever came of it.
+struct Ended;
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        BEGUN.store(0, Relaxed);
+    }
 }
 
 /// What cannot be measured is taken for typical. It is kept only if all of it was measured, since the next process may find

@@ -13,7 +13,7 @@ use foregather_host::clock;
 use foregather_machine::Nanos;
 use foregather_team::{Allowed, Team};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 /// The two crossovers of a routine, in its own sizes.
@@ -119,7 +119,7 @@ fn learn(routine: Routine) -> Sizes {
     if let Some(sizes) = known(routine) {
         return sizes;
     }
-    if !is_free() {
+    if !Team::global().is_free() {
         return Sizes::unmeasured(routine);
     }
     measure_and_keep(routine, members, &mut learning)
@@ -155,13 +155,6 @@ fn measure_and_keep(routine: Routine, members: u32, learning: &mut Learning) -> 
         learning.trouble.push(format!("the crossover of {} is not kept: {late}", routine.name()));
     }
     sizes
-}
-
-/// Whether this thread can have the team of the process: neither another thread nor one of its own callers has it.
-fn is_free() -> bool {
-    let members = AtomicU32::new(0);
-    Team::global().run(|member| members.store(member.size(), Relaxed));
-    members.into_inner() > 1
 }
 
 fn known(routine: Routine) -> Option<Sizes> {

@@ -87,7 +87,7 @@ fn work_body<T: Scalar, const FUSED: bool>(task: Task, tile: &Tile<T>, rows: &mu
         }
         if task == Task::Solve && !tile.unit {
             for value in &mut line {
-                *value = *value / pivot;
+                *value = value.over(pivot);
             }
         }
         rows[row] = line;

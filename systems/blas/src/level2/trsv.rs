@@ -45,7 +45,7 @@ fn column<T: Scalar>(how: Use, a: &Triangle<'_, T>, col: usize, block: &Range<us
         x[col] -= dot(how.conj, elements, &x[rows.clone()]);
     }
     if !how.unit {
-        x[col] = x[col] / diagonal.conj_if(how.conj);
+        x[col] = x[col].over(diagonal.conj_if(how.conj));
     }
     if !how.by_rows {
         dense::add(how.conj, -x[col], elements, &mut x[rows]);

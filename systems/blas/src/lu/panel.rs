@@ -54,12 +54,12 @@ fn eliminate<T: Scalar>(a: &mut MatrixMut<'_, T>, step: usize, pivot: T) {
     let (rows, cols) = (a.row_count(), a.col_count());
     let (left, right) = split_columns(a.reborrow().block(0..rows, step..cols), 1);
     let mut column = left.block(step + 1..rows, 0..1).col(0);
-    let inverse = T::ONE / pivot;
+    let inverse = T::ONE.over(pivot);
     // The inverse of a tiny number is infinite, and that of a huge complex one has lost its digits.
     let safe = pivot.abs1() >= T::Real::MIN_POSITIVE / T::Real::EPSILON && pivot.abs1() <= T::Real::MAX * T::Real::EPSILON;
     match column.reborrow().into_slice() {
         Some(column) if safe => scal(inverse, column),
-        _ => column.map(|value| if safe { inverse * value } else { value / pivot }),
+        _ => column.map(|value| if safe { inverse * value } else { value.over(pivot) }),
     }
     let column = column.view();
     let mut right = right;

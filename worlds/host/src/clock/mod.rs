@@ -109,7 +109,9 @@ fn calibrated() -> &'static Calibrated {
 #[cold]
 #[inline(never)]
 fn calibrate_first() -> &'static Calibrated {
-    CLOCK.get_or_init(Calibrated::measure)
+    // Measured before it is set, which takes no time: a fork in between would leave the child waiting for whoever sets it.
+    let calibrated = Calibrated::measure();
+    CLOCK.get_or_init(|| calibrated)
 }
 
 #[cfg(test)]
