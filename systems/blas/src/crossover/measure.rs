@@ -10,7 +10,7 @@ use crate::parts::Parts;
 use crate::team::on;
 use foregather_host::clock;
 use foregather_machine::{Nanos, Placement};
-use foregather_team::Team;
+use foregather_team::{Report, Team};
 use foregather_thread::Thread;
 use std::hint::black_box;
 
@@ -19,7 +19,11 @@ const PAIRS: usize = 15;
 const WARM_UP: usize = 3;
 /// A team that wins by less than this may lose in another hour: hundredths.
 const WINS_PERCENT: u64 = 110;
-/// No routine is tried for longer.
+/// So often the ladder is climbed.
+const TRIALS: usize = 3;
+/// A new team's members are on their processors after this.
+const READY: Nanos = Nanos::from_ms(1);
+/// No climb takes longer.
 const LONGEST: Nanos = Nanos::from_ms(5);
 /// Of so many parts more than one late means that others are at work.
 const LATE: u64 = 8;
@@ -37,35 +41,44 @@ pub(super) fn awake() -> Nanos {
     Thread::current().costs().remote_wake * AWAKE_WAKES
 }
 
-/// The crossovers of a routine on a team of so many members, which is started for that. What others disturb is tried again.
+/// The crossovers of a routine on a team of so many members, which is started for that: the middle ones of three.
 pub(super) fn measure(routine: Routine, members: u32) -> Found {
-    let found = measure_once(routine, members);
-    if found.calm { found } else { measure_once(routine, members) }
-}
-
-fn measure_once(routine: Routine, members: u32) -> Found {
     let Ok(team) = Team::new(members) else { return Found { sizes: None, calm: false } };
     let ladder = routine.ladder();
     let mut operands = Operands::new(routine, ladder[ladder.len() - 1]);
+    let before = ready(&team);
+    let mut found: Vec<Sizes> = (0..TRIALS).filter_map(|_| climb(routine, &mut operands, &team)).collect();
+    found.sort_unstable_by_key(|sizes| sizes.warm);
+    let after = team.report();
+    let (late, regions) = (after.late - before.late, after.regions - before.regions);
+    Found { sizes: found.get(TRIALS / 2).copied(), calm: found.len() > TRIALS / 2 && late * LATE <= regions }
+}
+
+/// Up the ladder, until the team wins twice in a row.
+fn climb(routine: Routine, operands: &mut Operands, team: &Team) -> Option<Sizes> {
     let began = clock::now();
     let mut won: Option<(usize, Nanos)> = None;
-    let mut sizes = None;
-    for &n in ladder {
-        let (alone, together) = race(routine, n, &mut operands, &team);
+    for &n in routine.ladder() {
+        let (alone, together) = race(routine, n, operands, team);
         let wins = alone.0 * 100 >= together.0 * WINS_PERCENT;
         match won {
-            Some(first) if wins => {
-                sizes = Some(sizes_from(routine, first));
-                break;
-            }
+            Some(first) if wins => return Some(sizes_from(routine, first)),
             _ => won = wins.then_some((n, alone)),
         }
         if clock::now() - began > LONGEST {
             break;
         }
     }
-    let report = team.report();
-    Found { sizes, calm: sizes.is_some() && report.late * LATE <= report.regions }
+    None
+}
+
+/// Starts the members and lets them come to their processors; how the team was doing then.
+fn ready(team: &Team) -> Report {
+    let began = clock::now();
+    while clock::now() - began < READY {
+        team.run(|_| ());
+    }
+    team.report()
 }
 
 /// The crossovers, given the order from which on the team wins and what a call takes there alone.
@@ -78,6 +91,8 @@ fn sizes_from(routine: Routine, (n, alone): (usize, Nanos)) -> Sizes {
 /// The quartiles of calls of that order, alone and on the team: a machine that others use, too, has few quiet moments.
 fn race(routine: Routine, n: usize, operands: &mut Operands, team: &Team) -> (Nanos, Nanos) {
     let mut time = |team: Option<&Team>| {
+        // The other side has moved the operands to other caches.
+        operands.call(routine, n, team);
         let began = clock::now();
         operands.call(routine, n, team);
         clock::now() - began
