@@ -68,7 +68,7 @@ impl<'t, C: Cpu> Roster<'t, C> {
 
     /// Where a member was when it last said so.
     #[inline]
-    pub(crate) fn place(self, cpu: &C, rank: Rank) -> Option<CpuId> {
+    pub fn place(self, cpu: &C, rank: Rank) -> Option<CpuId> {
         cpu.load(self.word(rank, PLACE)).checked_sub(1)
     }
 
@@ -94,6 +94,20 @@ impl<'t, C: Cpu> Roster<'t, C> {
     pub(crate) fn begin_move<'c>(self, cpu: &'c C) -> Option<Turn<'t, 'c, C>> {
         let word = &self.lines[0][0];
         (cpu.add(word, 1) == 0).then(|| Turn { word, cpu })
+    }
+
+    /// A member goes to the first processor that no member is on, whatever else may run there. Has it gone?
+    pub async fn leave(self, cpu: &C, rank: Rank) -> bool {
+        self.be_at(cpu, rank, cpu.place());
+        let Some(affinity) = cpu.affinity().filter(|_| self.movable(cpu, rank)) else { return false };
+        let crowds = self.crowds(cpu, affinity.beyond);
+        let empty = |&at: &CpuId| crowds.get(at as usize) == Some(&0) && cpu.allows(at);
+        let (Some(target), Some(_turn)) = ((0..affinity.beyond).find(empty), self.begin_move(cpu)) else { return false };
+        let gone = cpu.move_to(target).await;
+        if gone {
+            self.be_at(cpu, rank, Some(target));
+        }
+        gone
     }
 
     /// How many members each processor below `beyond` had when they last said so.

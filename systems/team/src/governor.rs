@@ -8,7 +8,7 @@ use foregather_machine::Nanos;
 const BELIEVED: Nanos = Nanos::from_ms(1_000);
 /// A judgement takes so much work, and so many regions: turns of a scheduler are a few milliseconds long.
 const WINDOW: Nanos = Nanos::from_ms(10);
-const ENOUGH: u32 = 16;
+const ENOUGH: u32 = 8;
 /// A team that takes more than this share of its members' parts one after the other is not worth having.
 const WORTH_PERCENT: u64 = 90;
 /// Of four regions more than three with late members: they have no processors.
@@ -17,6 +17,8 @@ const LATE: (u32, u32) = (3, 4);
 const GONE: (u32, Nanos) = (8, Nanos::from_us(500));
 /// How long a smaller team is kept, at first and at most.
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
+/// It is kept for so many calls at most: by then longer ones than those that did not pay may have come.
+const MOST_CALLS: u32 = 256;
 /// Good judgements in a row after which earlier bad ones are forgotten.
 const GOOD: u32 = 8;
 
@@ -29,6 +31,8 @@ pub(crate) struct Governor {
     width: u32,
     hold: Nanos,
     hold_until: Nanos,
+    /// Calls that are still to be done by the smaller team: trials of rare calls would else be as many as the others.
+    hold_calls: u32,
     window: Window,
     /// Regions in a row with late members, and what they took.
     late: (u32, Nanos),
@@ -57,6 +61,7 @@ impl Governor {
             width: 1,
             hold,
             hold_until,
+            hold_calls: 0,
             window,
             late: (0, Nanos::ZERO),
             good: 0,
@@ -71,7 +76,8 @@ impl Governor {
         if self.asked_at.is_none_or(|at| now - at >= BELIEVED) {
             self.ask(now, ceiling());
         }
-        if self.width < self.ceiling && now >= self.hold_until {
+        self.hold_calls = self.hold_calls.saturating_sub(1);
+        if self.width < self.ceiling && now >= self.hold_until && self.hold_calls == 0 {
             self.width = (self.width * 2).min(self.ceiling);
             self.window = Window::default();
             self.grown += 1;
@@ -110,9 +116,10 @@ impl Governor {
 
     #[cold]
     fn judge(&mut self, now: Nanos) {
-        let window = std::mem::take(&mut self.window);
+        let window = &self.window;
         let pays = window.spent <= window.alone.percent(WORTH_PERCENT);
         if pays && window.late * LATE.1 <= window.regions * LATE.0 {
+            self.window = Window::default();
             self.good += 1;
             if self.good >= GOOD {
                 self.hold = HOLD.0;
@@ -124,7 +131,8 @@ impl Governor {
 
     #[cold]
     fn shrink(&mut self, now: Nanos) {
-        self.window = Window::default();
+        let tried = std::mem::take(&mut self.window).regions;
+        self.hold_calls = tried.saturating_mul((self.hold.0 / HOLD.0.0) as u32).min(MOST_CALLS);
         self.late = (0, Nanos::ZERO);
         self.good = 0;
         self.width = (self.width / 2).max(1);
@@ -229,6 +237,17 @@ mod tests {
         assert_eq!(run.calls(40, short(1)), 2, "it did, and the count begins again");
         assert_eq!(run.calls(3, short(1)), 1);
         assert_eq!(run.governor.shrunk, 1);
+    }
+
+    #[test]
+    fn rare_calls_are_not_trials_every_other_time() {
+        let mut run = Run::new(2);
+        let mut trials = 0;
+        for _ in 0..1_000 {
+            run.now += Nanos::from_ms(50);
+            trials += u32::from(run.calls(1, held_up) == 2);
+        }
+        assert!((8..100).contains(&trials), "{trials} of 1000");
     }
 
     #[test]

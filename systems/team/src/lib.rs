@@ -28,6 +28,7 @@ mod handover;
 mod heat;
 pub mod protocol;
 mod report;
+mod room;
 mod size;
 mod team;
 

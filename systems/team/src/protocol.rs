@@ -1,6 +1,7 @@
 //! A region from either side, in any world that has words: what the leader does until all parts are done, and what a follower does
 //! with those that it takes. What a part is, and how it gets from one to the other, is the caller's affair.
 use crate::heat::Heat;
+use crate::room::Room;
 use foregather_barrier::{TeamMaster, TeamSlave};
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
 use foregather_wait::{Adaptive, Policy};
@@ -110,18 +111,19 @@ impl<'t, C: Cpu> Leader<'t, C> {
 /// A member that waits for regions.
 pub struct Follower<'t, C: Cpu> {
     slave: TeamSlave<'t, C>,
-    /// Learns between which calls it is worth staying hot; nothing where the user has named a policy.
-    heat: Option<(Heat, Adaptive)>,
+    /// Learns between which calls it is worth staying hot, and when to change its processor; nothing where the user has named a
+    /// policy.
+    learned: Option<(Heat, Room, Adaptive)>,
 }
 
 impl<'t, C: Cpu> Follower<'t, C> {
     /// One that waits as `slave` does, and if that is adaptive, spins for about as long as lies between two regions.
     pub fn new(slave: TeamSlave<'t, C>, policy: Policy) -> Self {
-        let heat = match policy {
-            Policy::Adaptive(of) => Some((Heat::new(of.remote), of)),
+        let learned = match policy {
+            Policy::Adaptive(of) => Some((Heat::new(of.remote), Room::new(of.remote), of)),
             _ => None,
         };
-        Self { slave, heat }
+        Self { slave, learned }
     }
 
     /// Does this slave's part of every region in which nobody else has taken it, until the leader has finished.
@@ -130,15 +132,33 @@ impl<'t, C: Cpu> Follower<'t, C> {
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone.
     pub async fn serve(&mut self, part: impl AsyncFn(Rank)) -> Result<(), Error> {
         while self.slave.wait().await?.is_some() {
-            part(self.slave.rank()).await;
+            let crowded = self.slave.is_with_master();
+            if crowded {
+                self.make_room(&part).await;
+            } else {
+                part(self.slave.rank()).await;
+            }
             self.slave.done()?;
             // From here on nobody waits for this slave.
-            if let Some((heat, of)) = &mut self.heat
+            if let Some((heat, _, of)) = &mut self.learned
                 && let Some(remote) = heat.done(self.slave.now())
             {
                 self.slave.wait_by(Policy::Adaptive(Adaptive { remote, ..*of }));
             }
         }
         Ok(())
+    }
+
+    /// Does its part, elsewhere if that is worth it.
+    #[cold]
+    async fn make_room(&mut self, part: &impl AsyncFn(Rank)) {
+        let began = self.slave.now();
+        let tries = self.learned.as_ref().is_some_and(|(_, room, _)| room.is_worth_it(began));
+        let left = tries && self.slave.leave_master().await;
+        part(self.slave.rank()).await;
+        if let Some((_, room, _)) = &mut self.learned {
+            let now = self.slave.now();
+            room.learn(now, now - began, left);
+        }
     }
 }

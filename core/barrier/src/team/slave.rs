@@ -119,6 +119,18 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
         });
     }
 
+    /// Is it on the processor where the master was when it forked last? Told by the adaptive policy alone.
+    #[inline]
+    pub fn is_with_master(&self) -> bool {
+        let here = self.end.cpu.place();
+        here.is_some() && self.end.roster.place(&self.end.cpu, MASTER) == here
+    }
+
+    /// Leaves the master's processor for one that no member is on, if there is one. Has it left?
+    pub async fn leave_master(&mut self) -> bool {
+        self.end.roster.leave(&self.end.cpu, self.end.rank).await
+    }
+
     /// It has done its part of the region: the last of the slaves lets the master go on. What it has written is seen then.
     ///
     /// # Errors

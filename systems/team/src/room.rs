@@ -1,0 +1,83 @@
+//! Whether a member that has been woken goes to another processor before it begins: the kernel often wakes it where the leader
+//! runs, and then the two parts come one after the other, however idle the machine is.
+//!
+//! Nobody can say in time whether a processor is free that has slept for long. So it is tried, and judged by what the part took.
+use foregather_machine::Nanos;
+
+/// A part of so many wake-ups is worth the move: that takes about one.
+const WORTH: u64 = 4;
+/// A part that takes so many times as long elsewhere, in halves, would better have stayed: others are there.
+const WORSE_HALVES: u64 = 3;
+/// How long nothing is tried after that, at first and at most.
+const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
+
+/// What one member has learned.
+pub(crate) struct Room {
+    wake: Nanos,
+    /// What its last part took that was done on the leader's processor.
+    took: Nanos,
+    hold: Nanos,
+    hold_until: Nanos,
+}
+
+impl Room {
+    /// Where a wake-up takes `wake`.
+    pub(crate) fn new(wake: Nanos) -> Self {
+        Self { wake, took: Nanos::ZERO, hold: HOLD.0, hold_until: Nanos::ZERO }
+    }
+
+    /// Whether to leave the leader's processor.
+    pub(crate) fn is_worth_it(&self, now: Nanos) -> bool {
+        self.took >= self.wake * WORTH && now >= self.hold_until
+    }
+
+    /// A part that could have been done on the leader's processor has taken so long, there or, if it `left`, elsewhere.
+    pub(crate) fn learn(&mut self, now: Nanos, took: Nanos, left: bool) {
+        if !left {
+            self.took = took;
+        } else if took * 2 > self.took * WORSE_HALVES {
+            self.hold_until = now + self.hold;
+            self.hold = (self.hold * 2).min(HOLD.1);
+        } else {
+            self.hold = HOLD.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAKE: Nanos = Nanos::from_us(20);
+    const LONG: Nanos = Nanos::from_ms(1);
+
+    #[test]
+    fn short_parts_are_not_worth_a_move() {
+        let mut room = Room::new(WAKE);
+        assert!(!room.is_worth_it(Nanos(1)), "nothing is known yet");
+        room.learn(Nanos(1), WAKE * 3, false);
+        assert!(!room.is_worth_it(Nanos(1)));
+        room.learn(Nanos(1), WAKE * 4, false);
+        assert!(room.is_worth_it(Nanos(1)));
+    }
+
+    #[test]
+    fn where_others_compute_it_is_tried_ever_more_rarely() {
+        let mut room = Room::new(WAKE);
+        room.learn(Nanos(1), LONG, false);
+        let (mut now, mut tries) = (Nanos::ZERO, 0);
+        while now < LONG * 10_000 {
+            if room.is_worth_it(now) {
+                tries += 1;
+                room.learn(now, LONG * 2, true);
+            }
+            now += LONG;
+        }
+        assert!((10..25).contains(&tries), "{tries} in ten seconds");
+        room.hold_until = now;
+        room.learn(now, LONG, true);
+        assert!(room.is_worth_it(now), "one that went well ends that");
+        room.learn(now, LONG * 2, true);
+        assert!(room.is_worth_it(now + HOLD.0));
+    }
+}
