@@ -57,7 +57,7 @@ const PEERS: [Peer; 4] = [
     Peer {
         name: "mkl",
         what: "Intel MKL",
-        libraries: &["libmkl_rt.so.2", "libmkl_rt.so"],
+        libraries: &["libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"],
         remedy: "install Intel MKL (`pip install --prefix FOLDER mkl`) and name FOLDER/lib in LD_LIBRARY_PATH",
         around: ["", ""],
         threads: "MKL_Set_Num_Threads",

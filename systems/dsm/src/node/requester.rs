@@ -71,7 +71,8 @@ impl<F: Fabric> Requester<F> {
             }
         }
         let kind = match (need, before.access()) {
-            _ if before.is_ahead() => Kind::Ahead,
+            // It may have come between the fault and this.
+            _ if before.is_ahead() || before.access() >= need => Kind::Ahead,
             (Access::Write, Access::Read) => Kind::Upgrade,
             (Access::Write, _) => Kind::WriteFault,
             _ => Kind::ReadFault,

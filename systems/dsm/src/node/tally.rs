@@ -11,7 +11,7 @@ pub enum Kind {
     WriteFault,
     /// The only copy, where it had one to read.
     Upgrade,
-    /// What had been asked for ahead and was not there yet.
+    /// What had been asked for ahead and was not there yet, or only just.
     Ahead,
     /// A lock, or a flag.
     Lock,
