@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 pub(crate) struct Counter {
     symbol: &'static str,
     calls: AtomicU64,
-    /// The one that was called first before this one was.
+    /// The symbol whose first call came before this one's.
     next: AtomicPtr<Counter>,
 }
 
-/// Of all symbols that were called, the one that was called first last.
+/// The symbol whose first call came last: the head of the list. Symbols are added and never taken off.
 static CALLED: AtomicPtr<Counter> = AtomicPtr::new(ptr::null_mut());
 
 impl Counter {
