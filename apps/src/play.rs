@@ -5,7 +5,7 @@ use foregather_dsm::journal::Journal;
 use foregather_dsm::memory::{Served, Settings, Site, run};
 use foregather_dsm::node::Tally;
 use foregather_dsm::protocol::Counts;
-use foregather_machine::{Cause, Cpu, Error, Fabric, Member, Nanos, Rank, run_ready};
+use foregather_machine::{Cause, Cpu, Error, Fabric, Member, Nanos, Rank, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Receive};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ fn tell<F: Fabric>(messenger: &Messenger<F>, told: &impl Serialize) -> Result<()
     let bytes =
         postcard::to_stdvec(told).map_err(|error| Cause::Refused { why: format!("an output cannot be told: {error}") })?;
     let len = (bytes.len() as u64).to_le_bytes();
-    run_ready(async {
+    block_on(async {
         let mut message = messenger.begin_packing(0)?;
         message.pack(Cheaper(&len), Receive::Express).await?;
         message.pack(Cheaper(&bytes), Receive::Cheaper).await?;
@@ -111,12 +111,12 @@ fn tell<F: Fabric>(messenger: &Messenger<F>, told: &impl Serialize) -> Result<()
 
 fn hear<F: Fabric, T: DeserializeOwned>(messenger: &Messenger<F>, from: Rank) -> Result<T, Error> {
     let mut bytes = Vec::new();
-    run_ready(async {
+    block_on(async {
         let mut message = messenger.begin_unpacking_from(from)?;
         let len: u64 = message.unpack_express(Mode::Cheaper).await?;
         bytes = vec![0; len as usize];
         message.unpack(Mode::Cheaper, &mut bytes).await?;
         message.end().await
     })?;
-    postcard::from_bytes(&bytes).map_err(|_| Cause::Garbled { from, what: "what came of a program" }.into())
+    postcard::from_bytes(&bytes).map_err(|_| Cause::ProtocolViolation { from, what: "what came of a program" }.into())
 }

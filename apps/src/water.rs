@@ -11,7 +11,7 @@ use crate::App;
 use core::ops::Range;
 use foregather_dsm::memory::{Array, Layout, Settings, Thread};
 use foregather_dsm::views::PAGE;
-use foregather_machine::{Cause, Error, Fabric, SplitMix, run_ready};
+use foregather_machine::{Cause, Error, Fabric, SplitMix, block_on};
 use foregather_message::collective::{allreduce, sum};
 use serde::{Deserialize, Serialize};
 
@@ -260,7 +260,7 @@ impl Water {
     /// Adds up everybody's energies: threads of one number of all ranks by messages, their sums in shared memory.
     fn note<F: Fabric>(&self, thread: &Thread<'_, F>, shared: &Shared, step: u32, energy: Energy) -> Result<(), Error> {
         let mut parts = energy.parts();
-        run_ready(allreduce(thread.messenger(), &mut parts, sum))?;
+        block_on(allreduce(thread.messenger(), &mut parts, sum))?;
         if thread.rank() > 0 {
             return Ok(());
         }

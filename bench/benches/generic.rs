@@ -12,9 +12,9 @@
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use foregather_barrier::{BarrierMember, FlagEndpoint, Flags, Group, Hop, Kind, Line, butterfly, rds};
+use foregather_barrier::{Algorithm, BarrierMember, CachePadded, Group, SignalCost, SignalMatrix, Signaller, butterfly, rds};
 use foregather_host::{affinity, clock, futex, futex::Scope, pause::pause};
-use foregather_machine::{Error, Nanos, run_ready};
+use foregather_machine::{Error, Nanos, block_on};
 use foregather_thread::Thread;
 use foregather_wait::{Account, Outcome, Policy, Waited};
 use std::process::ExitCode;
@@ -68,8 +68,8 @@ fn wake_by_hand(word: &AtomicU32, before: u32) {
 /// The central barrier of two: epoch and counter on one line, each member's arrival on its own.
 #[derive(Default)]
 struct Central {
-    near: Line<[AtomicU32; 2]>,
-    arrived: [Line<AtomicU32>; 2],
+    near: CachePadded<[AtomicU32; 2]>,
+    arrived: [CachePadded<AtomicU32>; 2],
 }
 
 impl Central {
@@ -102,7 +102,7 @@ impl Central {
 
 /// The butterfly of two: each member signals the other's word.
 #[derive(Default)]
-struct Butterfly([Line<AtomicU32>; 2]);
+struct Butterfly([CachePadded<AtomicU32>; 2]);
 
 impl Butterfly {
     #[inline(always)]
@@ -116,7 +116,7 @@ impl Butterfly {
 
 /// RDS of two without waits: gather at member 0, and release.
 #[derive(Default)]
-struct Rds([Line<AtomicU32>; 2]);
+struct Rds([CachePadded<AtomicU32>; 2]);
 
 impl Rds {
     #[inline(always)]
@@ -137,7 +137,7 @@ impl Rds {
 
 #[inline(never)]
 fn central_generic(member: &mut BarrierMember<'_, Thread>, barriers: u32) -> Result<(), Error> {
-    (0..barriers).try_for_each(|_| run_ready(member.wait()))
+    (0..barriers).try_for_each(|_| block_on(member.wait()))
 }
 
 #[inline(never)]
@@ -151,8 +151,8 @@ fn central_bare(central: &Central, episode: &mut u32, barriers: u32) {
 }
 
 #[inline(never)]
-fn butterfly_generic(end: &FlagEndpoint<'_, Thread>, barriers: u32) -> Result<(), Error> {
-    (0..barriers).try_for_each(|_| run_ready(butterfly(end)))
+fn butterfly_generic(end: &Signaller<'_, Thread>, barriers: u32) -> Result<(), Error> {
+    (0..barriers).try_for_each(|_| block_on(butterfly(end)))
 }
 
 #[inline(never)]
@@ -161,8 +161,8 @@ fn butterfly_by_hand<const SLEEP: bool>(words: &Butterfly, rank: u32, taken: &mu
 }
 
 #[inline(never)]
-fn rds_generic(end: &FlagEndpoint<'_, Thread>, barriers: u32) -> Result<(), Error> {
-    (0..barriers).try_for_each(|_| run_ready(rds(end, Hop::ZERO)))
+fn rds_generic(end: &Signaller<'_, Thread>, barriers: u32) -> Result<(), Error> {
+    (0..barriers).try_for_each(|_| block_on(rds(end, SignalCost::ZERO)))
 }
 
 #[inline(never)]
@@ -207,7 +207,7 @@ fn on_two(cpus: [u32; 2], part: impl Fn(Thread, u32) -> Measured + Sync) -> Meas
 }
 
 fn central<const SLEEP: bool>(cpus: [u32; 2], size: (usize, u32), policy: Policy) -> Measured {
-    let (group, by_hand) = (Group::new(Kind::Central, 2)?, Central::default());
+    let (group, by_hand) = (Group::new(Algorithm::Central, 2)?, Central::default());
     on_two(cpus, |cpu, rank| {
         let (mut member, mut episode, account) = (group.member(cpu, rank, policy)?, 0, Account::default());
         let hand = |barriers| central_by_hand::<SLEEP>(&by_hand, rank, &mut episode, &account, barriers);
@@ -216,7 +216,7 @@ fn central<const SLEEP: bool>(cpus: [u32; 2], size: (usize, u32), policy: Policy
 }
 
 fn central_against_bare(cpus: [u32; 2]) -> Measured {
-    let (group, by_hand) = (Group::new(Kind::Central, 2)?, Central::default());
+    let (group, by_hand) = (Group::new(Algorithm::Central, 2)?, Central::default());
     on_two(cpus, |cpu, rank| {
         let (mut member, mut episode) = (group.member(cpu, rank, Policy::Spin)?, 0);
         let hand = |barriers| central_bare(&by_hand, &mut episode, barriers);
@@ -225,7 +225,7 @@ fn central_against_bare(cpus: [u32; 2]) -> Measured {
 }
 
 fn butterflies<const SLEEP: bool>(cpus: [u32; 2], size: (usize, u32), policy: Policy) -> Measured {
-    let (flags, by_hand) = (Flags::<Thread>::new(2, 1), Butterfly::default());
+    let (flags, by_hand) = (SignalMatrix::<Thread>::new(2, 1), Butterfly::default());
     on_two(cpus, |cpu, rank| {
         let (end, mut taken) = (flags.endpoint(cpu, rank, policy), 0);
         let hand = |barriers| butterfly_by_hand::<SLEEP>(&by_hand, rank, &mut taken, barriers);
@@ -234,7 +234,7 @@ fn butterflies<const SLEEP: bool>(cpus: [u32; 2], size: (usize, u32), policy: Po
 }
 
 fn rds_of_two<const SLEEP: bool>(cpus: [u32; 2], size: (usize, u32), policy: Policy) -> Measured {
-    let (flags, by_hand) = (Flags::<Thread>::new(2, Kind::Rds { hop: Hop::ZERO }.slots(2)), Rds::default());
+    let (flags, by_hand) = (SignalMatrix::<Thread>::new(2, Algorithm::Rds { hop: SignalCost::ZERO }.slots(2)), Rds::default());
     on_two(cpus, |cpu, rank| {
         let (end, mut taken) = (flags.endpoint(cpu, rank, policy), 0);
         let hand = |barriers| rds_by_hand::<SLEEP>(&by_hand, rank, &mut taken, barriers);

@@ -5,9 +5,9 @@
 //! longer payload costs more when the sender writes it and the receiver reads it.
 use crate::fit;
 use crate::prices::Price;
-use foregather_barrier::{FlagEndpoint, Flags};
+use foregather_barrier::{SignalMatrix, Signaller};
 use foregather_host::{affinity, clock};
-use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, Nanos, run_ready};
+use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, Nanos, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::sync::Mutex;
@@ -36,10 +36,10 @@ pub fn measure() -> Result<(LogGp, Vec<Price>), Error> {
     let allowed = affinity::allowed();
     let [here, there, ..] = allowed[..] else {
         let remedy = "allow this process two (taskset, the container's cpuset)".to_owned();
-        return Err(Cause::Missing { what: "a second processor".to_owned(), remedy }.into());
+        return Err(Cause::Unavailable { what: "a second processor".to_owned(), remedy }.into());
     };
     clock::init();
-    let flags = Flags::new(2, 2);
+    let flags = SignalMatrix::new(2, 2);
     let payload = Mutex::new(vec![0; PAYLOADS[PAYLOADS.len() - 1]]);
     let told = foregather_thread::run(
         2,
@@ -99,7 +99,7 @@ fn median(samples: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-type End<'a> = FlagEndpoint<'a, Thread>;
+type End<'a> = Signaller<'a, Thread>;
 
 /// The side that holds the watch.
 struct Asker<'a>(&'a End<'a>, &'a Mutex<Vec<u8>>);
@@ -137,12 +137,12 @@ impl Asker<'_> {
     fn round_trip(&self, n: u32, delay: Nanos) -> Result<f64, Error> {
         nanos(|| {
             for message in 0..n {
-                run_ready(self.0.signal(1, SLOT))?;
+                block_on(self.0.signal(1, SLOT))?;
                 if message + 1 < n {
                     self.delay(delay)?;
                 }
             }
-            run_ready(self.0.wait(SLOT))
+            block_on(self.0.wait(SLOT))
         })
     }
 
@@ -157,17 +157,17 @@ impl Asker<'_> {
 
     /// A message that came while nobody looked.
     fn receive_late(&self) -> Result<f64, Error> {
-        run_ready(self.0.signal(1, SLOT))?;
-        run_ready(self.0.delay(DELAY));
+        block_on(self.0.signal(1, SLOT))?;
+        block_on(self.0.delay(DELAY));
         let watch = nanos(|| Ok(()))?;
-        Ok(nanos(|| run_ready(self.0.wait(LATE)))? - watch)
+        Ok(nanos(|| block_on(self.0.wait(LATE)))? - watch)
     }
 
     fn copy(&self, bytes: usize, value: u8) -> Result<f64, Error> {
         nanos(|| {
             self.1.lock().expect("nobody panics with it")[..bytes].fill(value);
-            run_ready(self.0.signal(1, SLOT))?;
-            run_ready(self.0.wait(SLOT))
+            block_on(self.0.signal(1, SLOT))?;
+            block_on(self.0.wait(SLOT))
         })
     }
 }
@@ -187,19 +187,19 @@ impl Answerer<'_> {
     fn answer(&self) -> Result<(), Error> {
         for _ in 0..WARM_UP + ROUNDS {
             for n in [1, MANY, MANY] {
-                (0..n).try_for_each(|_| run_ready(self.0.wait(SLOT)))?;
-                run_ready(self.0.signal(0, SLOT))?;
+                (0..n).try_for_each(|_| block_on(self.0.wait(SLOT)))?;
+                block_on(self.0.signal(0, SLOT))?;
             }
-            run_ready(self.0.wait(SLOT))?;
-            run_ready(self.0.signal(0, LATE))?;
+            block_on(self.0.wait(SLOT))?;
+            block_on(self.0.signal(0, LATE))?;
         }
         let mut here = vec![0; PAYLOADS[PAYLOADS.len() - 1]];
         for copy in 0..COPIES {
             for bytes in PAYLOADS {
-                run_ready(self.0.wait(SLOT))?;
+                block_on(self.0.wait(SLOT))?;
                 here[..bytes].copy_from_slice(&self.1.lock().expect("nobody panics with it")[..bytes]);
                 assert_eq!(here[bytes - 1], copy as u8, "what was written before the message is there after it");
-                run_ready(self.0.signal(0, SLOT))?;
+                block_on(self.0.signal(0, SLOT))?;
             }
         }
         Ok(())

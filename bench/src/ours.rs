@@ -1,7 +1,7 @@
 //! Our own barriers in a cell: any kind, any policy.
 use crate::{Cell, CellResult, Episodes, Meeting};
-use foregather_barrier::{BarrierMember, Group, Kind};
-use foregather_machine::{Cause, Costs, Error, Nanos, run_ready};
+use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_machine::{Cause, Costs, Error, Nanos, block_on};
 use foregather_thread::Thread;
 use foregather_wait::adaptive::TABLE;
 use foregather_wait::{Policy, Snapshot};
@@ -10,10 +10,10 @@ use foregather_wait::{Policy, Snapshot};
 ///
 /// # Errors
 /// In words, if it names none.
-pub fn parse(waiter: &str, costs: &Costs) -> Result<(Kind, Policy), String> {
+pub fn parse(waiter: &str, costs: &Costs) -> Result<(Algorithm, Policy), String> {
     let (kind, policy) = waiter.split_once('/').ok_or_else(|| format!("`{waiter}` is not of the form KIND/POLICY"))?;
-    let names = Kind::ALL.map(Kind::name).join(", ");
-    let kind = Kind::parse(kind).ok_or_else(|| format!("`{kind}` is no barrier; there are {names}"))?;
+    let names = Algorithm::ALL.map(Algorithm::name).join(", ");
+    let kind = Algorithm::parse(kind).ok_or_else(|| format!("`{kind}` is no barrier; there are {names}"))?;
     Ok((kind, Policy::parse(policy, costs).map_err(|error| error.to_string())?))
 }
 
@@ -27,10 +27,10 @@ impl Meeting for &mut Ours<'_> {
     type Error = Error;
     #[inline]
     fn wait(&mut self) -> Result<(), Error> {
-        run_ready(self.0.wait())
+        block_on(self.0.wait())
     }
     fn start(&mut self) -> Result<(), Error> {
-        run_ready(self.0.harmonize(START_SLACK)).map(drop)
+        block_on(self.0.harmonize(START_SLACK)).map(drop)
     }
 }
 
@@ -38,7 +38,7 @@ impl Meeting for &mut Ours<'_> {
 ///
 /// # Errors
 /// If the barrier does not take that many members, or a thread cannot be pinned.
-pub fn run(cell: &Cell, kind: Kind, policy: Policy) -> Result<CellResult, Error> {
+pub fn run(cell: &Cell, kind: Algorithm, policy: Policy) -> Result<CellResult, Error> {
     let group = Group::new(kind, cell.threads)?;
     let episodes = Episodes::new(cell);
     let accounts = foregather_thread::run(

@@ -2,7 +2,7 @@
 //!
 //! Each price is measured by the very verbs that the policies use, with two threads; medians. A tenth of a second in all.
 use foregather_host::{affinity, clock, futex, usage};
-use foregather_machine::{Clock, Costs, Cpu, CpuId, Error, Nanos, Why, run_ready};
+use foregather_machine::{Clock, Costs, Cpu, CpuId, Error, Nanos, WaitContext, block_on};
 use foregather_thread::{Scope, Thread, Word};
 use foregather_wait::Policy;
 use std::hint::black_box;
@@ -101,7 +101,7 @@ fn single<T>(name: &'static str, what: &'static str, mut verb: impl FnMut() -> T
 
 /// Two threads hand a word to and fro; the samples are half round trips of member 0.
 fn round_trip(name: &'static str, what: &'static str, cpus: (CpuId, CpuId), policy: Policy, rounds: u32) -> Result<Price, Error> {
-    let words: [foregather_barrier::Line<Word>; 2] = Default::default();
+    let words: [foregather_barrier::CachePadded<Word>; 2] = Default::default();
     let place = |rank| Some(if rank == 0 { cpus.0 } else { cpus.1 });
     let ends = foregather_thread::run(2, place, |cpu, rank| {
         let (mine, theirs) = (&words[rank as usize], &words[1 - rank as usize]);
@@ -109,16 +109,16 @@ fn round_trip(name: &'static str, what: &'static str, cpus: (CpuId, CpuId), poli
         for round in 1..=rounds {
             let began = cpu.now();
             let wait = || {
-                let why = Why::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
-                run_ready(policy.wait(&cpu, theirs, why, false, || (cpu.load(theirs) == round).then_some(())))
+                let why = WaitContext::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
+                block_on(policy.wait(&cpu, theirs, why, false, || (cpu.load(theirs) == round).then_some(())))
             };
             if rank == 0 {
-                cpu.store(mine, round);
+                cpu.publish(mine, round);
                 wait()?;
                 samples.push((cpu.now() - began).0 as f64 / 2.0);
             } else {
                 wait()?;
-                cpu.store(mine, round);
+                cpu.publish(mine, round);
             }
         }
         Ok::<_, Error>(samples)
@@ -135,18 +135,18 @@ fn remote_wake(here: CpuId, there: CpuId) -> Result<[Price; 2], Error> {
     let ends = foregather_thread::run(2, place, |cpu, rank| {
         let (mut wakes, mut calls) = (vec![], vec![]);
         for round in 1..=ROUNDS {
-            let why = Why::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
+            let why = WaitContext::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
             if rank == 0 {
-                run_ready(cpu.delay(IDLE));
+                block_on(cpu.delay(IDLE));
                 let began = cpu.now();
-                cpu.store(&call, round);
+                cpu.publish(&call, round);
                 calls.push((cpu.now() - began).0 as f64);
-                run_ready(Policy::Spin.wait(&cpu, &answer, why, false, || (cpu.load(&answer) == round).then_some(())))?;
+                block_on(Policy::Spin.wait(&cpu, &answer, why, false, || (cpu.load(&answer) == round).then_some(())))?;
                 wakes.push((Nanos(woken_at.load(Relaxed)) - began).0 as f64);
             } else {
-                run_ready(Policy::Block.wait(&cpu, &call, why, false, || (cpu.load(&call) == round).then_some(())))?;
+                block_on(Policy::Block.wait(&cpu, &call, why, false, || (cpu.load(&call) == round).then_some(())))?;
                 woken_at.store(cpu.now().0, Relaxed);
-                cpu.store(&answer, round);
+                cpu.publish(&answer, round);
             }
         }
         Ok::<_, Error>((wakes, calls))
@@ -172,7 +172,7 @@ fn tick(here: CpuId) -> Result<Price, Error> {
             }
             let timed_yield = |_| {
                 let began = cpu.now();
-                run_ready(cpu.yield_now());
+                block_on(cpu.yield_now());
                 (cpu.now() - began).0 as f64
             };
             // Some yields come back at once, before the stranger's turn: not what is asked here.

@@ -3,9 +3,9 @@
 //!
 //! All ways to shift take turns within one team, in an order drawn anew for every round, so each is paired with the others
 //! of its round. Before each shift the team leaves a start line together, and then everybody comes at a random moment.
-use foregather_barrier::{BarrierMember, Group, Hop, Kind};
+use foregather_barrier::{Algorithm, BarrierMember, Group, SignalCost};
 use foregather_host::{clock, interrupt, usage};
-use foregather_machine::{Cause, CpuId, Error, Member, Nanos, SplitMix, run_ready};
+use foregather_machine::{Cause, CpuId, Error, Member, Nanos, SplitMix, block_on};
 use foregather_message::{ChannelPort, Channels, Protocol, Ring};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
@@ -18,16 +18,16 @@ const WARM_UP: u32 = 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// What the nodes do first, if anything: a forced message needs it, since its receive must have been posted.
-    pub before: Option<Kind>,
+    pub before: Option<Algorithm>,
     /// How the message goes.
     pub protocol: Protocol,
 }
 
 impl Way {
     /// All that are compared, where a hop of RDS costs that much. The first is what the others are held against.
-    pub fn all(hop: Hop) -> [Self; 5] {
+    pub fn all(hop: SignalCost) -> [Self; 5] {
         let way = |before, protocol| Self { before, protocol };
-        let (butterfly, rds) = (Some(Kind::Butterfly), Some(Kind::Rds { hop }));
+        let (butterfly, rds) = (Some(Algorithm::Butterfly), Some(Algorithm::Rds { hop }));
         [
             way(None, Protocol::Long),
             way(butterfly, Protocol::Long),
@@ -92,10 +92,10 @@ pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
     Ring::of(0, setup.threads)?;
     if setup.cpus.is_empty() {
         let remedy = "name one for each member, or one for all".to_owned();
-        return Err(Cause::Missing { what: "a processor to run on".to_owned(), remedy }.into());
+        return Err(Cause::Unavailable { what: "a processor to run on".to_owned(), remedy }.into());
     }
     clock::init();
-    let group = Group::new(Kind::Dissemination, setup.threads)?;
+    let group = Group::new(Algorithm::Dissemination, setup.threads)?;
     let slots = setup.ways.iter().filter_map(|way| way.before).map(|kind| kind.slots(setup.threads)).max().unwrap_or(0);
     let channels = Channels::new(setup.threads, slots)?;
     let (last, end) = (AtomicU32::new(u32::MAX), clock::now() + setup.at_most);
@@ -159,14 +159,14 @@ impl<'a, 'g> Player<'a, 'g> {
         if way.protocol == Protocol::Forced {
             self.ring.post(self.port, 0)?;
         }
-        run_ready(member.harmonize_adapted())?;
+        block_on(member.harmonize_adapted())?;
         let cpu = usage::thread_cpu();
-        run_ready(member.delay(Nanos(self.random.below(self.setup.entry_skew.0.max(1)))));
+        block_on(member.delay(Nanos(self.random.below(self.setup.entry_skew.0.max(1)))));
         let came = clock::cycles_serialized();
         if let Some(kind) = way.before {
-            run_ready(kind.over(self.port))?;
+            block_on(kind.over(self.port))?;
         }
-        run_ready(self.ring.shift(self.port, 0, &self.out, &mut self.into, way.protocol))?;
+        block_on(self.ring.shift(self.port, 0, &self.out, &mut self.into, way.protocol))?;
         let left = clock::cycles_serialized();
         Ok(Pass { came, left, cpu: usage::thread_cpu() - cpu })
     }
@@ -195,7 +195,7 @@ mod tests {
             threads,
             cpus: affinity::allowed(),
             bytes,
-            ways: Way::all(Hop::ZERO).to_vec(),
+            ways: Way::all(SignalCost::ZERO).to_vec(),
             entry_skew: Nanos(1_700),
             rounds: 20,
             at_most: Nanos::from_ms(20_000),
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn ways_have_names_of_their_own() {
-        let names: Vec<_> = Way::all(Hop::ZERO).iter().map(Way::name).collect();
+        let names: Vec<_> = Way::all(SignalCost::ZERO).iter().map(Way::name).collect();
         assert_eq!(names, ["long", "butterfly+long", "rds+long", "butterfly+forced", "rds+forced"]);
     }
 }

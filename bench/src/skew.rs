@@ -3,9 +3,9 @@
 //! Members come at random moments within a span, as they would after work, and each notes by the cycle counter, in order
 //! with the instructions around it, when it came and when it left. Two processors' counters are compared, so the skew is
 //! true within [`clock::cross_cpu_offset_bound`] only.
-use foregather_barrier::{BarrierMember, Group, Kind, Punctual};
+use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
 use foregather_host::{clock, interrupt, usage};
-use foregather_machine::{Cause, CpuId, Error, Nanos, SplitMix, run_ready};
+use foregather_machine::{Cause, CpuId, Error, Nanos, SplitMix, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -40,7 +40,7 @@ impl Release {
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The barrier.
-    pub kind: Kind,
+    pub kind: Algorithm,
     /// How members wait in it.
     pub policy: Policy,
     /// How they leave it.
@@ -124,7 +124,7 @@ pub fn run(setup: &Setup) -> Result<Series, Error> {
     let group = Group::new(setup.kind, setup.threads)?;
     if setup.cpus.is_empty() {
         let remedy = "name one for each member, or one for all".to_owned();
-        return Err(Cause::Missing { what: "a processor to run on".to_owned(), remedy }.into());
+        return Err(Cause::Unavailable { what: "a processor to run on".to_owned(), remedy }.into());
     }
     clock::init();
     let never = || AtomicU32::new(u32::MAX);
@@ -143,11 +143,11 @@ pub fn run(setup: &Setup) -> Result<Series, Error> {
 fn play(setup: &Setup, member: &mut BarrierMember<'_, Thread>, stretch: &Stretch) -> Result<Told, Error> {
     let mut random = SplitMix(setup.seed.wrapping_mul(1_009).wrapping_add(u64::from(member.rank())));
     let mut pass = |member: &mut BarrierMember<'_, Thread>| {
-        run_ready(member.delay(Nanos(random.below(setup.entry_skew.0.max(1)))));
+        block_on(member.delay(Nanos(random.below(setup.entry_skew.0.max(1)))));
         let came = clock::cycles_serialized();
         let met = match setup.release {
-            Release::Plain => run_ready(member.wait()).map(|()| true),
-            Release::Harmonized => run_ready(member.harmonize_adapted()).map(|punctual| punctual == Punctual::Met),
+            Release::Plain => block_on(member.wait()).map(|()| true),
+            Release::Harmonized => block_on(member.harmonize_adapted()).map(|punctual| punctual == Punctual::Met),
         }?;
         Ok::<_, Error>(Pass { came, left: clock::cycles_serialized(), met })
     };
@@ -192,7 +192,7 @@ mod tests {
 
     fn setup(release: Release, threads: u32) -> Setup {
         Setup {
-            kind: Kind::Central,
+            kind: Algorithm::Central,
             policy: Policy::Block,
             release,
             threads,
@@ -225,6 +225,6 @@ mod tests {
     #[test]
     fn what_cannot_be_run_is_said() {
         assert!(run(&Setup { cpus: vec![], ..setup(Release::Plain, 2) }).is_err());
-        assert!(run(&Setup { kind: Kind::Butterfly, ..setup(Release::Plain, 3) }).is_err());
+        assert!(run(&Setup { kind: Algorithm::Butterfly, ..setup(Release::Plain, 3) }).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! What a barrier promises, whatever its kind, its policy and its world.
 use crate::{World, permutations};
-use foregather_barrier::{Flags, Group, Hop, Kind};
+use foregather_barrier::{Algorithm, Group, SignalCost, SignalMatrix};
 use foregather_machine::{Cause, Costs, Endpoint, Error, Nanos, Rank};
 use foregather_wait::{Policy, Snapshot};
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ const POLICIES: [Policy; 10] = [
 
 /// Everything, for every kind and policy.
 pub fn all(world: &impl World) {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         for policy in POLICIES {
             for size in (1..=5).filter(|&size| kind.takes(size).is_ok()) {
                 if policy != Policy::Spin || size <= world.processors() {
@@ -42,7 +42,7 @@ pub fn all(world: &impl World) {
 }
 
 /// All arrival orders, one after the other in one group, then as many episodes without any delay.
-fn nobody_leaves_before_the_last_arrives<W: World>(world: &W, kind: Kind, policy: Policy, size: u32) {
+fn nobody_leaves_before_the_last_arrives<W: World>(world: &W, kind: Algorithm, policy: Policy, size: u32) {
     let orders = permutations(size);
     let arrived: Vec<AtomicU32> = (0..2 * orders.len()).map(|_| AtomicU32::new(0)).collect();
     let group = Group::new(kind, size).unwrap();
@@ -62,15 +62,15 @@ fn nobody_leaves_before_the_last_arrives<W: World>(world: &W, kind: Kind, policy
 
 fn bigger_groups_meet_too<W: World>(world: &W) {
     for (kind, size) in [
-        (Kind::Central, 9),
-        (Kind::Dissemination, 13),
-        (Kind::Tree, 22),
-        (Kind::Butterfly, 16),
-        (Kind::Sync0, 16),
-        (Kind::Rds { hop: Hop { send: Nanos(400), latency: Nanos(700) } }, 13),
-        (Kind::Tournament, 11),
-        (Kind::Gather(3), 14),
-        (Kind::DisseminationBy(2), 13),
+        (Algorithm::Central, 9),
+        (Algorithm::Dissemination, 13),
+        (Algorithm::Tree, 22),
+        (Algorithm::Butterfly, 16),
+        (Algorithm::Sync0, 16),
+        (Algorithm::Rds { hop: SignalCost { send: Nanos(400), latency: Nanos(700) } }, 13),
+        (Algorithm::Tournament, 11),
+        (Algorithm::Gather(3), 14),
+        (Algorithm::KDissemination(2), 13),
     ] {
         let arrived: Vec<AtomicU32> = (0..20).map(|_| AtomicU32::new(0)).collect();
         let group = Group::new(kind, size).unwrap();
@@ -86,7 +86,7 @@ fn bigger_groups_meet_too<W: World>(world: &W) {
 }
 
 /// Rank 1 takes part in two episodes and goes; whoever needs it in the third gets its name, and nobody waits for ever.
-fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Kind) {
+fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Algorithm) {
     for policy in [Policy::Block, Policy::Yield, ADAPTIVE] {
         let group = Group::new(kind, 4).unwrap();
         let ends = world.run(4, async |cpu: W::Cpu<'_>, rank| {
@@ -103,7 +103,7 @@ fn whoever_leaves_early_is_named<W: World>(world: &W, kind: Kind) {
     }
 }
 
-fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Kind) {
+fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Algorithm) {
     for policy in [Policy::TwoPhase { spin: Nanos::from_us(10) }, ADAPTIVE] {
         let group = Group::new(kind, 2).unwrap();
         let ends = world.run(1, async |cpu: W::Cpu<'_>, rank| {
@@ -122,7 +122,7 @@ fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Kind) 
 
 /// What the table decides is counted at once, so whoever has a clone of the account sees a wait that is not over.
 fn an_account_can_be_read_while_its_member_waits<W: World>(world: &W) {
-    let (group, account) = (Group::new(Kind::Central, 2).unwrap(), OnceLock::new());
+    let (group, account) = (Group::new(Algorithm::Central, 2).unwrap(), OnceLock::new());
     world.run(2, async |cpu: W::Cpu<'_>, rank| {
         let mut member = group.member(cpu, rank, ADAPTIVE).unwrap();
         if rank == 0 {
@@ -147,7 +147,7 @@ fn an_account_can_be_read_while_its_member_waits<W: World>(world: &W) {
 /// The successful-spin rate must not count whoever came last, of whom there is exactly one an episode.
 fn one_member_an_episode_comes_last<W: World>(world: &W) {
     const EPISODES: u64 = 100;
-    let group = Group::new(Kind::Central, 3).unwrap();
+    let group = Group::new(Algorithm::Central, 3).unwrap();
     let accounts: Vec<Snapshot> = world.run(3, async |cpu: W::Cpu<'_>, rank| {
         let mut member = group.member(cpu, rank, Policy::TwoPhase { spin: Nanos::from_us(2) }).unwrap();
         for episode in 0..EPISODES {
@@ -166,18 +166,18 @@ fn one_member_an_episode_comes_last<W: World>(world: &W) {
 }
 
 fn a_rank_has_one_handle<W: World>(world: &W) {
-    let group = Group::new(Kind::Central, 2).unwrap();
+    let group = Group::new(Algorithm::Central, 2).unwrap();
     let errors = world.run(2, async |cpu: W::Cpu<'_>, rank: Rank| group.member(cpu, rank * 5, Policy::Block).map(drop));
     assert_eq!(errors, [Ok(()), Err(Error::from(Cause::Rank { rank: 5, size: 2 }))]);
     let again = world.run(1, async |cpu: W::Cpu<'_>, rank| group.member(cpu, rank, Policy::Block).map(drop));
     assert_eq!(again, [Err(Error::from(Cause::Rank { rank: 0, size: 2 }))]);
-    assert!(matches!(Error::of(&Group::<W::Cpu<'_>>::new(Kind::Butterfly, 6)), Some(Cause::Size { size: 6, .. })));
-    assert!(Group::<W::Cpu<'_>>::new(Kind::Tree, 0).is_err());
+    assert!(matches!(Error::of(&Group::<W::Cpu<'_>>::new(Algorithm::Butterfly, 6)), Some(Cause::Size { size: 6, .. })));
+    assert!(Group::<W::Cpu<'_>>::new(Algorithm::Tree, 0).is_err());
 }
 
 /// Neither end may reach into a neighbour's slots.
 fn a_slot_that_is_not_there_is_an_error<W: World>(world: &W) {
-    let flags = Flags::new(2, 1);
+    let flags = SignalMatrix::new(2, 1);
     let ends = world.run(1, async |cpu: W::Cpu<'_>, rank| {
         let end = flags.endpoint(cpu, rank, Policy::Block);
         (end.signal(0, 1).await, end.wait(1).await, end.signal(2, 0).await)

@@ -1,6 +1,6 @@
 //! What a processor promises about words.
 use crate::World;
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Why};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, WaitContext};
 use foregather_wait::{Outcome, Policy};
 
 /// Everything.
@@ -25,14 +25,14 @@ fn publishes_what_was_written_before<W: World>(world: &W) {
             for round in 1..=ROUNDS {
                 let (mine, theirs) = if rank == 0 { (&there, &back) } else { (&back, &there) };
                 if rank == 0 {
-                    cpu.note(&data, round * 3);
-                    cpu.store(mine, round);
+                    cpu.store(&data, round * 3);
+                    cpu.publish(mine, round);
                 }
                 let come = || (cpu.load(theirs) == round).then(|| cpu.load(&data));
-                let (seen, _) = policy.wait(&cpu, theirs, Why::new("conformance", rank), true, come).await.unwrap();
+                let (seen, _) = policy.wait(&cpu, theirs, WaitContext::new("conformance", rank), true, come).await.unwrap();
                 assert_eq!(seen, round * 3, "{policy:?}");
                 if rank == 1 {
-                    cpu.store(mine, round);
+                    cpu.publish(mine, round);
                 }
             }
         });
@@ -46,12 +46,12 @@ fn no_wake_up_is_lost<W: World>(world: &W) {
     world.run(2, async |cpu, rank| {
         for turn in (rank..ROUNDS).step_by(2) {
             while cpu.load(&word) != turn {
-                let armed = cpu.arm(&word);
+                let armed = cpu.prepare_park(&word);
                 if cpu.load(&word) != turn {
                     cpu.park(&word, armed, Nanos::MAX).await;
                 }
             }
-            assert_eq!(cpu.add(&word, 1), turn);
+            assert_eq!(cpu.fetch_add(&word, 1), turn);
         }
     });
 }
@@ -61,10 +61,10 @@ fn a_spin_uses_its_budget<W: World>(world: &W) {
     let budget = Nanos::from_us(200);
     world.run(1, async |cpu, _| {
         let began = cpu.now();
-        let (found, used) = cpu.spin(&word, budget, || None::<()>).await;
+        let (found, used) = cpu.spin_for(&word, budget, || None::<()>).await;
         assert_eq!(found, None);
         assert!(used >= budget && cpu.now() - began >= budget, "gave up after {used}");
-        assert_eq!(cpu.spin(&word, budget, || Some(7)).await.0, Some(7));
+        assert_eq!(cpu.spin_for(&word, budget, || Some(7)).await.0, Some(7));
     });
 }
 
@@ -72,7 +72,7 @@ fn a_park_ends_at_its_bound<W: World>(world: &W) {
     let word = <W::Cpu<'_> as Cpu>::Word::default();
     world.run(1, async |cpu, rank| {
         let deadline = cpu.now() + Nanos::from_ms(2);
-        let why = Why::new("conformance", rank).of(9).until(deadline);
+        let why = WaitContext::new("conformance", rank).of(9).until(deadline);
         for policy in [Policy::Block, Policy::Spin, Policy::Yield, Policy::default()] {
             let waited = policy.wait(&cpu, &word, why, false, || None::<()>).await;
             assert!(matches!(Error::of(&waited), Some(Cause::TimedOut { peer: Some(9), .. })), "{policy:?}: {waited:?}");
@@ -88,11 +88,11 @@ fn poison_ends_every_wait<W: World>(world: &W) {
         if rank == 0 {
             cpu.delay(world.step()).await;
             cpu.poison(&words[0]);
-            cpu.store(&words[1], 1);
+            cpu.publish(&words[1], 1);
             cpu.poison(&words[1]);
             return;
         }
-        let why = Why::new("conformance", rank);
+        let why = WaitContext::new("conformance", rank);
         let lost = Policy::Block.wait(&cpu, &words[0], why, false, || None::<()>).await;
         assert_eq!(lost.unwrap_err(), Error::from(Cause::Poisoned { by: None }));
         let come = || (cpu.load(&words[1]) == 1).then_some(());
@@ -104,9 +104,9 @@ fn poison_ends_every_wait<W: World>(world: &W) {
 fn values_wrap<W: World>(world: &W) {
     let word = <W::Cpu<'_> as Cpu>::Word::default();
     world.run(1, async |cpu, _| {
-        cpu.store(&word, u32::MAX);
+        cpu.publish(&word, u32::MAX);
         assert_eq!(cpu.load(&word), foregather_machine::VALUE_MASK);
-        assert_eq!(cpu.add(&word, 1), foregather_machine::VALUE_MASK);
+        assert_eq!(cpu.fetch_add(&word, 1), foregather_machine::VALUE_MASK);
         assert_eq!(cpu.load(&word), 0);
     });
 }
@@ -119,9 +119,9 @@ fn one_of_many_exchanges<W: World>(world: &W) {
     let wins = world.run(3, async |cpu, _| {
         let mut wins = 0;
         for round in 1..=ROUNDS {
-            if cpu.exchange(&taken, round - 1, round) {
+            if cpu.compare_exchange(&taken, round - 1, round) {
                 assert_eq!(cpu.load(&data), round - 1, "it has not seen what was written before");
-                cpu.note(&data, round);
+                cpu.store(&data, round);
                 wins += 1;
             }
             while cpu.load(&data) != round && cpu.load(&taken) == round {
@@ -138,15 +138,15 @@ fn an_exchange_wakes_and_leaves_flags_alone<W: World>(world: &W) {
     let ends = world.run(2, async |cpu, rank| {
         if rank == 0 {
             cpu.delay(world.step()).await;
-            assert!(!cpu.exchange(&word, 1, 2), "it holds 0");
-            assert!(cpu.exchange(&word, 0, 1), "a sleeper does not count as a value");
+            assert!(!cpu.compare_exchange(&word, 1, 2), "it holds 0");
+            assert!(cpu.compare_exchange(&word, 0, 1), "a sleeper does not count as a value");
             cpu.delay(world.step()).await;
             cpu.poison(&word);
-            assert!(cpu.exchange(&word, 1, 2), "nor does poison");
-            return cpu.check(&word, &Why::new("conformance", rank));
+            assert!(cpu.compare_exchange(&word, 1, 2), "nor does poison");
+            return cpu.check(&word, &WaitContext::new("conformance", rank));
         }
         let come = || (cpu.load(&word) != 0).then_some(());
-        let woken = Policy::Block.wait(&cpu, &word, Why::new("conformance", rank), false, come).await;
+        let woken = Policy::Block.wait(&cpu, &word, WaitContext::new("conformance", rank), false, come).await;
         woken.map(drop)
     });
     assert_eq!(Error::of(&ends[0]), Some(&Cause::Poisoned { by: None }));

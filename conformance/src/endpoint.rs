@@ -1,6 +1,6 @@
 //! What null messages promise, seen through the barriers made of them.
 use crate::{AsyncProgram, Network, World, permutations};
-use foregather_barrier::{Flags, Hop, Kind, Subcube};
+use foregather_barrier::{Algorithm, SignalCost, SignalMatrix, Subcube};
 use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, SplitMix};
 use foregather_wait::Policy;
 use std::fmt::Debug;
@@ -19,7 +19,7 @@ pub fn all(network: &impl Network) {
         a_subcube_needs_nobody_outside(network, kind);
         rows_and_columns_take_turns(network, kind);
     }
-    for kind in [Kind::Butterfly, Kind::Sync0] {
+    for kind in [Algorithm::Butterfly, Algorithm::Sync0] {
         let odd_size_refused = network.run(3, &[Nanos::ZERO; 6], Once(kind));
         assert!(odd_size_refused.iter().all(|end| matches!(Error::of(end), Some(Cause::Size { size: 6, .. }))));
     }
@@ -32,9 +32,9 @@ pub fn all_over_flags(world: &impl World) {
 }
 
 /// All kinds that send messages.
-fn kinds() -> impl Iterator<Item = Kind> {
-    let waiting = Kind::Rds { hop: Hop::IPSC860 };
-    Kind::ALL.into_iter().filter(|&kind| kind != Kind::Central).chain([waiting])
+fn kinds() -> impl Iterator<Item = Algorithm> {
+    let waiting = Algorithm::Rds { hop: SignalCost::IPSC860 };
+    Algorithm::ALL.into_iter().filter(|&kind| kind != Algorithm::Central).chain([waiting])
 }
 
 /// The times at which the members begin, for all orders in which so many can.
@@ -62,7 +62,7 @@ trait Barrier: Copy + Debug + Sync {
     async fn pass<E: Endpoint>(self, endpoint: &E) -> Result<(), Error>;
 }
 
-impl Barrier for Kind {
+impl Barrier for Algorithm {
     async fn pass<E: Endpoint>(self, endpoint: &E) -> Result<(), Error> {
         self.over(endpoint).await
     }
@@ -116,7 +116,7 @@ fn a_round_too_few_is_found(network: &impl Network) {
     }
 }
 
-struct Once(Kind);
+struct Once(Algorithm);
 
 impl AsyncProgram<Result<(), Error>> for Once {
     async fn node<E: Endpoint>(&self, endpoint: &E) -> Result<(), Error> {
@@ -125,13 +125,13 @@ impl AsyncProgram<Result<(), Error>> for Once {
 }
 
 /// Those whose middle bit is 1 go home; the others meet.
-fn a_subcube_needs_nobody_outside(network: &impl Network, kind: Kind) {
+fn a_subcube_needs_nobody_outside(network: &impl Network, kind: Algorithm) {
     let ends = network.run(kind.slots(4) + 1, &[Nanos::ZERO; 8], FourOfEight { kind, arrived: Default::default() });
     assert_eq!(ends, [const { Ok(()) }; 8], "{kind:?}");
 }
 
 struct FourOfEight {
-    kind: Kind,
+    kind: Algorithm,
     arrived: [AtomicU32; 3],
 }
 
@@ -152,13 +152,13 @@ impl AsyncProgram<Result<(), Error>> for FourOfEight {
 }
 
 /// Whose row has met and whose column has met has heard of the whole grid.
-fn rows_and_columns_take_turns(network: &impl Network, kind: Kind) {
+fn rows_and_columns_take_turns(network: &impl Network, kind: Algorithm) {
     let ends = network.run(2 * kind.slots(4), &[Nanos::ZERO; 16], Grid { kind, arrived: Default::default() });
     assert_eq!(ends, [const { Ok(()) }; 16], "{kind:?}");
 }
 
 struct Grid {
-    kind: Kind,
+    kind: Algorithm,
     /// By row, for each episode.
     arrived: [[AtomicU32; 4]; 3],
 }
@@ -200,7 +200,7 @@ struct OverFlags<'w, W>(&'w W);
 impl<W: World> Network for OverFlags<'_, W> {
     fn run<T: Send>(&self, slots: u32, start: &[Nanos], program: impl AsyncProgram<T> + Sync) -> Vec<T> {
         let size = start.len() as u32;
-        let flags = Flags::new(size, slots);
+        let flags = SignalMatrix::new(size, slots);
         self.0.run(size, async |cpu: W::Cpu<'_>, rank| {
             let end = flags.endpoint(cpu, rank, Policy::Block);
             end.delay(start[rank as usize]).await;

@@ -1,13 +1,13 @@
 //! What leaving together promises in every world; how exact it is, only a world of its own can say.
 use crate::World;
-use foregather_barrier::{Group, Kind};
+use foregather_barrier::{Algorithm, Group};
 use foregather_machine::{Cause, Error, Nanos};
 use foregather_wait::Policy;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// Everything, for every kind of barrier.
 pub fn all(world: &impl World) {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         for size in (1..=4).filter(|&size| kind.takes(size).is_ok()) {
             nobody_leaves_before_the_common_deadline(world, kind, size);
         }
@@ -18,7 +18,7 @@ pub fn all(world: &impl World) {
 }
 
 /// The deadline is the last arrival plus the longest slack, whoever asked for it, and holds for who is late, too.
-fn nobody_leaves_before_the_common_deadline<W: World>(world: &W, kind: Kind, size: u32) {
+fn nobody_leaves_before_the_common_deadline<W: World>(world: &W, kind: Algorithm, size: u32) {
     const EPISODES: u32 = 12;
     let last: Vec<AtomicU64> = (0..EPISODES).map(|_| AtomicU64::new(0)).collect();
     let group = Group::new(kind, size).unwrap();
@@ -37,7 +37,7 @@ fn nobody_leaves_before_the_common_deadline<W: World>(world: &W, kind: Kind, siz
 }
 
 /// Both sets of notes stay in step with the episodes.
-fn plain_waits_may_come_between<W: World>(world: &W, kind: Kind) {
+fn plain_waits_may_come_between<W: World>(world: &W, kind: Algorithm) {
     let last: Vec<AtomicU64> = (0..20).map(|_| AtomicU64::new(0)).collect();
     let group = Group::new(kind, 2).unwrap();
     world.run(2, async |cpu: W::Cpu<'_>, rank| {
@@ -55,7 +55,7 @@ fn plain_waits_may_come_between<W: World>(world: &W, kind: Kind) {
 }
 
 fn too_long_a_slack_is_refused_and_harms_nobody<W: World>(world: &W) {
-    let group = Group::new(Kind::Central, 2).unwrap();
+    let group = Group::new(Algorithm::Central, 2).unwrap();
     world.run(2, async |cpu: W::Cpu<'_>, rank| {
         let mut member = group.member(cpu, rank, Policy::Block).unwrap();
         let refused = member.harmonize(Nanos::MAX).await;
@@ -65,7 +65,7 @@ fn too_long_a_slack_is_refused_and_harms_nobody<W: World>(world: &W) {
 }
 
 fn whoever_leaves_early_is_named<W: World>(world: &W) {
-    let group = Group::new(Kind::Central, 3).unwrap();
+    let group = Group::new(Algorithm::Central, 3).unwrap();
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| {
         let mut member = group.member(cpu, rank, Policy::Block).unwrap();
         member.harmonize(world.step()).await?;

@@ -1,6 +1,6 @@
 //! What a team promises, whatever its policy and its world.
 use crate::{World, permutations};
-use foregather_barrier::{Team, TeamMaster, TeamSlave};
+use foregather_barrier::{ForkJoin, Leader, Worker};
 use foregather_machine::{Cause, Error, Nanos};
 use foregather_wait::Policy;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -43,11 +43,11 @@ pub fn all(world: &impl World) {
 
 /// What one of a team is given.
 enum Handle<'t, C: foregather_machine::Cpu> {
-    Master(TeamMaster<'t, C>),
-    Slave(TeamSlave<'t, C>),
+    Master(Leader<'t, C>),
+    Slave(Worker<'t, C>),
 }
 
-fn handle<C: foregather_machine::Cpu>(team: &Team<C>, cpu: C, rank: u32, policy: Policy) -> Handle<'_, C> {
+fn handle<C: foregather_machine::Cpu>(team: &ForkJoin<C>, cpu: C, rank: u32, policy: Policy) -> Handle<'_, C> {
     match rank {
         0 => Handle::Master(team.master(cpu, policy).unwrap()),
         _ => Handle::Slave(team.slave(cpu, rank, policy).unwrap()),
@@ -62,7 +62,7 @@ fn the_master_goes_on_when_all_have_done_their_part<W: World>(world: &W, policy:
     let forked = AtomicU32::new(0);
     let late =
         |region: u32, rank: u32| world.step() * orders.get(region as usize - 1).map_or(0, |order| order[rank as usize].into());
-    let team = Team::new(size).unwrap();
+    let team = ForkJoin::new(size).unwrap();
     let seen = world.run(size, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
         Handle::Master(mut master) => {
             for region in 1..=regions {
@@ -93,7 +93,7 @@ fn the_master_goes_on_when_all_have_done_their_part<W: World>(world: &W, policy:
 }
 
 fn by_default_it_waits_as_the_load_demands<W: World>(world: &W) {
-    let team = Team::new(3).unwrap();
+    let team = ForkJoin::new(3).unwrap();
     let waits = world.run(3, async |cpu: W::Cpu<'_>, rank| {
         if rank == 0 {
             let mut master = team.lead(cpu).unwrap();
@@ -121,7 +121,7 @@ fn by_default_it_waits_as_the_load_demands<W: World>(world: &W) {
 /// A slave that makes its handle after the fork, or after the end, has missed nothing.
 fn a_slave_may_be_late<W: World>(world: &W) {
     for regions in [0, 1] {
-        let team = Team::new(3).unwrap();
+        let team = ForkJoin::new(3).unwrap();
         let seen = world.run(3, async |cpu: W::Cpu<'_>, rank| {
             use foregather_machine::Clock;
             if rank == 0 {
@@ -151,7 +151,7 @@ fn a_slave_that_goes_is_named<W: World>(world: &W, policy: Policy) {
     if policy == Policy::Spin && world.processors() < 4 {
         return;
     }
-    let team = Team::new(4).unwrap();
+    let team = ForkJoin::new(4).unwrap();
     let ends = world.run(4, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
         Handle::Master(mut master) => {
             master.fork()?;
@@ -177,7 +177,7 @@ fn a_master_that_goes_is_named<W: World>(world: &W, policy: Policy) {
     if policy == Policy::Spin && world.processors() < 3 {
         return;
     }
-    let team = Team::new(3).unwrap();
+    let team = ForkJoin::new(3).unwrap();
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
         Handle::Master(mut master) => {
             master.fork()?;
@@ -195,7 +195,7 @@ fn a_master_that_goes_is_named<W: World>(world: &W, policy: Policy) {
 
 /// A bounded wait that ends harms nobody.
 fn who_waited_in_vain_may_wait_again<W: World>(world: &W) {
-    let (team, tried) = (Team::new(3).unwrap(), AtomicU32::new(0));
+    let (team, tried) = (ForkJoin::new(3).unwrap(), AtomicU32::new(0));
     let policy = Policy::TwoPhase { spin: Nanos::from_us(10) };
     let bound = Nanos::from_ms(1);
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
@@ -244,7 +244,7 @@ fn each_part_is_done_once<W: World>(world: &W, policy: Policy) {
     let regions = orders.len() as u32;
     let done: Vec<AtomicU32> = (0..=regions).map(|_| AtomicU32::new(0)).collect();
     let late = |region: u32, rank: u32| world.step() * u64::from(orders[region as usize - 1][rank as usize]);
-    let team = Team::new(SIZE).unwrap();
+    let team = ForkJoin::new(SIZE).unwrap();
     let parts = world.run(SIZE, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, policy) {
         Handle::Master(mut master) => {
             let mut parts = 0;
@@ -277,7 +277,7 @@ fn each_part_is_done_once<W: World>(world: &W, policy: Policy) {
 }
 
 fn who_is_late_finds_its_part_taken<W: World>(world: &W) {
-    let (team, joined) = (Team::new(2).unwrap(), AtomicU32::new(0));
+    let (team, joined) = (ForkJoin::new(2).unwrap(), AtomicU32::new(0));
     let seen = world.run(2, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::Block) {
         Handle::Master(mut master) => {
             let mut taken = Vec::new();
@@ -319,7 +319,7 @@ fn join_in_hand() -> Cause {
 }
 
 fn who_is_away_sleeps_through_regions<W: World>(world: &W) {
-    let team = Team::new(4).unwrap();
+    let team = ForkJoin::new(4).unwrap();
     let seen = world.run(4, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::default()) {
         Handle::Master(mut master) => {
             for region in 1..=9 {
@@ -354,7 +354,7 @@ fn who_is_away_sleeps_through_regions<W: World>(world: &W) {
 }
 
 fn a_rank_has_one_handle<W: World>(world: &W) {
-    let team = Team::new(6).unwrap();
+    let team = ForkJoin::new(6).unwrap();
     let twice = world.run(6, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::Block) {
         Handle::Master(_) => 0,
         Handle::Slave(slave) => slave.rank(),
@@ -367,15 +367,15 @@ fn a_rank_has_one_handle<W: World>(world: &W) {
     let again = world.run(1, async |cpu: W::Cpu<'_>, _| team.master(cpu, Policy::Block).map(drop));
     assert_eq!(again, [Err(Error::from(Cause::Rank { rank: 0, size: 6 }))]);
     for size in [0, u32::MAX] {
-        assert!(matches!(Error::of(&Team::<W::Cpu<'_>>::new(size)), Some(Cause::Size { .. })), "{size}");
+        assert!(matches!(Error::of(&ForkJoin::<W::Cpu<'_>>::new(size)), Some(Cause::Size { .. })), "{size}");
     }
-    let lines = foregather_machine::Lines::own(Team::<W::Cpu<'_>>::lines(2));
-    assert!(matches!(Error::of(&Team::<W::Cpu<'_>>::over(lines, 3)), Some(Cause::Setting { .. })));
+    let lines = foregather_machine::SharedLines::own(ForkJoin::<W::Cpu<'_>>::lines(2));
+    assert!(matches!(Error::of(&ForkJoin::<W::Cpu<'_>>::over(lines, 3)), Some(Cause::Setting { .. })));
 }
 
 fn calls_out_of_turn_are_errors<W: World>(world: &W) {
     let out_of_turn = |end: Result<(), Error>| assert!(matches!(Error::of(&end), Some(Cause::Setting { .. })), "{end:?}");
-    let team = Team::new(2).unwrap();
+    let team = ForkJoin::new(2).unwrap();
     let ends = world.run(2, async |cpu: W::Cpu<'_>, rank| match handle(&team, cpu, rank, Policy::Block) {
         Handle::Master(mut master) => {
             master.fork()?;

@@ -7,8 +7,8 @@ mod explore;
 mod scheduled;
 
 use explore::{check_pct, check_random};
-use foregather_barrier::{Flags, Group, Kind, Subcube, butterfly};
-use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, Why, run_ready};
+use foregather_barrier::{Algorithm, Group, SignalMatrix, Subcube, butterfly};
+use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, WaitContext, block_on};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
 use shuttle::sync::Arc;
@@ -21,14 +21,14 @@ const DEPTH: usize = 4;
 const POLICIES: [Policy; 3] = [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }, Policy::Spin];
 
 /// Three episodes; nobody may leave one before all have arrived in it.
-fn episodes(kind: Kind, policy: Policy, size: u32) {
+fn episodes(kind: Algorithm, policy: Policy, size: u32) {
     let group = Group::<Scheduled>::new(kind, size).unwrap();
     let arrived: [AtomicU32; 3] = Default::default();
     team(size, move |rank| {
         let mut member = group.member(Scheduled, rank, policy).unwrap();
         for arrived in &arrived {
             arrived.fetch_add(1, SeqCst);
-            run_ready(member.wait()).unwrap();
+            block_on(member.wait()).unwrap();
             assert_eq!(arrived.load(SeqCst), size, "{kind:?} {policy:?}: rank {rank} left too early");
         }
     });
@@ -36,7 +36,7 @@ fn episodes(kind: Kind, policy: Policy, size: u32) {
 
 #[test]
 fn nobody_leaves_too_early_whatever_the_schedule() {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         for policy in POLICIES {
             for size in [2, 3, 4, 5].into_iter().filter(|&size| kind.takes(size).is_ok()) {
                 check_random(move || episodes(kind, policy, size), SCHEDULES / 4);
@@ -49,15 +49,15 @@ fn nobody_leaves_too_early_whatever_the_schedule() {
 /// Rank 1 leaves after one episode: the others learn it in the second, and every one of them got through the first.
 #[test]
 fn a_member_that_leaves_spoils_no_episode_it_took_part_in() {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         let schedule = move || {
             let group = Group::<Scheduled>::new(kind, 4).unwrap();
             team(4, move |rank| {
                 let mut member = group.member(Scheduled, rank, Policy::Block).unwrap();
-                assert_eq!(run_ready(member.wait()), Ok(()), "{kind:?} rank {rank}");
+                assert_eq!(block_on(member.wait()), Ok(()), "{kind:?} rank {rank}");
                 if rank != 1 {
                     assert_eq!(
-                        run_ready(member.wait()),
+                        block_on(member.wait()),
                         Err(Error::from(Cause::Poisoned { by: Some(1) })),
                         "{kind:?} rank {rank}"
                     );
@@ -79,12 +79,12 @@ fn resetting_the_counter_too_late_is_found() {
             let (count, epoch) = (Word::default(), Word::default());
             team(2, move |_| {
                 for episode in 0..3 {
-                    if Scheduled.add(&count, 1) == 1 {
-                        Scheduled.store(&epoch, episode + 1);
-                        Scheduled.note(&count, 0);
+                    if Scheduled.fetch_add(&count, 1) == 1 {
+                        Scheduled.publish(&epoch, episode + 1);
+                        Scheduled.store(&count, 0);
                     } else {
                         let released = || (Scheduled.load(&epoch) != episode).then_some(());
-                        run_ready(Policy::Block.wait(&Scheduled, &epoch, Why::new("late", 0), false, released)).unwrap();
+                        block_on(Policy::Block.wait(&Scheduled, &epoch, WaitContext::new("late", 0), false, released)).unwrap();
                     }
                 }
             });
@@ -96,17 +96,17 @@ fn resetting_the_counter_too_late_is_found() {
 /// The same flags serve two groupings in turn, each in slots of its own: pairs by the lower bit, then by the upper.
 #[test]
 fn groupings_of_one_set_of_flags_keep_apart_whatever_the_schedule() {
-    for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Central) {
+    for kind in Algorithm::ALL.into_iter().filter(|&kind| kind != Algorithm::Central) {
         let schedule = move || {
-            let flags = Flags::<Scheduled>::new(4, 2 * kind.slots(2));
+            let flags = SignalMatrix::<Scheduled>::new(4, 2 * kind.slots(2));
             let arrived: [AtomicU32; 3] = Default::default();
             team(4, move |rank| {
                 let end = flags.endpoint(Scheduled, rank, Policy::Block);
                 let (row, column) = (Subcube::row(&end, 0).unwrap(), Subcube::column(&end, kind.slots(2)).unwrap());
                 for arrived in &arrived {
                     arrived.fetch_add(1, SeqCst);
-                    run_ready(kind.over(&row)).unwrap();
-                    run_ready(kind.over(&column)).unwrap();
+                    block_on(kind.over(&row)).unwrap();
+                    block_on(kind.over(&column)).unwrap();
                     assert_eq!(arrived.load(SeqCst), 4, "{kind:?}: rank {rank} left too early");
                 }
             });
@@ -116,7 +116,7 @@ fn groupings_of_one_set_of_flags_keep_apart_whatever_the_schedule() {
     }
 }
 
-/// Null messages made of flags that are set and cleared, where [`Flags`] counts.
+/// Null messages made of flags that are set and cleared, where [`SignalMatrix`] counts.
 struct Cleared {
     slots: Arc<Vec<Word>>,
     rank: Rank,
@@ -142,14 +142,14 @@ impl Member for Cleared {
 
 impl Endpoint for Cleared {
     async fn signal(&self, peer: Rank, _: u32) -> Result<(), Error> {
-        Scheduled.store(&self.slots[peer as usize], 1);
+        Scheduled.publish(&self.slots[peer as usize], 1);
         Ok(())
     }
     async fn wait(&self, _: u32) -> Result<(), Error> {
         let slot = &self.slots[self.rank as usize];
         let set = || (Scheduled.load(slot) == 1).then_some(());
-        Policy::Block.wait(&Scheduled, slot, Why::new("flag", self.rank), false, set).await?;
-        Scheduled.note(slot, 0);
+        Policy::Block.wait(&Scheduled, slot, WaitContext::new("flag", self.rank), false, set).await?;
+        Scheduled.store(slot, 0);
         Ok(())
     }
 }
@@ -165,7 +165,7 @@ fn a_flag_instead_of_a_count_loses_a_signal() {
             team(2, move |rank| {
                 let end = Cleared { slots: slots.clone(), rank };
                 for _ in 0..3 {
-                    run_ready(butterfly(&end)).unwrap();
+                    block_on(butterfly(&end)).unwrap();
                 }
             });
         },

@@ -4,8 +4,8 @@ mod placed;
 mod scheduled;
 
 use explore::{check_pct, check_random};
-use foregather_barrier::{BarrierMember, Kind};
-use foregather_machine::{Cause, Error, Nanos, Rank, run_ready};
+use foregather_barrier::{Algorithm, BarrierMember};
+use foregather_machine::{Cause, Error, Nanos, Rank, block_on};
 use foregather_wait::adaptive::{Rules, TABLE};
 use foregather_wait::{Adaptive, Snapshot};
 use placed::{Fault, Machine, Placed, Plan, run};
@@ -22,7 +22,7 @@ const EPISODES: u32 = 4;
 const OF: Adaptive = Adaptive { hand_over: Nanos(100), remote: Nanos(1_000), tick: Nanos(8_000), without: Rules::NONE };
 
 const PLAN: Plan = Plan {
-    kind: Kind::Central,
+    kind: Algorithm::Central,
     of: OF,
     places: &[0, 0],
     processors: 2,
@@ -43,7 +43,7 @@ fn explore_some(schedules: usize, schedule: impl Fn() + Copy + Send + Sync + 'st
 
 /// Computes for a while, so that the others come to the later phases of their waits.
 fn compute(member: &BarrierMember<'_, Placed>) {
-    (0..thread_rng().gen_range(0..50)).for_each(|_| run_ready(member.delay(OF.hand_over)));
+    (0..thread_rng().gen_range(0..50)).for_each(|_| block_on(member.delay(OF.hand_over)));
 }
 
 /// The last but one is late.
@@ -52,7 +52,7 @@ fn meet(machine: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
         if rank as usize + 2 == machine.places.len() {
             compute(&member);
         }
-        run_ready(member.wait()).unwrap();
+        block_on(member.wait()).unwrap();
     }
 }
 
@@ -65,7 +65,7 @@ fn meet_and_count(_: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank
         if rank == 0 || thread_rng().gen_range(0..4_u32) == 0 {
             compute(&member);
         }
-        run_ready(member.wait()).unwrap();
+        block_on(member.wait()).unwrap();
         let Snapshot { last, first_look, spun, yielded, parked, .. } = member.account().snapshot();
         assert_eq!(last + first_look + spun + yielded + parked, episode, "every episode is counted once");
     }
@@ -78,7 +78,7 @@ fn meet_and_count(_: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank
 /// Spinning, yielding, asking, fleeing, fetching and sleeping, in every order that the chances of this world lead to.
 #[test]
 fn members_meet_whatever_they_do_about_their_waits() {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         for places in [&[0, 0][..], &[0, 1], &[0, 0, 1], &[0, 0, 0, 1]] {
             let processors = places.len() as u32;
             if kind.takes(processors).is_err() {
@@ -105,19 +105,19 @@ fn a_sleeper_that_did_not_arm_is_found() {
 /// Rank 1 goes after some episodes, whatever the others are doing then; they get its name.
 fn meet_until_one_goes(_: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
     for _ in 0..2 {
-        assert_eq!(run_ready(member.wait()), Ok(()), "rank {rank}");
+        assert_eq!(block_on(member.wait()), Ok(()), "rank {rank}");
     }
     if rank == 1 {
         // The later it goes, the further the others are on their way to sleep.
         (0..thread_rng().gen_range(0..60)).for_each(|_| thread::yield_now());
     } else {
-        assert_eq!(run_ready(member.wait()), Err(Error::from(Cause::Poisoned { by: Some(1) })), "rank {rank}");
+        assert_eq!(block_on(member.wait()), Err(Error::from(Cause::Poisoned { by: Some(1) })), "rank {rank}");
     }
 }
 
 #[test]
 fn a_member_that_goes_ends_waits_in_every_phase() {
-    for kind in [Kind::Central, Kind::Dissemination, Kind::Tree] {
+    for kind in [Algorithm::Central, Algorithm::Dissemination, Algorithm::Tree] {
         explore(run(Plan { kind, places: &[0, 0, 1], ..PLAN }, meet_until_one_goes));
     }
 }
@@ -133,7 +133,7 @@ const APART: Plan = Plan { places: &[0, 0, 0, 1], tells: false, ..PLAN };
 
 #[test]
 fn one_moves_at_a_time_and_only_to_where_fewer_are() {
-    for kind in [Kind::Central, Kind::Dissemination] {
+    for kind in [Algorithm::Central, Algorithm::Dissemination] {
         explore(run(Plan { kind, ..APART }, meet));
     }
 }
@@ -192,7 +192,7 @@ const SCOUTED: Plan = Plan {
 
 fn scouted(fault: Fault) -> Plan {
     let without = ["split-tiny", "leave-crowd"].map(|name| Rules::named(name).unwrap());
-    Plan { fault, of: Adaptive { without: without[0].and(without[1]), ..SCOUTED.of }, ..SCOUTED }
+    Plan { fault, of: Adaptive { without: without[0].union(without[1]), ..SCOUTED.of }, ..SCOUTED }
 }
 
 static SPREAD: AtomicU64 = AtomicU64::new(0);
@@ -205,7 +205,7 @@ fn wander(machine: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) 
         if rank > 0 {
             compute(&member);
         }
-        run_ready(member.wait()).unwrap();
+        block_on(member.wait()).unwrap();
     }
     SPREAD.fetch_add(member.account().snapshot().moves, SeqCst);
 }

@@ -7,7 +7,7 @@ mod scheduled;
 
 use explore::{check_pct, check_random};
 use foregather_barrier::butterfly;
-use foregather_machine::{Cause, Clock, Cpu, Error, Member, Nanos, Placement, Why, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, Error, Member, Nanos, Placement, WaitContext, block_on};
 use foregather_message::{ChannelPort, Channels, Protocol, Ring, receive, send};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
@@ -44,9 +44,9 @@ fn a_message_longer_than_its_ring_arrives_whatever_the_schedule() {
         let mut buffer = [0; 28];
         for turn in 0..2 {
             if port.rank() == 0 {
-                run_ready(send(port, 1, 0, &contents(0, turn), Protocol::Short))?;
+                block_on(send(port, 1, 0, &contents(0, turn), Protocol::Short))?;
             } else {
-                assert_eq!(run_ready(receive(port, 0, 0, &mut buffer))?, 28);
+                assert_eq!(block_on(receive(port, 0, 0, &mut buffer))?, 28);
                 assert_eq!(buffer, contents(0, turn));
             }
         }
@@ -60,11 +60,11 @@ fn two_members_that_only_send_get_done_whatever_the_schedule() {
         explore(2, move |port| {
             let peer = 1 - port.rank();
             for turn in 0..2 {
-                run_ready(send(port, peer, 0, &contents(port.rank(), turn), protocol))?;
+                block_on(send(port, peer, 0, &contents(port.rank(), turn), protocol))?;
             }
             let mut buffer = [0; 28];
             for turn in 0..2 {
-                run_ready(receive(port, peer, 0, &mut buffer))?;
+                block_on(receive(port, peer, 0, &mut buffer))?;
                 assert_eq!(buffer, contents(peer, turn));
             }
             Ok(())
@@ -79,8 +79,8 @@ fn a_ring_of_four_shifts_behind_a_barrier_whatever_the_schedule() {
         let mut buffer = [0; 28];
         for turn in 0..2 {
             ring.post(port, 0)?;
-            run_ready(butterfly(port))?;
-            run_ready(ring.shift(port, 0, &contents(port.rank(), turn), &mut buffer, Protocol::Forced))?;
+            block_on(butterfly(port))?;
+            block_on(ring.shift(port, 0, &contents(port.rank(), turn), &mut buffer, Protocol::Forced))?;
             assert_eq!(buffer, contents(ring.previous, turn));
         }
         Ok(())
@@ -96,14 +96,14 @@ fn what_was_sent_before_a_member_went_away_arrives_whatever_the_schedule() {
             team(2, move |rank| {
                 let port = channels.port(Scheduled, rank, Policy::Block).unwrap();
                 if rank == 1 {
-                    run_ready(send(&port, 0, 0, &[7; 8], Protocol::Short)).unwrap();
+                    block_on(send(&port, 0, 0, &[7; 8], Protocol::Short)).unwrap();
                     if leaves {
                         port.leave();
                     }
                     return;
                 }
-                assert_eq!(run_ready(receive(&port, 1, 0, &mut [0; 8])), Ok(8));
-                let more = run_ready(receive(&port, 1, 0, &mut [0; 8]));
+                assert_eq!(block_on(receive(&port, 1, 0, &mut [0; 8])), Ok(8));
+                let more = block_on(receive(&port, 1, 0, &mut [0; 8]));
                 assert_eq!(more, Err(Error::from(Cause::Poisoned { by: Some(1) })), "{leaves}");
             });
         };
@@ -133,40 +133,40 @@ impl Cpu for RingsFirst {
     fn load(&self, word: &Arc<Word>) -> u32 {
         Scheduled.load(word)
     }
-    fn note(&self, word: &Arc<Word>, value: u32) {
-        let held = self.0.replace(Some((word.clone(), value)));
-        held.into_iter().for_each(|(word, value)| Scheduled.note(&word, value));
-    }
     fn store(&self, word: &Arc<Word>, value: u32) {
-        Scheduled.store(word, value);
+        let held = self.0.replace(Some((word.clone(), value)));
+        held.into_iter().for_each(|(word, value)| Scheduled.store(&word, value));
     }
-    fn add(&self, word: &Arc<Word>, n: u32) -> u32 {
-        let before = Scheduled.add(word, n);
-        self.0.take().into_iter().for_each(|(word, value)| Scheduled.note(&word, value));
+    fn publish(&self, word: &Arc<Word>, value: u32) {
+        Scheduled.publish(word, value);
+    }
+    fn fetch_add(&self, word: &Arc<Word>, n: u32) -> u32 {
+        let before = Scheduled.fetch_add(word, n);
+        self.0.take().into_iter().for_each(|(word, value)| Scheduled.store(&word, value));
         before
     }
-    fn exchange(&self, word: &Arc<Word>, expected: u32, new: u32) -> bool {
-        Scheduled.exchange(word, expected, new)
+    fn compare_exchange(&self, word: &Arc<Word>, expected: u32, new: u32) -> bool {
+        Scheduled.compare_exchange(word, expected, new)
     }
     fn poison(&self, word: &Arc<Word>) {
         Scheduled.poison(word);
     }
-    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
-        Scheduled.blink(probe)
+    fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
+        Scheduled.spin_briefly(probe)
     }
-    async fn spin<T>(&self, on: &Arc<Word>, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
-        Scheduled.spin(on, budget, probe).await
+    async fn spin_for<T>(&self, on: &Arc<Word>, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+        Scheduled.spin_for(on, budget, probe).await
     }
     async fn yield_now(&self) {
         Scheduled.yield_now().await;
     }
-    fn arm(&self, on: &Arc<Word>) -> u32 {
-        Scheduled.arm(on)
+    fn prepare_park(&self, on: &Arc<Word>) -> u32 {
+        Scheduled.prepare_park(on)
     }
     async fn park(&self, on: &Arc<Word>, armed: u32, until: Nanos) {
         Scheduled.park(on, armed, until).await;
     }
-    fn check(&self, on: &Arc<Word>, why: &Why) -> Result<(), Error> {
+    fn check(&self, on: &Arc<Word>, why: &WaitContext) -> Result<(), Error> {
         Scheduled.check(on, why)
     }
 }
@@ -181,11 +181,11 @@ fn ringing_before_the_words_are_shown_is_found() {
             team(2, move |rank| {
                 let port = channels.port(RingsFirst::default(), rank, Policy::Block).unwrap();
                 if rank == 0 {
-                    run_ready(send(&port, 1, 0, &[1], Protocol::Short)).unwrap();
-                    run_ready(receive(&port, 1, 1, &mut [0])).unwrap();
+                    block_on(send(&port, 1, 0, &[1], Protocol::Short)).unwrap();
+                    block_on(receive(&port, 1, 1, &mut [0])).unwrap();
                 } else {
-                    run_ready(receive(&port, 0, 0, &mut [0])).unwrap();
-                    run_ready(send(&port, 0, 1, &[1], Protocol::Short)).unwrap();
+                    block_on(receive(&port, 0, 0, &mut [0])).unwrap();
+                    block_on(send(&port, 0, 1, &[1], Protocol::Short)).unwrap();
                 }
                 port.leave();
             });

@@ -1,8 +1,8 @@
 //! Teams under random schedules: every step of every member may come before or after every step of the others.
 mod scheduled;
 
-use foregather_barrier::Team;
-use foregather_machine::{Cause, Cpu, Error, Nanos, Why, run_ready};
+use foregather_barrier::ForkJoin;
+use foregather_machine::{Cause, Cpu, Error, Nanos, WaitContext, block_on};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
@@ -38,7 +38,7 @@ fn check_pct(schedule: impl Fn() + Send + Sync + 'static, schedules: usize, dept
 }
 
 fn regions(policy: Policy, size: u32) {
-    let fork_join = Team::<Scheduled>::new(size).unwrap();
+    let fork_join = ForkJoin::<Scheduled>::new(size).unwrap();
     let done: [AtomicU32; REGIONS as usize] = Default::default();
     let forked = AtomicU32::new(0);
     team(size, move |rank| {
@@ -47,14 +47,14 @@ fn regions(policy: Policy, size: u32) {
             for done in &done {
                 forked.fetch_add(1, SeqCst);
                 master.fork().unwrap();
-                run_ready(master.join()).unwrap();
+                block_on(master.join()).unwrap();
                 assert_eq!(done.load(SeqCst), size - 1, "{policy:?}: joined too early");
             }
             return master.finish().unwrap();
         }
         let mut slave = fork_join.slave(Scheduled, rank, policy).unwrap();
         let mut last = 0;
-        while let Some(region) = run_ready(slave.wait()).unwrap() {
+        while let Some(region) = block_on(slave.wait()).unwrap() {
             assert_eq!((region, forked.load(SeqCst)), (last + 1, region), "{policy:?}: rank {rank}");
             last = region;
             done[region as usize - 1].fetch_add(1, SeqCst);
@@ -79,22 +79,22 @@ fn regions_follow_each_other_whatever_the_schedule() {
 #[test]
 fn a_slave_that_leaves_is_named_whatever_the_schedule() {
     let schedule = || {
-        let fork_join = Team::<Scheduled>::new(3).unwrap();
+        let fork_join = ForkJoin::<Scheduled>::new(3).unwrap();
         team(3, move |rank| {
             let gone = Err(Error::from(Cause::Poisoned { by: Some(1) }));
             if rank == 0 {
                 let mut master = fork_join.master(Scheduled, Policy::Block).unwrap();
-                let both = (0..2).try_for_each(|_| master.fork().and_then(|_| run_ready(master.join())));
+                let both = (0..2).try_for_each(|_| master.fork().and_then(|_| block_on(master.join())));
                 return assert_eq!(both, gone);
             }
             let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
-            assert_eq!(run_ready(slave.wait()), Ok(Some(1)));
+            assert_eq!(block_on(slave.wait()), Ok(Some(1)));
             slave.done().unwrap();
             if rank == 1 {
                 return;
             }
             let end = loop {
-                match run_ready(slave.wait()) {
+                match block_on(slave.wait()) {
                     Ok(_) => slave.done().unwrap(),
                     Err(error) => break Err(error),
                 }
@@ -110,15 +110,15 @@ fn a_slave_that_leaves_is_named_whatever_the_schedule() {
 #[test]
 fn a_master_that_leaves_spoils_no_region_that_it_forked() {
     let schedule = || {
-        let fork_join = Team::<Scheduled>::new(3).unwrap();
+        let fork_join = ForkJoin::<Scheduled>::new(3).unwrap();
         team(3, move |rank| {
             if rank == 0 {
                 return drop(fork_join.master(Scheduled, Policy::Block).unwrap().fork());
             }
             let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
-            assert_eq!(run_ready(slave.wait()), Ok(Some(1)));
+            assert_eq!(block_on(slave.wait()), Ok(Some(1)));
             slave.done().unwrap();
-            assert_eq!(run_ready(slave.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
+            assert_eq!(block_on(slave.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
         });
     };
     check_random(schedule, SCHEDULES);
@@ -132,22 +132,22 @@ fn bare(reset_first: bool) {
         let [epoch, count, joined] = &*words;
         let wait = |on: &Word, region| {
             let come = || (Scheduled.load(on) == region).then_some(());
-            run_ready(Policy::Block.wait(&Scheduled, on, Why::new("bare", rank), false, come)).unwrap();
+            block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("bare", rank), false, come)).unwrap();
         };
         for region in 1..=2 {
             if rank == 0 {
-                Scheduled.store(epoch, region);
+                Scheduled.publish(epoch, region);
                 wait(joined, region);
                 continue;
             }
             wait(epoch, region);
-            if Scheduled.add(count, 1) == 1 {
+            if Scheduled.fetch_add(count, 1) == 1 {
                 if reset_first {
-                    Scheduled.note(count, 0);
+                    Scheduled.store(count, 0);
                 }
-                Scheduled.store(joined, region);
+                Scheduled.publish(joined, region);
                 if !reset_first {
-                    Scheduled.note(count, 0);
+                    Scheduled.store(count, 0);
                 }
             }
         }
@@ -169,7 +169,7 @@ fn resetting_it_before_is_right() {
 /// Each part is done once, by its slave or by the master, who takes what it finds, and nobody sees a descriptor that is not of
 /// its region: the master empties it as soon as it has joined.
 fn late(policy: Policy, size: u32) {
-    let fork_join = Team::<Scheduled>::new(size).unwrap();
+    let fork_join = ForkJoin::<Scheduled>::new(size).unwrap();
     let (descriptor, done) = (AtomicU32::new(0), AtomicU32::new(0));
     team(size, move |rank| {
         let part = |region| {
@@ -186,7 +186,7 @@ fn late(policy: Policy, size: u32) {
                     part(region);
                     master.done_late().unwrap();
                 }
-                run_ready(master.join()).unwrap();
+                block_on(master.join()).unwrap();
                 descriptor.store(0, SeqCst);
                 assert_eq!(done.load(SeqCst), region * (size - 1), "{policy:?}: a part was done twice or never");
             }
@@ -194,7 +194,7 @@ fn late(policy: Policy, size: u32) {
         }
         let mut slave = fork_join.slave(Scheduled, rank, policy).unwrap();
         let mut last = 0;
-        while let Some(region) = run_ready(slave.wait()).unwrap() {
+        while let Some(region) = block_on(slave.wait()).unwrap() {
             assert!(region > last, "{policy:?}: rank {rank} goes back");
             last = region;
             part(region);
@@ -217,7 +217,7 @@ fn a_part_is_done_once_whoever_takes_it() {
 #[test]
 fn who_is_called_back_takes_part_in_the_next_region() {
     let schedule = || {
-        let fork_join = Team::<Scheduled>::new(3).unwrap();
+        let fork_join = ForkJoin::<Scheduled>::new(3).unwrap();
         team(3, move |rank| {
             if rank == 0 {
                 let mut master = fork_join.master(Scheduled, Policy::Block).unwrap();
@@ -229,13 +229,13 @@ fn who_is_called_back_takes_part_in_the_next_region() {
                         _ => {}
                     }
                     master.fork().unwrap();
-                    run_ready(master.join()).unwrap();
+                    block_on(master.join()).unwrap();
                 }
                 return master.finish().unwrap();
             }
             let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
             let mut seen = Vec::new();
-            while let Some(region) = run_ready(slave.wait()).unwrap() {
+            while let Some(region) = block_on(slave.wait()).unwrap() {
                 seen.push(region);
                 slave.done().unwrap();
             }
@@ -249,16 +249,16 @@ fn who_is_called_back_takes_part_in_the_next_region() {
 #[test]
 fn a_master_that_leaves_is_named_to_those_who_are_away() {
     let schedule = || {
-        let fork_join = Team::<Scheduled>::new(2).unwrap();
+        let fork_join = ForkJoin::<Scheduled>::new(2).unwrap();
         team(2, move |rank| {
             if rank == 0 {
                 let mut master = fork_join.master(Scheduled, Policy::Block).unwrap();
                 master.dismiss(1).unwrap();
                 master.fork().unwrap();
-                return run_ready(master.join()).unwrap();
+                return block_on(master.join()).unwrap();
             }
             let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
-            assert_eq!(run_ready(slave.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
+            assert_eq!(block_on(slave.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
         });
     };
     check_random(schedule, SCHEDULES);
@@ -283,21 +283,22 @@ fn parts(fault: Fault) {
     team(2, move |rank| {
         let [epoch, taken, joined, ended] = &*words;
         let wait = |on: &Word, come: &dyn Fn() -> bool| {
-            run_ready(Policy::Block.wait(&Scheduled, on, Why::new("parts", rank), false, || come().then_some(()))).unwrap();
+            block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("parts", rank), false, || come().then_some(())))
+                .unwrap();
         };
         if rank == 0 {
             for region in 1..=REGIONS {
                 let number = region % 2;
                 descriptor.store(region, SeqCst);
-                Scheduled.store(epoch, number);
-                if !Scheduled.exchange(taken, 1 - number, number) && fault != Fault::JoinsWhatIsTaken {
+                Scheduled.publish(epoch, number);
+                if !Scheduled.compare_exchange(taken, 1 - number, number) && fault != Fault::JoinsWhatIsTaken {
                     wait(joined, &|| Scheduled.load(joined) == number);
                 }
-                Scheduled.note(joined, number);
+                Scheduled.store(joined, number);
                 descriptor.store(0, SeqCst);
             }
-            Scheduled.store(ended, 1);
-            return Scheduled.store(epoch, 2);
+            Scheduled.publish(ended, 1);
+            return Scheduled.publish(epoch, 2);
         }
         let mut seen = 0;
         loop {
@@ -306,7 +307,7 @@ fn parts(fault: Fault) {
             if seen == 2 {
                 return;
             }
-            if fault != Fault::TakesNothing && !Scheduled.exchange(taken, 1 - seen, seen) {
+            if fault != Fault::TakesNothing && !Scheduled.compare_exchange(taken, 1 - seen, seen) {
                 continue;
             }
             if fault != Fault::LooksOnce {
@@ -317,7 +318,7 @@ fn parts(fault: Fault) {
             }
             let region = descriptor.load(SeqCst);
             assert!(region != 0 && descriptor.load(SeqCst) == region, "a descriptor that is being written");
-            Scheduled.store(joined, seen);
+            Scheduled.publish(joined, seen);
         }
     });
 }

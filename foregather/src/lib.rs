@@ -10,14 +10,14 @@
 //! A [`Group`] is a team that meets again and again. Each member has a handle and keeps an account of its waits.
 //!
 //! ```
-//! use foregather::{Group, Kind, run_ready, thread};
+//! use foregather::{Algorithm, Group, block_on, thread};
 //!
-//! let group = Group::new(Kind::Central, 3)?;
+//! let group = Group::new(Algorithm::Central, 3)?;
 //! let accounts = thread::run(3, |_| None, |cpu, rank| {
 //!     let mut member = group.join(cpu, rank)?;
 //!     for _ in 0..1_000 {
 //!         // ... compute ...
-//!         run_ready(member.wait())?;
+//!         block_on(member.wait())?;
 //!     }
 //!     Ok::<_, foregather::Error>(member.account().snapshot())
 //! })?;
@@ -64,12 +64,12 @@
 //! [`Cause::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a member that is missing.
 //!
 //! ```
-//! use foregather::{Cause, Error, Group, Kind, Nanos, Policy, run_ready, thread};
+//! use foregather::{Cause, Error, Algorithm, Group, Nanos, Policy, block_on, thread};
 //!
-//! let group = Group::new(Kind::Central, 2)?;
+//! let group = Group::new(Algorithm::Central, 2)?;
 //! // Member 1 never comes.
 //! let ends = thread::run(1, |_| None, |cpu, rank| {
-//!     run_ready(group.member(cpu, rank, Policy::Block)?.wait_for(Nanos::from_ms(1)))
+//!     block_on(group.member(cpu, rank, Policy::Block)?.wait_for(Nanos::from_ms(1)))
 //! })?;
 //! assert!(matches!(Error::of(&ends[0]), Some(Cause::TimedOut { peer: Some(1), .. })));
 //! # Ok::<(), Error>(())
@@ -81,14 +81,14 @@
 //! [`BarrierMember::harmonize`] waits that out, to a deadline that all know, and says whether this member met it.
 //!
 //! ```
-//! use foregather::{Error, Group, Kind, Nanos, Punctual, run_ready, thread};
+//! use foregather::{Error, Algorithm, Group, Nanos, Punctual, block_on, thread};
 //!
-//! let group = Group::new(Kind::Central, 2)?;
+//! let group = Group::new(Algorithm::Central, 2)?;
 //! let missed = thread::run(2, |_| None, |cpu, rank| {
 //!     let mut member = group.join(cpu, rank)?;
 //!     let mut missed = 0;
 //!     for _ in 0..100 {
-//!         if let Punctual::Missed { .. } = run_ready(member.harmonize(Nanos::from_us(100)))? {
+//!         if let Punctual::Missed { .. } = block_on(member.harmonize(Nanos::from_us(100)))? {
 //!             missed += 1; // what is measured from here on would be about the late start
 //!         }
 //!     }
@@ -100,27 +100,27 @@
 //!
 //! # Fork and join
 //!
-//! A [`Team`] is a master and its slaves: [`TeamMaster::fork`] releases them into the next region, [`TeamMaster::join`] waits
+//! A [`ForkJoin`] is a master and its slaves: [`Leader::fork`] releases them into the next region, [`Leader::join`] waits
 //! until all have done their part. Nobody waits at the fork, no slave at the join, so a region costs less than two barriers.
 //!
 //! ```
-//! use foregather::{Error, Team, run_ready, thread};
+//! use foregather::{Error, ForkJoin, block_on, thread};
 //! use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 //!
-//! let (team, sum) = (Team::new(3)?, AtomicU32::new(0));
+//! let (team, sum) = (ForkJoin::new(3)?, AtomicU32::new(0));
 //! thread::run(3, |_| None, |cpu, rank| {
 //!     if rank == 0 {
 //!         let mut master = team.lead(cpu)?;
 //!         for _ in 0..100 {
 //!             let region = master.fork()?;
 //!             // ... the master's own part ...
-//!             run_ready(master.join())?;
+//!             block_on(master.join())?;
 //!             assert_eq!(sum.load(Relaxed), 3 * region);
 //!         }
 //!         master.finish()
 //!     } else {
 //!         let mut slave = team.join(cpu, rank)?;
-//!         while let Some(_region) = run_ready(slave.wait())? {
+//!         while let Some(_region) = block_on(slave.wait())? {
 //!             sum.fetch_add(rank, Relaxed);
 //!             slave.done()?;
 //!         }
@@ -214,21 +214,21 @@
 //!
 //! ```
 //! use foregather::shm::{Process, Segment};
-//! use foregather::{Error, Group, Kind, run_ready};
+//! use foregather::{Error, Algorithm, Group, block_on};
 //! use std::os::fd::AsRawFd;
 //! use std::sync::Arc;
 //!
-//! let segment = Arc::new(Segment::of_lines(Group::<Process>::lines(Kind::Central, 2))?);
+//! let segment = Arc::new(Segment::of_lines(Group::<Process>::lines(Algorithm::Central, 2))?);
 //! let fd = segment.fd().as_raw_fd();
 //! std::thread::scope(|threads| {
 //!     // In earnest this is another process that has inherited the descriptor, and watches its parent.
 //!     let other = threads.spawn(move || {
 //!         let segment = Arc::new(Segment::inherited(fd)?);
-//!         let group = Group::over(segment.lines(), Kind::Central, 2)?;
-//!         run_ready(group.join(Process::alone(), 1)?.wait())
+//!         let group = Group::over(segment.lines(), Algorithm::Central, 2)?;
+//!         block_on(group.join(Process::alone(), 1)?.wait())
 //!     });
-//!     let group = Group::over(segment.lines(), Kind::Central, 2)?;
-//!     run_ready(group.join(Process::alone(), 0)?.wait())?;
+//!     let group = Group::over(segment.lines(), Algorithm::Central, 2)?;
+//!     block_on(group.join(Process::alone(), 0)?.wait())?;
 //!     other.join().expect("it does not panic")
 //! })?;
 //! # Ok::<(), Error>(())
@@ -244,12 +244,12 @@
 //! ```
 //! use foregather::message::{Cheaper, Messenger, Mode, Receive, Safer, Settings};
 //! use foregather::shm::{Exchange, Shape};
-//! use foregather::{Address, Error, run_ready, thread};
+//! use foregather::{Address, Error, block_on, thread};
 //!
 //! let exchange = Exchange::between_threads(Shape::new(2, 1))?;
 //! let sums = thread::run(2, |_| None, |cpu, rank| {
 //!     let messenger = Messenger::new(exchange.lane(cpu, Address { rank, lane: 0 })?, Settings::default())?;
-//!     let sum = run_ready(async {
+//!     let sum = block_on(async {
 //!         if rank == 0 {
 //!             let body = vec![1; 100_000];
 //!             let mut message = messenger.begin_packing(1)?;
@@ -326,13 +326,13 @@
 //!
 //! ```
 //! use foregather::message::{Channels, Protocol, Ring};
-//! use foregather::{Error, run_ready, thread};
+//! use foregather::{Error, block_on, thread};
 //!
 //! let channels = Channels::new(4, 2)?;
 //! let got = thread::run(4, |_| None, |cpu, rank| {
 //!     let port = channels.join(cpu, rank)?;
 //!     let (out, mut into) = ([rank as u8; 1_000], [0; 1_000]);
-//!     run_ready(Ring::of(rank, 4)?.shift(&port, 7, &out, &mut into, Protocol::Long))?;
+//!     block_on(Ring::of(rank, 4)?.shift(&port, 7, &out, &mut into, Protocol::Long))?;
 //!     port.leave();
 //!     Ok::<_, Error>(into[0])
 //! })?;
@@ -382,17 +382,18 @@
 #![forbid(unsafe_code)]
 
 pub use foregather_barrier::{
-    BarrierMember, FlagEndpoint, Flags, Group, Hop, Kind, Line, Punctual, Subcube, Team, TeamMaster, TeamSlave, butterfly,
-    dissemination, dissemination_by, gather_release, rds, sync0, tournament, tree,
+    Algorithm, BarrierMember, CachePadded, ForkJoin, Group, Leader, Punctual, SignalCost, SignalMatrix, Signaller, Subcube,
+    Worker, butterfly, dissemination, dissemination_by, gather_release, rds, sync0, tournament, tree,
 };
 pub use foregather_machine::{
-    Address, Affinity, Cause, Clock, Costs, Cpu, CpuId, Done, Endpoint, Error, Fabric, Key, Limits, Lines, LogGp, Member, Nanos,
-    Packet, Placement, Port, Quad, Rank, Slope, SplitMix, Switch, ThreadId, Tolls, VALUE_MASK, Why, done, run_ready,
+    Address, Affinity, Cause, Clock, Costs, Cpu, CpuId, Endpoint, Error, Fabric, FabricCosts, Key, Limits, LogGp, Member, Nanos,
+    Packet, Placement, Port, Rank, Ready, SharedLines, Slope, SplitMix, Switch, ThreadId, VALUE_MASK, WaitContext, WordLine,
+    block_on, ready,
 };
 pub use foregather_message as message;
 pub use foregather_wait::{
-    Account, Adaptive, Awaited, Chooser, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Roster, Snapshot, Waited, Whom,
-    adaptive,
+    Account, Adaptive, Awaited, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Roster, Snapshot, WaitFor, Waited,
+    Waiter, adaptive,
 };
 
 /// Linear algebra that a team shares, with the same bits for any team.

@@ -109,7 +109,7 @@ fn shared_memory() -> Check {
     match refusal {
         None => check("shared memory", Status::Ok, format!("pages protected by {}", chosen.name()), ""),
         Some(refusal) => match refusal.cause() {
-            Cause::Missing { what, remedy } => Check { remedy: remedy.clone(), ..of(format!("{what} is missing")) },
+            Cause::Unavailable { what, remedy } => Check { remedy: remedy.clone(), ..of(format!("{what} is missing")) },
             Cause::Os { remedy, .. } => Check { remedy: (*remedy).to_owned(), ..of(refusal.to_string()) },
             _ => of(refusal.to_string()),
         },

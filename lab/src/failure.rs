@@ -44,7 +44,8 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
     if interrupt::requested() {
         return ExitCode::from(130);
     }
-    let machine = error.downcast_ref::<Error>().is_some_and(|e| matches!(e.cause(), Cause::Missing { .. } | Cause::Os { .. }));
+    let machine =
+        error.downcast_ref::<Error>().is_some_and(|e| matches!(e.cause(), Cause::Unavailable { .. } | Cause::Os { .. }));
     ExitCode::from(match error.downcast_ref::<Failure>() {
         Some(Failure::Check(_)) => 1,
         Some(Failure::Machine(_)) => 3,

@@ -32,7 +32,7 @@ impl fmt::Display for Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
         match error.cause() {
-            Cause::Missing { .. } => Self::Missing(error.to_string()),
+            Cause::Unavailable { .. } => Self::Missing(error.to_string()),
             _ => Self::Failed(error.to_string()),
         }
     }

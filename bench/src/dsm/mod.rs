@@ -204,5 +204,5 @@ fn backend_of(name: &str) -> Result<Backend, Error> {
 
 /// For programs that were not started by this one.
 fn strange(remedy: String) -> Error {
-    Error::from(Cause::Missing { what: "what a process that measures shared memory needs".to_owned(), remedy })
+    Error::from(Cause::Unavailable { what: "what a process that measures shared memory needs".to_owned(), remedy })
 }

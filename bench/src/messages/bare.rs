@@ -1,6 +1,6 @@
 //! The yardsticks on the bare fabric: frames, and memory that is read, without messengers and without any policy but to spin.
 use foregather_host::pause::pause;
-use foregather_machine::{Address, Cpu, Error, Fabric, Key, Nanos, Why, run_ready};
+use foregather_machine::{Address, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on};
 
 /// Looks between two checks whether a wait may go on.
 const LOOKS: u32 = 1_024;
@@ -8,14 +8,14 @@ const LOOKS: u32 = 1_024;
 /// A rank's lane.
 pub(crate) struct Bare<F> {
     pub(crate) lane: F,
-    why: Why,
+    why: WaitContext,
 }
 
 impl<F: Fabric> Bare<F> {
     /// No wait lasts longer than `until`.
     pub(crate) fn new(lane: F, until: Nanos) -> Self {
         let rank = lane.here().rank;
-        Self { why: Why::new("measuring frames", rank).of(1 - rank).until(until), lane }
+        Self { why: WaitContext::new("measuring frames", rank).of(1 - rank).until(until), lane }
     }
 
     fn rank(&self) -> u32 {
@@ -49,7 +49,7 @@ impl<F: Fabric> Bare<F> {
             return self.until(|| Ok(self.lane.post(to, 0, bytes)?.then_some(())));
         }
         if copy {
-            self.lane.fill(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
+            self.lane.write_with(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
         }
         self.until(|| Ok(self.lane.post_filled(to, 0, bytes.len())?.then_some(())))
     }
@@ -60,11 +60,11 @@ impl<F: Fabric> Bare<F> {
         let from = self.until(|| {
             let come = self.lane.arrived(None);
             if help && come.is_none() {
-                self.lane.help();
+                self.lane.progress();
             }
             Ok(come)
         })?;
-        self.lane.look(from, |_, bytes| {
+        self.lane.peek(from, |_, bytes| {
             let len = bytes.len().min(into.len());
             if copy {
                 into[..len].copy_from_slice(&bytes[..len]);
@@ -117,11 +117,11 @@ impl<F: Fabric> Bare<F> {
             } else {
                 let mut key = [0; 8];
                 self.take(&mut key, true, false)?;
-                run_ready(self.lane.get(self.peer(), Key(u64::from_le_bytes(key)), &mut [&mut *into]))?;
+                block_on(self.lane.get(self.peer(), Key(u64::from_le_bytes(key)), &mut [&mut *into]))?;
                 self.post(&[], true)?;
             }
         }
-        self.lane.conceal(key);
+        self.lane.unexpose(key);
         Ok(())
     }
 }

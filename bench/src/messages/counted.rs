@@ -61,7 +61,7 @@ fn count(segment: &Segment, word: u32, stop: impl Fn() -> bool) {
     while !stop() {
         compute(STRETCH);
         done += 1;
-        segment.word(word).note((done % WRAPS) as u32);
+        segment.word(word).store((done % WRAPS) as u32);
     }
 }
 

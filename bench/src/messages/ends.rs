@@ -4,7 +4,7 @@ use super::letters::{self, echo, ping_pong, receive, send, stream};
 use super::ways::{Pattern, Way};
 use super::{Answer, Waits};
 use foregather_host::{clock, usage};
-use foregather_machine::{Error, Fabric, Nanos, run_ready};
+use foregather_machine::{Error, Fabric, Nanos, block_on};
 use foregather_message::{Messenger, Settings};
 use foregather_wait::Policy;
 
@@ -80,9 +80,9 @@ impl<F: Fabric> Ends<F> {
         for end in [&self.control].into_iter().chain(&self.ends) {
             for turn in 0..3 {
                 if turn % 2 == self.rank() {
-                    run_ready(send(end, &word))?;
+                    block_on(send(end, &word))?;
                 } else {
-                    run_ready(receive(end, &mut word))?;
+                    block_on(receive(end, &mut word))?;
                 }
             }
         }
@@ -103,7 +103,7 @@ impl<F: Fabric> Ends<F> {
     pub(super) fn serve(mut self, bytes: usize) -> Result<(), Error> {
         loop {
             let mut words = [0; 12];
-            run_ready(receive(&self.control, &mut words))?;
+            block_on(receive(&self.control, &mut words))?;
             let word = |at: usize| u32::from_le_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
             let errand = Errand::of([word(0), word(4), word(8)]);
             if errand == Errand::Leave {
@@ -113,25 +113,25 @@ impl<F: Fabric> Ends<F> {
             let spent = match errand {
                 Errand::UntilTold { end } => {
                     let began = usage::thread_cpu();
-                    run_ready(echo(&self.ends[end]))?;
+                    block_on(echo(&self.ends[end]))?;
                     usage::thread_cpu() - began
                 }
                 _ => self.play(errand, bytes)?.1,
             };
-            run_ready(send(&self.control, &spent.0.to_le_bytes()))?;
+            block_on(send(&self.control, &spent.0.to_le_bytes()))?;
         }
     }
 
     /// Rank 0: begins an errand.
     pub(super) fn ask(&self, errand: Errand) -> Result<(), Error> {
         let words: Vec<u8> = errand.words().iter().flat_map(|word| word.to_le_bytes()).collect();
-        run_ready(send(&self.control, &words))
+        block_on(send(&self.control, &words))
     }
 
     /// Rank 0: the processor time that rank 1 has spent on it.
     pub(super) fn spent_there(&self) -> Result<Nanos, Error> {
         let mut spent = [0; 8];
-        run_ready(receive(&self.control, &mut spent))?;
+        block_on(receive(&self.control, &mut spent))?;
         Ok(Nanos(u64::from_le_bytes(spent)))
     }
 
@@ -145,7 +145,7 @@ impl<F: Fabric> Ends<F> {
         let end_of = &self.ends[end];
         let trip = |more: u64| {
             let mut back = [0; 8];
-            run_ready(async {
+            block_on(async {
                 send(end_of, &more.to_le_bytes()).await?;
                 receive(end_of, &mut back).await
             })
@@ -189,8 +189,8 @@ impl<F: Fabric> Ends<F> {
             (Way::ReadAlone | Way::ReadHelped, _) => self.bare.reads(rounds, from, into, way == Way::ReadHelped),
             (Way::Frames | Way::InPlace, Pattern::PingPong) => self.bare.frames(rounds, from, into, way == Way::Frames),
             (Way::Frames | Way::InPlace, Pattern::Stream) => self.bare.many_frames(rounds, from, into, way == Way::Frames),
-            (_, Pattern::PingPong) => run_ready(ping_pong(end(), rounds, from, into)),
-            (_, Pattern::Stream) => run_ready(stream(end(), rounds, from, into)),
+            (_, Pattern::PingPong) => block_on(ping_pong(end(), rounds, from, into)),
+            (_, Pattern::Stream) => block_on(stream(end(), rounds, from, into)),
         }
     }
 }

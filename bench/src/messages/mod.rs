@@ -180,5 +180,5 @@ pub struct Beside {
 
 /// For programs that were not started by this one.
 fn strange(remedy: String) -> Error {
-    Error::from(Cause::Missing { what: "what a rank of a measurement needs".to_owned(), remedy })
+    Error::from(Cause::Unavailable { what: "what a rank of a measurement needs".to_owned(), remedy })
 }

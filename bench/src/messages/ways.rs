@@ -82,7 +82,7 @@ impl Way {
     pub fn parse(name: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|way| way.name() == name).ok_or_else(|| {
             let remedy = format!("take some of {}", Self::ALL.map(Self::name).join(", "));
-            Error::from(Cause::Missing { what: format!("the way `{name}`"), remedy })
+            Error::from(Cause::Unavailable { what: format!("the way `{name}`"), remedy })
         })
     }
 

@@ -45,7 +45,7 @@ impl Board {
         let needed = if let Means::Kernel(_) = method.means() { 2 } else { 0 };
         if semaphores.len() != needed || segment.words() <= CPUS {
             let remedy = "it is started by its master only, from the same executable".to_owned();
-            return Err(Error::from(Cause::Missing { what: "what a ping-pong slave needs".to_owned(), remedy }));
+            return Err(Error::from(Cause::Unavailable { what: "what a ping-pong slave needs".to_owned(), remedy }));
         }
         Ok(Self { segment, scope: Scope::Shared, semaphores })
     }
@@ -83,7 +83,7 @@ impl Board {
 
     /// The next ping is the last and wants no pong.
     pub(super) fn stop(&self) {
-        self.segment.word(STOP).note(1);
+        self.segment.word(STOP).store(1);
     }
 
     pub(super) fn stopped(&self) -> bool {
@@ -110,10 +110,10 @@ impl Board {
 
     /// The slave's last act.
     pub(super) fn report(&self, cpu_time: Nanos, cpus: &BTreeMap<CpuId, u32>) {
-        self.segment.word(CPU_TIME).note(cpu_time.0 as u32 & ((1 << HALF) - 1));
-        self.segment.word(CPU_TIME + 1).note((cpu_time.0 >> HALF) as u32);
+        self.segment.word(CPU_TIME).store(cpu_time.0 as u32 & ((1 << HALF) - 1));
+        self.segment.word(CPU_TIME + 1).store((cpu_time.0 >> HALF) as u32);
         for (&cpu, &count) in cpus.iter().filter(|&(cpu, _)| CPUS + cpu < self.segment.words()) {
-            self.segment.word(CPUS + cpu).note(count);
+            self.segment.word(CPUS + cpu).store(count);
         }
     }
 

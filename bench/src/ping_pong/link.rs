@@ -1,7 +1,7 @@
 //! One round trip, by each kind of method, seen from both ends.
 use super::board::Board;
 use super::method::{Means, Method};
-use foregather_machine::{Cpu, Error, VALUE_MASK, Why, run_ready};
+use foregather_machine::{Cpu, Error, VALUE_MASK, WaitContext, block_on};
 use foregather_shm::kernel::Semaphore;
 use foregather_thread::{Thread, Word};
 use foregather_wait::Policy;
@@ -15,7 +15,7 @@ pub(super) trait Link {
 }
 
 /// The end of `why.rank`. Nobody is watched from here: the supervisor poisons the words when the partner dies.
-pub(super) fn link<'a>(method: Method, board: &'a Board, why: Why) -> Box<dyn Link + 'a> {
+pub(super) fn link<'a>(method: Method, board: &'a Board, why: WaitContext) -> Box<dyn Link + 'a> {
     match (method, method.means()) {
         (Method::OneSemaphore, _) => Box::new(HandOff { board, why }),
         (_, Means::Kernel(_)) => Box::new(Barriers { board, why }),
@@ -29,26 +29,26 @@ struct Words<'a> {
     board: &'a Board,
     cpu: Thread,
     policy: Policy,
-    why: Why,
+    why: WaitContext,
 }
 
 impl Words<'_> {
     fn wait(&self, on: &Word, round: u32) -> Result<(), Error> {
         let come = || (self.cpu.load(on) == round & VALUE_MASK).then_some(());
-        run_ready(self.policy.wait(&self.cpu, on, self.why, false, come)).map(|_| ())
+        block_on(self.policy.wait(&self.cpu, on, self.why, false, come)).map(|_| ())
     }
 }
 
 impl Link for Words<'_> {
     fn ping(&self, round: u32) -> Result<(), Error> {
-        self.cpu.store(self.board.ping(), round);
+        self.cpu.publish(self.board.ping(), round);
         Ok(())
     }
     fn await_ping(&self, round: u32) -> Result<(), Error> {
         self.wait(self.board.ping(), round)
     }
     fn pong(&self, round: u32) -> Result<(), Error> {
-        self.cpu.store(self.board.pong(), round);
+        self.cpu.publish(self.board.pong(), round);
         Ok(())
     }
     fn await_pong(&self, round: u32) -> Result<(), Error> {
@@ -56,7 +56,7 @@ impl Link for Words<'_> {
     }
 }
 
-fn take(semaphore: &dyn Semaphore, board: &Board, why: &Why) -> Result<(), Error> {
+fn take(semaphore: &dyn Semaphore, board: &Board, why: &WaitContext) -> Result<(), Error> {
     semaphore.wait(why)?;
     board.check()
 }
@@ -65,7 +65,7 @@ fn take(semaphore: &dyn Semaphore, board: &Board, why: &Why) -> Result<(), Error
 /// each side posts its own semaphore and waits for the other's.
 struct Barriers<'a> {
     board: &'a Board,
-    why: Why,
+    why: WaitContext,
 }
 
 impl Barriers<'_> {
@@ -97,7 +97,7 @@ impl Link for Barriers<'_> {
 /// Post one, wait for the other: the least that two semaphores can do.
 struct HandOff<'a> {
     board: &'a Board,
-    why: Why,
+    why: WaitContext,
 }
 
 impl Link for HandOff<'_> {

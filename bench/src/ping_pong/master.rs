@@ -4,7 +4,7 @@ use super::link::Link;
 use super::{Setup, WARM_UP};
 use foregather_host::usage::{self, Switches};
 use foregather_host::{affinity, clock, interrupt};
-use foregather_machine::{Clock, CpuId, Error, Nanos, run_ready};
+use foregather_machine::{Clock, CpuId, Error, Nanos, block_on};
 use foregather_thread::Thread;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -53,6 +53,6 @@ fn idle(gap: Nanos) {
     if gap >= SLEEPS_FROM {
         std::thread::sleep(Duration::from_nanos(gap.0));
     } else if gap > Nanos::ZERO {
-        run_ready(Thread::current().delay(gap));
+        block_on(Thread::current().delay(gap));
     }
 }

@@ -72,7 +72,7 @@ impl Method {
     /// If there is none; the error lists those there are.
     pub fn parse(name: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
-            Error::from(Cause::Missing {
+            Error::from(Cause::Unavailable {
                 what: format!("the ping-pong method `{name}`"),
                 remedy: format!("take one of {}", Self::ALL.map(Self::name).join(", ")),
             })

@@ -83,7 +83,7 @@ impl Setup {
         let wrong = [self.master, self.slave].into_iter().flatten().find(|cpu| !allowed.contains(cpu));
         wrong.map_or(Ok(()), |cpu| {
             let remedy = format!("take one of {allowed:?}, or widen the container's cpuset or this process's affinity");
-            Err(Error::from(Cause::Missing { what: format!("processor {cpu}"), remedy }))
+            Err(Error::from(Cause::Unavailable { what: format!("processor {cpu}"), remedy }))
         })
     }
 }
@@ -109,7 +109,7 @@ pub struct PingPong {
 /// If a processor may not be used, the slave cannot be started or is killed ([`Cause::PeerLost`]), or nothing moves.
 pub fn run(setup: &Setup) -> Result<PingPong, Error> {
     let program = std::env::current_exe().map_err(|error| {
-        Error::from(Cause::Missing { what: "the path of this program".to_owned(), remedy: format!("mount /proc: {error}") })
+        Error::from(Cause::Unavailable { what: "the path of this program".to_owned(), remedy: format!("mount /proc: {error}") })
     })?;
     run_with(setup, Command::new(program))
 }

@@ -4,7 +4,7 @@ use super::link::{Link, link};
 use super::method::Method;
 use super::{WARM_UP, WHAT};
 use foregather_host::{affinity, clock, interrupt, usage};
-use foregather_machine::{Cause, CpuId, Error, Nanos, Why};
+use foregather_machine::{Cause, CpuId, Error, Nanos, WaitContext};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -46,7 +46,7 @@ pub(super) fn tell(command: &mut Command, board: &Board, method: Method, cpu: Op
 /// If the arguments are not those that a master gives, or the master ends in the middle.
 pub fn slave_main(args: &[String]) -> Result<(), Error> {
     let strange = || {
-        Error::from(Cause::Missing {
+        Error::from(Cause::Unavailable {
             what: "the arguments of a ping-pong slave".to_owned(),
             remedy: "do not start it by hand: a master starts it".to_owned(),
         })
@@ -61,5 +61,5 @@ pub fn slave_main(args: &[String]) -> Result<(), Error> {
         affinity::pin(cpu.parse().map_err(|_| strange())?)?;
     }
     clock::init();
-    play(&board, &*link(method, &board, Why::new(WHAT, 1).of(0)))
+    play(&board, &*link(method, &board, WaitContext::new(WHAT, 1).of(0)))
 }

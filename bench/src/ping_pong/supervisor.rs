@@ -4,7 +4,7 @@ use super::link::link;
 use super::master::{self, Measured};
 use super::{PingPong, Setup, Side, WHAT, slave};
 use foregather_host::{affinity, child::Child, clock};
-use foregather_machine::{Cause, Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, WaitContext};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -73,12 +73,12 @@ fn spawn(setup: &Setup, mut command: Command, board: &Board) -> Result<Child, Er
 
 fn slave_thread(setup: &Setup, board: &Board) -> Result<(), Error> {
     setup.slave.map_or(Ok(()), affinity::pin)?;
-    slave::play(board, &*link(setup.method, board, Why::new(WHAT, 1).of(0)))
+    slave::play(board, &*link(setup.method, board, WaitContext::new(WHAT, 1).of(0)))
 }
 
 fn master_thread(setup: &Setup, board: &Board) -> Result<Measured, Error> {
     setup.master.map_or(Ok(()), affinity::pin)?;
-    master::play(setup, board, &*link(setup.method, board, Why::new(WHAT, 0).of(1)))
+    master::play(setup, board, &*link(setup.method, board, WaitContext::new(WHAT, 0).of(1)))
 }
 
 /// What the supervisor looks at.
@@ -120,7 +120,7 @@ impl Watch<'_> {
         if !self.board.stopped() && self.slave.is_some_and(|child| !child.alive()) {
             return Some(Error::lost(1));
         }
-        let why = Why::new(WHAT, 0).of(1).until(self.deadline);
+        let why = WaitContext::new(WHAT, 0).of(1).until(self.deadline);
         (clock::now() > self.deadline).then(|| Error::timed_out(&why, clock::now()))
     }
 

@@ -19,7 +19,7 @@ pub(super) async fn ping_pong<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
             continue;
         }
         let policy = if turn % 3 == 0 { Policy::TwoPhase { spin: SPIN } } else { Policy::Block };
-        let came = talk.until_by(policy, "a frame", || talk.fabric.look(peer, |head, bytes| (head, bytes.to_vec()))).await;
+        let came = talk.until_by(policy, "a frame", || talk.fabric.peek(peer, |head, bytes| (head, bytes.to_vec()))).await;
         assert_eq!(came, (turn, vec![turn as u8]));
         talk.fabric.release(peer);
     }

@@ -19,7 +19,7 @@ pub(super) async fn leave<F: Fabric>(talk: &Talk<'_, F>) {
     // At once: nothing is waited for any more.
     for number in 0..FRAMES.min(talk.fabric.limits().credits) {
         assert_eq!(talk.fabric.arrived(None), Some(at(0)), "frame {number} came behind the end");
-        assert_eq!(talk.fabric.look(at(0), |head, bytes| (head, bytes.to_vec())), Some((number, vec![number as u8])));
+        assert_eq!(talk.fabric.peek(at(0), |head, bytes| (head, bytes.to_vec())), Some((number, vec![number as u8])));
         talk.fabric.release(at(0));
     }
     assert_eq!(talk.fabric.arrived(None), None);

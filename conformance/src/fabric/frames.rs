@@ -38,7 +38,7 @@ pub(super) async fn stream<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
         }
     }
     if talk.rank() == 1 {
-        assert_eq!(talk.fabric.look(at(0), |head, _| head), None, "more frames than were sent");
+        assert_eq!(talk.fabric.peek(at(0), |head, _| head), None, "more frames than were sent");
         assert_eq!(talk.fabric.arrived(None), None, "somebody else sends");
     }
 }
@@ -53,7 +53,7 @@ pub(super) async fn everybody<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
         // What is written into a buffer stays there while others are filled and posted.
         for to in talk.others() {
             let bytes = said(here, to, round * few);
-            talk.fabric.fill(to, |buffer| buffer[..bytes.len()].copy_from_slice(&bytes));
+            talk.fabric.write_with(to, |buffer| buffer[..bytes.len()].copy_from_slice(&bytes));
         }
         for to in talk.others() {
             let len = said(here, to, round * few).len();
@@ -66,7 +66,7 @@ pub(super) async fn everybody<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
             }
         }
         for from in talk.others() {
-            talk.until("a frame of this round", || talk.fabric.look(from, |_, _| ())).await;
+            talk.until("a frame of this round", || talk.fabric.peek(from, |_, _| ())).await;
         }
         all_get_their_turn(talk);
         for from in talk.others() {

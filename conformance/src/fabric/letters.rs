@@ -4,7 +4,7 @@ use super::talk::BOUND;
 use crate::PortProgram;
 use crate::collective::Everything;
 use crate::messages::{Plan, abandoned, crossfire, disagreeing, later_is_read_at_the_end, left_in_order, must, one_message};
-use foregather_barrier::{Kind, dissemination};
+use foregather_barrier::{Algorithm, dissemination};
 use foregather_machine::{Clock, Endpoint, Error, Fabric, Member};
 use foregather_message::{Messenger, Mode, Receive, Safer, Settings};
 
@@ -86,8 +86,8 @@ async fn anybody<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> {
 }
 
 async fn together<F: Fabric>(messenger: &Messenger<F>, buffer: usize) -> Result<(), Error> {
-    for kind in Kind::ALL {
-        if kind != Kind::Central && kind.takes(messenger.size()).is_ok() {
+    for kind in Algorithm::ALL {
+        if kind != Algorithm::Central && kind.takes(messenger.size()).is_ok() {
             kind.over(messenger).await?;
         }
     }

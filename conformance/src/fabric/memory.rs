@@ -48,7 +48,7 @@ pub(super) async fn pieces<F: Fabric>(talk: &Talk<'_, F>) {
             let key = talk.fabric.expose(&lend(&mut pieces)).expect("memory can be exposed");
             talk.send_key(at(1), key).await;
             talk.expect(at(1), number, &[]).await;
-            talk.fabric.conceal(key);
+            talk.fabric.unexpose(key);
             continue;
         }
         let key = talk.receive_key(at(0)).await;
@@ -78,7 +78,7 @@ pub(super) async fn readers<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
             for other in talk.others() {
                 talk.expect(other, round, &[]).await;
             }
-            talk.fabric.conceal(key);
+            talk.fabric.unexpose(key);
             continue;
         }
         let key = talk.receive_key(at(0)).await;
@@ -105,7 +105,7 @@ pub(super) async fn each_other<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
         assert!(theirs == contents(peer, me, round, bytes), "round {round} shows something else");
         talk.send(peer, round, &[]).await;
         talk.expect(peer, round, &[]).await;
-        talk.fabric.conceal(key);
+        talk.fabric.unexpose(key);
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) async fn concealed<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
             let key = talk.fabric.expose(&[&expected]).expect("memory can be exposed");
             talk.send_key(at(1), key).await;
             talk.expect(at(1), round, &[]).await;
-            talk.fabric.conceal(key);
+            talk.fabric.unexpose(key);
             talk.send(at(1), round, &[]).await;
             continue;
         }
@@ -148,5 +148,5 @@ pub(super) async fn concealed<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
 
 async fn refused<F: Fabric>(talk: &Talk<'_, F>, key: Key, bytes: usize) {
     let end = talk.fabric.get(at(0), key, &mut [&mut vec![0; bytes]]).await;
-    assert!(matches!(Error::of(&end), Some(Cause::Concealed { rank: 0 })), "{bytes} bytes of {key:?}: {end:?}");
+    assert!(matches!(Error::of(&end), Some(Cause::Unexposed { rank: 0 })), "{bytes} bytes of {key:?}: {end:?}");
 }

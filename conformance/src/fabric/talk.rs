@@ -1,5 +1,5 @@
 //! What every program needs: waiting with a bound, sending where there may be no room, receiving in place.
-use foregather_machine::{Address, Clock, Fabric, Key, Member, Nanos, Rank, SplitMix, Why};
+use foregather_machine::{Address, Clock, Fabric, Key, Member, Nanos, Rank, SplitMix, WaitContext};
 use foregather_wait::Policy;
 
 /// Longer than any wait of a program in any world: what takes that long has been lost.
@@ -51,9 +51,9 @@ impl<'f, F: Fabric> Talk<'f, F> {
 
     pub(super) async fn until_by<T>(&self, policy: Policy, what: &'static str, mut probe: impl FnMut() -> Option<T>) -> T {
         let (fabric, cpu) = (self.fabric, self.fabric.cpu());
-        let why = Why::new(what, self.rank()).until(cpu.now() + BOUND);
+        let why = WaitContext::new(what, self.rank()).until(cpu.now() + BOUND);
         let probe = || {
-            fabric.help();
+            fabric.progress();
             probe()
         };
         match policy.wait(cpu, fabric.bell(), why, false, probe).await {
@@ -75,16 +75,16 @@ impl<'f, F: Fabric> Talk<'f, F> {
     }
 
     pub(super) fn try_filled(&self, to: Address, head: u32, bytes: &[u8]) -> bool {
-        self.fabric.fill(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
+        self.fabric.write_with(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
         self.fabric.post_filled(to, head, bytes.len()).expect("a static buffer")
     }
 
     /// The next frame from there, looked at twice, and released.
     pub(super) async fn receive(&self, from: Address) -> (u32, Vec<u8>) {
         let read = |head: u32, bytes: &[u8]| (head, bytes.to_vec());
-        let frame = self.until("a frame", || self.fabric.look(from, read)).await;
+        let frame = self.until("a frame", || self.fabric.peek(from, read)).await;
         assert_eq!(
-            self.fabric.look(from, read).as_ref(),
+            self.fabric.peek(from, read).as_ref(),
             Some(&frame),
             "a second look at a frame from {from:?} shows another one"
         );

@@ -96,9 +96,9 @@ pub async fn left_in_order<F: Fabric>(messenger: Messenger<F>) -> Result<(), Err
         must(&last == b"the last", "what was sent before leaving")?;
     }
     let told = messenger.begin_unpacking().await.map(drop);
-    must(matches!(Error::of(&told), Some(Cause::Left { peer: None })), "that all others have left")?;
+    must(matches!(Error::of(&told), Some(Cause::Closed { peer: None })), "that all others have left")?;
     let told = messenger.begin_unpacking_from(0)?.end().await;
-    must(matches!(Error::of(&told), Some(Cause::Left { peer: Some(0) })), "that rank 0 has left")?;
+    must(matches!(Error::of(&told), Some(Cause::Closed { peer: Some(0) })), "that rank 0 has left")?;
     messenger.leave();
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! All nodes send and receive: exchanges, and shifts around rings.
 use super::{SIZES, STEP, contents};
 use crate::{PortProgram, Ports};
-use foregather_barrier::{Hop, Subcube, butterfly, rds};
+use foregather_barrier::{SignalCost, Subcube, butterfly, rds};
 use foregather_machine::{Error, Nanos, Port, SplitMix};
 use foregather_message::{Protocol, Ring, exchange, synchronised_exchange};
 
@@ -96,7 +96,7 @@ impl PortProgram<Result<(), Error>> for Shift {
             match self.after {
                 After::Nothing => {}
                 After::Butterfly => butterfly(port).await?,
-                After::Rds => rds(port, Hop { send: Nanos(50), latency: Nanos(150) }).await?,
+                After::Rds => rds(port, SignalCost { send: Nanos(50), latency: Nanos(150) }).await?,
             }
             let out = contents(port.rank(), turn, self.bytes);
             assert_eq!(ring.shift(port, 0, &out, &mut buffer, self.protocol).await?, self.bytes);
@@ -122,10 +122,10 @@ impl PortProgram<Result<(), Error>> for Grid {
             let group = if turn % 2 == 0 { Subcube::row(port, 0)? } else { Subcube::column(port, 2)? };
             let ring = Ring::of(foregather_machine::Member::rank(&group), 4)?;
             ring.post(&group, turn)?;
-            rds(&group, Hop { send: Nanos(50), latency: Nanos(150) }).await?;
+            rds(&group, SignalCost { send: Nanos(50), latency: Nanos(150) }).await?;
             let out = contents(port.rank(), u64::from(turn), buffer.len());
             ring.shift(&group, turn, &out, &mut buffer, Protocol::Forced).await?;
-            assert!(buffer[..] == contents(group.outside(ring.previous)?, u64::from(turn), buffer.len()), "turn {turn}");
+            assert!(buffer[..] == contents(group.to_parent_rank(ring.previous)?, u64::from(turn), buffer.len()), "turn {turn}");
         }
         Ok(())
     }

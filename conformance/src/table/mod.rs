@@ -12,7 +12,7 @@ pub use seat::{Chair, Seat};
 use core::cell::{Cell, RefCell};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use foregather_machine::{Address, Key, Limits, Nanos, Quad, Rank, Why};
+use foregather_machine::{Address, Key, Limits, Nanos, Rank, WaitContext, WordLine};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A frame, on its way or there.
@@ -53,7 +53,7 @@ struct Place {
     /// Until when it sleeps at most.
     until: Cell<u64>,
     /// What it waited for when it was last asked.
-    why: Cell<Option<Why>>,
+    why: Cell<Option<WaitContext>>,
 }
 
 /// Lanes, and what lies between them.
@@ -61,7 +61,7 @@ pub struct Table {
     size: u32,
     limits: Limits,
     places: Box<[Place]>,
-    roster: Box<[Quad<Cell<u32>>]>,
+    roster: Box<[WordLine<Cell<u32>>]>,
     flight: RefCell<BTreeMap<(usize, usize), VecDeque<Frame>>>,
     unreleased: RefCell<BTreeMap<(usize, usize), u32>>,
     exposed: RefCell<BTreeMap<u64, (usize, Vec<u8>)>>,
@@ -86,7 +86,7 @@ impl Table {
             size,
             limits,
             places: (0..places).map(|_| Place { until: Cell::new(u64::MAX), ..Place::default() }).collect(),
-            roster: (0..=size).map(|_| Quad::default()).collect(),
+            roster: (0..=size).map(|_| WordLine::default()).collect(),
             flight: RefCell::default(),
             unreleased: RefCell::default(),
             exposed: RefCell::default(),
@@ -147,7 +147,7 @@ impl Table {
 
     /// Who still waited for what when nothing was left to happen.
     pub fn stuck(&self) -> Vec<String> {
-        let line = |why: Why| format!("rank {} waits for {} of {:?}", why.rank, why.what, why.peer);
+        let line = |why: WaitContext| format!("rank {} waits for {} of {:?}", why.rank, why.what, why.peer);
         self.places.iter().filter_map(|place| place.why.get()).map(line).collect()
     }
 

@@ -4,7 +4,8 @@ use core::cell::Cell;
 use core::future::poll_fn;
 use core::task::Poll;
 use foregather_machine::{
-    Address, Cause, Clock, Cpu, Error, Fabric, Key, Limits, Member, Nanos, Placement, Quad, Rank, Slope, Tolls, Why, done,
+    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Placement, Rank, Slope, WaitContext,
+    WordLine, ready,
 };
 use std::collections::VecDeque;
 
@@ -69,40 +70,40 @@ impl Cpu for Chair<'_> {
     fn load(&self, word: &Cell<u32>) -> u32 {
         word.get()
     }
-    fn note(&self, word: &Cell<u32>, value: u32) {
+    fn store(&self, word: &Cell<u32>, value: u32) {
         word.set(value);
     }
-    fn store(&self, word: &Cell<u32>, value: u32) {
+    fn publish(&self, word: &Cell<u32>, value: u32) {
         word.set(value);
         self.table.changed();
     }
-    fn add(&self, word: &Cell<u32>, n: u32) -> u32 {
+    fn fetch_add(&self, word: &Cell<u32>, n: u32) -> u32 {
         self.table.changed();
         word.replace(word.get() + n)
     }
-    fn exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
+    fn compare_exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
         let same = word.get() == expected;
         if same {
-            self.store(word, new);
+            self.publish(word, new);
         }
         same
     }
     fn poison(&self, _: &Cell<u32>) {}
-    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         probe()
     }
-    fn spin<T>(
+    fn spin_for<T>(
         &self,
         _: &Cell<u32>,
         budget: Nanos,
         mut probe: impl FnMut() -> Option<T>,
     ) -> impl Future<Output = (Option<T>, Nanos)> {
-        done((probe(), budget))
+        ready((probe(), budget))
     }
     fn yield_now(&self) -> impl Future<Output = ()> {
-        done(())
+        ready(())
     }
-    fn arm(&self, on: &Cell<u32>) -> u32 {
+    fn prepare_park(&self, on: &Cell<u32>) -> u32 {
         on.get()
     }
     fn park(&self, on: &Cell<u32>, armed: u32, until: Nanos) -> impl Future<Output = ()> {
@@ -117,7 +118,7 @@ impl Cpu for Chair<'_> {
             Poll::Ready(())
         })
     }
-    fn check(&self, _: &Cell<u32>, why: &Why) -> Result<(), Error> {
+    fn check(&self, _: &Cell<u32>, why: &WaitContext) -> Result<(), Error> {
         self.table.places[self.place].why.set(Some(*why));
         if let Some(rank) = self.table.lost_for(self.place as Rank / self.table.limits.lanes) {
             return Err(Error::peer_lost(rank, self.now(), why));
@@ -153,7 +154,7 @@ impl<'t> Fabric for Seat<'t> {
     fn bell(&self) -> &Cell<u32> {
         &self.place().bell
     }
-    fn roster(&self) -> &[Quad<Cell<u32>>] {
+    fn roster(&self) -> &[WordLine<Cell<u32>>] {
         &self.chair.table.roster
     }
     fn here(&self) -> Address {
@@ -162,21 +163,21 @@ impl<'t> Fabric for Seat<'t> {
     fn limits(&self) -> Limits {
         self.chair.table.limits
     }
-    fn tolls(&self) -> Tolls {
+    fn costs(&self) -> FabricCosts {
         let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
-        Tolls { buffered: slope(100, 200), direct: slope(1_000, 50) }
+        FabricCosts { buffered: slope(100, 200), direct: slope(1_000, 50) }
     }
 
     fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
         assert!(bytes.len() <= self.limits().inline, "{} bytes are posted inline", bytes.len());
         self.send(to, head, bytes.to_vec())
     }
-    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+    fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let (table, mut filling) = (self.chair.table, self.place().filling.borrow_mut());
         write(filling.entry(table.index(to)).or_insert_with(|| vec![0; table.limits.buffer]))
     }
     fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
-        let bytes = self.fill(to, |buffer| buffer[..len].to_vec());
+        let bytes = self.write_with(to, |buffer| buffer[..len].to_vec());
         self.send(to, head, bytes)
     }
 
@@ -186,7 +187,7 @@ impl<'t> Fabric for Seat<'t> {
         let inbox = self.place().inbox.borrow();
         inbox.range(first..).find(|(_, frames)| !frames.is_empty()).map(|(&from, _)| table.address(from))
     }
-    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+    fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
         let inbox = self.place().inbox.borrow();
         let frame = inbox.get(&self.chair.table.index(from))?.front()?;
         Some(read(frame.head, &frame.bytes))
@@ -210,7 +211,7 @@ impl<'t> Fabric for Seat<'t> {
         table.exposed.borrow_mut().insert(key, (self.chair.place, pieces.concat()));
         Ok(Key(key))
     }
-    fn conceal(&self, key: Key) {
+    fn unexpose(&self, key: Key) {
         let concealed = self.chair.table.exposed.borrow_mut().remove(&key.0);
         assert!(concealed.is_some_and(|(of, _)| of == self.chair.place), "this lane exposes nothing by that key");
     }
@@ -230,7 +231,7 @@ impl<'t> Fabric for Seat<'t> {
             }
             let Some(end) = read.as_mut().and_then(|read| read.end.take()) else { return Poll::Pending };
             *read = None;
-            let Some(bytes) = end else { return Poll::Ready(Err(Cause::Concealed { rank: from.rank }.into())) };
+            let Some(bytes) = end else { return Poll::Ready(Err(Cause::Unexposed { rank: from.rank }.into())) };
             let mut rest = &bytes[..];
             for piece in into.iter_mut() {
                 let (now, later) = rest.split_at(piece.len());
@@ -240,7 +241,7 @@ impl<'t> Fabric for Seat<'t> {
             Poll::Ready(Ok(()))
         })
     }
-    fn help(&self) -> bool {
+    fn progress(&self) -> bool {
         let table = self.chair.table;
         let mut helped = false;
         for place in &table.places {

@@ -3,8 +3,10 @@
 //! Each member has a clock of its own, which only its verbs move. What takes time on a machine is two steps here, so the others
 //! may come in between. A fault can be planted, which the schedules must find.
 use crate::scheduled::{Scheduled, Word, team};
-use foregather_barrier::{BarrierMember, Flags, Group, Kind};
-use foregather_machine::{Affinity, Clock, Cpu, CpuId, Error, Lines, Nanos, Placement, Quad, Rank, ThreadId, Why};
+use foregather_barrier::{Algorithm, BarrierMember, Group, SignalMatrix};
+use foregather_machine::{
+    Affinity, Clock, Cpu, CpuId, Error, Nanos, Placement, Rank, SharedLines, ThreadId, WaitContext, WordLine,
+};
 use foregather_wait::{Adaptive, Policy};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -35,7 +37,7 @@ pub(crate) enum Fault {
 /// How a machine is.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Algorithm,
     pub(crate) of: Adaptive,
     /// Where the members begin.
     pub(crate) places: &'static [CpuId],
@@ -50,10 +52,10 @@ pub(crate) struct Plan {
 }
 
 /// Words as of a segment.
-struct Segment(Vec<Quad<Word>>);
+struct Segment(Vec<WordLine<Word>>);
 
-impl AsRef<[Quad<Word>]> for Segment {
-    fn as_ref(&self) -> &[Quad<Word>] {
+impl AsRef<[WordLine<Word>]> for Segment {
+    fn as_ref(&self) -> &[WordLine<Word>] {
         &self.0
     }
 }
@@ -86,9 +88,9 @@ impl Machine {
         let lines = Group::<Placed>::lines(plan.kind, size);
         Self {
             plan,
-            segment: Arc::new(Segment((0..lines).map(|_| Quad::default()).collect())),
+            segment: Arc::new(Segment((0..lines).map(|_| WordLine::default()).collect())),
             // The flags come last, and begin with the roster.
-            mover: lines - Flags::<Placed>::lines(size, plan.kind.slots(size)),
+            mover: lines - SignalMatrix::<Placed>::lines(size, plan.kind.slots(size)),
             places: plan.places.iter().map(|&place| AtomicU32::new(place)).collect(),
             masks: plan.places.iter().map(|_| AtomicU32::new(Self::own(plan.processors))).collect(),
             moving: AtomicU32::new(0),
@@ -152,7 +154,7 @@ pub(crate) fn run(
     move || {
         let machine = Arc::new(Machine::new(plan));
         let size = plan.places.len() as u32;
-        let group = Group::over(Lines::shared(machine.segment.clone()), plan.kind, size).unwrap();
+        let group = Group::over(SharedLines::shared(machine.segment.clone()), plan.kind, size).unwrap();
         let shared = machine.clone();
         team(size, move |rank| {
             let cpu = Placed { machine: shared.clone(), rank, now: Cell::new(1), was: Cell::new((0, 0)) };
@@ -273,28 +275,28 @@ impl Cpu for Placed {
     fn load(&self, word: &Word) -> u32 {
         Scheduled.load(word)
     }
-    fn note(&self, word: &Word, value: u32) {
+    fn store(&self, word: &Word, value: u32) {
         if self.fault() != Fault::KeepsTheTurn || !std::ptr::eq(word, self.machine.mover()) {
-            Scheduled.note(word, value);
+            Scheduled.store(word, value);
         }
     }
-    fn store(&self, word: &Word, value: u32) {
-        Scheduled.store(word, value);
+    fn publish(&self, word: &Word, value: u32) {
+        Scheduled.publish(word, value);
     }
-    fn add(&self, word: &Word, n: u32) -> u32 {
-        let before = Scheduled.add(word, n);
+    fn fetch_add(&self, word: &Word, n: u32) -> u32 {
+        let before = Scheduled.fetch_add(word, n);
         if self.fault() == Fault::MovesUnasked && std::ptr::eq(word, self.machine.mover()) { 0 } else { before }
     }
-    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
-        Scheduled.exchange(word, expected, new)
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+        Scheduled.compare_exchange(word, expected, new)
     }
     fn poison(&self, word: &Word) {
         Scheduled.poison(word);
     }
-    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
-        Scheduled.blink(probe)
+    fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
+        Scheduled.spin_briefly(probe)
     }
-    async fn spin<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+    async fn spin_for<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
         self.pass(budget.0);
         (probe(), budget)
     }
@@ -303,14 +305,14 @@ impl Cpu for Placed {
         let Adaptive { hand_over, tick, .. } = self.machine.plan.of;
         self.pass(if slow { tick.0 } else { hand_over.0 });
     }
-    fn arm(&self, on: &Word) -> u32 {
-        Scheduled.arm(on)
+    fn prepare_park(&self, on: &Word) -> u32 {
+        Scheduled.prepare_park(on)
     }
     async fn park(&self, on: &Word, armed: u32, until: Nanos) {
-        let armed = if self.fault() == Fault::ParksUnarmed { Scheduled.arm(on) } else { armed };
+        let armed = if self.fault() == Fault::ParksUnarmed { Scheduled.prepare_park(on) } else { armed };
         Scheduled.park(on, armed, until).await;
     }
-    fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
+    fn check(&self, on: &Word, why: &WaitContext) -> Result<(), Error> {
         if self.fault() == Fault::NeverChecks { Ok(()) } else { Scheduled.check(on, why) }
     }
 }

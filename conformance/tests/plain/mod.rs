@@ -2,7 +2,7 @@
 use crate::scheduled::{Scheduled, Word, team};
 use foregather_conformance::fabric::Program;
 use foregather_machine::{
-    Address, Cause, Clock, Cpu, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Slope, Tolls, run_ready,
+    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, Slope, WordLine, block_on,
 };
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use shuttle::sync::{Arc, Mutex};
@@ -44,7 +44,7 @@ struct Hall {
     left: Vec<AtomicBool>,
     exposed: Mutex<BTreeMap<u64, Vec<u8>>>,
     /// By the number of the lane.
-    rosters: Vec<Box<[Quad<Word>]>>,
+    rosters: Vec<Box<[WordLine<Word>]>>,
 }
 
 impl Hall {
@@ -57,7 +57,7 @@ impl Hall {
     }
 
     fn ring(&self, whose: Address) {
-        Scheduled.add(&self.bells[self.number(whose)], 1);
+        Scheduled.fetch_add(&self.bells[self.number(whose)], 1);
     }
 
     fn addresses(&self) -> impl Iterator<Item = Address> {
@@ -135,7 +135,7 @@ impl Fabric for Plain {
     fn bell(&self) -> &Word {
         &self.hall.bells[self.hall.number(self.here)]
     }
-    fn roster(&self) -> &[Quad<Word>] {
+    fn roster(&self) -> &[WordLine<Word>] {
         &self.hall.rosters[self.here.lane as usize]
     }
     fn here(&self) -> Address {
@@ -144,15 +144,15 @@ impl Fabric for Plain {
     fn limits(&self) -> Limits {
         Limits { lanes: self.hall.lanes, ..LIMITS }
     }
-    fn tolls(&self) -> Tolls {
+    fn costs(&self) -> FabricCosts {
         let slope = Slope { fixed: Nanos(100), byte_ps: 100 };
-        Tolls { buffered: slope, direct: slope }
+        FabricCosts { buffered: slope, direct: slope }
     }
 
     fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
         self.send(to, head, bytes, LIMITS.inline)
     }
-    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+    fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         write(self.buffers.borrow_mut().entry(to).or_insert_with(|| vec![0; LIMITS.buffer]))
     }
     fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
@@ -160,7 +160,7 @@ impl Fabric for Plain {
         if len > LIMITS.buffer {
             return Err(Cause::Length { what: "a static buffer", bytes: len, room: LIMITS.buffer }.into());
         }
-        let bytes = self.fill(to, |buffer| buffer[..len - cut].to_vec());
+        let bytes = self.write_with(to, |buffer| buffer[..len - cut].to_vec());
         self.send(to, head, &bytes, LIMITS.buffer)
     }
 
@@ -168,7 +168,7 @@ impl Fabric for Plain {
         let first = after.map_or(0, |after| self.hall.number(after) + 1);
         self.hall.addresses().skip(first).find(|&from| !self.hall.queue(from, self.here).lock().unwrap().is_empty())
     }
-    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+    fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
         // Nothing is locked while others are asked to read.
         let frame = self.hall.queue(from, self.here).lock().unwrap().front().cloned();
         frame.map(|(head, bytes)| read(head, &bytes))
@@ -186,7 +186,7 @@ impl Fabric for Plain {
         self.hall.exposed.lock().unwrap().insert(key, pieces.concat());
         Ok(Key(key))
     }
-    fn conceal(&self, key: Key) {
+    fn unexpose(&self, key: Key) {
         if self.hall.mistake != Mistake::Remembers {
             self.hall.exposed.lock().unwrap().remove(&key.0);
         }
@@ -197,7 +197,7 @@ impl Fabric for Plain {
         let mut rest = &bytes[..];
         for piece in into {
             let Some((bytes, more)) = rest.split_at_checked(piece.len()) else {
-                return Err(Cause::Concealed { rank: from.rank }.into());
+                return Err(Cause::Unexposed { rank: from.rank }.into());
             };
             piece.copy_from_slice(bytes);
             rest = more;
@@ -225,7 +225,7 @@ pub(crate) fn lanes(ranks: u32, lanes: u32, mistake: Mistake) -> Vec<Plain> {
         bells: (0..all).map(|_| Word::default()).collect(),
         left: (0..all).map(|_| AtomicBool::new(false)).collect(),
         exposed: Mutex::default(),
-        rosters: (0..lanes).map(|_| (0..=ranks).map(|_| Quad::default()).collect()).collect(),
+        rosters: (0..lanes).map(|_| (0..=ranks).map(|_| WordLine::default()).collect()).collect(),
     });
     let lane = |here| Plain { hall: hall.clone(), here, buffers: RefCell::default(), keys: Cell::new(0) };
     hall.addresses().map(lane).collect()
@@ -237,6 +237,6 @@ pub(crate) fn play(program: Program, rounds: u32, mistake: Mistake) {
     let lanes = Mutex::new(lanes);
     team(program.ranks() * program.lanes(), move |number| {
         let lane = lanes.lock().unwrap()[number as usize].take();
-        lane.into_iter().for_each(|lane| run_ready(program.play(lane, rounds)));
+        lane.into_iter().for_each(|lane| block_on(program.play(lane, rounds)));
     });
 }

@@ -1,5 +1,5 @@
 //! A processor made of shuttle's primitives: every step of a member may come before or after every step of the others.
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Placement, Why};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Placement, WaitContext};
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
@@ -41,19 +41,19 @@ impl Cpu for Scheduled {
     fn load(&self, word: &Word) -> u32 {
         word.value.load(SeqCst)
     }
-    fn note(&self, word: &Word, value: u32) {
+    fn store(&self, word: &Word, value: u32) {
         word.value.store(value, SeqCst);
     }
-    fn store(&self, word: &Word, value: u32) {
+    fn publish(&self, word: &Word, value: u32) {
         word.value.store(value, SeqCst);
         word.change();
     }
-    fn add(&self, word: &Word, n: u32) -> u32 {
+    fn fetch_add(&self, word: &Word, n: u32) -> u32 {
         let before = word.value.fetch_add(n, SeqCst);
         word.change();
         before
     }
-    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
         let same = word.value.compare_exchange(expected, new, SeqCst, SeqCst).is_ok();
         if same {
             word.change();
@@ -64,24 +64,24 @@ impl Cpu for Scheduled {
         word.poisoned.store(true, SeqCst);
         word.change();
     }
-    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         thread::yield_now();
         probe()
     }
-    async fn spin<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+    async fn spin_for<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
         thread::yield_now();
         (probe(), budget)
     }
     async fn yield_now(&self) {
         thread::yield_now();
     }
-    fn arm(&self, on: &Word) -> u32 {
+    fn prepare_park(&self, on: &Word) -> u32 {
         *on.version.lock().unwrap()
     }
     async fn park(&self, on: &Word, armed: u32, _: Nanos) {
         drop(on.changed.wait_while(on.version.lock().unwrap(), |version| *version == armed).unwrap());
     }
-    fn check(&self, on: &Word, _: &Why) -> Result<(), Error> {
+    fn check(&self, on: &Word, _: &WaitContext) -> Result<(), Error> {
         if on.poisoned.load(SeqCst) { Err(Cause::Poisoned { by: None }.into()) } else { Ok(()) }
     }
 }

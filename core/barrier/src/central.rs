@@ -3,7 +3,7 @@
 //! It is the sense-reversing barrier with the whole epoch in place of its last bit, so a waiter needs no sense of its
 //! own and an error message can name the episode. Two members share one line, since each of them writes it once an
 //! episode anyway; with more members the late arrivals would take the line away from those who watch the epoch.
-use foregather_machine::{Cpu, Quad};
+use foregather_machine::{Cpu, WordLine};
 
 /// How many members fare best on one line.
 const SHARE_A_LINE: u32 = 2;
@@ -20,7 +20,7 @@ pub(crate) struct Central<'g, C: Cpu> {
 
 impl<'g, C: Cpu> Central<'g, C> {
     /// Over [`LINES`] lines.
-    pub(crate) fn over(lines: &'g [Quad<C::Word>], size: u32) -> Self {
+    pub(crate) fn over(lines: &'g [WordLine<C::Word>], size: u32) -> Self {
         let count = if size <= SHARE_A_LINE { &lines[0][1] } else { &lines[1][0] };
         Self { epoch: &lines[0][0], count, size }
     }
@@ -33,10 +33,10 @@ impl<'g, C: Cpu> Central<'g, C> {
     /// Arrives; the last to do so releases the others into epoch `next`, and has nothing to wait for.
     #[inline]
     pub(crate) fn arrive(&self, cpu: &C, next: u32) -> bool {
-        let last = cpu.add(self.count, 1) == self.size - 1;
+        let last = cpu.fetch_add(self.count, 1) == self.size - 1;
         if last {
-            cpu.note(self.count, 0);
-            cpu.store(self.epoch, next);
+            cpu.store(self.count, 0);
+            cpu.publish(self.epoch, next);
         }
         last
     }

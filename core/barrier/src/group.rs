@@ -1,18 +1,18 @@
 //! The front door: a group of members that meet again and again, whatever the barrier beneath.
 use crate::harmonize::{NOTES, Notes, Slack};
-use crate::{FlagEndpoint, Flags, Kind, central, central::Central};
+use crate::{Algorithm, SignalMatrix, Signaller, central, central::Central};
 use core::cell::Cell;
-use foregather_machine::{Cause, Clock, Cpu, Error, Lines, Nanos, Rank, VALUE_MASK, Why};
-use foregather_wait::{Account, Awaited, Outcome, Policy, Roster, Waited, Whom};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext};
+use foregather_wait::{Account, Awaited, Outcome, Policy, Roster, WaitFor, Waited};
 use std::sync::Arc;
 
 /// What all members share. Over the words of a segment it may be shared by processes: each makes a group of its own over them.
 pub struct Group<C: Cpu> {
-    kind: Kind,
+    kind: Algorithm,
     size: u32,
     /// The central barrier's lines, then one for whoever broke the group: its rank plus one.
-    head: Lines<C::Word>,
-    flags: Flags<C>,
+    head: SharedLines<C::Word>,
+    flags: SignalMatrix<C>,
     /// Who arrived when, for those who leave together; the last word of the first note: is the member's handle out?
     pub(crate) notes: Notes<C>,
 }
@@ -21,7 +21,7 @@ pub struct Group<C: Cpu> {
 pub struct BarrierMember<'g, C: Cpu> {
     pub(crate) group: &'g Group<C>,
     central: Central<'g, C>,
-    pub(crate) end: FlagEndpoint<'g, C>,
+    pub(crate) end: Signaller<'g, C>,
     pub(crate) rank: Rank,
     pub(crate) episode: Cell<u32>,
     /// An episode did not end well: this member has arrived in it and can never arrive again.
@@ -41,14 +41,14 @@ impl<C: Cpu> Group<C> {
     ///
     /// # Errors
     /// [`Cause::Size`] if the barrier does not take that many members.
-    pub fn new(kind: Kind, size: u32) -> Result<Self, Error> {
+    pub fn new(kind: Algorithm, size: u32) -> Result<Self, Error> {
         kind.takes(size)?;
-        Self::over(Lines::own(Self::lines(kind, size)), kind, size)
+        Self::over(SharedLines::own(Self::lines(kind, size)), kind, size)
     }
 
     /// How many lines that takes.
-    pub fn lines(kind: Kind, size: u32) -> usize {
-        HEAD + NOTES * size as usize + Flags::<C>::lines(size, kind.slots(size))
+    pub fn lines(kind: Algorithm, size: u32) -> usize {
+        HEAD + NOTES * size as usize + SignalMatrix::<C>::lines(size, kind.slots(size))
     }
 
     /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already. All must
@@ -56,14 +56,14 @@ impl<C: Cpu> Group<C> {
     ///
     /// # Errors
     /// [`Cause::Size`] if the barrier does not take that many members; [`Cause::Setting`] if there are not [`Group::lines`] lines.
-    pub fn over(lines: Lines<C::Word>, kind: Kind, size: u32) -> Result<Self, Error> {
+    pub fn over(lines: SharedLines<C::Word>, kind: Algorithm, size: u32) -> Result<Self, Error> {
         kind.takes(size)?;
         if lines.len() != Self::lines(kind, size) {
             return Err(Error::from(Cause::Setting { what: "the lines of a group", needs: "as many as `Group::lines` says" }));
         }
         let (head, rest) = lines.split(HEAD);
         let (notes, flags) = rest.split(NOTES * size as usize);
-        Ok(Self { kind, size, head, flags: Flags::over(flags, size, kind.slots(size)), notes: Notes::over(notes) })
+        Ok(Self { kind, size, head, flags: SignalMatrix::over(flags, size, kind.slots(size)), notes: Notes::over(notes) })
     }
 
     fn culprit(&self) -> &C::Word {
@@ -89,7 +89,7 @@ impl<C: Cpu> Group<C> {
     /// # Errors
     /// [`Cause::Rank`] if there is no such rank or its handle was given out before.
     pub fn member(&self, cpu: C, rank: Rank, policy: Policy) -> Result<BarrierMember<'_, C>, Error> {
-        if rank >= self.size || cpu.add(&self.notes.of(rank, 0)[CLAIMED], 1) != 0 {
+        if rank >= self.size || cpu.fetch_add(&self.notes.of(rank, 0)[CLAIMED], 1) != 0 {
             return Err(Error::from(Cause::Rank { rank, size: self.size }));
         }
         let (end, roster) = (self.flags.endpoint(cpu, rank, policy), self.flags.roster());
@@ -118,10 +118,10 @@ impl<C: Cpu> Group<C> {
     #[cold]
     fn poison(&self, cpu: &C, rank: Rank) {
         if cpu.load(self.culprit()) == 0 {
-            cpu.note(self.culprit(), rank + 1);
+            cpu.store(self.culprit(), rank + 1);
         }
         match self.kind {
-            Kind::Central => cpu.poison(Central::<C>::over(&self.head, self.size).epoch()),
+            Algorithm::Central => cpu.poison(Central::<C>::over(&self.head, self.size).epoch()),
             kind => self.flags.poison_targets(cpu, kind, rank),
         }
     }
@@ -177,7 +177,7 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
         let (cpu, next, broken) = (self.end.cpu(), self.next(), self.broken.get());
         let met = !broken && if self.end.chooser().fixed() { self.arrive(next).is_some() } else { self.arrive_and_learn(next) };
-        let rest = (!met).then(|| cpu.at_once(self.meet(Unfinished(self), broken, deadline)));
+        let rest = (!met).then(|| cpu.run_inline(self.meet(Unfinished(self), broken, deadline)));
         async move {
             match rest {
                 None => Ok(()),
@@ -197,9 +197,9 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
     #[inline(always)]
     fn arrive(&self, next: u32) -> Option<Waited> {
         let (central, cpu, episode) = (&self.central, self.end.cpu(), self.episode.get());
-        self.end.chooser().be_seen(cpu, self.roster, self.rank);
-        cpu.note(self.arrived, next);
-        if self.group.kind != Kind::Central {
+        self.end.chooser().observe(cpu, self.roster, self.rank);
+        cpu.store(self.arrived, next);
+        if self.group.kind != Algorithm::Central {
             return None;
         }
         let waited = if central.arrive(cpu, next) {
@@ -207,7 +207,7 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
             Waited::first_look(false)
         } else {
             let released = || central.released(cpu, episode);
-            let ((), waited) = self.end.chooser().phases().glance(cpu, self.account().sample(), released)?;
+            let ((), waited) = self.end.chooser().phases().try_wait(cpu, self.account().sample(), released)?;
             self.account().waited(waited);
             waited
         };
@@ -235,21 +235,21 @@ impl<'g, C: Cpu> BarrierMember<'g, C> {
         if broken {
             return Err(group.explain(cpu, Error::from(Cause::Poisoned { by: None })));
         }
-        let why = Why::new(group.kind.name(), self.rank).until(deadline);
-        let result = if let Kind::Central = group.kind {
+        let why = WaitContext::new(group.kind.name(), self.rank).until(deadline);
+        let result = if let Algorithm::Central = group.kind {
             let released = move || self.central.released(cpu, episode);
-            let awaited = Awaited { roster: self.roster, rank: self.rank, whom: Whom::Behind };
-            let met = self.end.chooser().persist(cpu, self.central.epoch(), why, awaited, released).await;
+            let awaited = Awaited { roster: self.roster, rank: self.rank, whom: WaitFor::Behind };
+            let met = self.end.chooser().wait_slow(cpu, self.central.epoch(), why, awaited, released).await;
             met.map(|((), waited)| waited)
         } else {
             self.end.begin(why, self.account().sample());
-            cpu.at_once(group.kind.over(&self.end)).await.map(|()| self.end.waited())
+            cpu.run_inline(group.kind.over(&self.end)).await.map(|()| self.end.waited())
         };
         match result {
             Ok(waited) => {
                 core::mem::forget(unfinished);
                 // If every message was there already, this member came last, or no sooner than it mattered.
-                let last = group.kind != Kind::Central && waited.outcome == Outcome::FirstLook;
+                let last = group.kind != Algorithm::Central && waited.outcome == Outcome::FirstLook;
                 if last {
                     self.account().last()
                 } else {

@@ -3,7 +3,7 @@
 //! It is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits: a barrier, then a
 //! deadline that all members work out alike, then waiting for it. The races are in `README.md`.
 use crate::BarrierMember;
-use foregather_machine::{Cause, Cpu, Error, Lines, Nanos, Quad, Rank, VALUE_MASK};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WordLine};
 
 /// Who looks at the clock later than this after the deadline has not left with the others.
 const PROMPT: Nanos = Nanos(100);
@@ -40,23 +40,23 @@ const SLACK: usize = 2;
 pub(crate) const NOTES: usize = 2;
 
 /// The notes of a group: who arrived when, and the slack that it needs.
-pub(crate) struct Notes<C: Cpu>(Lines<C::Word>);
+pub(crate) struct Notes<C: Cpu>(SharedLines<C::Word>);
 
 impl<C: Cpu> Notes<C> {
     /// Over [`NOTES`] lines a member; the last word of each is somebody else's.
-    pub(crate) fn over(lines: Lines<C::Word>) -> Self {
+    pub(crate) fn over(lines: SharedLines<C::Word>) -> Self {
         Self(lines)
     }
 
-    pub(crate) fn of(&self, rank: Rank, episode: u32) -> &Quad<C::Word> {
+    pub(crate) fn of(&self, rank: Rank, episode: u32) -> &WordLine<C::Word> {
         &self.0[rank as usize * NOTES + episode as usize % NOTES]
     }
 
     fn write(&self, cpu: &C, rank: Rank, episode: u32, slack: Nanos) {
         let (note, now) = (self.of(rank, episode), cpu.now().0);
-        cpu.note(&note[SLACK], slack.0 as u32);
-        cpu.note(&note[HIGH], (now >> VALUE_BITS) as u32 & VALUE_MASK);
-        cpu.note(&note[LOW], now as u32 & VALUE_MASK);
+        cpu.store(&note[SLACK], slack.0 as u32);
+        cpu.store(&note[HIGH], (now >> VALUE_BITS) as u32 & VALUE_MASK);
+        cpu.store(&note[LOW], now as u32 & VALUE_MASK);
     }
 
     /// When the last member arrived, and the longest slack that anybody needs: the same for all who ask in this episode.

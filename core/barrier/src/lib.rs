@@ -1,12 +1,12 @@
 //! Barriers, each written once: over words ([`Cpu`](foregather_machine::Cpu)) or over null messages
 //! ([`Endpoint`](foregather_machine::Endpoint)).
 //!
-//! - [`Group`] and [`BarrierMember`] are the front door: any [`Kind`], any size it takes, any policy, any world with words.
-//! - [`Kind::Central`] (`central.rs`): one counter, one epoch word; sense reversal by the epoch's parity.
+//! - [`Group`] and [`BarrierMember`] are the front door: any [`Algorithm`], any size it takes, any policy, any world with words.
+//! - [`Algorithm::Central`] (`central.rs`): one counter, one epoch word; sense reversal by the epoch's parity.
 //! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`], [`gather_release`], [`tree`]: over
 //!   null messages, in any world that has them; and by [`Subcube`] among some of the members only.
-//! - [`Flags`]: null messages made of words.
-//! - [`Team`]: fork and join, by a [`TeamMaster`] and its [`TeamSlave`]s.
+//! - [`SignalMatrix`]: null messages made of words.
+//! - [`Team`]: fork and join, by a [`Leader`] and its [`Worker`]s.
 //! - [`BarrierMember::harmonize`]: leave a barrier at one moment of the common clock.
 //!
 //! States, sequence and named races: `README.md`.
@@ -16,30 +16,30 @@
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
+mod algorithm;
 mod butterfly;
 mod central;
 mod dissemination;
-mod flags;
+mod fork_join;
 mod gather;
 mod group;
 mod harmonize;
-mod kind;
 mod rds;
+mod signals;
 mod subcube;
 mod sync0;
-mod team;
 mod tree;
 
+pub use algorithm::Algorithm;
 pub use butterfly::butterfly;
 pub use dissemination::{dissemination, dissemination_by};
-pub use flags::{FlagEndpoint, Flags};
-pub use foregather_machine::Line;
+pub use foregather_machine::CachePadded;
+pub use fork_join::{ForkJoin, Leader, Worker};
 pub use gather::{gather_release, tournament};
 pub use group::{BarrierMember, Group};
 pub use harmonize::Punctual;
-pub use kind::Kind;
-pub use rds::{Hop, rds};
+pub use rds::{SignalCost, rds};
+pub use signals::{SignalMatrix, Signaller};
 pub use subcube::Subcube;
 pub use sync0::sync0;
-pub use team::{Team, TeamMaster, TeamSlave};
 pub use tree::tree;

@@ -7,14 +7,14 @@ use foregather_machine::{Endpoint, Error, Nanos, Rank};
 
 /// What one null message costs, from which the waiting law follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Hop {
+pub struct SignalCost {
     /// Until the sender may go on: `s` of the paper.
     pub send: Nanos,
     /// Until the receiver has it, from when sending began: `b_s` of the paper.
     pub latency: Nanos,
 }
 
-impl Hop {
+impl SignalCost {
     /// Messages for nothing: nobody waits for the others in the end.
     pub const ZERO: Self = Self { send: Nanos::ZERO, latency: Nanos::ZERO };
     /// Intel's iPSC/860 (Seidel & Davis 1992, Table I).
@@ -45,7 +45,7 @@ impl Hop {
         time
     }
 
-    /// The latest [`Hop::released`] of all members, found without looking at each. A member below the highest rank has its
+    /// The latest [`SignalCost::released`] of all members, found without looking at each. A member below the highest rank has its
     /// digits down to some 1, where it has a 0; below that every digit is free, and every sibling exists.
     fn last_released(self, size: u32) -> Nanos {
         let highest = size.saturating_sub(1);
@@ -72,7 +72,7 @@ fn places(size: u32) -> u32 {
 /// # Errors
 /// What the endpoint reports.
 #[inline]
-pub fn rds<E: Endpoint>(endpoint: &E, hop: Hop) -> impl Future<Output = Result<(), Error>> {
+pub fn rds<E: Endpoint>(endpoint: &E, hop: SignalCost) -> impl Future<Output = Result<(), Error>> {
     // Known beforehand, so the future need not keep the law.
     let wait = hop.wait(endpoint.rank(), endpoint.size());
     async move {

@@ -51,7 +51,7 @@ impl<'e, E: Endpoint> Subcube<'e, E> {
     ///
     /// # Errors
     /// [`Cause::Rank`] if the subcube has no such member.
-    pub fn outside(&self, peer: Rank) -> Result<Rank, Error> {
+    pub fn to_parent_rank(&self, peer: Rank) -> Result<Rank, Error> {
         if peer >= self.size() {
             return Err(Cause::Rank { rank: peer, size: self.size() }.into());
         }
@@ -107,7 +107,7 @@ impl<E: Endpoint> Member for Subcube<'_, E> {
 
 impl<E: Endpoint> Endpoint for Subcube<'_, E> {
     async fn signal(&self, peer: Rank, slot: u32) -> Result<(), Error> {
-        self.endpoint.signal(self.outside(peer)?, self.offset + slot).await
+        self.endpoint.signal(self.to_parent_rank(peer)?, self.offset + slot).await
     }
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
         self.endpoint.wait(self.offset + slot)
@@ -119,15 +119,15 @@ impl<E: Port> Port for Subcube<'_, E> {
         self.endpoint.short_limit()
     }
     async fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error> {
-        self.endpoint.transmit(self.outside(to)?, packet, tag, bytes).await
+        self.endpoint.transmit(self.to_parent_rank(to)?, packet, tag, bytes).await
     }
     fn post(&self, from: Rank, tag: u32) -> Result<(), Error> {
-        self.endpoint.post(self.outside(from)?, tag)
+        self.endpoint.post(self.to_parent_rank(from)?, tag)
     }
     async fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> Result<usize, Error> {
-        self.endpoint.accept(self.outside(from)?, tag, into).await
+        self.endpoint.accept(self.to_parent_rank(from)?, tag, into).await
     }
     async fn requested(&self, from: Rank, tag: u32) -> Result<(), Error> {
-        self.endpoint.requested(self.outside(from)?, tag).await
+        self.endpoint.requested(self.to_parent_rank(from)?, tag).await
     }
 }

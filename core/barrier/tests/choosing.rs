@@ -4,8 +4,8 @@
 use core::cell::{Cell, RefCell};
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
-use foregather_barrier::{BarrierMember, Group, Kind};
-use foregather_machine::{Clock, Cpu, Error, Nanos, Placement, Rank, ThreadId, Why};
+use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_machine::{Clock, Cpu, Error, Nanos, Placement, Rank, ThreadId, WaitContext};
 use foregather_wait::Policy;
 
 /// One context switch.
@@ -80,27 +80,27 @@ impl Cpu for Own<'_> {
     fn load(&self, word: &Cell<u32>) -> u32 {
         word.get()
     }
-    fn note(&self, word: &Cell<u32>, value: u32) {
-        word.set(value);
-    }
     fn store(&self, word: &Cell<u32>, value: u32) {
         word.set(value);
     }
-    fn add(&self, word: &Cell<u32>, n: u32) -> u32 {
+    fn publish(&self, word: &Cell<u32>, value: u32) {
+        word.set(value);
+    }
+    fn fetch_add(&self, word: &Cell<u32>, n: u32) -> u32 {
         word.replace(word.get() + n)
     }
-    fn exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
+    fn compare_exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
         let same = word.get() == expected;
         if same {
-            self.store(word, new);
+            self.publish(word, new);
         }
         same
     }
     fn poison(&self, _: &Cell<u32>) {}
-    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         probe()
     }
-    async fn spin<T>(&self, _: &Cell<u32>, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+    async fn spin_for<T>(&self, _: &Cell<u32>, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
         self.log(Did::Spun(budget));
         turn().await;
         (probe(), budget)
@@ -108,14 +108,14 @@ impl Cpu for Own<'_> {
     async fn yield_now(&self) {
         turn().await;
     }
-    fn arm(&self, _: &Cell<u32>) -> u32 {
+    fn prepare_park(&self, _: &Cell<u32>) -> u32 {
         0
     }
     async fn park(&self, _: &Cell<u32>, _: u32, _: Nanos) {
         self.log(Did::Parked);
         turn().await;
     }
-    fn check(&self, _: &Cell<u32>, _: &Why) -> Result<(), Error> {
+    fn check(&self, _: &Cell<u32>, _: &WaitContext) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -144,7 +144,7 @@ fn holder_running_blocks_at_once_if_somebody_awaited_does_not_run() {
     ] {
         let (machine, policy) = (Machine::default(), Policy::HolderRunning { switch: C });
         machine.running.set(running);
-        let group = Group::new(Kind::Central, 3).unwrap();
+        let group = Group::new(Algorithm::Central, 3).unwrap();
         let mut member = group.member(Own(&machine, 0), 0, policy).unwrap();
         let _others = [1, 2].map(|rank| group.member(Own(&machine, rank), rank, policy).unwrap());
         assert_eq!(begins(&machine, &mut member), expected, "{running:?}");
@@ -155,7 +155,7 @@ fn holder_running_blocks_at_once_if_somebody_awaited_does_not_run() {
 fn holder_running_asks_nothing_about_those_who_have_arrived() {
     let machine = Machine::default();
     machine.running.set([Some(false), Some(true), Some(true)]);
-    let group = Group::new(Kind::Central, 3).unwrap();
+    let group = Group::new(Algorithm::Central, 3).unwrap();
     let mut early = group.member(Own(&machine, 0), 0, Policy::Block).unwrap();
     let mut late = group.member(Own(&machine, 2), 2, Policy::HolderRunning { switch: C }).unwrap();
     let _absent = group.member(Own(&machine, 1), 1, Policy::Block).unwrap();
@@ -169,16 +169,16 @@ fn holder_running_asks_nothing_about_those_who_have_arrived() {
 fn over_flags_holder_running_asks_about_those_who_have_not_arrived() {
     let machine = Machine::default();
     machine.running.set([Some(true), Some(true), Some(false)]);
-    let group = Group::new(Kind::Dissemination, 3).unwrap();
+    let group = Group::new(Algorithm::Dissemination, 3).unwrap();
     let mut member = group.member(Own(&machine, 0), 0, Policy::HolderRunning { switch: C }).unwrap();
     assert_eq!(begins(&machine, &mut member), [Did::Spun(C * 2)], "nobody else is there to be asked after");
-    let group = Group::new(Kind::Dissemination, 3).unwrap();
+    let group = Group::new(Algorithm::Dissemination, 3).unwrap();
     let mut members = [0, 1, 2].map(|rank| group.member(Own(&machine, rank), rank, Policy::HolderRunning { switch: C }).unwrap());
     assert_eq!(begins(&machine, &mut members[0]), [Did::Asked(1), Did::Asked(2), Did::Parked]);
 }
 
 /// Runs episodes in which rank 0 comes last, so long after it left the one before; then, after that time again, it comes first.
-fn after_gaps(kind: Kind, policy: Policy, gap: Nanos) -> Vec<Did> {
+fn after_gaps(kind: Algorithm, policy: Policy, gap: Nanos) -> Vec<Did> {
     let machine = Machine::default();
     let group = Group::new(kind, 2).unwrap();
     let mut member = group.member(Own(&machine, 0), 0, policy).unwrap();
@@ -197,7 +197,7 @@ fn after_gaps(kind: Kind, policy: Policy, gap: Nanos) -> Vec<Did> {
 #[test]
 fn grain_is_measured_from_one_synchronisation_to_the_arrival_at_the_next() {
     let policy = Policy::Grain { switch: C, quantum: C * 20 };
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         assert_eq!(after_gaps(kind, policy, C * 3), [Did::Spun(C.percent(250))], "{kind:?}: medium grain");
         assert_eq!(after_gaps(kind, policy, C * 7), [Did::Parked], "{kind:?}: coarse grain");
         assert_eq!(after_gaps(kind, policy, C * 20), [Did::Parked], "{kind:?}: nothing but preemptions");
@@ -210,7 +210,7 @@ fn only_grain_reads_the_clock_of_who_need_not_wait() {
         [(Policy::Grain { switch: C, quantum: C }, 2), (Policy::Recent { switch: C }, 0), (Policy::TwoPhase { spin: C }, 0)]
     {
         let machine = Machine::default();
-        let group = Group::new(Kind::Central, 1).unwrap();
+        let group = Group::new(Algorithm::Central, 1).unwrap();
         let mut member = group.member(Own(&machine, 0), 0, policy).unwrap();
         assert_eq!(poll(pin!(member.wait())), Poll::Ready(Ok(())));
         assert_eq!(machine.did(), vec![Did::ReadClock; expected], "{policy}");
@@ -220,7 +220,7 @@ fn only_grain_reads_the_clock_of_who_need_not_wait() {
 /// Members that learn from waits learn of each, over words as over flags.
 #[test]
 fn recent_blocks_once_its_waits_have_been_long() {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         let machine = Machine::default();
         let group = Group::new(kind, 2).unwrap();
         let mut member = group.member(Own(&machine, 0), 0, Policy::Recent { switch: C }).unwrap();

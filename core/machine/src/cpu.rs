@@ -1,5 +1,5 @@
 //! The processor's verbs: what a thread may do about a word it waits on.
-use crate::{Clock, Error, Nanos, Placement, Why};
+use crate::{Clock, Error, Nanos, Placement, WaitContext};
 
 /// A processor's number, as the operating system (or the simulated machine) counts them.
 pub type CpuId = u32;
@@ -21,39 +21,39 @@ pub trait Cpu: Clock + Placement {
 
     /// The word's value.
     fn load(&self, word: &Self::Word) -> u32;
-    /// A plain store to a word on which nobody ever parks: cheaper than [`Cpu::store`].
-    fn note(&self, word: &Self::Word, value: u32);
-    /// Publishes `value` and wakes whoever sleeps on the word; no system call if nobody does.
+    /// A plain store to a word on which nobody ever parks: cheaper than [`Cpu::publish`].
     fn store(&self, word: &Self::Word, value: u32);
-    /// Adds `n`, wakes like [`Cpu::store`], and returns the value before.
-    fn add(&self, word: &Self::Word, n: u32) -> u32;
-    /// If the word holds `expected`, publishes `new` like [`Cpu::store`]; did it? Of several that try, one alone succeeds.
-    fn exchange(&self, word: &Self::Word, expected: u32, new: u32) -> bool;
+    /// Publishes `value` and wakes whoever sleeps on the word; no system call if nobody does.
+    fn publish(&self, word: &Self::Word, value: u32);
+    /// Adds `n`, wakes like [`Cpu::publish`], and returns the value before.
+    fn fetch_add(&self, word: &Self::Word, n: u32) -> u32;
+    /// If the word holds `expected`, publishes `new` like [`Cpu::publish`]; did it? Of several that try, one alone succeeds.
+    fn compare_exchange(&self, word: &Self::Word, expected: u32, new: u32) -> bool;
     /// Marks the word for ever and wakes its sleepers: waits on it that are not satisfied yet fail in [`Cpu::check`].
     fn poison(&self, word: &Self::Word);
 
     /// Looks for as long as this world can without letting time pass that anybody would have to account for: on hardware
     /// about half a microsecond of pauses, in virtual time once. A plain verb, so that the shortest waits cost no future.
-    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T>;
+    fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T>;
     /// Keeps the processor until `probe` finds something or `budget` of its own processor time is over (a preemption
     /// does not count). Returns what was found and the processor time used. A probe that finds nothing changes nothing.
-    async fn spin<T>(&self, on: &Self::Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos);
+    async fn spin_for<T>(&self, on: &Self::Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos);
     /// Offers the processor to another runnable thread. Always costs time.
     async fn yield_now(&self);
     /// Announces a sleeper on the word. Probe once more, then pass the result to [`Cpu::park`] or forget it.
-    fn arm(&self, on: &Self::Word) -> u32;
+    fn prepare_park(&self, on: &Self::Word) -> u32;
     /// Gives the processor away until the word changes from what `arm` returned, `until` passes, or spuriously.
     async fn park(&self, on: &Self::Word, armed: u32, until: Nanos);
 
     /// The longest that one wait may keep the processor: bounded under a real-time class, where it would starve the rest.
-    fn patience(&self) -> Nanos {
+    fn max_spin(&self) -> Nanos {
         Nanos::MAX
     }
     /// Runs a composed wait as this world runs its leaves: where waiting happens in place, here and now, so that no
     /// state machine contains another one, which no optimiser takes apart. Acts when called: await it.
-    fn at_once<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
+    fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
         wait
     }
     /// Can the wait still succeed: is the word poisoned, the deadline passed, the peer lost?
-    fn check(&self, on: &Self::Word, why: &Why) -> Result<(), Error>;
+    fn check(&self, on: &Self::Word, why: &WaitContext) -> Result<(), Error>;
 }

@@ -38,12 +38,12 @@ pub enum Cause {
         doing: &'static str,
     },
     /// Whoever is waited for has left in order: nothing more will come.
-    Left {
+    Closed {
         /// Who, if one alone was waited for; otherwise all of them have left.
         peer: Option<Rank>,
     },
     /// Memory that a peer was to read is exposed no longer, or is shorter than was said.
-    Concealed {
+    Unexposed {
         /// Whose memory it was.
         rank: Rank,
     },
@@ -66,7 +66,7 @@ pub enum Cause {
         what: &'static str,
     },
     /// A peer sent what no peer of this version sends.
-    Garbled {
+    ProtocolViolation {
         /// Who.
         from: Rank,
         /// What is wrong with it.
@@ -133,7 +133,7 @@ pub enum Cause {
         remedy: &'static str,
     },
     /// This machine lacks something.
-    Missing {
+    Unavailable {
         /// What is missing.
         what: String,
         /// How to get it.
@@ -154,7 +154,7 @@ impl Error {
 
     /// The process of `rank` was lost at `since`, and with it what `why` waits for.
     #[cold]
-    pub fn peer_lost(rank: Rank, since: Nanos, why: &crate::Why) -> Self {
+    pub fn peer_lost(rank: Rank, since: Nanos, why: &crate::WaitContext) -> Self {
         Cause::PeerLost { rank, since, doing: why.what }.into()
     }
 
@@ -171,7 +171,7 @@ impl Error {
 
     /// A deadline passed at `now` while `why` was waiting.
     #[cold]
-    pub fn timed_out(why: &crate::Why, now: Nanos) -> Self {
+    pub fn timed_out(why: &crate::WaitContext, now: Nanos) -> Self {
         let waited_ns = if why.since == Nanos::ZERO { 0 } else { (now - why.since).0 };
         Cause::TimedOut { what: why.what, rank: why.rank, peer: why.peer, waited_ns }.into()
     }
@@ -216,15 +216,15 @@ impl fmt::Display for Cause {
                 write!(f, "the process of rank {rank} has died or stands still")?;
                 if doing.is_empty() { Ok(()) } else { write!(f, "; this rank was waiting in: {doing}") }
             }
-            Self::Left { peer: Some(peer) } => write!(f, "rank {peer} has left in order: nothing more comes from it"),
-            Self::Left { peer: None } => f.write_str("all others have left in order: nothing more comes"),
-            Self::Concealed { rank } => write!(f, "rank {rank} exposes that memory no longer, or it is shorter than was said"),
+            Self::Closed { peer: Some(peer) } => write!(f, "rank {peer} has left in order: nothing more comes from it"),
+            Self::Closed { peer: None } => f.write_str("all others have left in order: nothing more comes"),
+            Self::Unexposed { rank } => write!(f, "rank {rank} exposes that memory no longer, or it is shorter than was said"),
             Self::Mismatch { from, piece, packed, unpacked } => {
                 write!(f, "piece {piece} of the message from rank {from}: {packed} was packed, {unpacked} was unpacked; ")?;
                 f.write_str("both sides must name the same pieces in the same order")
             }
             Self::Busy { peer, what } => write!(f, "{what} with rank {peer} is open already: end it first"),
-            Self::Garbled { from, what } => {
+            Self::ProtocolViolation { from, what } => {
                 write!(f, "rank {from} sent {what}: are both sides of one version, and is it one of us?")
             }
             Self::Refused { why } => write!(f, "refused: {why}"),
@@ -241,7 +241,7 @@ impl fmt::Display for Cause {
                 write!(f, "{what} failed: error {errno}")?;
                 if remedy.is_empty() { Ok(()) } else { write!(f, "; {remedy}") }
             }
-            Self::Missing { what, remedy } => write!(f, "{what} is missing; {remedy}"),
+            Self::Unavailable { what, remedy } => write!(f, "{what} is missing; {remedy}"),
         }
     }
 }

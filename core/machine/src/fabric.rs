@@ -1,5 +1,5 @@
 //! Frames between lanes, memory that peers may read, and one bell a lane to wait on: what messages and shared pages are made of.
-use crate::{Cpu, Error, Member, Nanos, Quad, Rank};
+use crate::{Cpu, Error, Member, Nanos, Rank, WordLine};
 use core::future::Future;
 
 /// One activity of a rank (its program, a server, one of several threads). A lane has one owner, and rings and a bell of its own.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub lanes: u32,
     /// Bytes that travel with a frame's head ([`Fabric::post`]).
     pub inline: usize,
-    /// Bytes of a static buffer ([`Fabric::fill`]).
+    /// Bytes of a static buffer ([`Fabric::write_with`]).
     pub buffer: usize,
     /// Static buffers on the way from one lane to another: so many frames may be unreleased beside those of [`Limits::spare`].
     pub credits: u32,
@@ -50,9 +50,9 @@ impl Slope {
     }
 }
 
-/// What the two ways to move bytes cost: for thresholds ([`Fabric::tolls`]).
+/// What the two ways to move bytes cost: for thresholds ([`Fabric::costs`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tolls {
+pub struct FabricCosts {
     /// Through static buffers: one frame, with its copies in and out.
     pub buffered: Slope,
     /// From memory to memory: one [`Fabric::get`], with announcing, registering and what else it takes.
@@ -78,13 +78,13 @@ pub trait Fabric: Member {
     /// Changes whenever something has happened for this lane while its owner was going to sleep.
     fn bell(&self) -> &<Self::Cpu as Cpu>::Word;
     /// A line for whoever moves, and then one for each rank's lane of this number: words of `foregather_wait::Roster`.
-    fn roster(&self) -> &[Quad<<Self::Cpu as Cpu>::Word>];
+    fn roster(&self) -> &[WordLine<<Self::Cpu as Cpu>::Word>];
     /// Which lane this is.
     fn here(&self) -> Address;
     /// What it can carry; the same for all lanes and for as long as it exists.
     fn limits(&self) -> Limits;
     /// What moving bytes costs here; measured in a few milliseconds if need be, once.
-    fn tolls(&self) -> Tolls;
+    fn costs(&self) -> FabricCosts;
 
     /// Sends at most [`Limits::inline`] bytes, copied before it returns. `false`: there is no room now; nothing has happened.
     ///
@@ -92,7 +92,7 @@ pub trait Fabric: Member {
     /// For an address that does not exist, too many bytes, or a peer that is known to be lost.
     fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error>;
     /// Lends the next static buffer towards `to`; what is written there stays until it is posted.
-    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R;
+    fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R;
     /// Sends the first `len` bytes of that buffer. `false` as for [`Fabric::post`].
     ///
     /// # Errors
@@ -102,32 +102,32 @@ pub trait Fabric: Member {
     /// The next lane after `after`, in a fixed order, from which there is an unreleased frame; the first one of all after none.
     fn arrived(&self, after: Option<Address>) -> Option<Address>;
     /// Lends the oldest unreleased frame from there, in place. Its bytes are whatever the peer wrote: trust nothing.
-    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R>;
+    fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R>;
     /// Gives that frame's buffer back.
     fn release(&self, from: Address);
 
-    /// Lets peers read these pieces, one after the other, until [`Fabric::conceal`]. The caller keeps the borrow that long.
+    /// Lets peers read these pieces, one after the other, until [`Fabric::unexpose`]. The caller keeps the borrow that long.
     ///
     /// # Errors
     /// If the memory cannot be registered.
     fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error>;
     /// Ends that. Returns when nobody reads or writes there any more on its behalf.
-    fn conceal(&self, key: Key);
+    fn unexpose(&self, key: Key);
     /// Fills the pieces, one after the other, from what `from` exposes under that key. Dropped early, it writes nothing afterwards.
     /// Meanwhile it [helps](Fabric::help) whoever reads from here, so two that read from each other both come to an end.
     ///
     /// # Errors
-    /// [`Cause::Concealed`](crate::Cause::Concealed) if it is exposed no longer, or is shorter: nothing in `into` counts then.
+    /// [`Cause::Unexposed`](crate::Cause::Concealed) if it is exposed no longer, or is shorter: nothing in `into` counts then.
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>>;
     /// Does this side's share of what peers are getting from it, if there is any: called again and again by whoever waits while it
     /// exposes something. `true`: something was done.
-    fn help(&self) -> bool {
+    fn progress(&self) -> bool {
         false
     }
 
     /// Something was done that takes so much processor time: where time is virtual this thread pays when it next waits, and what it
     /// posts meanwhile goes out when it would have paid. Where time is real it has passed already.
-    fn owe(&self, span: Nanos) {
+    fn charge(&self, span: Nanos) {
         let _ = span;
     }
 

@@ -9,16 +9,17 @@
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
 //! - [`Fabric`]: frames between lanes and memory that peers may read.
 //! - [`Port`]: packets that carry bytes. [`LogGp`]: what they cost.
-//! - [`Why`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed.
+//! - [`WaitContext`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed.
 //! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random numbers.
 //!
 //! **Verbs act at once; only waiting is async.** On hardware a leaf future has done its waiting when it is returned,
-//! so it is ready at the first poll ([`run_ready`]) and no state machine is left after optimisation. In a simulator it
+//! so it is ready at the first poll ([`block_on`]) and no state machine is left after optimisation. In a simulator it
 //! is pending until virtual time has advanced; nobody needs a waker, since the event queue knows whom it polls.
 #![forbid(unsafe_code)]
 // Futures are built on the thread that runs them, so they need not be `Send`.
 #![allow(async_fn_in_trait)]
 
+mod context;
 mod costs;
 mod cpu;
 mod endpoint;
@@ -32,19 +33,18 @@ mod port;
 mod ready;
 mod split_mix;
 mod time;
-mod why;
 
+pub use context::WaitContext;
 pub use costs::{Costs, Switch};
 pub use cpu::{Cpu, CpuId, VALUE_MASK};
 pub use endpoint::{Endpoint, Member, Rank};
 pub use error::{Cause, Error};
-pub use fabric::{Address, Fabric, Key, Limits, Slope, Tolls};
-pub use line::Line;
-pub use lines::{Lines, Quad};
+pub use fabric::{Address, Fabric, FabricCosts, Key, Limits, Slope};
+pub use line::CachePadded;
+pub use lines::{SharedLines, WordLine};
 pub use loggp::LogGp;
 pub use placement::{Affinity, Placement, ThreadId};
 pub use port::{Packet, Port};
-pub use ready::{Done, done, run_ready};
+pub use ready::{Ready, block_on, ready};
 pub use split_mix::SplitMix;
 pub use time::{Clock, Nanos};
-pub use why::Why;

@@ -4,9 +4,9 @@ use core::ops::Deref;
 /// Two lines of 64 bytes, since processors fetch lines in pairs: neighbours never slow each other down.
 #[derive(Default)]
 #[repr(align(128))]
-pub struct Line<T>(pub T);
+pub struct CachePadded<T>(pub T);
 
-impl<T> Deref for Line<T> {
+impl<T> Deref for CachePadded<T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {

@@ -1,35 +1,35 @@
 //! Words that the members of a team share: in memory of this process, or in a segment that several processes map.
-use crate::Line;
+use crate::CachePadded;
 use std::ops::Deref;
 use std::sync::Arc;
 
 /// Four words on cache lines of their own. Which word is what is its owner's affair.
-pub type Quad<W> = Line<[W; 4]>;
+pub type WordLine<W> = CachePadded<[W; 4]>;
 
 /// So many lines, all words 0 at first.
 ///
 /// Whoever maps the same segment in another process makes lines of its own over it; they are the same words.
-pub struct Lines<W> {
+pub struct SharedLines<W> {
     all: Source<W>,
     from: usize,
     count: usize,
 }
 
 enum Source<W> {
-    Own(Arc<[Quad<W>]>),
-    Shared(Arc<dyn AsRef<[Quad<W>]> + Send + Sync>),
+    Own(Arc<[WordLine<W>]>),
+    Shared(Arc<dyn AsRef<[WordLine<W>]> + Send + Sync>),
 }
 
-impl<W: Default> Lines<W> {
+impl<W: Default> SharedLines<W> {
     /// New ones of this process.
     pub fn own(count: usize) -> Self {
-        Self { all: Source::Own((0..count).map(|_| Quad::default()).collect()), from: 0, count }
+        Self { all: Source::Own((0..count).map(|_| WordLine::default()).collect()), from: 0, count }
     }
 }
 
-impl<W> Lines<W> {
+impl<W> SharedLines<W> {
     /// Those of a segment, all of them.
-    pub fn shared(segment: Arc<dyn AsRef<[Quad<W>]> + Send + Sync>) -> Self {
+    pub fn shared(segment: Arc<dyn AsRef<[WordLine<W>]> + Send + Sync>) -> Self {
         let count = (*segment).as_ref().len();
         Self { all: Source::Shared(segment), from: 0, count }
     }
@@ -51,9 +51,9 @@ impl<W> Lines<W> {
 }
 
 /// Found anew by every call: keep what it gives where speed matters.
-impl<W> Deref for Lines<W> {
-    type Target = [Quad<W>];
-    fn deref(&self) -> &[Quad<W>] {
+impl<W> Deref for SharedLines<W> {
+    type Target = [WordLine<W>];
+    fn deref(&self) -> &[WordLine<W>] {
         let all = match &self.all {
             Source::Own(lines) => lines,
             Source::Shared(segment) => (**segment).as_ref(),
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn parts_are_the_same_words_and_do_not_overlap() {
-        let lines = Lines::<Cell<u32>>::own(5);
+        let lines = SharedLines::<Cell<u32>>::own(5);
         let (first, rest) = lines.split(2);
         let (second, none) = rest.split(3);
         assert_eq!((first.len(), second.len(), none.len()), (2, 3, 0));
@@ -80,14 +80,14 @@ mod tests {
 
     #[test]
     fn two_views_of_a_segment_see_each_other() {
-        struct Segment(Vec<Quad<core::sync::atomic::AtomicU32>>);
-        impl AsRef<[Quad<core::sync::atomic::AtomicU32>]> for Segment {
-            fn as_ref(&self) -> &[Quad<core::sync::atomic::AtomicU32>] {
+        struct Segment(Vec<WordLine<core::sync::atomic::AtomicU32>>);
+        impl AsRef<[WordLine<core::sync::atomic::AtomicU32>]> for Segment {
+            fn as_ref(&self) -> &[WordLine<core::sync::atomic::AtomicU32>] {
                 &self.0
             }
         }
-        let segment = Arc::new(Segment((0..3).map(|_| Quad::default()).collect()));
-        let (here, there) = (Lines::shared(segment.clone()), Lines::shared(segment));
+        let segment = Arc::new(Segment((0..3).map(|_| WordLine::default()).collect()));
+        let (here, there) = (SharedLines::shared(segment.clone()), SharedLines::shared(segment));
         let (_, here) = here.split(1);
         here[0][2].store(9, core::sync::atomic::Ordering::Relaxed);
         assert_eq!(there[1][2].load(core::sync::atomic::Ordering::Relaxed), 9);
@@ -96,6 +96,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "3 lines of 2")]
     fn there_are_no_more_than_there_are() {
-        let _ = Lines::<Cell<u32>>::own(2).split(3);
+        let _ = SharedLines::<Cell<u32>>::own(2).split(3);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Every question may go unanswered (`None`) and every action may be refused (`false`): a waiter must come to its end with
 //! fewer signals, too.
-use crate::{Costs, CpuId, done};
+use crate::{Costs, CpuId, ready};
 
 /// The number by which a thread can be asked after in its world: never 0, and it fits into a word's value.
 pub type ThreadId = u32;
@@ -51,13 +51,13 @@ pub trait Placement {
     /// Moves this thread there, and leaves it as free to be moved as it was.
     fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool> {
         let _ = cpu;
-        done(false)
+        ready(false)
     }
     /// Fetches a thread that is ready to run, but does not, to this processor, hands it over, and leaves that thread as free to
     /// be moved as it was.
     fn pull(&self, thread: ThreadId) -> impl Future<Output = bool> {
         let _ = thread;
-        done(false)
+        ready(false)
     }
     /// How often this thread had to give its processor up to somebody else, ever.
     fn preemptions(&self) -> Option<u64> {

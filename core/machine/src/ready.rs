@@ -7,17 +7,17 @@ use core::task::{Context, Poll, Waker};
 ///
 /// It drops nothing, so a future around it has nothing to drop either and can live in registers; what would have to be
 /// dropped on the way out of a panic would have to be in memory. An answer that nobody takes is leaked.
-pub struct Done<T>(ManuallyDrop<Option<T>>);
+pub struct Ready<T>(ManuallyDrop<Option<T>>);
 
 /// A future that is ready with `output`.
 #[inline(always)]
-pub fn done<T>(output: T) -> Done<T> {
-    Done(ManuallyDrop::new(Some(output)))
+pub fn ready<T>(output: T) -> Ready<T> {
+    Ready(ManuallyDrop::new(Some(output)))
 }
 
-impl<T> Unpin for Done<T> {}
+impl<T> Unpin for Ready<T> {}
 
-impl<T> Future for Done<T> {
+impl<T> Future for Ready<T> {
     type Output = T;
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
@@ -30,7 +30,7 @@ impl<T> Future for Done<T> {
 /// # Panics
 /// If the future is pending, that is, if it belongs to a simulated world.
 #[inline]
-pub fn run_ready<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => unreachable!("a hardware world waits in place"),
@@ -39,16 +39,16 @@ pub fn run_ready<F: Future>(future: F) -> F::Output {
 
 #[cfg(test)]
 mod tests {
-    use super::run_ready;
+    use super::block_on;
 
     #[test]
     fn a_ready_future_gives_its_output() {
-        assert_eq!(run_ready(async { 6 * core::future::ready(7).await }), 42);
+        assert_eq!(block_on(async { 6 * core::future::ready(7).await }), 42);
     }
 
     #[test]
     #[should_panic(expected = "waits in place")]
     fn a_pending_future_is_a_bug() {
-        run_ready(core::future::pending::<()>());
+        block_on(core::future::pending::<()>());
     }
 }

@@ -4,7 +4,7 @@
 //!   holder-running, grain. [`Phases`]: what one wait goes through under any of them, the only wait there is.
 //! - [`adaptive`]: the policy without knobs, a decision table over [`Placement`](foregather_machine::Placement). [`Roster`] and
 //!   [`Awaited`]: who is in a team and whom a wait is for, which it asks.
-//! - [`Chooser`]: what those that choose anew go by, one a member; whoever has one waits by it.
+//! - [`Waiter`]: what those that choose anew go by, one a member; whoever has one waits by it.
 //! - [`Multiple`]: spin bounds as multiples of a context switch, local or remote (Tsafrir & Feitelson 2002 §4).
 //! - [`competitive`]: what a spin bound costs against the best choice in hindsight.
 //! - [`Waited`]: how one wait ended. [`Account`]: all waits of a member, with the successful-spin rate.
@@ -12,7 +12,6 @@
 
 mod account;
 pub mod adaptive;
-mod chooser;
 pub mod competitive;
 mod draw;
 mod histogram;
@@ -24,15 +23,16 @@ mod policy;
 mod roster;
 mod snapshot;
 mod waited;
+mod waiter;
 
 pub use account::Account;
 pub use adaptive::Adaptive;
-pub use chooser::Chooser;
 pub use histogram::Histogram;
 pub use multiple::Multiple;
 pub use name::ParsePolicyError;
 pub use phases::Phases;
 pub use policy::Policy;
-pub use roster::{Awaited, Roster, Whom};
+pub use roster::{Awaited, Roster, WaitFor};
 pub use snapshot::Snapshot;
 pub use waited::{Outcome, Waited};
+pub use waiter::Waiter;

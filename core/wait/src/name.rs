@@ -61,7 +61,7 @@ fn adaptive(text: &str, costs: &Costs) -> Option<Policy> {
         _ => return None,
     };
     for rule in off.iter().flat_map(|off| off.split(',')) {
-        of.without = of.without.and(Rules::named(rule)?);
+        of.without = of.without.union(Rules::named(rule)?);
     }
     Some(Policy::Adaptive(of))
 }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn every_policy_can_be_named_and_is_read_as_it_is_shown() {
         let us = Nanos::from_us;
-        let without = Rules::named("yield").unwrap().and(Rules::named("blink").unwrap());
+        let without = Rules::named("yield").unwrap().union(Rules::named("blink").unwrap());
         for (name, policy) in [
             ("spin", Policy::Spin),
             ("yield", Policy::Yield),

@@ -1,6 +1,6 @@
 //! One wait: a loop of three phases (spin, yield, park), of which each policy takes a part.
 use crate::{Outcome, Waited};
-use foregather_machine::{Cpu, Error, Nanos, Why};
+use foregather_machine::{Cpu, Error, Nanos, WaitContext};
 
 /// How long a spinner goes without asking whether its wait can still succeed.
 const CHECK_INTERVAL: Nanos = Nanos::from_ms(1);
@@ -29,14 +29,14 @@ impl Phases {
     /// The part of a wait that costs no future: one look, and a blink if it spins and nobody wants it timed.
     /// Most waits of a team that is well placed end here; the others [`persist`](Phases::persist).
     #[inline]
-    pub fn glance<C: Cpu, T>(self, cpu: &C, timed: bool, mut probe: impl FnMut() -> Option<T>) -> Option<(T, Waited)> {
+    pub fn try_wait<C: Cpu, T>(self, cpu: &C, timed: bool, mut probe: impl FnMut() -> Option<T>) -> Option<(T, Waited)> {
         if let Some(found) = probe() {
             return Some((found, Waited::first_look(self.spins())));
         }
         if !self.spins() || timed {
             return None;
         }
-        cpu.blink(probe).map(|found| (found, Waited { outcome: Outcome::Spun, ..Waited::first_look(true) }))
+        cpu.spin_briefly(probe).map(|found| (found, Waited { outcome: Outcome::Spun, ..Waited::first_look(true) }))
     }
 
     /// The rest of a wait, after a glance that found nothing.
@@ -45,14 +45,14 @@ impl Phases {
     /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
     #[cold]
     #[inline(never)]
-    pub fn persist<C: Cpu, T>(
+    pub fn wait_slow<C: Cpu, T>(
         self,
         cpu: &C,
         on: &C::Word,
-        why: Why,
+        why: WaitContext,
         probe: impl FnMut() -> Option<T>,
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        cpu.at_once(self.phase_by_phase(cpu, on, why, probe))
+        cpu.run_inline(self.phase_by_phase(cpu, on, why, probe))
     }
 
     /// Spins, yields, parks: the clock is read from here on.
@@ -60,12 +60,12 @@ impl Phases {
         self,
         cpu: &C,
         on: &C::Word,
-        why: Why,
+        why: WaitContext,
         mut probe: impl FnMut() -> Option<T>,
     ) -> Result<(T, Waited), Error> {
         let began = cpu.now();
         let why = why.since(began);
-        let patience = cpu.patience();
+        let patience = cpu.max_spin();
         let mut waited = Waited::first_look(self.spins());
         let done = |outcome, waited: Waited| Waited { outcome, waited: cpu.now() - began, ..waited };
 
@@ -76,7 +76,7 @@ impl Phases {
             }
             // A deadline that is nearer than the next check ends the spin.
             let left = if why.deadline < Nanos::MAX { why.deadline - cpu.now() } else { Nanos::MAX };
-            let (found, used) = cpu.spin(on, CHECK_INTERVAL.min(budget - waited.spun).min(left), &mut probe).await;
+            let (found, used) = cpu.spin_for(on, CHECK_INTERVAL.min(budget - waited.spun).min(left), &mut probe).await;
             waited.spun += used;
             if let Some(found) = found {
                 return Ok((found, done(Outcome::Spun, waited)));
@@ -96,7 +96,7 @@ impl Phases {
             }
         }
         loop {
-            let armed = cpu.arm(on);
+            let armed = cpu.prepare_park(on);
             if let Some(found) = probe() {
                 return Ok((found, done(Outcome::Parked, waited)));
             }

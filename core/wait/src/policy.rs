@@ -1,10 +1,10 @@
 //! The waiting policies, by the phases of which each takes its part.
 use crate::{Adaptive, Multiple, Phases, Waited};
-use foregather_machine::{Costs, Cpu, Error, Nanos, Why};
+use foregather_machine::{Costs, Cpu, Error, Nanos, WaitContext};
 
 /// How to wait. Costs nothing to copy; chosen at run time, outside every loop.
 ///
-/// Those from `Randomised` on choose anew for every wait. What they go by is kept in a [`Chooser`](crate::Chooser), one a member; without
+/// Those from `Randomised` on choose anew for every wait. What they go by is kept in a [`Waiter`](crate::Waiter), one a member; without
 /// one they are two-phase waiting with the bound that they begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
@@ -100,13 +100,13 @@ impl Policy {
         self,
         cpu: &C,
         on: &C::Word,
-        why: Why,
+        why: WaitContext,
         timed: bool,
         mut probe: impl FnMut() -> Option<T>,
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        let rest = match self.phases().glance(cpu, timed, &mut probe) {
+        let rest = match self.phases().try_wait(cpu, timed, &mut probe) {
             Some(found) => Ok(found),
-            None => Err(self.phases().persist(cpu, on, why, probe)),
+            None => Err(self.phases().wait_slow(cpu, on, why, probe)),
         };
         async move {
             match rest {

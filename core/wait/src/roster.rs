@@ -1,6 +1,6 @@
 //! Who is in a team: for each member one line of words that it alone writes, so that others can tell where it runs, whether it
 //! does, and whether it has arrived. The words may be in a segment that several processes map.
-use foregather_machine::{Cpu, CpuId, Quad, Rank, ThreadId, VALUE_MASK};
+use foregather_machine::{Cpu, CpuId, Rank, ThreadId, VALUE_MASK, WordLine};
 
 /// The words of a member's line.
 const ARRIVED: usize = 0;
@@ -16,7 +16,7 @@ const MOST: u32 = 1_024;
 /// The members of a team, as all of them see it.
 pub struct Roster<'t, C: Cpu> {
     /// Line 0 has the word of whoever moves at present, then comes a line a member.
-    lines: &'t [Quad<C::Word>],
+    lines: &'t [WordLine<C::Word>],
 }
 
 impl<C: Cpu> Clone for Roster<'_, C> {
@@ -33,7 +33,7 @@ impl<'t, C: Cpu> Roster<'t, C> {
     }
 
     /// Over those lines, which begin as zeros.
-    pub fn new(lines: &'t [Quad<C::Word>]) -> Self {
+    pub fn new(lines: &'t [WordLine<C::Word>]) -> Self {
         Self { lines }
     }
 
@@ -55,15 +55,15 @@ impl<'t, C: Cpu> Roster<'t, C> {
 
     /// A member says who it is and where it may run.
     pub fn enroll(self, cpu: &C, rank: Rank) {
-        self.be_at(cpu, rank, cpu.place());
-        cpu.note(self.word(rank, THREAD), cpu.identity().unwrap_or(0));
-        cpu.note(self.word(rank, AFFINITY), cpu.affinity().map_or(FIXED, |affinity| affinity.fingerprint));
+        self.publish_cpu(cpu, rank, cpu.place());
+        cpu.store(self.word(rank, THREAD), cpu.identity().unwrap_or(0));
+        cpu.store(self.word(rank, AFFINITY), cpu.affinity().map_or(FIXED, |affinity| affinity.fingerprint));
     }
 
     /// A member says where it runs.
     #[inline]
-    pub(crate) fn be_at(self, cpu: &C, rank: Rank, place: Option<CpuId>) {
-        cpu.note(self.word(rank, PLACE), place.map_or(0, |cpu| cpu + 1));
+    pub(crate) fn publish_cpu(self, cpu: &C, rank: Rank, place: Option<CpuId>) {
+        cpu.store(self.word(rank, PLACE), place.map_or(0, |cpu| cpu + 1));
     }
 
     /// Where a member was when it last said so.
@@ -87,25 +87,25 @@ impl<'t, C: Cpu> Roster<'t, C> {
 
     /// From now on nobody moves, since one must not.
     pub(crate) fn fix(self, cpu: &C, rank: Rank) {
-        cpu.note(self.word(rank, AFFINITY), FIXED);
+        cpu.store(self.word(rank, AFFINITY), FIXED);
     }
 
     /// Takes the right to move, which one member has at a time, until it drops it.
     pub(crate) fn begin_move<'c>(self, cpu: &'c C) -> Option<Turn<'t, 'c, C>> {
         let word = &self.lines[0][0];
-        (cpu.add(word, 1) == 0).then(|| Turn { word, cpu })
+        (cpu.fetch_add(word, 1) == 0).then(|| Turn { word, cpu })
     }
 
     /// A member goes to the first processor that no member is on, whatever else may run there. Has it gone?
     pub async fn leave(self, cpu: &C, rank: Rank) -> bool {
-        self.be_at(cpu, rank, cpu.place());
+        self.publish_cpu(cpu, rank, cpu.place());
         let Some(affinity) = cpu.affinity().filter(|_| self.movable(cpu, rank)) else { return false };
         let crowds = self.crowds(cpu, affinity.beyond);
         let empty = |&at: &CpuId| crowds.get(at as usize) == Some(&0) && cpu.allows(at);
         let (Some(target), Some(_turn)) = ((0..affinity.beyond).find(empty), self.begin_move(cpu)) else { return false };
         let gone = cpu.move_to(target).await;
         if gone {
-            self.be_at(cpu, rank, Some(target));
+            self.publish_cpu(cpu, rank, Some(target));
         }
         gone
     }
@@ -130,13 +130,13 @@ pub(crate) struct Turn<'t, 'c, C: Cpu> {
 
 impl<C: Cpu> Drop for Turn<'_, '_, C> {
     fn drop(&mut self) {
-        self.cpu.note(self.word, 0);
+        self.cpu.store(self.word, 0);
     }
 }
 
 /// For whom somebody waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whom {
+pub enum WaitFor {
     /// For those who have not arrived as often as it has (a barrier; a master for its slaves). If all have, for any of the
     /// others: somebody has yet to pass it on.
     Behind,
@@ -153,16 +153,16 @@ pub struct Awaited<'t, C: Cpu> {
     /// Its rank.
     pub rank: Rank,
     /// For whom.
-    pub whom: Whom,
+    pub whom: WaitFor,
 }
 
 impl<C: Cpu> Awaited<'_, C> {
     /// The first of the awaited for whom `wanted` gives something, beginning with the next rank: so not all look at the same.
     pub(crate) fn find<T>(&self, cpu: &C, mut wanted: impl FnMut(Rank) -> Option<T>) -> Option<T> {
         match self.whom {
-            Whom::One(peer) | Whom::Sender(Some(peer)) => wanted(peer),
-            Whom::Sender(None) => self.others().find_map(wanted),
-            Whom::Behind => {
+            WaitFor::One(peer) | WaitFor::Sender(Some(peer)) => wanted(peer),
+            WaitFor::Sender(None) => self.others().find_map(wanted),
+            WaitFor::Behind => {
                 let episode = cpu.load(self.roster.arrived(self.rank));
                 let behind = |other: Rank| episode.wrapping_sub(cpu.load(self.roster.arrived(other))) & VALUE_MASK == 1;
                 let mut nobody = true;

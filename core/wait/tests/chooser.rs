@@ -1,7 +1,7 @@
 //! What the policies that choose anew for every wait choose, by histories that are told to them.
 use core::cell::Cell;
 use foregather_machine::{Clock, Nanos};
-use foregather_wait::{Chooser, Outcome, Phases, Policy, Waited};
+use foregather_wait::{Outcome, Phases, Policy, Waited, Waiter};
 
 /// One context switch.
 const C: Nanos = Nanos::from_us(6);
@@ -22,7 +22,7 @@ fn parked(time: Nanos) -> Waited {
 }
 
 fn recent(waits: &[Waited]) -> Phases {
-    let chooser = Chooser::new(Policy::Recent { switch: C }, 0);
+    let chooser = Waiter::new(Policy::Recent { switch: C }, 0);
     waits.iter().for_each(|&wait| chooser.learn(wait));
     chooser.phases()
 }
@@ -53,7 +53,7 @@ fn recent_knows_what_a_wait_took_whatever_became_of_it() {
 
 #[test]
 fn randomised_draws_another_bound_for_every_wait() {
-    let chooser = Chooser::new(Policy::Randomised { switch: C }, 7);
+    let chooser = Waiter::new(Policy::Randomised { switch: C }, 7);
     let mut bounds = [(); 20].map(|()| {
         chooser.learn(parked(C));
         chooser.phases().spin
@@ -75,7 +75,7 @@ impl Clock for Watch {
 
 /// What the median of those gaps leads to, in a thread that has waited long in between.
 fn grain(gaps: &[Nanos]) -> Phases {
-    let (chooser, watch) = (Chooser::new(Policy::Grain { switch: C, quantum: Policy::QUANTUM }, 0), Watch::default());
+    let (chooser, watch) = (Waiter::new(Policy::Grain { switch: C, quantum: Policy::QUANTUM }, 0), Watch::default());
     for &gap in [Nanos::ZERO].iter().chain(gaps) {
         watch.0.set(watch.now() + gap);
         chooser.arrive(&watch);
@@ -121,7 +121,7 @@ fn a_fixed_policy_stays_as_it_is() {
     }
     let fixed = [Policy::Spin, Policy::Yield, Policy::Block, Policy::TwoPhase { spin: C }, Policy::SpinThenYield { spin: C }];
     for policy in fixed {
-        let chooser = Chooser::new(policy, 0);
+        let chooser = Waiter::new(policy, 0);
         assert!(chooser.fixed());
         for wait in [spun(Nanos::ZERO), parked(C * 50), parked(C * 50), parked(C * 50)] {
             chooser.arrive(&Never);
@@ -131,7 +131,7 @@ fn a_fixed_policy_stays_as_it_is() {
         assert_eq!(chooser.phases(), policy.phases(), "{policy}");
     }
     for policy in [Policy::Recent { switch: C }, Policy::Randomised { switch: C }, Policy::HolderRunning { switch: C }] {
-        assert!(!Chooser::new(policy, 0).fixed());
-        Chooser::new(policy, 0).leave(&Never);
+        assert!(!Waiter::new(policy, 0).fixed());
+        Waiter::new(policy, 0).leave(&Never);
     }
 }

@@ -1,6 +1,6 @@
 //! Which verbs a policy uses, in which order, on a processor that does nothing but write them down.
 use core::cell::{Cell, RefCell};
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Placement, Why, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Placement, WaitContext, block_on};
 use foregather_wait::{Outcome, Policy, Waited};
 
 /// What was done, with its length where it has one.
@@ -38,7 +38,7 @@ impl Script {
 
     fn wait(&self, policy: Policy, timed: bool) -> Result<Waited, Error> {
         let come = || (self.come() && !self.lost_at_check || self.lost_at_check && self.now.get() == 0).then_some(());
-        run_ready(policy.wait(self, &(), Why::new("script", 0), timed, come)).map(|((), waited)| waited)
+        block_on(policy.wait(self, &(), WaitContext::new("script", 0), timed, come)).map(|((), waited)| waited)
     }
 }
 
@@ -56,36 +56,36 @@ impl Cpu for Script {
     fn load(&self, (): &()) -> u32 {
         0
     }
-    fn note(&self, (): &(), _: u32) {}
     fn store(&self, (): &(), _: u32) {}
-    fn add(&self, (): &(), _: u32) -> u32 {
+    fn publish(&self, (): &(), _: u32) {}
+    fn fetch_add(&self, (): &(), _: u32) -> u32 {
         0
     }
-    fn exchange(&self, (): &(), _: u32, _: u32) -> bool {
+    fn compare_exchange(&self, (): &(), _: u32, _: u32) -> bool {
         true
     }
     fn poison(&self, (): &()) {}
-    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         self.note(Verb::Blink, Nanos(500));
         probe()
     }
-    async fn spin<T>(&self, (): &(), budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+    async fn spin_for<T>(&self, (): &(), budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
         self.note(Verb::Spin(budget), budget);
         (probe(), budget)
     }
     async fn yield_now(&self) {
         self.note(Verb::Yield, Nanos(700));
     }
-    fn arm(&self, (): &()) -> u32 {
+    fn prepare_park(&self, (): &()) -> u32 {
         0
     }
     async fn park(&self, (): &(), _: u32, _: Nanos) {
         self.note(Verb::Park, Nanos(20_000));
     }
-    fn patience(&self) -> Nanos {
+    fn max_spin(&self) -> Nanos {
         self.patience
     }
-    fn check(&self, (): &(), _: &Why) -> Result<(), Error> {
+    fn check(&self, (): &(), _: &WaitContext) -> Result<(), Error> {
         if self.lost_at_check {
             self.now.set(0);
             return Err(Error::from(Cause::Poisoned { by: None }));

@@ -57,7 +57,7 @@ fn skew_is_a_valid_document_of_every_barrier_in_both_releases() {
     let all = document["measurements"].as_array().unwrap();
     let two_cpus = affinity::allowed().len() > 1;
     let find = |id: &str| all.iter().find(|m| m["id"] == *id).unwrap_or_else(|| panic!("{id} is missing"));
-    for kind in foregather_barrier::Kind::ALL {
+    for kind in foregather_barrier::Algorithm::ALL {
         let [plain, harmonized] = ["plain", "harmonized"].map(|release| find(&format!("skew/{}/block/{release}", kind.name())));
         assert!(plain["summary"]["p50"].as_f64().unwrap() > 0.0 && plain["figures"]["layer"].as_f64().unwrap() >= 1.0, "{plain}");
         let figure = |name: &str| harmonized["figures"][name].as_f64().unwrap();
@@ -65,7 +65,7 @@ fn skew_is_a_valid_document_of_every_barrier_in_both_releases() {
         if two_cpus {
             let spinning = find(&format!("skew/{}/spin/plain", kind.name()));
             let predicted = spinning["figures"]["measured_over_predicted"].is_f64();
-            assert_eq!(predicted, kind != foregather_barrier::Kind::Central, "{spinning}");
+            assert_eq!(predicted, kind != foregather_barrier::Algorithm::Central, "{spinning}");
         }
     }
     assert_eq!(all.iter().any(|m| m["id"] == "loggp/o-send"), two_cpus);

@@ -2,7 +2,7 @@
 //! with those that it takes. What a part is, and how it gets from one to the other, is the caller's affair.
 use crate::heat::Heat;
 use crate::room::Room;
-use foregather_barrier::{TeamMaster, TeamSlave};
+use foregather_barrier::{Leader, Worker};
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
 use foregather_wait::{Adaptive, Policy};
 
@@ -30,18 +30,18 @@ pub enum Patience {
 const READY: Nanos = Nanos::from_us(1);
 
 /// The member that opens regions and works on them itself.
-pub struct Leader<'t, C: Cpu> {
+pub struct TeamLeader<'t, C: Cpu> {
     /// Its handle.
-    pub master: TeamMaster<'t, C>,
+    pub master: Leader<'t, C>,
     /// Longer waits are the policy's.
     wake: Nanos,
     /// Somebody was late in the last region, and may be away still.
     late: bool,
 }
 
-impl<'t, C: Cpu> Leader<'t, C> {
+impl<'t, C: Cpu> TeamLeader<'t, C> {
     /// With that handle, where a wake-up takes `wake`.
-    pub fn new(master: TeamMaster<'t, C>, wake: Nanos) -> Self {
+    pub fn new(master: Leader<'t, C>, wake: Nanos) -> Self {
         Self { master, wake, late: false }
     }
 
@@ -109,16 +109,16 @@ impl<'t, C: Cpu> Leader<'t, C> {
 }
 
 /// A member that waits for regions.
-pub struct Follower<'t, C: Cpu> {
-    slave: TeamSlave<'t, C>,
+pub struct TeamWorker<'t, C: Cpu> {
+    slave: Worker<'t, C>,
     /// Learns between which calls it is worth staying hot, and when to change its processor; nothing where the user has named a
     /// policy.
     learned: Option<(Heat, Room, Adaptive)>,
 }
 
-impl<'t, C: Cpu> Follower<'t, C> {
+impl<'t, C: Cpu> TeamWorker<'t, C> {
     /// One that waits as `slave` does, and if that is adaptive, spins for about as long as lies between two regions.
-    pub fn new(slave: TeamSlave<'t, C>, policy: Policy) -> Self {
+    pub fn new(slave: Worker<'t, C>, policy: Policy) -> Self {
         let learned = match policy {
             Policy::Adaptive(of) => Some((Heat::new(of.remote), Room::new(of.remote), of)),
             _ => None,

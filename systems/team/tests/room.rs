@@ -1,31 +1,31 @@
 //! A member that is woken on the leader's processor leaves it, if there is another one.
-use foregather_barrier::Team;
+use foregather_barrier::ForkJoin;
 use foregather_host::affinity;
-use foregather_machine::{Placement, run_ready};
+use foregather_machine::{Placement, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 
 /// One region with both members on the first processor; where the slave was before and after it left the master, if it has.
 fn region() -> Option<(u32, u32)> {
     let allowed = affinity::allowed();
-    let team = Team::<Thread>::new(2).unwrap();
+    let team = ForkJoin::<Thread>::new(2).unwrap();
     std::thread::scope(|scope| {
         let slave = scope.spawn(|| {
             let cpu = Thread::current();
             let mut slave = team.slave(cpu, 1, Policy::adaptive(&cpu.costs())).unwrap();
-            run_ready(slave.wait()).unwrap().unwrap();
-            run_ready(cpu.move_to(allowed[0]));
+            block_on(slave.wait()).unwrap().unwrap();
+            block_on(cpu.move_to(allowed[0]));
             let (before, with) = (affinity::current(), slave.is_with_master());
-            let left = run_ready(slave.leave_master()).then(|| (before, affinity::current()));
+            let left = block_on(slave.leave_master()).then(|| (before, affinity::current()));
             slave.done().unwrap();
-            assert!(run_ready(slave.wait()).unwrap().is_none());
+            assert!(block_on(slave.wait()).unwrap().is_none());
             left.filter(|_| with)
         });
         let cpu = Thread::current();
-        run_ready(cpu.move_to(allowed[0]));
+        block_on(cpu.move_to(allowed[0]));
         let mut master = team.master(cpu, Policy::adaptive(&cpu.costs())).unwrap();
         master.fork().unwrap();
-        run_ready(master.join()).unwrap();
+        block_on(master.join()).unwrap();
         master.finish().unwrap();
         slave.join().unwrap()
     })

@@ -1,9 +1,9 @@
 //! The protocol of regions in virtual time: the same code as on threads, on machines that are not there.
-use foregather_barrier::Team;
+use foregather_barrier::ForkJoin;
 use foregather_machine::{Clock, Nanos, Placement};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{Eevdf, MachineSpec, Scheduler, Smp, SmpCpu};
-use foregather_team::protocol::{Course, Follower, Leader, Patience};
+use foregather_team::protocol::{Course, Patience, TeamLeader, TeamWorker};
 use foregather_wait::Policy;
 use std::cell::{Cell, RefCell};
 
@@ -22,7 +22,7 @@ struct Seen {
 /// A team of `size` on `cpus` processors, beside hogs that never stop. Each part computes for the grain.
 fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, patience: Patience) -> Seen {
     let machine = MachineSpec { cpus, scheduler: Scheduler::Eevdf(Eevdf::LINUX), ..MachineSpec::tsafrir2002() };
-    let team = Team::new(size).unwrap();
+    let team = ForkJoin::new(size).unwrap();
     let (done, courses) = (RefCell::new(vec![vec![0; size as usize]; REGIONS as usize]), RefCell::new(Vec::new()));
     let (region, over) = (Cell::new(0), Cell::new(false));
     let smp: Smp<Heap> = Smp::new(&machine, size + hogs, 3);
@@ -37,7 +37,7 @@ fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, patience: Patience) -> S
             };
             match cpu.number() {
                 0 => {
-                    let mut leader = Leader::new(team.master(cpu, policy).unwrap(), cpu.costs().remote_wake);
+                    let mut leader = TeamLeader::new(team.master(cpu, policy).unwrap(), cpu.costs().remote_wake);
                     for number in 0..REGIONS as usize {
                         region.set(number);
                         let course = leader.region(patience, part).await.unwrap();
@@ -47,7 +47,7 @@ fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, patience: Patience) -> S
                     leader.master.finish().unwrap();
                 }
                 rank if rank < size => {
-                    Follower::new(team.slave(cpu, rank, policy).unwrap(), policy).serve(part).await.unwrap();
+                    TeamWorker::new(team.slave(cpu, rank, policy).unwrap(), policy).serve(part).await.unwrap();
                 }
                 _ => {
                     while !over.get() && cpu.now() < LONG {

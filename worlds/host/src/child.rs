@@ -44,7 +44,10 @@ impl Child {
         // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
         unsafe { command.pre_exec(move || prepare(parent, &keep)) };
         let mut process = command.spawn().map_err(|error| {
-            Error::from(Cause::Missing { what: format!("the program `{name}`"), remedy: format!("starting it failed: {error}") })
+            Error::from(Cause::Unavailable {
+                what: format!("the program `{name}`"),
+                remedy: format!("starting it failed: {error}"),
+            })
         })?;
         match pidfd_open(pid_of(&process), PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self { process, pidfd, name }),
@@ -132,7 +135,7 @@ impl Child {
         drop(self);
         let last = stderr.last_line().or_else(|| stdout.last_line());
         let said = last.map_or("it had said nothing".to_owned(), |line| format!("its last words were: {line}"));
-        Error::from(Cause::Missing { what, remedy: format!("it was killed; {said}") })
+        Error::from(Cause::Unavailable { what, remedy: format!("it was killed; {said}") })
     }
 
     fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {

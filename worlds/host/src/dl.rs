@@ -37,7 +37,7 @@ impl Library {
             }
         }
         let remedy = format!("install the package that contains it ({})", complaints.join("; "));
-        Err(Error::from(Cause::Missing { what: format!("the library {}", names.join(" or ")), remedy }))
+        Err(Error::from(Cause::Unavailable { what: format!("the library {}", names.join(" or ")), remedy }))
     }
 
     /// The address of a function or variable. What its type is, only the caller can know.
@@ -46,7 +46,7 @@ impl Library {
     /// If the library has no such symbol.
     pub fn symbol(&self, name: &str) -> Result<*mut c_void, Error> {
         let missing =
-            |remedy: String| Error::from(Cause::Missing { what: format!("`{name}` in {}", self.path.display()), remedy });
+            |remedy: String| Error::from(Cause::Unavailable { what: format!("`{name}` in {}", self.path.display()), remedy });
         let c_name = CString::new(name).map_err(|_| missing("a name must not contain a zero byte".to_owned()))?;
         // SAFETY: the handle is that of a library which stays loaded, the name is a C string.
         let address = unsafe { libc::dlsym(self.handle.as_ptr(), c_name.as_ptr()) };
@@ -62,7 +62,7 @@ impl Library {
     /// If the library has no such symbol of that version, or the loader knows no versions.
     pub fn symbol_of_version(&self, name: &str, version: &str) -> Result<*mut c_void, Error> {
         let missing = |remedy: String| {
-            Error::from(Cause::Missing { what: format!("`{name}` of {version} in {}", self.path.display()), remedy })
+            Error::from(Cause::Unavailable { what: format!("`{name}` of {version} in {}", self.path.display()), remedy })
         };
         let (Ok(c_name), Ok(c_version)) = (CString::new(name), CString::new(version)) else {
             return Err(missing("a name must not contain a zero byte".to_owned()));

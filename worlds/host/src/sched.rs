@@ -141,8 +141,9 @@ pub struct Load {
 /// # Errors
 /// If `/proc` is not mounted or not readable.
 pub fn load() -> Result<Load, Error> {
-    let missing =
-        |what: &str| Error::from(Cause::Missing { what: what.to_owned(), remedy: "mount /proc and allow reading it".to_owned() });
+    let missing = |what: &str| {
+        Error::from(Cause::Unavailable { what: what.to_owned(), remedy: "mount /proc and allow reading it".to_owned() })
+    };
     let read = |path: &str| fs::read_to_string(path).map_err(|_| missing(path));
     let loadavg = read("/proc/loadavg")?;
     let (runnable, tasks) = parse_loadavg(&loadavg).ok_or_else(|| missing("a count of threads in /proc/loadavg"))?;

@@ -4,7 +4,7 @@
 //! lets the steward tell of waits that last long, since a hang that says nothing is the worst of errors.
 use crate::clock;
 use core::sync::atomic::{AtomicU64, Ordering::*};
-use foregather_machine::{Error, Nanos, Rank, Why};
+use foregather_machine::{Error, Nanos, Rank, WaitContext};
 use std::sync::Mutex;
 
 /// No rank was lost.
@@ -24,7 +24,7 @@ pub struct Vigil {
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     /// Who waits for what, since when.
-    pub why: Why,
+    pub why: WaitContext,
     /// When it was last seen waiting.
     pub seen: Nanos,
 }
@@ -50,7 +50,7 @@ impl Vigil {
     ///
     /// # Errors
     /// [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) once a rank was lost.
-    pub fn check(&self, why: &Why) -> Result<(), Error> {
+    pub fn check(&self, why: &WaitContext) -> Result<(), Error> {
         if let Some(rank) = self.lost() {
             return Err(Error::peer_lost(rank, Nanos(self.since.load(Acquire)), why));
         }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_first_loss_fails_every_wait_and_says_what_it_was() {
         let vigil = Vigil::default();
-        let why = Why::new("message", 0).of(1);
+        let why = WaitContext::new("message", 0).of(1);
         assert_eq!(vigil.check(&why), Ok(()));
         vigil.declare_lost(3);
         vigil.declare_lost(4);
@@ -98,8 +98,8 @@ mod tests {
     fn only_long_waits_are_told() {
         let vigil = Vigil::default();
         let now = clock::now();
-        assert!(vigil.check(&Why::new("short", 0).since(now)).is_ok());
-        assert!(vigil.check(&Why::new("long", 0).since(Nanos(1))).is_ok());
+        assert!(vigil.check(&WaitContext::new("short", 0).since(now)).is_ok());
+        assert!(vigil.check(&WaitContext::new("long", 0).since(Nanos(1))).is_ok());
         let told: Vec<_> = vigil.long_waits(Nanos::from_ms(100)).iter().map(|wait| wait.why.what).collect();
         assert_eq!(told, ["long"]);
         assert!(vigil.long_waits(Nanos::MAX).is_empty());

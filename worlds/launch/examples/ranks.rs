@@ -4,7 +4,7 @@
 //! `foregather run -n 8 ranks`, `mpiexec -n 8 ranks`, `mpirun -n 8 ranks` and `srun -n 8 ranks` all say the same.
 use foregather_barrier::dissemination;
 use foregather_launch::{Job, Lanes};
-use foregather_machine::{Error, Fabric, Member, Rank, SplitMix, run_ready};
+use foregather_machine::{Error, Fabric, Member, Rank, SplitMix, block_on};
 use foregather_message::collective::{allreduce, shift, sum};
 use foregather_message::{Cheaper, Later, Messenger, Mode, Receive, Safer, Settings};
 use std::cell::Cell;
@@ -37,7 +37,7 @@ fn of_rank<F: Fabric>(lanes: Vec<F>) -> Result<String, Error> {
     let mut result = String::new();
     for lane in lanes {
         let messenger = Messenger::new(lane, Settings::default())?;
-        result = run_ready(program(&messenger))?;
+        result = block_on(program(&messenger))?;
         messenger.leave();
     }
     Ok(result)

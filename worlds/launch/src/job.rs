@@ -102,7 +102,7 @@ impl Job {
     fn look_around(&mut self) -> Result<(), Error> {
         let cards = self.exchange(&Whereabouts::here()?.encode())?;
         for (from, card) in (0..).zip(cards) {
-            let garbled = || Cause::Garbled { from, what: "a card that does not say where it is" };
+            let garbled = || Cause::ProtocolViolation { from, what: "a card that does not say where it is" };
             self.places.push(Whereabouts::decode(&card).ok_or_else(garbled)?);
         }
         let Some(line) = &self.line else { return Ok(()) };
@@ -179,7 +179,11 @@ impl Job {
         line.shared.send(&Frame::Card { round: *round, bytes: card.to_vec() });
         let cards = line.shared.cards(*round)?;
         *round += 1;
-        if cards.len() == self.size as usize { Ok(cards) } else { Err(Cause::Garbled { from: 0, what: "too few cards" }.into()) }
+        if cards.len() == self.size as usize {
+            Ok(cards)
+        } else {
+            Err(Cause::ProtocolViolation { from: 0, what: "too few cards" }.into())
+        }
     }
 
     /// Who was lost, and who waits: for the waits of this process.

@@ -49,7 +49,7 @@ impl Job {
     /// Waits of these lanes fail once a rank was lost.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if the ranks disagree, or do not live on one host and `shm` was asked for; [`Cause::Missing`] if
+    /// [`Cause::Refused`] if the ranks disagree, or do not live on one host and `shm` was asked for; [`Cause::Unavailable`] if
     /// libfabric or the provider is not installed; what the fabric says about an impossible number of lanes.
     pub fn lanes(&self, lanes: u32) -> Result<Lanes, Error> {
         let one_host = self.local_ranks().len() == self.size() as usize;

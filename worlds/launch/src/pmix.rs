@@ -53,7 +53,7 @@ impl Pmix {
             let remedy = format!(
                 "install libpmix2, or give all ranks FOREGATHER_ROOT=host:port and a launcher that tells the size ({error})"
             );
-            Error::from(Cause::Missing { what: "a way to find the other ranks of this PMIx job".to_owned(), remedy })
+            Error::from(Cause::Unavailable { what: "a way to find the other ranks of this PMIx job".to_owned(), remedy })
         })?;
         let mut me = Process { namespace: [0; 256], rank: 0 };
         // SAFETY: the library declares `PMIx_Init` so; it writes one process, and no options are given.

@@ -76,12 +76,12 @@ impl Shared {
 
     /// Waits for everybody's cards of that round.
     pub(crate) fn cards(&self, round: u32) -> Result<Vec<Vec<u8>>, Error> {
-        let why = foregather_machine::Why::new("exchange of cards", self.rank).since(clock::now());
+        let why = foregather_machine::WaitContext::new("exchange of cards", self.rank).since(clock::now());
         let mut mail = lock(&self.mail);
         loop {
             match mail.cards.take() {
                 Some((of, cards)) if of == round => return Ok(cards),
-                Some(_) => return Err(Cause::Garbled { from: 0, what: "cards of another round" }.into()),
+                Some(_) => return Err(Cause::ProtocolViolation { from: 0, what: "cards of another round" }.into()),
                 None => {}
             }
             if let Some(error) = &mail.over {

@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::meet::Meeting;
 use crate::settings::Settings;
 use foregather_host::clock;
-use foregather_machine::{Cause, Error, Nanos, Rank, Why};
+use foregather_machine::{Cause, Error, Nanos, Rank, WaitContext};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -46,7 +46,7 @@ impl Place {
 
 /// Waits, as a fabric would, until that fails.
 fn wait_in_vain(job: &Job) -> Error {
-    let why = Why::new("test", job.rank()).since(clock::now());
+    let why = WaitContext::new("test", job.rank()).since(clock::now());
     loop {
         if let Err(error) = job.vigil().check(&why) {
             return error;

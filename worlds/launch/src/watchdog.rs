@@ -42,12 +42,12 @@ fn line(wait: &Wait, rank: Rank) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_machine::Why;
+    use foregather_machine::WaitContext;
 
     #[test]
     fn each_long_wait_is_told_once() {
         let wait = |since_ms| Wait {
-            why: Why::new("message", 3).of(1).since(Nanos::from_ms(since_ms)),
+            why: WaitContext::new("message", 3).of(1).since(Nanos::from_ms(since_ms)),
             seen: Nanos::from_ms(since_ms + 12_000),
         };
         let mut dog = Watchdog::new(Nanos::from_ms(10_000));

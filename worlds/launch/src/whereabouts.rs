@@ -20,7 +20,7 @@ impl Whereabouts {
     /// This process's.
     pub(crate) fn here() -> Result<Self, Error> {
         let unreadable = |what: &str, error: &dyn std::fmt::Display| {
-            Error::from(Cause::Missing { what: what.to_owned(), remedy: format!("mount /proc ({error})") })
+            Error::from(Cause::Unavailable { what: what.to_owned(), remedy: format!("mount /proc ({error})") })
         };
         let boot = "/proc/sys/kernel/random/boot_id";
         let boot = fs::read_to_string(boot).map_err(|error| unreadable(boot, &error))?.trim().to_owned();

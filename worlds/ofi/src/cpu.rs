@@ -4,7 +4,7 @@ use crate::turn::Turn;
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 use foregather_host::{clock, vigil::Vigil};
-use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, Why, done};
+use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, WaitContext, ready};
 use foregather_thread::{Thread, Word};
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Processor {
 
     /// For an owner that is about to sleep: it looks once more.
     pub(crate) fn ring(&self) {
-        self.thread.add(&self.bell, 1);
+        self.thread.fetch_add(&self.bell, 1);
     }
 
     /// Something could not be sent there.
@@ -77,7 +77,7 @@ impl Processor {
     }
 
     /// What stands in the way of every further wait and frame.
-    pub(crate) fn trouble(&self, why: &Why) -> Result<(), Error> {
+    pub(crate) fn trouble(&self, why: &WaitContext) -> Result<(), Error> {
         if let Some((rank, since)) = self.suspect.get()
             && clock::now() - since > GRACE
         {
@@ -140,64 +140,69 @@ impl Cpu for Processor {
         self.thread.load(word)
     }
     #[inline]
-    fn note(&self, word: &Word, value: u32) {
-        self.thread.note(word, value);
-    }
-    #[inline]
     fn store(&self, word: &Word, value: u32) {
         self.thread.store(word, value);
     }
     #[inline]
-    fn add(&self, word: &Word, n: u32) -> u32 {
-        self.thread.add(word, n)
+    fn publish(&self, word: &Word, value: u32) {
+        self.thread.publish(word, value);
     }
     #[inline]
-    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
-        self.thread.exchange(word, expected, new)
+    fn fetch_add(&self, word: &Word, n: u32) -> u32 {
+        self.thread.fetch_add(word, n)
+    }
+    #[inline]
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+        self.thread.compare_exchange(word, expected, new)
     }
     fn poison(&self, word: &Word) {
         self.thread.poison(word);
     }
 
     #[inline]
-    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         (0..BLINK_LOOKS).find_map(|_| probe())
     }
     #[inline]
-    fn spin<T>(&self, on: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
-        self.thread.spin(on, budget, probe)
+    fn spin_for<T>(
+        &self,
+        on: &Word,
+        budget: Nanos,
+        probe: impl FnMut() -> Option<T>,
+    ) -> impl Future<Output = (Option<T>, Nanos)> {
+        self.thread.spin_for(on, budget, probe)
     }
     #[inline]
-    fn at_once<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
-        self.thread.at_once(wait)
+    fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
+        self.thread.run_inline(wait)
     }
     #[inline]
     fn yield_now(&self) -> impl Future<Output = ()> {
         self.thread.yield_now()
     }
     #[inline]
-    fn arm(&self, on: &Word) -> u32 {
-        self.thread.arm(on)
+    fn prepare_park(&self, on: &Word) -> u32 {
+        self.thread.prepare_park(on)
     }
     fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
         if core::ptr::eq(on, &raw const self.bell) && self.endpoint.can_sleep() {
             // Rung since it was armed? Then this look at it differs.
             let _turn = self.turn.of_owner();
-            if self.thread.arm(on) == armed {
+            if self.thread.prepare_park(on) == armed {
                 self.endpoint.rest(until.min(self.now() + SLEEP) - self.now());
             }
         } else {
             let longest = if self.endpoint.can_sleep() { SLEEP } else { NAP };
-            foregather_machine::run_ready(self.thread.park(on, armed, until.min(self.now() + longest)));
+            foregather_machine::block_on(self.thread.park(on, armed, until.min(self.now() + longest)));
         }
-        done(())
+        ready(())
     }
 
     #[inline]
-    fn patience(&self) -> Nanos {
-        self.thread.patience()
+    fn max_spin(&self) -> Nanos {
+        self.thread.max_spin()
     }
-    fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
+    fn check(&self, on: &Word, why: &WaitContext) -> Result<(), Error> {
         self.thread.check(on, why)?;
         let _turn = self.turn.of_owner();
         self.trouble(why)

@@ -6,7 +6,7 @@ use crate::wire::{BUFFER, CREDITS, Card, HEAD, Kind, SPARE, Tag, stamp};
 use crate::{Lane, Opening};
 use core::ptr::null_mut;
 use foregather_host::clock;
-use foregather_machine::{Cause, Cpu, Fabric, Nanos, Why};
+use foregather_machine::{Cause, Cpu, Fabric, Nanos, WaitContext};
 use std::sync::Arc;
 
 const JOB: u64 = 9;
@@ -64,7 +64,7 @@ impl Scene {
         let end = clock::now() + Nanos::from_ms(100);
         while clock::now() < end {
             self.lane.arrived(None);
-            if let Err(error) = self.lane.cpu().check(self.lane.bell(), &Why::new("test", 0)) {
+            if let Err(error) = self.lane.cpu().check(self.lane.bell(), &WaitContext::new("test", 0)) {
                 return Some(error.cause().clone());
             }
         }
@@ -99,7 +99,7 @@ fn what_no_peer_sends_is_garbled_and_names_the_sender() {
         for (tag, bytes) in frames {
             scene.send(*tag, bytes);
         }
-        assert_eq!(scene.verdict(), Some(Cause::Garbled { from: 1, what: expected }));
+        assert_eq!(scene.verdict(), Some(Cause::ProtocolViolation { from: 1, what: expected }));
     }
 }
 
@@ -111,7 +111,7 @@ fn who_sends_more_than_its_credits_is_named() {
     }
     assert_eq!(scene.verdict(), None);
     scene.send(tag(Kind::Frame, (CREDITS + SPARE) as u16), &[0; 8]);
-    assert_eq!(scene.verdict(), Some(Cause::Garbled { from: 1, what: "more frames than there are credits" }));
+    assert_eq!(scene.verdict(), Some(Cause::ProtocolViolation { from: 1, what: "more frames than there are credits" }));
 }
 
 #[test]

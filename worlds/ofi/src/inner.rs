@@ -9,7 +9,7 @@ use crate::registration::Registrations;
 use crate::slots::Slots;
 use crate::wire::{CREDITS, SPARE};
 use core::cell::{Cell, RefCell};
-use foregather_machine::{Address, Cause, Clock, Error, Nanos, Quad, Rank, Slope, Tolls};
+use foregather_machine::{Address, Cause, Clock, Error, FabricCosts, Nanos, Rank, Slope, WordLine};
 use foregather_thread::Word;
 use std::collections::VecDeque;
 
@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     /// How many frames are being looked at.
     pub(crate) looking: Cell<u32>,
     pub(crate) said_bye: Cell<bool>,
-    pub(crate) roster: Box<[Quad<Word>]>,
+    pub(crate) roster: Box<[WordLine<Word>]>,
     /// Last, since all the others' memory was lent to it.
     pub(crate) cpu: Processor,
 }
@@ -76,7 +76,7 @@ impl Inner {
             asked: Cell::new(0),
             looking: Cell::new(0),
             said_bye: Cell::new(false),
-            roster: (0..=seat.size).map(|_| Quad::default()).collect(),
+            roster: (0..=seat.size).map(|_| WordLine::default()).collect(),
             cpu,
         };
         made.restock();
@@ -117,12 +117,12 @@ impl Inner {
 
     /// A table: measured for tcp on one host (README), for the others what such networks typically cost. A reading takes two journeys
     /// there and back.
-    pub(crate) fn tolls(&self) -> Tolls {
+    pub(crate) fn tolls(&self) -> FabricCosts {
         let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
         match self.cpu.endpoint.provider().name().split(';').next() {
-            Some("shm") => Tolls { buffered: slope(600, 250), direct: slope(4_000, 100) },
-            Some("verbs" | "efa") => Tolls { buffered: slope(2_000, 250), direct: slope(8_000, 100) },
-            _ => Tolls { buffered: slope(1_500, 370), direct: slope(45_000, 180) },
+            Some("shm") => FabricCosts { buffered: slope(600, 250), direct: slope(4_000, 100) },
+            Some("verbs" | "efa") => FabricCosts { buffered: slope(2_000, 250), direct: slope(8_000, 100) },
+            _ => FabricCosts { buffered: slope(1_500, 370), direct: slope(45_000, 180) },
         }
     }
 

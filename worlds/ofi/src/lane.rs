@@ -7,7 +7,7 @@ use core::cell::Cell;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::ops::Deref;
-use foregather_machine::{Address, Cause, Clock, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Tolls, done};
+use foregather_machine::{Address, Cause, Clock, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, WordLine, ready};
 use foregather_thread::Word;
 use std::sync::{Arc, Weak};
 
@@ -159,7 +159,7 @@ impl Fabric for Lane {
         &self.inner().cpu.bell
     }
     #[inline]
-    fn roster(&self) -> &[Quad<Word>] {
+    fn roster(&self) -> &[WordLine<Word>] {
         &self.inner().roster
     }
     #[inline]
@@ -180,7 +180,7 @@ impl Fabric for Lane {
             direct: provider.reads(),
         }
     }
-    fn tolls(&self) -> Tolls {
+    fn costs(&self) -> FabricCosts {
         self.inner().tolls()
     }
 
@@ -193,7 +193,7 @@ impl Fabric for Lane {
         lane.send(lane.index(to)?, head, bytes)
     }
 
-    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+    fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let lane = self.turn();
         let Some(peer) = lane.known(to) else { return write(&mut vec![0; BUFFER]) };
         // Taken away meanwhile: whatever `write` does, nobody else gets this buffer.
@@ -233,7 +233,7 @@ impl Fabric for Lane {
     }
 
     #[inline]
-    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+    fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
         let lane = self.turn();
         let peer = lane.known(from)?;
         if peer.frames.borrow().is_empty() {
@@ -261,13 +261,13 @@ impl Fabric for Lane {
     fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
         self.turn().lend(pieces)
     }
-    fn conceal(&self, key: Key) {
+    fn unexpose(&self, key: Key) {
         self.turn().take_back(key);
     }
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
-        done(self.turn().fetch(from, key, into))
+        ready(self.turn().fetch(from, key, into))
     }
-    fn help(&self) -> bool {
+    fn progress(&self) -> bool {
         self.turn().serve_readers()
     }
 

@@ -25,7 +25,7 @@ impl Api {
     pub(crate) fn load() -> Result<Self, Error> {
         if cfg!(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_endian = "little"))) {
             let remedy = "its records are known for x86-64 and aarch64 only: use another fabric".to_owned();
-            return Err(Cause::Missing { what: "the layout of libfabric on this machine".to_owned(), remedy }.into());
+            return Err(Cause::Unavailable { what: "the layout of libfabric on this machine".to_owned(), remedy }.into());
         }
         match std::env::var(OVERRIDE) {
             Ok(path) if !path.is_empty() => Self::open(&path),
@@ -37,7 +37,7 @@ impl Api {
         let library = kept(|| Library::open(&[name])).map_err(|error| {
             let what = format!("libfabric ({name})");
             let remedy = format!("`apt-get install libfabric1`, or name the file in {OVERRIDE} ({error})");
-            Error::from(Cause::Missing { what, remedy })
+            Error::from(Cause::Unavailable { what, remedy })
         })?;
         // The version fixes the layout: without one, a newer library gives a newer layout under the same name.
         let of = |name, version| library.symbol_of_version(name, version);

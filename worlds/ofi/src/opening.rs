@@ -56,7 +56,7 @@ impl Opening {
     /// made when something is first sent.
     ///
     /// # Errors
-    /// [`Cause::Garbled`] for an address that is none, or one of another version; [`Cause::Setting`] if there are not as many as
+    /// [`Cause::ProtocolViolation`] for an address that is none, or one of another version; [`Cause::Setting`] if there are not as many as
     /// ranks, or of another provider or number of lanes.
     pub fn connect(self, addresses: &[Vec<u8>]) -> Result<Vec<Lane>, Error> {
         let seat = self.seat;
@@ -75,7 +75,7 @@ impl Opening {
             // What libfabric reads from the address book's entry is as long as its own names are; those of shm are texts.
             let fits = |name: &Vec<u8>| if own.provider == "shm" { name.ends_with(&[0]) } else { name.len() == len };
             if !card.lanes.iter().all(fits) {
-                return Err(Cause::Garbled { from: from as Rank, what: "an address of another kind" }.into());
+                return Err(Cause::ProtocolViolation { from: from as Rank, what: "an address of another kind" }.into());
             }
         }
         let names: Vec<&Vec<u8>> = cards.iter().flat_map(|card| &card.lanes).collect();

@@ -10,7 +10,7 @@ use crate::queued::{Body, POSTED, Queued};
 use crate::slots::{Slots, Use};
 use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, RECORDS_MAX, Read, Record, SPARE, Tag};
 use core::ffi::c_int;
-use foregather_machine::{Cause, Error, Key, Nanos, Why};
+use foregather_machine::{Cause, Error, Key, Nanos, WaitContext};
 
 /// Receives that stand open at any time.
 const POSTED_LEAST: usize = POSTED / 2;
@@ -98,7 +98,7 @@ impl Inner {
 
     #[cold]
     fn garbled(&self, from: usize, what: &'static str) {
-        self.cpu.fail(Cause::Garbled { from: self.rank_of(from), what }.into());
+        self.cpu.fail(Cause::ProtocolViolation { from: self.rank_of(from), what }.into());
     }
 
     /// Nothing can be sent there any more.
@@ -380,7 +380,7 @@ impl Inner {
         if peer.broken.get() && peer.left.get() {
             return Ok(Later::Nobody);
         }
-        self.cpu.trouble(&Why::new("post", self.seat.rank).of(self.rank_of(to)))?;
+        self.cpu.trouble(&WaitContext::new("post", self.seat.rank).of(self.rank_of(to)))?;
         let full = peer.backlog.get() >= QUEUED_MAX || peer.broken.get();
         Ok(if full { Later::Full } else { Later::Queue })
     }

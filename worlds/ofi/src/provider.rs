@@ -40,7 +40,7 @@ pub struct Found {
 /// What libfabric and which of its providers there are.
 ///
 /// # Errors
-/// [`Cause::Missing`] if libfabric is not installed.
+/// [`Cause::Unavailable`] if libfabric is not installed.
 pub fn found() -> Result<Found, Error> {
     let api = Api::load()?;
     Ok(Found { version: api.version(), path: api.path().to_owned(), providers: providers(&api) })
@@ -96,7 +96,7 @@ impl Provider {
     /// and without that libfabric takes the first network it finds. Only `tcp` and `verbs` have such addresses.
     ///
     /// # Errors
-    /// [`Cause::Missing`] if libfabric or the provider is not there, or the address is not one of this host.
+    /// [`Cause::Unavailable`] if libfabric or the provider is not there, or the address is not one of this host.
     pub fn open(name: &str, host: Option<&str>) -> Result<Self, Error> {
         let api = Api::load()?;
         let host = host.map(str::to_owned).or_else(|| std::env::var(HOST_ADDRESS).ok()).filter(|host| !host.is_empty());
@@ -119,7 +119,7 @@ impl Provider {
             let others = providers(&api).join(", ");
             let remedy =
                 format!("name one of those that libfabric {major}.{minor} has here, and an address of this host: {others}");
-            return Err(Cause::Missing { what, remedy }.into());
+            return Err(Cause::Unavailable { what, remedy }.into());
         };
         // SAFETY: the record is libfabric's, and this one's to free.
         let name = unsafe { name_of(info.as_ptr()) };

@@ -13,7 +13,7 @@ use crate::slots::Use;
 use crate::wire::{Kind, Record};
 use core::ptr::null_mut;
 use foregather_host::{clock, pause::pause};
-use foregather_machine::{Address, Cause, Cpu, Error, Key, Nanos, Why};
+use foregather_machine::{Address, Cause, Cpu, Error, Key, Nanos, WaitContext};
 use std::sync::Arc;
 
 /// How long what is under way may take to end once a rank was lost.
@@ -85,7 +85,7 @@ impl Inner {
         if !self.exposures.borrow_mut().ends(key) {
             return;
         }
-        let why = Why::new("conceal", self.seat.rank).since(clock::now());
+        let why = WaitContext::new("conceal", self.seat.rank).since(clock::now());
         let through = || self.exposures.borrow_mut().find(key).is_none_or(|exposure| exposure.readers.is_empty());
         if let Err(error) = self.attend(&why, LOOKING, through) {
             self.end_all(error);
@@ -109,7 +109,7 @@ impl Inner {
     }
 
     /// Looks at the network until that is so; sleeps there once nothing has come for as long as `looking`.
-    fn attend(&self, why: &Why, looking: Nanos, mut so: impl FnMut() -> bool) -> Result<(), Error> {
+    fn attend(&self, why: &WaitContext, looking: Nanos, mut so: impl FnMut() -> bool) -> Result<(), Error> {
         let mut idle_since = clock::now();
         loop {
             if so() {
@@ -117,7 +117,7 @@ impl Inner {
             }
             if self.progress() {
                 idle_since = clock::now();
-            } else if clock::now() - idle_since < looking.min(self.cpu.patience()) {
+            } else if clock::now() - idle_since < looking.min(self.cpu.max_spin()) {
                 pause();
             } else {
                 self.cpu.check(&self.cpu.bell, why)?;
@@ -131,18 +131,18 @@ impl Inner {
         let index = self.index(from)?;
         self.can_read()?;
         let bytes: u64 = into.iter().map(|piece| piece.len() as u64).sum();
-        let why = Why::new("get", self.seat.rank).of(from.rank).since(clock::now());
+        let why = WaitContext::new("get", self.seat.rank).of(from.rank).since(clock::now());
         let ticket = self.reading.borrow_mut().begin(index);
         self.enqueue(index, Kind::Ask, ticket, [key.0.to_le_bytes(), bytes.to_le_bytes()].concat());
         let peer = &self.peers[index];
         self.attend(&why, LOOKING, || self.reading.borrow().answer != Answer::None || peer.left.get())?;
         if self.reading.borrow().answer != Answer::Told {
-            return Err(Cause::Concealed { rank: from.rank }.into());
+            return Err(Cause::Unexposed { rank: from.rank }.into());
         }
         let records = core::mem::take(&mut self.reading.borrow_mut().records);
         let there: u128 = records.iter().map(|record| u128::from(record.len)).sum();
         let pulled = if there < u128::from(bytes) {
-            Err(Cause::Garbled { from: from.rank, what: "less memory than it said" }.into())
+            Err(Cause::ProtocolViolation { from: from.rank, what: "less memory than it said" }.into())
         } else {
             self.pull(index, &records, into, &why)
         };
@@ -152,7 +152,7 @@ impl Inner {
     }
 
     /// Reads it all. When it returns nothing is written into the pieces any more, however it ends.
-    fn pull(&self, from: usize, records: &[Record], into: &mut [&mut [u8]], why: &Why) -> Result<(), Error> {
+    fn pull(&self, from: usize, records: &[Record], into: &mut [&mut [u8]], why: &WaitContext) -> Result<(), Error> {
         let provider = self.cpu.endpoint.provider();
         let mut local: Vec<Arc<Registration>> = Vec::new();
         if provider.memory_mode() & MR_LOCAL != 0 {
@@ -226,7 +226,7 @@ impl Inner {
     /// Looks at the network while somebody reads from here, as long as that should take. `true`: something has happened.
     pub(crate) fn serve_readers(&self) -> bool {
         let (mut some, began) = (false, clock::now());
-        let end = self.pushing_until.get().min(Nanos(began.0.saturating_add(self.cpu.patience().0)));
+        let end = self.pushing_until.get().min(Nanos(began.0.saturating_add(self.cpu.max_spin().0)));
         while clock::now() < end && self.exposures.borrow().are_read() {
             some |= self.progress();
         }

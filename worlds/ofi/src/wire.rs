@@ -99,7 +99,7 @@ impl Card {
 
     /// The card of `from`, which must be one of this version.
     pub(crate) fn read(bytes: &[u8], from: Rank) -> Result<Self, Error> {
-        let garbled = |what| Error::from(Cause::Garbled { from, what });
+        let garbled = |what| Error::from(Cause::ProtocolViolation { from, what });
         let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| garbled("something else than an address"))?;
         let (&[version], rest) = rest.split_first_chunk().ok_or_else(|| garbled("half an address"))?;
         let (credits, rest) = rest.split_first_chunk().ok_or_else(|| garbled("half an address"))?;
@@ -184,7 +184,7 @@ mod tests {
         let bytes = card.write();
         assert_eq!(Card::read(&bytes, 0), Ok(card));
         let what = |bytes: &[u8]| match Card::read(bytes, 4).map_err(|error| error.cause().clone()) {
-            Err(Cause::Garbled { from: 4, what }) => what,
+            Err(Cause::ProtocolViolation { from: 4, what }) => what,
             other => panic!("{other:?}"),
         };
         assert_eq!(what(b"GET / HTTP/1.1"), "something else than an address");

@@ -1,6 +1,6 @@
 //! Lanes over libfabric's tcp pass the suite of all fabrics.
 use foregather_conformance::fabric::{Fabrics, Program, all};
-use foregather_machine::run_ready;
+use foregather_machine::block_on;
 use foregather_ofi::{Opening, Provider};
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ impl Fabrics for Network {
         let addresses: Vec<_> = openings.iter().map(Opening::address).collect();
         std::thread::scope(|scope| {
             for lane in openings.into_iter().flat_map(|opening| opening.connect(&addresses).unwrap()) {
-                scope.spawn(move || run_ready(program.play(lane, rounds)));
+                scope.spawn(move || block_on(program.play(lane, rounds)));
             }
         });
     }

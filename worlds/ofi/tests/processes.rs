@@ -2,7 +2,7 @@
 //! others are.
 use foregather_conformance::fabric::Program;
 use foregather_host::{child::Child, clock};
-use foregather_machine::{Nanos, run_ready};
+use foregather_machine::{Nanos, block_on};
 use foregather_ofi::{Opening, Provider, found};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -39,7 +39,7 @@ fn part() {
     let lines = std::io::stdin().lines().take(program.ranks() as usize);
     let addresses: Vec<_> = lines.map(|line| unhex(&line.unwrap())).collect();
     let lane = opening.connect(&addresses).unwrap().remove(0);
-    run_ready(program.play(lane, ROUNDS));
+    block_on(program.play(lane, ROUNDS));
 }
 
 /// Starts the ranks of a program as children, and waits for them.

@@ -1,7 +1,7 @@
 //! What frames cost between two pinned threads, written directly over lanes: half a round trip, a stream, and a copy from memory to
 //! memory with and without help. For tuning; on a quiet machine, with `--release`.
 use foregather_host::{affinity, clock, pause::pause};
-use foregather_machine::{Address, Error, Fabric, Key, Nanos, run_ready};
+use foregather_machine::{Address, Error, Fabric, Key, Nanos, block_on};
 use foregather_shm::{Exchange, Lane, Shape};
 use foregather_thread::Thread;
 
@@ -13,7 +13,7 @@ const BATCHES: u32 = 11;
 
 fn send(lane: &Spinning, to: Address, head: u32, bytes: &[u8]) -> Result<(), Error> {
     if bytes.len() > lane.limits().inline {
-        lane.fill(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
+        lane.write_with(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
         while !lane.post_filled(to, head, bytes.len())? {
             pause();
         }
@@ -30,10 +30,10 @@ fn receive(lane: &Spinning, into: &mut [u8]) -> u32 {
         if let Some(from) = lane.arrived(None) {
             break from;
         }
-        lane.help();
+        lane.progress();
         pause();
     };
-    let head = lane.look(from, |head, bytes| {
+    let head = lane.peek(from, |head, bytes| {
         into[..bytes.len()].copy_from_slice(bytes);
         head
     });
@@ -79,7 +79,7 @@ fn copies(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8], help: boo
             send(lane, peer, 0, &key.0.to_ne_bytes())?;
             while lane.arrived(None).is_none() {
                 if help {
-                    lane.help();
+                    lane.progress();
                 }
                 pause();
             }
@@ -87,11 +87,11 @@ fn copies(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8], help: boo
         } else {
             let mut key = [0; 8];
             receive(lane, &mut key);
-            run_ready(lane.get(peer, Key(u64::from_ne_bytes(key)), &mut [&mut into[..bytes.len()]]))?;
+            block_on(lane.get(peer, Key(u64::from_ne_bytes(key)), &mut [&mut into[..bytes.len()]]))?;
             send(lane, peer, 0, &[])?;
         }
     }
-    lane.conceal(key);
+    lane.unexpose(key);
     Ok(())
 }
 
@@ -139,7 +139,7 @@ fn main() -> Result<(), Error> {
         let lane = exchange.lane(cpu, AT[rank as usize])?;
         measure(&lane)?;
         if rank == 0 {
-            println!("{:?}\n{:?}", lane.limits(), lane.tolls());
+            println!("{:?}\n{:?}", lane.limits(), lane.costs());
         }
         Ok(())
     })?;

@@ -1,7 +1,7 @@
 //! What messages cost between two pinned threads, by each of their ways: half a round trip, and a stream. For tuning; on a quiet
 //! machine, with `--release`; with a number, for messages of that many bytes only. The `foregather` command's `measure messages` does it thoroughly.
 use foregather_host::{affinity, clock};
-use foregather_machine::{Address, Error, Member, Nanos, run_ready};
+use foregather_machine::{Address, Error, Member, Nanos, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
 use foregather_shm::{Exchange, Lane, Shape};
 use foregather_thread::Thread;
@@ -80,8 +80,8 @@ fn measure(messenger: &Ends, path: Path) -> Result<(), Error> {
         }
         let rounds = ((8 << 20) / size).clamp(5, 20_000) as u32;
         let (bytes, into) = (&bytes[..size], &mut into[..size]);
-        let half = best(rounds, |rounds| run_ready(ping_pong(messenger, rounds, bytes, into)))? / 2.0;
-        let each = best(rounds * 4, |rounds| run_ready(stream(messenger, rounds, bytes, into)))?;
+        let half = best(rounds, |rounds| block_on(ping_pong(messenger, rounds, bytes, into)))? / 2.0;
+        let each = best(rounds * 4, |rounds| block_on(stream(messenger, rounds, bytes, into)))?;
         if says {
             println!("{path:?} {size:>8} B  half round trip {half:10.1} ns  stream {each:10.1} ns, {:7.2} M/s", 1_000.0 / each);
         }

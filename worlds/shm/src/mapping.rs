@@ -92,5 +92,5 @@ impl Drop for Mapping {
 
 /// The descriptor is not what it should be.
 pub(crate) fn wrong(remedy: String) -> Error {
-    Error::from(Cause::Missing { what: WHAT.to_owned(), remedy })
+    Error::from(Cause::Unavailable { what: WHAT.to_owned(), remedy })
 }

@@ -30,7 +30,7 @@ impl<T> Object<T> {
     /// Makes one; `init` initialises its memory, which is all zeros.
     pub(crate) fn new(segment: &Arc<Segment>, kind: u32, init: impl FnOnce(*mut T) -> Result<(), Error>) -> Result<Self, Error> {
         let (number, slot) = segment.claim::<T>().ok_or_else(|| {
-            Error::from(Cause::Missing {
+            Error::from(Cause::Unavailable {
                 what: "room for one more semaphore in the segment".to_owned(),
                 remedy: "make the segment with as many objects as its semaphores need".to_owned(),
             })
@@ -44,7 +44,7 @@ impl<T> Object<T> {
     pub(crate) fn find(segment: &Arc<Segment>, kind: u32, number: u32) -> Result<Self, Error> {
         let slot = segment.slot::<T>(number).filter(|slot| slot.kind.load(Acquire) == kind);
         let slot = slot.ok_or_else(|| {
-            Error::from(Cause::Missing {
+            Error::from(Cause::Unavailable {
                 what: format!("a semaphore of this kind with number {number} in the segment"),
                 remedy: "attach by the name that `Semaphore::name` gave".to_owned(),
             })

@@ -3,7 +3,7 @@ use crate::running::running;
 use crate::watch::Watch;
 use core::future::Future;
 use foregather_host::{usage, vigil::Vigil};
-use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, Why};
+use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, WaitContext};
 use foregather_thread::{Thread, Word};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
@@ -121,44 +121,49 @@ impl Cpu for Process {
         self.thread.load(word)
     }
     #[inline]
-    fn note(&self, word: &Word, value: u32) {
-        self.thread.note(word, value);
-    }
-    #[inline]
     fn store(&self, word: &Word, value: u32) {
         self.thread.store(word, value);
     }
     #[inline]
-    fn add(&self, word: &Word, n: u32) -> u32 {
-        self.thread.add(word, n)
+    fn publish(&self, word: &Word, value: u32) {
+        self.thread.publish(word, value);
     }
     #[inline]
-    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
-        self.thread.exchange(word, expected, new)
+    fn fetch_add(&self, word: &Word, n: u32) -> u32 {
+        self.thread.fetch_add(word, n)
+    }
+    #[inline]
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+        self.thread.compare_exchange(word, expected, new)
     }
     fn poison(&self, word: &Word) {
         self.thread.poison(word);
     }
 
     #[inline]
-    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
-        self.thread.blink(probe)
+    fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
+        self.thread.spin_briefly(probe)
     }
     #[inline]
-    fn spin<T>(&self, on: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
-        self.thread.spin(on, budget, probe)
+    fn spin_for<T>(
+        &self,
+        on: &Word,
+        budget: Nanos,
+        probe: impl FnMut() -> Option<T>,
+    ) -> impl Future<Output = (Option<T>, Nanos)> {
+        self.thread.spin_for(on, budget, probe)
     }
     #[inline]
-    fn at_once<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
-        self.thread.at_once(wait)
+    fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
+        self.thread.run_inline(wait)
     }
     #[inline]
     fn yield_now(&self) -> impl Future<Output = ()> {
         self.thread.yield_now()
     }
     #[inline]
-    fn arm(&self, on: &Word) -> u32 {
-        self.thread.arm(on)
+    fn prepare_park(&self, on: &Word) -> u32 {
+        self.thread.prepare_park(on)
     }
     #[inline]
     fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
@@ -166,11 +171,11 @@ impl Cpu for Process {
     }
 
     #[inline]
-    fn patience(&self) -> Nanos {
-        self.thread.patience()
+    fn max_spin(&self) -> Nanos {
+        self.thread.max_spin()
     }
     #[inline]
-    fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
+    fn check(&self, on: &Word, why: &WaitContext) -> Result<(), Error> {
         self.thread.check(on, why)?;
         self.vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(why))?;
         self.watch.as_ref().map_or(Ok(()), |watch| watch.check(why))

@@ -7,7 +7,7 @@ use crate::os::inherited;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{Cause, Error, Lines, Quad};
+use foregather_machine::{Cause, Error, SharedLines, WordLine};
 use foregather_thread::Word;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -128,13 +128,13 @@ impl Segment {
     }
 
     /// All lines of words, as a group or a team takes them. They keep the segment mapped.
-    pub fn lines(self: &Arc<Self>) -> Lines<Word> {
+    pub fn lines(self: &Arc<Self>) -> SharedLines<Word> {
         let segment: Arc<Self> = Arc::clone(self);
-        Lines::shared(segment)
+        SharedLines::shared(segment)
     }
 
-    fn quads(&self) -> &[Quad<Word>] {
-        const { assert!(size_of::<Quad<Word>>() == LINE && align_of::<Quad<Word>>() == LINE) };
+    fn quads(&self) -> &[WordLine<Word>] {
+        const { assert!(size_of::<WordLine<Word>>() == LINE && align_of::<WordLine<Word>>() == LINE) };
         // SAFETY: `words` lines from line 1 on are within the mapping, as `new` and `attach` have seen to; they are aligned, and
         // zero bytes are words. Words are atomic, nothing else is ever kept in their lines, and the mapping lives as long as self.
         unsafe { core::slice::from_raw_parts(self.line(1).cast().as_ptr(), self.words as usize) }
@@ -163,8 +163,8 @@ impl Segment {
     }
 }
 
-impl AsRef<[Quad<Word>]> for Segment {
-    fn as_ref(&self) -> &[Quad<Word>] {
+impl AsRef<[WordLine<Word>]> for Segment {
+    fn as_ref(&self) -> &[WordLine<Word>] {
         self.quads()
     }
 }
@@ -182,7 +182,7 @@ mod tests {
         let one = Segment::new(3, 0).unwrap();
         let two = Segment::inherited(one.fd().as_raw_fd()).unwrap();
         assert_eq!((two.words(), two.word(2).load()), (3, 0));
-        one.word(2).store(5, Scope::Shared);
+        one.word(2).publish(5, Scope::Shared);
         assert_eq!((two.word(2).load(), two.word(1).load()), (5, 0));
         drop(one);
         assert_eq!(two.word(2).load(), 5);
@@ -202,8 +202,8 @@ mod tests {
         let (here, there) = (one.lines(), two.lines());
         assert_eq!((here.len(), there.len()), (3, 3));
         drop((one, two));
-        here[1][3].store(5, Scope::Shared);
-        here[2][0].store(6, Scope::Shared);
+        here[1][3].publish(5, Scope::Shared);
+        here[2][0].publish(6, Scope::Shared);
         assert_eq!((there[1][3].load(), there[1][0].load(), there[2][0].load()), (5, 0, 6));
         assert!(there.iter().all(|line| std::ptr::from_ref(line).addr() % LINE == 0));
         let objects = Arc::new(Segment::new(0, 2).unwrap());

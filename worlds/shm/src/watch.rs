@@ -1,7 +1,7 @@
 //! Have other processes ended? Looked up while somebody waits, since nobody is woken for it.
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_host::clock;
-use foregather_machine::{Cause, Error, Nanos, Rank, Why};
+use foregather_machine::{Cause, Error, Nanos, Rank, WaitContext};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{PidfdFlags, getppid, pidfd_open};
@@ -38,7 +38,7 @@ impl Watch {
     }
 
     /// Names a peer that has ended, once in an interval: whoever knows that it has left in peace can wait on.
-    pub(crate) fn check(&self, why: &Why) -> Result<(), Error> {
+    pub(crate) fn check(&self, why: &WaitContext) -> Result<(), Error> {
         let now = clock::now();
         if now - Nanos(self.last_look.load(Relaxed)) < LOOK_INTERVAL {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The suite of all worlds, on the processor of a process, whose words other processes may map.
 use foregather_conformance::{World, barrier, cpu, harmonize, team};
 use foregather_host::affinity;
-use foregather_machine::{Nanos, Rank, run_ready};
+use foregather_machine::{Nanos, Rank, block_on};
 use foregather_shm::Process;
 
 struct Processes;
@@ -10,7 +10,7 @@ impl World for Processes {
     type Cpu<'w> = Process;
 
     fn run<'w, T: Send, F: Future<Output = T>>(&'w self, size: u32, program: impl Fn(Self::Cpu<'w>, Rank) -> F + Sync) -> Vec<T> {
-        foregather_thread::run(size, |_| None, |_, rank| run_ready(program(Process::alone(), rank))).unwrap()
+        foregather_thread::run(size, |_| None, |_, rank| block_on(program(Process::alone(), rank))).unwrap()
     }
 
     fn processors(&self) -> u32 {

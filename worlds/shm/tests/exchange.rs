@@ -4,7 +4,7 @@ mod common;
 
 use common::{LONG, child_with, inherited, watchdog};
 use foregather_host::{child::Child, clock, vigil::Vigil};
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, SplitMix, Why, run_ready};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, SplitMix, WaitContext, block_on};
 use foregather_shm::{Exchange, Lane, Process, Shape};
 use foregather_thread::Thread;
 use rustix::fd::{AsFd, AsRawFd};
@@ -28,25 +28,25 @@ fn lane(exchange: &Arc<Exchange>, at: Address, cpu: Process) -> Lane<Process> {
 
 /// Waits as a sleeper; `help`: takes part in copies meanwhile, awake.
 fn wait<T>(lane: &Lane<Process>, help: bool, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
-    let why = Why::new("test", lane.here().rank).until(clock::now() + LONG);
+    let why = WaitContext::new("test", lane.here().rank).until(clock::now() + LONG);
     loop {
         if help {
-            lane.help();
+            lane.progress();
         }
-        let armed = lane.cpu().arm(lane.bell());
+        let armed = lane.cpu().prepare_park(lane.bell());
         if let Some(found) = probe() {
             return Ok(found);
         }
         lane.cpu().check(lane.bell(), &why)?;
         if !help {
-            run_ready(lane.cpu().park(lane.bell(), armed, Nanos::MAX));
+            block_on(lane.cpu().park(lane.bell(), armed, Nanos::MAX));
         }
     }
 }
 
 fn receive(lane: &Lane<Process>, from: Address, help: bool) -> Result<(u32, Vec<u8>), Error> {
     wait(lane, help, || {
-        let frame = lane.look(from, |head, bytes| (head, bytes.to_vec()))?;
+        let frame = lane.peek(from, |head, bytes| (head, bytes.to_vec()))?;
         lane.release(from);
         Some(frame)
     })
@@ -56,7 +56,7 @@ fn send(lane: &Lane<Process>, to: Address, head: u32, bytes: &[u8]) {
     if bytes.len() <= lane.limits().inline {
         return wait(lane, false, || lane.post(to, head, bytes).unwrap().then_some(())).unwrap();
     }
-    lane.fill(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
+    lane.write_with(to, |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
     wait(lane, false, || lane.post_filled(to, head, bytes.len()).unwrap().then_some(())).unwrap();
 }
 
@@ -82,7 +82,7 @@ fn peer() {
                 let size = key_of(&bytes[8..]).0 as usize;
                 let mut into = vec![0; size];
                 let mut pieces: Vec<_> = into.chunks_mut(size / 3 + 1).collect();
-                let end = run_ready(lane.get(A, key_of(&bytes), &mut pieces));
+                let end = block_on(lane.get(A, key_of(&bytes), &mut pieces));
                 send(&lane, A, u32::from(end.is_ok() && into == pattern(7, size)), &[]);
             }
             EXPOSE => {
@@ -90,7 +90,7 @@ fn peer() {
                 let key = lane.expose(&[&from]).unwrap();
                 send(&lane, A, EXPOSE, &key.0.to_ne_bytes());
                 receive(&lane, A, true).unwrap();
-                lane.conceal(key);
+                lane.unexpose(key);
             }
             _ => break lane.leave(),
         }
@@ -137,14 +137,14 @@ fn memory_crosses_between_processes_with_help_and_without() {
             let key = lane.expose(&[one, &[], rest]).unwrap();
             send(&lane, B, GET, &[key.0.to_ne_bytes(), (size as u64).to_ne_bytes()].concat());
             assert_eq!(receive(&lane, B, help).unwrap().0, 1, "{size} bytes, {help}");
-            lane.conceal(key);
+            lane.unexpose(key);
         }
         send(&lane, B, EXPOSE, &(size as u64).to_ne_bytes());
         let key = key_of(&receive(&lane, B, false).unwrap().1);
         let mut into = vec![0; size];
         for _ in 0..20 {
             into.fill(0);
-            run_ready(lane.get(B, key, &mut [&mut into])).unwrap();
+            block_on(lane.get(B, key, &mut [&mut into])).unwrap();
             assert!(into == pattern(9, size), "{size} bytes");
         }
         send(&lane, B, 0, &[]);
@@ -212,7 +212,7 @@ fn sixty_four_ranks_of_four_lanes_take_memory_only_where_they_send() {
     let bytes = [1; 4_096];
     for (sender, receiver) in lanes.iter().zip(lanes.iter().cycle().skip(1)) {
         for _ in 0..100 {
-            sender.fill(receiver.here(), |buffer| buffer.copy_from_slice(&bytes));
+            sender.write_with(receiver.here(), |buffer| buffer.copy_from_slice(&bytes));
             assert!(sender.post_filled(receiver.here(), 0, bytes.len()).unwrap());
             assert_eq!(receiver.arrived(None), Some(sender.here()));
             receiver.release(sender.here());
@@ -235,7 +235,7 @@ fn garbage_in_the_memory_does_no_harm() {
         let from = vec![3; 40_000];
         let key = a.expose(&[&from]).unwrap();
         for number in 0..5 {
-            a.fill(B, |buffer| buffer.fill(number));
+            a.write_with(B, |buffer| buffer.fill(number));
             let _ = a.post_filled(B, 0, 4_096);
             let _ = a.post(B, 0, &[number; 100]);
         }
@@ -252,18 +252,18 @@ fn garbage_in_the_memory_does_no_harm() {
         pwrite(exchange.fd(), &garbage, 4_096).unwrap();
         for _ in 0..20 {
             if let Some(from) = b.arrived(None) {
-                let _ = b.look(from, |_, bytes| assert!(bytes.len() <= 4_096));
+                let _ = b.peek(from, |_, bytes| assert!(bytes.len() <= 4_096));
                 b.release(from);
             }
             let _ = (b.post(A, 1, b"x"), a.post(B, 1, b"x"), a.has_left(B), a.arrived(None));
-            a.fill(B, |buffer| buffer[0] = 1);
+            a.write_with(B, |buffer| buffer[0] = 1);
             let _ = a.post_filled(B, 0, 1);
         }
         let mut into = vec![0; 40_000];
-        let _ = run_ready(b.get(A, key, &mut [&mut into]));
+        let _ = block_on(b.get(A, key, &mut [&mut into]));
         // A wait for readers or helpers that there never were has to end, too.
         a.cpu().poison(a.bell());
         b.cpu().poison(b.bell());
-        a.conceal(key);
+        a.unexpose(key);
     }
 }

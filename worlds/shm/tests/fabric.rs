@@ -2,7 +2,7 @@
 mod common;
 
 use common::watchdog;
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, Why, run_ready};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on};
 use foregather_shm::{Exchange, Lane, Shape};
 use foregather_thread::Thread;
 use std::sync::Arc;
@@ -29,11 +29,11 @@ fn scarce() -> Shape {
 /// Sleeps on its bell until `probe` finds something, and never spins: a lost wake-up hangs.
 fn asleep<T>(lane: &Lane<Thread>, mut probe: impl FnMut() -> Option<T>) -> T {
     loop {
-        let armed = lane.cpu().arm(lane.bell());
+        let armed = lane.cpu().prepare_park(lane.bell());
         if let Some(found) = probe() {
             return found;
         }
-        run_ready(lane.cpu().park(lane.bell(), armed, Nanos::MAX));
+        block_on(lane.cpu().park(lane.bell(), armed, Nanos::MAX));
     }
 }
 
@@ -56,7 +56,7 @@ fn frames_of_all_sizes_arrive_once_and_in_order() {
                     if size <= inline {
                         return a.post(B, number, &bytes).unwrap();
                     }
-                    a.fill(B, |buffer| buffer[..size].copy_from_slice(&bytes));
+                    a.write_with(B, |buffer| buffer[..size].copy_from_slice(&bytes));
                     a.post_filled(B, number, size).unwrap()
                 };
                 asleep(a, || post().then_some(()));
@@ -66,12 +66,12 @@ fn frames_of_all_sizes_arrive_once_and_in_order() {
         for number in 0..20_000_u32 {
             let from = asleep(&b, || b.arrived(None));
             assert_eq!(from, A);
-            let (head, bytes) = b.look(A, |head, bytes| (head, bytes.to_vec())).unwrap();
+            let (head, bytes) = b.peek(A, |head, bytes| (head, bytes.to_vec())).unwrap();
             assert!(head == number && bytes == pattern(number, number as usize % 4_097), "frame {number}");
             b.release(A);
         }
         asleep(&b, || b.has_left(A).then_some(()));
-        assert!(b.arrived(None).is_none() && b.look(A, |_, _| ()).is_none());
+        assert!(b.arrived(None).is_none() && b.peek(A, |_, _| ()).is_none());
     });
 }
 
@@ -82,26 +82,26 @@ fn as_many_frames_as_promised_find_room_and_no_more_than_there_is() {
         let limits = a.limits();
         for round in 0..3 {
             for credit in 0..limits.credits {
-                a.fill(B, |buffer| buffer.fill(credit as u8));
+                a.write_with(B, |buffer| buffer.fill(credit as u8));
                 assert!(a.post_filled(B, credit, 4_096).unwrap(), "{limits:?}");
             }
-            a.fill(B, |buffer| buffer.fill(0xFF));
+            a.write_with(B, |buffer| buffer.fill(0xFF));
             assert!(!a.post_filled(B, 0, 1).unwrap(), "no credit is left");
             for spare in 0..limits.spare {
                 assert!(a.post(B, spare, b"spare").unwrap(), "{limits:?}");
             }
             assert!(!a.post(B, 0, b"no room").unwrap());
             for credit in 0..limits.credits {
-                let same = b.look(A, |head, bytes| head == credit && bytes == [credit as u8; 4_096]);
+                let same = b.peek(A, |head, bytes| head == credit && bytes == [credit as u8; 4_096]);
                 assert_eq!(same, Some(true), "round {round}");
                 b.release(A);
             }
             assert!(a.post_filled(B, 7, 3).unwrap(), "what was filled has waited");
             for _ in 0..limits.spare {
-                assert_eq!(b.look(A, |_, bytes| bytes == b"spare"), Some(true));
+                assert_eq!(b.peek(A, |_, bytes| bytes == b"spare"), Some(true));
                 b.release(A);
             }
-            assert_eq!(b.look(A, |head, bytes| head == 7 && bytes == [0xFF; 3]), Some(true));
+            assert_eq!(b.peek(A, |head, bytes| head == 7 && bytes == [0xFF; 3]), Some(true));
             b.release(A);
             b.release(A);
             assert!(b.arrived(None).is_none());
@@ -114,8 +114,8 @@ fn a_ping_pong_uses_few_buffers() {
     let (a, b) = two();
     let mut used = std::collections::BTreeSet::new();
     for _ in 0..1_000 {
-        used.insert(a.fill(B, |buffer| buffer.as_ptr().addr()));
-        assert!(a.post_filled(B, 0, 4_096).unwrap() && b.look(A, |_, _| ()).is_some());
+        used.insert(a.write_with(B, |buffer| buffer.as_ptr().addr()));
+        assert!(a.post_filled(B, 0, 4_096).unwrap() && b.peek(A, |_, _| ()).is_some());
         b.release(A);
     }
     assert!(used.len() <= 3, "{}", used.len());
@@ -168,13 +168,13 @@ fn a_bell_that_nobody_sleeps_on_does_not_change() {
     let before = b.cpu().load(b.bell());
     assert!(a.post(B, 0, b"").unwrap());
     assert_eq!(b.cpu().load(b.bell()), before);
-    b.cpu().arm(b.bell());
+    b.cpu().prepare_park(b.bell());
     assert!(a.post(B, 0, b"").unwrap());
     assert_eq!(b.cpu().load(b.bell()), before + 1);
 }
 
 fn get(by: &Lane<Thread>, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
-    run_ready(by.get(from, key, into))
+    block_on(by.get(from, key, into))
 }
 
 /// Cuts into pieces of that many bytes, some of them empty.
@@ -203,11 +203,11 @@ fn exposed_memory_arrives_with_and_without_help() {
                         done.store(true, Release);
                     });
                     while helped && !done.load(Acquire) {
-                        a.help();
+                        a.progress();
                     }
                 });
                 assert!(into == from, "{bytes} bytes in pieces of {ours} and {theirs}, {helped}");
-                a.conceal(key);
+                a.unexpose(key);
             }
         }
     }
@@ -233,11 +233,11 @@ fn both_sides_copy_at_once() {
             done.store(true, Release);
         });
         while !done.load(Acquire) {
-            helps += u32::from(a.help());
+            helps += u32::from(a.progress());
         }
     });
     assert!(helps > 0, "nobody was helped in 200 copies");
-    assert!(!a.help());
+    assert!(!a.progress());
 }
 
 #[test]
@@ -246,18 +246,18 @@ fn concealed_or_shorter_memory_is_an_error() {
     let from = pattern(2, 1_000);
     let key = a.expose(&[&from]).unwrap();
     let mut into = vec![0; 1_001];
-    let concealed = |result: Result<(), Error>| matches!(Error::of(&result), Some(Cause::Concealed { rank: 0 }));
+    let concealed = |result: Result<(), Error>| matches!(Error::of(&result), Some(Cause::Unexposed { rank: 0 }));
     assert!(concealed(get(&b, A, key, &mut [&mut into])), "it is shorter");
     get(&b, A, key, &mut [&mut into[..1_000]]).unwrap();
-    a.conceal(key);
-    a.conceal(key);
+    a.unexpose(key);
+    a.unexpose(key);
     assert!(concealed(get(&b, A, key, &mut [&mut into[..10]])));
     let other = a.expose(&[&from]).unwrap();
     assert_ne!(other, key);
     assert!(concealed(get(&b, A, key, &mut [&mut into[..10]])), "it is another generation");
     for nonsense in [Key(0), Key(u64::MAX), Key(key.0 + 1)] {
         assert!(concealed(get(&b, A, nonsense, &mut [&mut into[..10]])));
-        a.conceal(nonsense);
+        a.unexpose(nonsense);
     }
     get(&b, A, other, &mut [&mut into[..10]]).unwrap();
 }
@@ -267,7 +267,7 @@ fn only_so_many_memories_are_exposed_at_a_time_and_places_are_used_again() {
     let (a, _b) = two();
     let keys: Vec<_> = (0..64).map(|_| a.expose(&[b"x"]).unwrap()).collect();
     assert!(a.expose(&[b"x"]).unwrap_err().to_string().contains("conceal one"));
-    a.conceal(keys[63]);
+    a.unexpose(keys[63]);
     a.expose(&[b"y"]).unwrap();
     assert!(a.expose(&[b"x"]).is_err());
 }
@@ -301,9 +301,9 @@ fn nobody_reads_after_conceal() {
             let key = a.expose(&[&from]).unwrap();
             latest.store(key.0, Release);
             for _ in 0..turn % 50 {
-                a.help();
+                a.progress();
             }
-            a.conceal(key);
+            a.unexpose(key);
         }
         // One more that is there for sure.
         let key = a.expose(&[&from]).unwrap();
@@ -325,5 +325,5 @@ fn without_direct_reading_everybody_is_told() {
 fn a_wait_on_a_bell_ends_when_the_bell_is_poisoned() {
     let (a, _b) = two();
     a.cpu().poison(a.bell());
-    assert!(a.cpu().check(a.bell(), &Why::new("test", 0)).is_err());
+    assert!(a.cpu().check(a.bell(), &WaitContext::new("test", 0)).is_err());
 }

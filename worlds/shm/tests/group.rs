@@ -2,9 +2,9 @@
 mod common;
 
 use common::{LONG, arguments, child, watchdog};
-use foregather_barrier::{Group, Kind, Team};
+use foregather_barrier::{Algorithm, ForkJoin, Group};
 use foregather_host::child::Child;
-use foregather_machine::{Cause, Costs, Cpu, Error, Lines, Nanos, Rank, run_ready};
+use foregather_machine::{Cause, Costs, Cpu, Error, Nanos, Rank, SharedLines, block_on};
 use foregather_shm::{Process, Segment};
 use foregather_thread::Word;
 use foregather_wait::Policy;
@@ -18,7 +18,7 @@ use std::time::Duration;
 const SIZE: u32 = 4;
 /// Who is killed or stopped.
 const VICTIM: Rank = 2;
-const KINDS: [Kind; 3] = [Kind::Central, Kind::Dissemination, Kind::Tree];
+const KINDS: [Algorithm; 3] = [Algorithm::Central, Algorithm::Dissemination, Algorithm::Tree];
 
 /// Lines before the group's: process numbers by rank, how many have come, and the victim's word that it waits to be killed.
 const CONTROL: usize = 3;
@@ -31,11 +31,11 @@ fn segment(lines: usize) -> Arc<Segment> {
 }
 
 /// The control lines, and the group's or the team's.
-fn parts(segment: &Arc<Segment>) -> (Lines<Word>, Lines<Word>) {
+fn parts(segment: &Arc<Segment>) -> (SharedLines<Word>, SharedLines<Word>) {
     segment.lines().split(CONTROL)
 }
 
-fn group(segment: &Arc<Segment>, kind: Kind) -> Group<Process> {
+fn group(segment: &Arc<Segment>, kind: Algorithm) -> Group<Process> {
     Group::over(parts(segment).1, kind, SIZE).unwrap()
 }
 
@@ -54,7 +54,7 @@ fn open(process: Pid) -> OwnedFd {
 }
 
 /// The processor of a child that watches all the others, or its parent alone.
-fn watching(all: bool, rank: Rank, control: &Lines<Word>) -> Process {
+fn watching(all: bool, rank: Rank, control: &SharedLines<Word>) -> Process {
     if !all {
         return Process::watching_parent(0).unwrap();
     }
@@ -75,8 +75,8 @@ fn meet(
     times: u32,
 ) -> Result<(), Error> {
     for episode in 1..=times {
-        cpu.add(come, 1);
-        run_ready(member.wait())?;
+        cpu.fetch_add(come, 1);
+        block_on(member.wait())?;
         assert!(cpu.load(come) >= SIZE * episode, "left episode {episode} too early");
     }
     Ok(())
@@ -98,7 +98,7 @@ fn member() {
     let (control, _) = parts(&segment);
     let (rank, episodes) = (told[0].parse().unwrap(), told[3].parse().unwrap());
     let cpu = watching(told[4] == "all", rank, &control);
-    let group = group(&segment, Kind::parse(&told[1]).unwrap());
+    let group = group(&segment, Algorithm::parse(&told[1]).unwrap());
     let mut member = match &told[2][..] {
         "adaptive" => group.join(cpu.clone(), rank).unwrap(),
         name => group.member(cpu.clone(), rank, policy(name)).unwrap(),
@@ -106,10 +106,10 @@ fn member() {
     meet(&cpu, &mut member, &control[COME][0], episodes).unwrap();
     let Some(culprit) = told.get(5) else { return };
     if rank == VICTIM {
-        cpu.store(&control[READY][0], 1);
+        cpu.publish(&control[READY][0], 1);
         until(|| false);
     }
-    let end = run_ready(member.wait());
+    let end = block_on(member.wait());
     assert!(names(&end, culprit.parse().unwrap()), "rank {rank}: {end:?}");
 }
 
@@ -119,7 +119,7 @@ fn children(test: &str, segment: &Arc<Segment>, told: &[&str], size: u32) -> Vec
         |rank: Rank| -> Vec<String> { [rank.to_string()].into_iter().chain(told.iter().map(|&word| word.to_owned())).collect() };
     let children: Vec<_> = (1..size).map(|rank| child(test, segment, &told(rank), &[])).collect();
     for (rank, child) in (1..).zip(&children) {
-        parts(segment).0[PROCESSES][rank].note(child.id());
+        parts(segment).0[PROCESSES][rank].store(child.id());
     }
     children
 }
@@ -145,10 +145,10 @@ fn all_well(children: Vec<Child>) {
 fn processes_meet() {
     watchdog();
     for (kind, name, watch) in [
-        (Kind::Central, "adaptive", "all"),
-        (Kind::Central, "block", "parent"),
-        (Kind::Dissemination, "adaptive", "all"),
-        (Kind::Tree, "block", "all"),
+        (Algorithm::Central, "adaptive", "all"),
+        (Algorithm::Central, "block", "parent"),
+        (Algorithm::Dissemination, "adaptive", "all"),
+        (Algorithm::Tree, "block", "all"),
     ] {
         let segment = segment(Group::<Process>::lines(kind, SIZE));
         let others = children("member", &segment, &[kind.name(), name, "1000", watch], SIZE);
@@ -178,7 +178,7 @@ fn a_killed_member_is_an_error_of_all_others_that_names_it() {
                 sleep(Duration::from_millis(20));
                 drop(victim);
             });
-            let end = run_ready(member.wait());
+            let end = block_on(member.wait());
             // Another one may have noticed before, and told this one.
             let lost = lost(&end) || (watch == "all" && names(&end, VICTIM));
             assert!(lost, "{kind:?} {name} {watch}: {end:?}");
@@ -192,9 +192,9 @@ fn a_killed_member_is_an_error_of_all_others_that_names_it() {
 #[test]
 fn a_stopped_member_is_not_lost_but_late() {
     watchdog();
-    let segment = segment(Group::<Process>::lines(Kind::Central, SIZE));
+    let segment = segment(Group::<Process>::lines(Algorithm::Central, SIZE));
     let mut others = children("member", &segment, &["central", "adaptive", "10", "all", "0"], SIZE);
-    let (cpu, group) = (watching_children(&others), group(&segment, Kind::Central));
+    let (cpu, group) = (watching_children(&others), group(&segment, Algorithm::Central));
     let (control, mut member) = (parts(&segment).0, group.join(cpu.clone(), 0).unwrap());
     meet(&cpu, &mut member, &control[COME][0], 10).unwrap();
     until(|| control[READY][0].load() == 1);
@@ -202,7 +202,7 @@ fn a_stopped_member_is_not_lost_but_late() {
     kill_process(Pid::from_raw(victim.id() as i32).unwrap(), Signal::STOP).unwrap();
     // The others have arrived by then.
     sleep(Duration::from_millis(200));
-    let end = run_ready(member.wait_for(Nanos::from_ms(300)));
+    let end = block_on(member.wait_for(Nanos::from_ms(300)));
     assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 0, peer: Some(VICTIM), .. })), "{end:?}");
     assert!(victim.alive());
     drop(member);
@@ -215,25 +215,25 @@ fn the_end_of_a_process_whose_member_has_left_is_no_news() {
     watchdog();
     let mut gone = Child::spawn(Command::new("true"), &[]).unwrap();
     assert!(gone.wait_until(foregather_host::clock::now() + LONG).unwrap().is_some());
-    let group = Group::<Process>::new(Kind::Tournament, 3).unwrap();
+    let group = Group::<Process>::new(Algorithm::Tournament, 3).unwrap();
     drop(group.member(Process::alone(), 2, Policy::Block).unwrap());
     std::thread::scope(|threads| {
         let watcher = Process::watching(2, gone.pidfd().try_clone_to_owned().unwrap());
-        let one = threads.spawn(|| run_ready(group.join(watcher, 1).unwrap().wait_for(LONG)));
+        let one = threads.spawn(|| block_on(group.join(watcher, 1).unwrap().wait_for(LONG)));
         sleep(Duration::from_millis(150));
         assert!(!one.is_finished(), "{:?}", one.join());
         let named = || Err(Error::from(Cause::Poisoned { by: Some(2) }));
-        assert_eq!(run_ready(group.join(Process::alone(), 0).unwrap().wait()), named());
+        assert_eq!(block_on(group.join(Process::alone(), 0).unwrap().wait()), named());
         assert_eq!(one.join().unwrap(), named());
     });
 }
 
 #[test]
 fn lines_of_another_size_are_refused() {
-    let segment = segment(Group::<Process>::lines(Kind::Central, SIZE));
-    let refused = Group::<Process>::over(parts(&segment).1, Kind::Central, SIZE + 1).err();
+    let segment = segment(Group::<Process>::lines(Algorithm::Central, SIZE));
+    let refused = Group::<Process>::over(parts(&segment).1, Algorithm::Central, SIZE + 1).err();
     assert!(matches!(refused.as_ref().map(Error::cause), Some(Cause::Setting { .. })), "{refused:?}");
-    let refused = Team::<Process>::over(parts(&segment).1, SIZE).err();
+    let refused = ForkJoin::<Process>::over(parts(&segment).1, SIZE).err();
     assert!(matches!(refused.as_ref().map(Error::cause), Some(Cause::Setting { .. })), "{refused:?}");
 }
 
@@ -244,16 +244,16 @@ fn slave() {
     let segment = Arc::new(segment);
     let (control, lines) = parts(&segment);
     let (rank, cpu) = (told[0].parse().unwrap(), Process::watching_parent(0).unwrap());
-    let team = Team::over(lines, 3).unwrap();
+    let team = ForkJoin::over(lines, 3).unwrap();
     let mut slave = team.join(cpu.clone(), rank).unwrap();
     let end = loop {
-        match run_ready(slave.wait()) {
+        match block_on(slave.wait()) {
             Ok(Some(region)) if region > 200 && rank == VICTIM => {
-                cpu.store(&control[READY][0], 1);
+                cpu.publish(&control[READY][0], 1);
                 until(|| false);
             }
             Ok(Some(_)) => {
-                cpu.add(&control[COME][0], 1);
+                cpu.fetch_add(&control[COME][0], 1);
                 slave.done().unwrap();
             }
             Ok(None) => break Ok(()),
@@ -270,15 +270,15 @@ fn slave() {
 fn a_team_of_processes_forks_and_joins_and_misses_a_killed_slave() {
     watchdog();
     for killed in [false, true] {
-        let segment = segment(Team::<Process>::lines(3));
+        let segment = segment(ForkJoin::<Process>::lines(3));
         let (control, lines) = parts(&segment);
         let missed = [&*VICTIM.to_string()];
         let mut others = children("slave", &segment, if killed { &missed } else { &[] }, 3);
-        let team = Team::over(lines, 3).unwrap();
+        let team = ForkJoin::over(lines, 3).unwrap();
         let mut master = team.lead(watching_children(&others)).unwrap();
         for region in 1..=200 {
             assert_eq!(master.fork(), Ok(region));
-            run_ready(master.join()).unwrap();
+            block_on(master.join()).unwrap();
             assert_eq!(control[COME][0].load(), 2 * region);
         }
         if killed {
@@ -288,7 +288,7 @@ fn a_team_of_processes_forks_and_joins_and_misses_a_killed_slave() {
                 drop(victim);
             });
             master.fork().unwrap();
-            assert!(lost(&run_ready(master.join())));
+            assert!(lost(&block_on(master.join())));
             killer.join().unwrap();
             drop(master);
         } else {

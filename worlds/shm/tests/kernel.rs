@@ -3,7 +3,7 @@ mod common;
 
 use common::{LONG, arguments, child, watchdog};
 use foregather_host::clock;
-use foregather_machine::{Cause, Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, WaitContext};
 use foregather_shm::Segment;
 use foregather_shm::kernel::{Kind, Semaphore, attach};
 use foregather_thread::Scope;
@@ -17,22 +17,22 @@ fn pair(kind: Kind, scope: Scope) -> (Arc<Segment>, [Box<dyn Semaphore>; 2]) {
     (segment, semaphores)
 }
 
-fn soon() -> Why {
-    Why::new("test", 0).until(clock::now() + LONG)
+fn soon() -> WaitContext {
+    WaitContext::new("test", 0).until(clock::now() + LONG)
 }
 
 /// Hands over to and fro, and checks by a word that the turns alternate.
 fn play(segment: &Segment, mine: &dyn Semaphore, theirs: &dyn Semaphore, first: bool) {
     for round in 0..ROUNDS {
         if first {
-            segment.word(0).store(2 * round, Scope::Shared);
+            segment.word(0).publish(2 * round, Scope::Shared);
             theirs.post().unwrap();
             mine.wait(&soon()).unwrap();
             assert_eq!(segment.word(0).load(), 2 * round + 1);
         } else {
             mine.wait(&soon()).unwrap();
             assert_eq!(segment.word(0).load(), 2 * round);
-            segment.word(0).store(2 * round + 1, Scope::Shared);
+            segment.word(0).publish(2 * round + 1, Scope::Shared);
             theirs.post().unwrap();
         }
     }
@@ -84,14 +84,15 @@ fn posts_add_up_and_a_bounded_wait_ends() {
             continue;
         }
         let until = clock::now() + Nanos::from_ms(20);
-        let end = a.wait(&Why::new("test", 4).of(5).until(until));
+        let end = a.wait(&WaitContext::new("test", 4).of(5).until(until));
         assert!(
             matches!(Error::of(&end), Some(Cause::TimedOut { what: "test", rank: 4, peer: Some(5), .. })),
             "{kind:?}: {end:?}"
         );
         assert!(clock::now() + Nanos::from_ms(1) >= until, "{kind:?} came back early");
         a.post().unwrap();
-        a.wait(&Why::new("test", 4).until(Nanos(1))).unwrap_or_else(|error| panic!("{kind:?}, with one to take: {error}"));
+        a.wait(&WaitContext::new("test", 4).until(Nanos(1)))
+            .unwrap_or_else(|error| panic!("{kind:?}, with one to take: {error}"));
     }
 }
 

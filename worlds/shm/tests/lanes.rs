@@ -4,7 +4,7 @@ mod common;
 use common::{LONG, child_with, inherited, watchdog};
 use foregather_conformance::fabric::{Fabrics, Program, all};
 use foregather_host::clock;
-use foregather_machine::{Address, run_ready};
+use foregather_machine::{Address, block_on};
 use foregather_shm::{Exchange, Process, Shape};
 use foregather_thread::Thread;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Fabrics for How {
         std::thread::scope(|threads| {
             for at in (0..shape.ranks).flat_map(|rank| (0..shape.lanes).map(move |lane| Address { rank, lane })) {
                 let exchange = &exchange;
-                threads.spawn(move || run_ready(program.play(exchange.lane(Thread::current(), at).unwrap(), rounds)));
+                threads.spawn(move || block_on(program.play(exchange.lane(Thread::current(), at).unwrap(), rounds)));
             }
         });
     }
@@ -70,7 +70,7 @@ fn rank() {
         for lane in 0..program.lanes() {
             let exchange = &exchange;
             let lane = move || exchange.lane(Process::alone(), Address { rank, lane }).unwrap();
-            threads.spawn(move || run_ready(program.play(lane(), rounds)));
+            threads.spawn(move || block_on(program.play(lane(), rounds)));
         }
     });
 }

@@ -3,16 +3,16 @@ mod common;
 
 use common::{LONG, arguments, child, command, watchdog};
 use foregather_host::{child::Child, clock};
-use foregather_machine::{Cause, Cpu, Error, Nanos, Placement, Rank, Why, run_ready};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Placement, Rank, WaitContext, block_on};
 use foregather_shm::{Process, Segment};
 use foregather_wait::Policy;
 
 const POLICIES: [Policy; 4] = [Policy::Spin, Policy::Yield, Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(10) }];
 
 fn wait(cpu: &Process, policy: Policy, segment: &Segment, word: u32, value: u32) -> Result<(), Error> {
-    let why = Why::new("test", 0).of(1).until(clock::now() + LONG);
+    let why = WaitContext::new("test", 0).of(1).until(clock::now() + LONG);
     let word = segment.word(word);
-    run_ready(policy.wait(cpu, word, why, false, || (cpu.load(word) == value).then_some(()))).map(|_| ())
+    block_on(policy.wait(cpu, word, why, false, || (cpu.load(word) == value).then_some(()))).map(|_| ())
 }
 
 /// Is that the loss of `peer`, with when it was found out and what went on?
@@ -32,7 +32,7 @@ fn echo() {
     let policy = POLICIES[arguments[0].parse::<usize>().unwrap()];
     for turn in 1..=200 {
         wait(&cpu, policy, &segment, 0, turn).unwrap();
-        cpu.store(segment.word(1), turn);
+        cpu.publish(segment.word(1), turn);
     }
     // Until it is killed.
     wait(&cpu, Policy::Block, &segment, 0, 999).unwrap();
@@ -46,7 +46,7 @@ fn processes_hand_over_and_a_killed_one_is_noticed() {
         let other = child("echo", &segment, &[number.to_string()], &[]);
         let cpu = watching(&other);
         for turn in 1..=200 {
-            cpu.store(segment.word(0), turn);
+            cpu.publish(segment.word(0), turn);
             wait(&cpu, policy, &segment, 1, turn).unwrap();
         }
         let killer = std::thread::spawn(move || {
@@ -75,9 +75,9 @@ fn parent() {
 fn orphan() {
     let Some((segment, _)) = arguments() else { return };
     let cpu = Process::watching_parent(7).unwrap();
-    cpu.store(segment.word(0), 1);
+    cpu.publish(segment.word(0), 1);
     let lost = lost(&wait(&cpu, Policy::Block, &segment, 1, 1), 7);
-    cpu.store(segment.word(0), if lost { 2 } else { 3 });
+    cpu.publish(segment.word(0), if lost { 2 } else { 3 });
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn a_killed_parent_is_noticed() {
 fn poison_and_deadlines_end_waits_as_between_threads() {
     let segment = Segment::new(1, 0).unwrap();
     let cpu = Process::alone();
-    let why = Why::new("test", 3).until(clock::now() + Nanos::from_ms(5));
-    let end = run_ready(Policy::Block.wait(&cpu, segment.word(0), why, false, || None::<()>));
+    let why = WaitContext::new("test", 3).until(clock::now() + Nanos::from_ms(5));
+    let end = block_on(Policy::Block.wait(&cpu, segment.word(0), why, false, || None::<()>));
     assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 3, .. })), "{end:?}");
     cpu.poison(segment.word(0));
     assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::from(Cause::Poisoned { by: None })));
@@ -107,7 +107,7 @@ fn poison_and_deadlines_end_waits_as_between_threads() {
 fn asleep_then_busy() {
     let Some((segment, _)) = arguments() else { return };
     let cpu = Process::watching_parent(0).unwrap();
-    cpu.store(segment.word(1), cpu.identity().unwrap());
+    cpu.publish(segment.word(1), cpu.identity().unwrap());
     wait(&cpu, Policy::Block, &segment, 0, 1).unwrap();
     loop {
         core::hint::spin_loop();
@@ -127,7 +127,7 @@ fn a_running_thread_of_another_process_is_told_from_a_sleeping_one() {
     let thread = cpu.load(segment.word(1));
     let seen = |wanted| while cpu.running(thread) != Some(wanted) {};
     seen(false);
-    cpu.store(segment.word(0), 1);
+    cpu.publish(segment.word(0), 1);
     if foregather_host::affinity::allowed().len() > 1 {
         seen(true);
     }

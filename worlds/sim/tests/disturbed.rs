@@ -1,5 +1,5 @@
 //! Networks on which things go wrong: named faults, drifting clocks, exhausted header buffers, links held by others.
-use foregather_barrier::{Hop, Kind, Punctual, butterfly, dissemination, rds};
+use foregather_barrier::{Algorithm, Punctual, SignalCost, butterfly, dissemination, rds};
 use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, Member, Nanos, Rank};
 use foregather_message::{CommonClock, Comparing, Protocol, compare_clocks, harmonize, receive, send};
 use foregather_sim::event::{Calendar, Heap, Queue};
@@ -74,7 +74,7 @@ fn a_slack_that_is_too_short_is_missed_by_those_who_learn_of_it_late() {
 }
 
 /// Runs a barrier of 16 nodes on a faulty network; how many ended, and how many of them too early.
-fn faulty(faults: &Faults, kind: Kind) -> (usize, usize, Vec<u32>) {
+fn faulty(faults: &Faults, kind: Algorithm) -> (usize, usize, Vec<u32>) {
     let network = Network::<Calendar, _>::new(16, kind.slots(16), profile::IPSC860).unwrap().faulty(faults).unwrap();
     let nodes = network.nodes();
     let start = |rank: Rank| us(40) * u64::from(rank * 7 % 16);
@@ -90,7 +90,7 @@ fn faulty(faults: &Faults, kind: Kind) -> (usize, usize, Vec<u32>) {
 /// nobody sent, so the network must not make any.
 #[test]
 fn named_faults_do_what_they_say() {
-    for kind in [Kind::Butterfly, Kind::Dissemination, Kind::Tree, Kind::Rds { hop: Hop::IPSC860 }] {
+    for kind in [Algorithm::Butterfly, Algorithm::Dissemination, Algorithm::Tree, Algorithm::Rds { hop: SignalCost::IPSC860 }] {
         let lost = (0..40).map(|seed| faulty(&Faults { loss_ppm: 20_000, seed, ..Faults::default() }, kind));
         let (stuck, early) = lost.fold((0, 0), |(stuck, early), (_, e, s)| (stuck + usize::from(!s.is_empty()), early + e));
         assert!(stuck > 3 && early == 0, "{kind:?}: {stuck} of 40 stuck, {early} early");
@@ -98,7 +98,8 @@ fn named_faults_do_what_they_say() {
         let held = Faults { delay_ppm: 300_000, delay: us(700), pauses, seed: 5, ..Faults::default() };
         assert_eq!(faulty(&held, kind), (16, 0, vec![]), "{kind:?}");
     }
-    let twice = (0..60).map(|seed| faulty(&Faults { duplicate_ppm: 200_000, seed, ..Faults::default() }, Kind::Dissemination));
+    let twice =
+        (0..60).map(|seed| faulty(&Faults { duplicate_ppm: 200_000, seed, ..Faults::default() }, Algorithm::Dissemination));
     assert!(twice.map(|(_, early, _)| early).sum::<usize>() == 0, "one episode alone does not see them");
 }
 
@@ -260,7 +261,7 @@ fn disturbed<Q: Queue>(starts: &[u64], model: Circuits) -> (u64, u64, Vec<Nanos>
         |rank| Nanos(starts[rank as usize]),
         async |node| {
             dissemination(node).await?;
-            rds(node, Hop::IPSC860).await
+            rds(node, SignalCost::IPSC860).await
         },
     );
     assert_eq!(run.stuck(), []);

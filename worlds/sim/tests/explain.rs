@@ -1,5 +1,5 @@
 //! Why somebody was late, told by the record: the interrupt of Seidel & Davis 1992 figures 3-11 and 3-12, and hangs.
-use foregather_barrier::{Hop, Kind, butterfly};
+use foregather_barrier::{Algorithm, SignalCost, butterfly};
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank};
 use foregather_message::{Protocol, Ring};
 use foregather_sim::event::Calendar;
@@ -41,7 +41,7 @@ impl Shifted {
 }
 
 /// Four nodes of which node 0 is late; they synchronise and shift. `interrupted` is a node and when that happens to it.
-fn synchronise_and_shift(barrier: Kind, interrupted: Option<(Rank, Nanos)>) -> Shifted {
+fn synchronise_and_shift(barrier: Algorithm, interrupted: Option<(Rank, Nanos)>) -> Shifted {
     let size = 4;
     // Once in a period that is longer than all of it; the other nodes' comes after the end.
     let period = Nanos::from_ms(500);
@@ -75,7 +75,7 @@ fn synchronise_and_shift(barrier: Kind, interrupted: Option<(Rank, Nanos)>) -> S
 /// Figure 3-11(b): the interrupt lets the shift of node 1 pass the null message that node 2 owes node 3.
 #[test]
 fn an_interrupt_behind_a_receipt_doubles_the_shift_after_gsync_and_the_chain_says_so() {
-    let all = synchronise_and_shift(Kind::Butterfly, Some((2, RECEIVED)));
+    let all = synchronise_and_shift(Algorithm::Butterfly, Some((2, RECEIVED)));
     let span = all.slowest().1;
     assert!(span > SHIFT.percent(195) && span < SHIFT.percent(205), "{span}");
     let lines = all.told();
@@ -93,7 +93,7 @@ fn an_interrupt_behind_a_receipt_doubles_the_shift_after_gsync_and_the_chain_say
 /// Figure 3-11(a): without it, no packet waits for a longer time than a null message takes.
 #[test]
 fn without_an_interrupt_nobody_waits_for_a_shift_to_pass() {
-    let all = synchronise_and_shift(Kind::Butterfly, None);
+    let all = synchronise_and_shift(Algorithm::Butterfly, None);
     assert!(all.slowest().1 < SHIFT.percent(101), "{}", all.slowest().1);
     let waited = |held: &Held| held.packet.granted - held.packet.asked;
     assert!(all.chain().iter().all(|held| waited(held) < profile::IPSC860.null), "{:#?}", all.told());
@@ -102,7 +102,7 @@ fn without_an_interrupt_nobody_waits_for_a_shift_to_pass() {
 /// Figure 3-12: after RDS the same interrupt, wherever it strikes in node 2, leaves the shift as it is.
 #[test]
 fn the_busy_wait_of_rds_keeps_the_shift_apart_from_the_interrupt() {
-    let barrier = Kind::Rds { hop: Hop::IPSC860 };
+    let barrier = Algorithm::Rds { hop: SignalCost::IPSC860 };
     let calm = synchronise_and_shift(barrier, None);
     let receipt = calm.record.0.iter().rfind(|way| way.kind.name() == "null" && way.to == 2).unwrap().arrived;
     for after in [0, 10, 20, 43] {
@@ -115,7 +115,8 @@ fn the_busy_wait_of_rds_keeps_the_shift_apart_from_the_interrupt() {
 /// The chain ends where time begins, and every link comes before the one that it explains.
 #[test]
 fn causes_come_before_what_they_cause() {
-    for barrier in [Kind::Butterfly, Kind::Sync0, Kind::Rds { hop: Hop::IPSC860 }, Kind::Dissemination] {
+    for barrier in [Algorithm::Butterfly, Algorithm::Sync0, Algorithm::Rds { hop: SignalCost::IPSC860 }, Algorithm::Dissemination]
+    {
         for when in (0..500).step_by(25).map(Nanos::from_us) {
             let all = synchronise_and_shift(barrier, Some((2, when)));
             for node in 0..4 {

@@ -1,5 +1,5 @@
 //! Leaving together in virtual time, where it can be exact: on processors of their own all members leave at one moment.
-use foregather_barrier::{Group, Kind, Punctual};
+use foregather_barrier::{Algorithm, Group, Punctual};
 use foregather_machine::Nanos;
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{MachineSpec, Prices, RoundRobin, Scheduler, Smp, SmpCpu};
@@ -10,7 +10,7 @@ const PRICES: Prices =
     Prices { line: Nanos(120), waker: Nanos::from_us(2), wake_idle: Nanos::from_us(7), ..Prices::TSAFRIR_2002 };
 
 /// When each member left each of 20 episodes, and whether on time; a slack of `None` is adapted.
-fn exits(cpus: u32, kind: Kind, size: u32, policy: Policy, slack: Option<Nanos>) -> Vec<Vec<(Nanos, Punctual)>> {
+fn exits(cpus: u32, kind: Algorithm, size: u32, policy: Policy, slack: Option<Nanos>) -> Vec<Vec<(Nanos, Punctual)>> {
     let scheduler = Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002);
     let machine = MachineSpec { cpus, scheduler, prices: PRICES, ..MachineSpec::tsafrir2002() };
     let group: &'static Group<SmpCpu<'static, Heap>> = Box::leak(Box::new(Group::new(kind, size).unwrap()));
@@ -34,7 +34,7 @@ fn exits(cpus: u32, kind: Kind, size: u32, policy: Policy, slack: Option<Nanos>)
 
 #[test]
 fn on_processors_of_their_own_all_members_leave_at_one_moment() {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         for policy in [Policy::Spin, Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(3) }] {
             for size in (1..=8).filter(|&size| kind.takes(size).is_ok()) {
                 for exits in exits(8, kind, size, policy, Some(Nanos::from_us(200))) {
@@ -47,12 +47,12 @@ fn on_processors_of_their_own_all_members_leave_at_one_moment() {
 
 #[test]
 fn too_short_a_slack_is_missed_by_exactly_the_rest_of_the_way() {
-    for exits in exits(2, Kind::Central, 2, Policy::Spin, Some(Nanos(50))) {
+    for exits in exits(2, Algorithm::Central, 2, Policy::Spin, Some(Nanos(50))) {
         let late: Vec<_> = exits.iter().filter(|(_, punctual)| *punctual != Punctual::Met).collect();
         assert_eq!(late.len(), 1, "whoever comes last is on time: {exits:?}");
         assert_eq!(late[0].1, Punctual::Missed { by: Nanos(120 - 50) });
     }
-    let asleep = exits(2, Kind::Central, 2, Policy::Block, Some(Nanos::from_us(3)));
+    let asleep = exits(2, Algorithm::Central, 2, Policy::Block, Some(Nanos::from_us(3)));
     let missed =
         |exits: &&Vec<(Nanos, Punctual)>| exits.iter().any(|(_, p)| matches!(p, Punctual::Missed { by } if by.0 > 3_000));
     assert!(asleep.iter().filter(missed).count() >= 15, "{asleep:?}");
@@ -60,14 +60,14 @@ fn too_short_a_slack_is_missed_by_exactly_the_rest_of_the_way() {
 
 #[test]
 fn without_slack_everybody_who_waited_is_late() {
-    for exits in exits(4, Kind::Tree, 4, Policy::Spin, Some(Nanos::ZERO)) {
+    for exits in exits(4, Algorithm::Tree, 4, Policy::Spin, Some(Nanos::ZERO)) {
         assert!(exits.iter().filter(|(_, punctual)| *punctual != Punctual::Met).count() >= 3, "{exits:?}");
     }
 }
 
 #[test]
 fn the_adapted_slack_finds_the_way_of_sleepers() {
-    let exits = exits(4, Kind::Dissemination, 4, Policy::Block, None);
+    let exits = exits(4, Algorithm::Dissemination, 4, Policy::Block, None);
     let met = |exits: &Vec<(Nanos, Punctual)>| exits.iter().all(|(_, punctual)| *punctual == Punctual::Met);
     assert!(!met(&exits[0]), "half a microsecond is too little for a sleeper");
     assert!(exits[12..].iter().all(met), "{exits:?}");
@@ -76,6 +76,6 @@ fn the_adapted_slack_finds_the_way_of_sleepers() {
 /// Two members on one processor cannot leave at one moment, and the one that does not says so.
 #[test]
 fn members_that_share_a_processor_miss() {
-    let shared = exits(1, Kind::Central, 2, Policy::Block, Some(Nanos::from_us(50)));
+    let shared = exits(1, Algorithm::Central, 2, Policy::Block, Some(Nanos::from_us(50)));
     assert!(shared.iter().all(|exits| exits.iter().any(|(_, punctual)| *punctual != Punctual::Met)), "{shared:?}");
 }

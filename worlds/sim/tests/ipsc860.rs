@@ -1,5 +1,5 @@
 //! The iPSC/860 of Seidel & Davis 1992 in virtual time, against the formulas and tables of the text.
-use foregather_barrier::{Hop, butterfly, rds, sync0};
+use foregather_barrier::{SignalCost, butterfly, rds, sync0};
 use foregather_machine::{Clock, Error, Member, Nanos, Rank};
 use foregather_message::{Protocol, Ring, exchange, synchronised_exchange};
 use foregather_sim::event::{Calendar, Heap, Queue};
@@ -39,7 +39,8 @@ fn barriers_cost_what_the_paper_says_if_the_lowest_dimension_goes_first() {
         for late in [0, 30, 74, 75, 120, 200, 374, 524, 700] {
             let gsync = cost_and_precision(&ends::<Calendar>(1 << d, us(late), async |node| butterfly(node).await));
             let sync = cost_and_precision(&ends::<Calendar>(1 << d, us(late), async |node| sync0(node).await));
-            let doubling = cost_and_precision(&ends::<Calendar>(1 << d, us(late), async |node| rds(node, Hop::IPSC860).await));
+            let doubling =
+                cost_and_precision(&ends::<Calendar>(1 << d, us(late), async |node| rds(node, SignalCost::IPSC860).await));
             assert_eq!(doubling, (d_b_s + late, 0), "RDS, d = {d}, {late} us late");
             let (expected_gsync, expected_sync) = match late {
                 0..75 => ((low + late, late), (low + 75 + late, 31)),

@@ -1,5 +1,5 @@
 //! What the simulator predicts, against closed formulas; and that it always predicts the same.
-use foregather_barrier::{Group, Kind, butterfly, dissemination};
+use foregather_barrier::{Algorithm, Group, butterfly, dissemination};
 use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Member, Nanos};
 use foregather_sim::Run;
 use foregather_sim::event::{Calendar, Class, Event, Heap, Queue};
@@ -85,7 +85,7 @@ fn two_processors(costs: &Costs) -> MachineSpec {
 
 #[test]
 fn a_dropped_wait_poisons_a_group_of_threads() {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         let smp = Smp::<Heap>::new(&two_processors(&Costs::TYPICAL), 2, 1);
         let group: Group<SmpCpu<'_, Heap>> = Group::new(kind, 2).unwrap();
         let group = &group;
@@ -94,7 +94,7 @@ fn a_dropped_wait_poisons_a_group_of_threads() {
             let mut member = group.member(cpu, cpu.number(), Policy::Block)?;
             if cpu.number() == 0 {
                 // Neither one that was polled nor one that never was may be dropped.
-                if kind == Kind::Tree {
+                if kind == Algorithm::Tree {
                     drop(member.wait());
                     return Ok(());
                 }
@@ -127,7 +127,7 @@ fn waiting_costs_what_the_machine_says() {
         [(Policy::Spin, costs.line_round_trip.percent(50), Nanos::ZERO), (Policy::Block, costs.remote_wake, costs.waker)]
     {
         let smp = Smp::<Calendar>::new(&two_processors(&costs), 2, 1);
-        let group: Group<SmpCpu<'_, Calendar>> = Group::new(Kind::Central, 2).unwrap();
+        let group: Group<SmpCpu<'_, Calendar>> = Group::new(Algorithm::Central, 2).unwrap();
         let group = &group;
         let late = Nanos::from_us(50);
         let outputs = smp.run(async |cpu| {

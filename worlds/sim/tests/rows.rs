@@ -1,5 +1,5 @@
 //! Rows of a square grid, each synchronised by itself (Seidel & Davis 1992 §3.3): precision 0 within a row, whenever it comes.
-use foregather_barrier::{Hop, Subcube, butterfly, rds};
+use foregather_barrier::{SignalCost, Subcube, butterfly, rds};
 use foregather_machine::{Clock, Error, Member, Nanos};
 use foregather_message::{Protocol, Ring};
 use foregather_sim::event::Heap;
@@ -20,7 +20,7 @@ fn grid<T>(start: [[Nanos; 4]; 4], program: impl AsyncFn(&Node<'_, Heap, Circuit
 }
 
 async fn leave_row(node: &Node<'_, Heap, Circuits>) -> Result<Nanos, Error> {
-    rds(&Subcube::row(node, 0)?, Hop::IPSC860).await?;
+    rds(&Subcube::row(node, 0)?, SignalCost::IPSC860).await?;
     Ok(node.now())
 }
 
@@ -69,7 +69,7 @@ fn forced_shifts_of_rows_take_their_time_and_no_more() {
         let row = Subcube::row(node, 0)?;
         let ring = Ring::of(row.rank(), row.size())?;
         ring.post(&row, 0)?;
-        rds(&row, Hop::IPSC860).await?;
+        rds(&row, SignalCost::IPSC860).await?;
         let began = node.now();
         ring.shift(&row, 0, &[1; 10_000], &mut [0; 10_000], Protocol::Forced).await?;
         Ok(node.now() - began)

@@ -303,7 +303,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 }
 
 fn jobs() -> impl Strategy<Value = Vec<Job>> {
-    let kinds = prop::sample::select(foregather_barrier::Kind::ALL.to_vec());
+    let kinds = prop::sample::select(foregather_barrier::Algorithm::ALL.to_vec());
     let compute = prop_oneof![
         (1..100_u64).prop_map(|mean| Distribution::Exponential { mean_ns: mean as f64 * 1e3 }),
         (1..100_u64).prop_map(|to| Distribution::Uniform { from: us(1), to: us(to) }),

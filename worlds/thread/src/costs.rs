@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use foregather_host::costs::{self, Kept};
 use foregather_host::sched::{self, Class};
 use foregather_host::{affinity, facts, forks};
-use foregather_machine::{Clock, Costs, Cpu, CpuId, Error, Line, Nanos, Rank, run_ready};
+use foregather_machine::{CachePadded, Clock, Costs, Cpu, CpuId, Error, Nanos, Rank, block_on};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Measured {
 }
 
 /// One for each of two partners to write.
-type Words = [Line<Word>; 2];
+type Words = [CachePadded<Word>; 2];
 
 /// How a partner waits.
 #[derive(Clone, Copy)]
@@ -159,7 +159,7 @@ fn round_trips(cpu: &Thread, rank: Rank, words: &Words, how: How) -> Vec<Nanos> 
     for round in 1..=ROUNDS {
         let began = cpu.now();
         if rank == 0 {
-            cpu.store(mine, round);
+            cpu.publish(mine, round);
         }
         if !comes(cpu, theirs, round, how, end) {
             break;
@@ -167,7 +167,7 @@ fn round_trips(cpu: &Thread, rank: Rank, words: &Words, how: How) -> Vec<Nanos> 
         if rank == 0 {
             samples.push(Nanos((cpu.now() - began).0 / 2));
         } else {
-            cpu.store(mine, round);
+            cpu.publish(mine, round);
         }
     }
     samples
@@ -178,9 +178,9 @@ fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &Words, woken_at: &AtomicU64)
     let (end, mut woken, mut called) = (cpu.now() + PART, vec![], vec![]);
     for round in 1..=WAKES {
         if rank == 0 {
-            run_ready(cpu.delay(IDLE));
+            block_on(cpu.delay(IDLE));
             let began = cpu.now();
-            cpu.store(call, round);
+            cpu.publish(call, round);
             let returned = cpu.now();
             if !comes(cpu, answer, round, How::Spin, end) {
                 break;
@@ -192,7 +192,7 @@ fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &Words, woken_at: &AtomicU64)
                 break;
             }
             woken_at.store(cpu.now().0, Relaxed);
-            cpu.store(answer, round);
+            cpu.publish(answer, round);
         }
     }
     [woken, called]
@@ -210,12 +210,12 @@ fn comes(cpu: &Thread, word: &Word, value: u32, how: How, end: Nanos) -> bool {
             return false;
         }
         match how {
-            How::Spin => drop(run_ready(cpu.spin(word, SPIN, there))),
-            How::Yield => run_ready(cpu.yield_now()),
+            How::Spin => drop(block_on(cpu.spin_for(word, SPIN, there))),
+            How::Yield => block_on(cpu.yield_now()),
             How::Block => {
-                let armed = cpu.arm(word);
+                let armed = cpu.prepare_park(word);
                 if there().is_none() {
-                    run_ready(cpu.park(word, armed, end));
+                    block_on(cpu.park(word, armed, end));
                 }
             }
         }

@@ -2,7 +2,7 @@
 use crate::Word;
 use core::future::Future;
 use foregather_host::{clock, futex::Scope, pause::pause, sched};
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Why, done, run_ready};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, WaitContext, block_on, ready};
 
 /// Looks in a blink: about half a microsecond of pauses.
 const BLINK_LOOKS: u32 = 24;
@@ -19,7 +19,7 @@ const REALTIME_PATIENCE: Nanos = Nanos::from_us(50);
 #[derive(Clone, Copy, Debug)]
 pub struct Thread {
     pub(crate) scope: Scope,
-    patience: Nanos,
+    max_spin: Nanos,
     pauses: bool,
 }
 
@@ -36,7 +36,7 @@ impl Thread {
 
     fn in_scope(scope: Scope) -> Self {
         let patience = if sched::is_realtime() { REALTIME_PATIENCE } else { Nanos::MAX };
-        Self { scope, patience, pauses: true }
+        Self { scope, max_spin: patience, pauses: true }
     }
 
     /// The same, but spinning without the pause instruction: a hot loop, for comparison.
@@ -47,7 +47,7 @@ impl Thread {
 
     /// Was it made under a real-time class?
     pub(crate) fn is_realtime(&self) -> bool {
-        self.patience < Nanos::MAX
+        self.max_spin < Nanos::MAX
     }
 
     #[inline]
@@ -65,7 +65,7 @@ impl Thread {
     }
 
     #[inline]
-    fn spin_for<T>(&self, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+    fn spin_here<T>(&self, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
         let (mut last, mut used) = (clock::now(), Nanos::ZERO);
         loop {
             let found = self.look(LOOKS, &mut probe);
@@ -94,7 +94,7 @@ impl Clock for Thread {
             }
             while clock::now() < end {}
         }
-        done(())
+        ready(())
     }
 }
 
@@ -106,60 +106,60 @@ impl Cpu for Thread {
         word.load()
     }
     #[inline]
-    fn note(&self, word: &Word, value: u32) {
-        word.note(value);
-    }
-    #[inline]
     fn store(&self, word: &Word, value: u32) {
-        word.store(value, self.scope);
+        word.store(value);
     }
     #[inline]
-    fn add(&self, word: &Word, n: u32) -> u32 {
-        word.add(n, self.scope)
+    fn publish(&self, word: &Word, value: u32) {
+        word.publish(value, self.scope);
     }
     #[inline]
-    fn exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
-        word.exchange(expected, new, self.scope)
+    fn fetch_add(&self, word: &Word, n: u32) -> u32 {
+        word.fetch_add(n, self.scope)
+    }
+    #[inline]
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+        word.compare_exchange(expected, new, self.scope)
     }
     fn poison(&self, word: &Word) {
         word.poison(self.scope);
     }
 
     #[inline]
-    fn blink<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
+    fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
         self.look(BLINK_LOOKS, probe)
     }
     #[inline]
-    fn spin<T>(&self, _: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
-        done(self.spin_for(budget, probe))
+    fn spin_for<T>(&self, _: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
+        ready(self.spin_here(budget, probe))
     }
     #[inline]
     fn yield_now(&self) -> impl Future<Output = ()> {
         std::thread::yield_now();
-        done(())
+        ready(())
     }
     #[inline]
-    fn arm(&self, on: &Word) -> u32 {
-        on.arm()
+    fn prepare_park(&self, on: &Word) -> u32 {
+        on.prepare_park()
     }
     #[inline]
     fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
         let timeout = (until < Nanos::MAX).then(|| until - clock::now());
         on.park(armed, timeout, self.scope);
-        done(())
+        ready(())
     }
 
     #[inline(always)]
-    fn at_once<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
-        done(run_ready(wait))
+    fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
+        ready(block_on(wait))
     }
 
     #[inline]
-    fn patience(&self) -> Nanos {
-        self.patience
+    fn max_spin(&self) -> Nanos {
+        self.max_spin
     }
     #[inline]
-    fn check(&self, on: &Word, why: &Why) -> Result<(), Error> {
+    fn check(&self, on: &Word, why: &WaitContext) -> Result<(), Error> {
         if on.is_poisoned() {
             return Err(Error::from(Cause::Poisoned { by: None }));
         }

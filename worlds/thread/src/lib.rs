@@ -6,14 +6,14 @@
 //! - [`run`]: the members of a group as threads, pinned or free. [`start`]: a thread that outlives whoever started it.
 //!
 //! ```
-//! use foregather_barrier::{Group, Kind};
-//! use foregather_machine::run_ready;
+//! use foregather_barrier::{Algorithm, Group};
+//! use foregather_machine::block_on;
 //! use foregather_wait::Policy;
 //!
-//! let group = Group::new(Kind::Central, 2)?;
+//! let group = Group::new(Algorithm::Central, 2)?;
 //! foregather_thread::run(2, |_| None, |cpu, rank| {
 //!     let mut member = group.member(cpu, rank, Policy::Block)?;
-//!     run_ready(member.wait())
+//!     block_on(member.wait())
 //! })?;
 //! # Ok::<(), foregather_machine::Error>(())
 //! ```

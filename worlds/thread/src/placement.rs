@@ -8,7 +8,7 @@ use core::future::Future;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::affinity::{self, Mask};
 use foregather_host::{cgroup, clock, scout, usage};
-use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, done};
+use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, ready};
 use std::sync::OnceLock;
 
 /// For how long a mask and a quota are believed: others may change them at any time.
@@ -119,13 +119,13 @@ impl Placement for Thread {
 
     fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool> {
         let moved = || affinity::move_to(cpu, &Enrolled::known()?.mask).then_some(());
-        done(self.may_be_moved() && moved().is_some())
+        ready(self.may_be_moved() && moved().is_some())
     }
 
     fn pull(&self, thread: ThreadId) -> impl Future<Output = bool> {
         // Members of a team that may be moved have the same mask.
         let pulled = || affinity::pull(thread, affinity::current(), &Enrolled::known()?.mask).then_some(());
-        done(self.may_be_moved() && self.knows(thread) && pulled().is_some())
+        ready(self.may_be_moved() && self.knows(thread) && pulled().is_some())
     }
 
     fn costs(&self) -> Costs {
@@ -139,7 +139,7 @@ mod tests {
     use crate::run;
     use core::sync::atomic::AtomicBool;
     use foregather_host::sched::{self, Class};
-    use foregather_machine::run_ready;
+    use foregather_machine::block_on;
 
     /// On a thread of its own, whose mask and class are nobody else's business.
     fn alone(body: impl Fn() + Sync) {
@@ -176,14 +176,14 @@ mod tests {
     fn a_thread_moves_unless_somebody_has_bound_it() {
         alone(|| {
             let (cpu, allowed) = (Thread::current(), affinity::allowed());
-            assert!(!run_ready(cpu.move_to(allowed.last().unwrap() + 1)));
+            assert!(!block_on(cpu.move_to(allowed.last().unwrap() + 1)));
             for &there in &allowed {
-                assert!(run_ready(cpu.move_to(there)));
+                assert!(block_on(cpu.move_to(there)));
                 assert_eq!(affinity::allowed(), allowed);
             }
             if allowed.len() > 1 {
                 affinity::pin(allowed[0]).unwrap();
-                assert!(!run_ready(cpu.move_to(allowed[1])));
+                assert!(!block_on(cpu.move_to(allowed[1])));
                 assert_eq!(affinity::allowed(), allowed[..1]);
             }
         });
@@ -196,7 +196,7 @@ mod tests {
             let me = private.identity().unwrap();
             assert_eq!((private.running(me), shared.running(me)), (Some(true), None));
             assert_eq!(private.running(VALUE_MASK), None, "nobody");
-            assert!(!run_ready(private.pull(VALUE_MASK)) && !run_ready(shared.pull(me)));
+            assert!(!block_on(private.pull(VALUE_MASK)) && !block_on(shared.pull(me)));
             assert!(private.place().is_some_and(|cpu| private.allows(cpu)));
         });
     }
@@ -210,12 +210,12 @@ mod tests {
                 while name.load(Acquire) == 0 {
                     std::thread::yield_now();
                 }
-                let pulled = run_ready(cpu.pull(name.load(Acquire)));
-                done.store(true, Release);
+                let pulled = block_on(cpu.pull(name.load(Acquire)));
+                ready.store(true, Release);
                 assert!(pulled);
             } else {
                 name.store(cpu.identity().unwrap(), Release);
-                while !done.load(Acquire) {
+                while !ready.load(Acquire) {
                     std::thread::yield_now();
                 }
             }
@@ -231,7 +231,7 @@ mod tests {
             if sched::set_class(Class::RoundRobin, 1).is_ok() {
                 let cpu = Thread::current();
                 assert_eq!((cpu.affinity(), cpu.idle(0)), (None, None));
-                assert!(!run_ready(cpu.move_to(affinity::current())));
+                assert!(!block_on(cpu.move_to(affinity::current())));
             }
         });
     }
@@ -241,7 +241,7 @@ mod tests {
     fn forbidden() {
         let cpu = Thread::current();
         assert_eq!((cpu.affinity(), cpu.idle(0)), (None, None));
-        assert!(!run_ready(cpu.move_to(affinity::current())) && !run_ready(cpu.pull(cpu.identity().unwrap())));
+        assert!(!block_on(cpu.move_to(affinity::current())) && !block_on(cpu.pull(cpu.identity().unwrap())));
     }
 
     #[test]

@@ -33,13 +33,13 @@ impl Word {
 
     /// A plain store, for words on which nobody parks.
     #[inline]
-    pub fn note(&self, value: u32) {
+    pub fn store(&self, value: u32) {
         self.0.0.store(value << VALUE_SHIFT, Release);
     }
 
     /// Publishes a value; wakes the sleepers if there are any.
     #[inline]
-    pub fn store(&self, value: u32, scope: Scope) {
+    pub fn publish(&self, value: u32, scope: Scope) {
         let before = self.0.0.swap(value << VALUE_SHIFT, AcqRel);
         if before & (ARMED | POISONED) != 0 {
             self.settle(before, scope);
@@ -48,7 +48,7 @@ impl Word {
 
     /// Adds to the value and returns the one before; wakes the sleepers if there are any.
     #[inline]
-    pub fn add(&self, n: u32, scope: Scope) -> u32 {
+    pub fn fetch_add(&self, n: u32, scope: Scope) -> u32 {
         let before = self.0.0.fetch_add(n << VALUE_SHIFT, AcqRel);
         if before & ARMED != 0 {
             self.settle(before, scope);
@@ -58,7 +58,7 @@ impl Word {
 
     /// Publishes `new` if the value is `expected`, whatever the flags; wakes the sleepers then, if there are any.
     #[inline]
-    pub fn exchange(&self, expected: u32, new: u32, scope: Scope) -> bool {
+    pub fn compare_exchange(&self, expected: u32, new: u32, scope: Scope) -> bool {
         let mut before = expected << VALUE_SHIFT;
         loop {
             match self.0.0.compare_exchange(before, new << VALUE_SHIFT, AcqRel, Acquire) {
@@ -102,7 +102,7 @@ impl Word {
 
     /// Announces a sleeper; the result is for [`Word::park`].
     #[inline]
-    pub fn arm(&self) -> u32 {
+    pub fn prepare_park(&self) -> u32 {
         let armed = self.0.0.fetch_or(ARMED, AcqRel) | ARMED;
         // For those who change something else than this word (race 6).
         fence(SeqCst);

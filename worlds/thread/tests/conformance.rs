@@ -1,9 +1,9 @@
 //! The suite of all worlds, on real threads.
 #![cfg(not(loom))]
-use foregather_barrier::{Group, Kind};
+use foregather_barrier::{Algorithm, Group};
 use foregather_conformance::{World, barrier, cpu, endpoint, harmonize, port, team};
 use foregather_host::{affinity, sched};
-use foregather_machine::{Cause, Error, Nanos, Rank, run_ready};
+use foregather_machine::{Cause, Error, Nanos, Rank, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 
@@ -13,7 +13,7 @@ impl World for Threads {
     type Cpu<'w> = Thread;
 
     fn run<'w, T: Send, F: Future<Output = T>>(&'w self, size: u32, program: impl Fn(Self::Cpu<'w>, Rank) -> F + Sync) -> Vec<T> {
-        foregather_thread::run(size, |_| None, |cpu, rank| run_ready(program(cpu, rank))).unwrap()
+        foregather_thread::run(size, |_| None, |cpu, rank| block_on(program(cpu, rank))).unwrap()
     }
 
     fn processors(&self) -> u32 {
@@ -42,7 +42,7 @@ fn threads_conform_in_sized_messages() {
 /// A member that panics takes nobody with it but by name.
 #[test]
 fn a_panic_is_an_error_of_the_others() {
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         let group = Group::new(kind, if kind.takes(3).is_ok() { 3 } else { 4 }).unwrap();
         let ends = std::sync::Mutex::new(vec![]);
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -52,7 +52,7 @@ fn a_panic_is_an_error_of_the_others() {
                 |cpu, rank| {
                     let mut member = group.member(cpu, rank, Policy::Block).unwrap();
                     assert!(rank != 1, "as planned");
-                    let end = run_ready(member.wait());
+                    let end = block_on(member.wait());
                     ends.lock().unwrap().push(end);
                 },
             )
@@ -68,7 +68,7 @@ fn a_panic_is_an_error_of_the_others() {
 fn spinners_under_a_realtime_class_let_each_other_run() {
     let cpu = affinity::allowed()[0];
     for policies in [[Policy::Spin, Policy::Yield], [Policy::default(); 2]] {
-        let group = Group::new(Kind::Central, 2).unwrap();
+        let group = Group::new(Algorithm::Central, 2).unwrap();
         let ends = foregather_thread::run(
             2,
             |_| Some(cpu),
@@ -77,7 +77,7 @@ fn spinners_under_a_realtime_class_let_each_other_run() {
                 // Made after the change of class, as a thread that is born under it would do.
                 let mut member = group.member(Thread::current(), rank, policies[rank as usize]).unwrap();
                 for _ in 0..50 {
-                    run_ready(member.wait_for(Nanos::from_ms(5_000))).unwrap();
+                    block_on(member.wait_for(Nanos::from_ms(5_000))).unwrap();
                 }
                 realtime.map(|()| member.account().snapshot())
             },
@@ -92,8 +92,8 @@ fn spinners_under_a_realtime_class_let_each_other_run() {
 /// One member that cannot be placed must not leave the others waiting for it.
 #[test]
 fn nobody_starts_if_somebody_cannot() {
-    let group = Group::new(Kind::Central, 2).unwrap();
+    let group = Group::new(Algorithm::Central, 2).unwrap();
     let place = |rank| (rank == 1).then_some(100_000);
-    let end = foregather_thread::run(2, place, |cpu, rank| run_ready(group.member(cpu, rank, Policy::Block).unwrap().wait()));
-    assert!(matches!(Error::of(&end), Some(Cause::Os { .. } | Cause::Missing { .. })), "{end:?}");
+    let end = foregather_thread::run(2, place, |cpu, rank| block_on(group.member(cpu, rank, Policy::Block).unwrap().wait()));
+    assert!(matches!(Error::of(&end), Some(Cause::Os { .. } | Cause::Unavailable { .. })), "{end:?}");
 }

@@ -7,7 +7,7 @@ use loom::thread::{self, JoinHandle};
 /// Waits with nothing but arm and park until `probe` is content: what `Policy::Block` does.
 fn block(word: &Word, mut probe: impl FnMut() -> bool) {
     loop {
-        let armed = word.arm();
+        let armed = word.prepare_park();
         if probe() {
             return;
         }
@@ -33,7 +33,7 @@ fn spawn(word: &Arc<Word>, body: impl Fn(&Word) + 'static) -> JoinHandle<()> {
 
 #[test]
 fn a_store_wakes_whoever_armed() {
-    model(|word| vec![spawn(&word, |w| block(w, || w.load() == 1)), spawn(&word, |w| w.store(1, Private))]);
+    model(|word| vec![spawn(&word, |w| block(w, || w.load() == 1)), spawn(&word, |w| w.publish(1, Private))]);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_store_wakes_two_sleepers() {
     model(|word| {
         let sleeper = || spawn(&word, |w| block(w, || w.load() == 1));
         let sleepers = vec![sleeper(), sleeper()];
-        word.store(1, Private);
+        word.publish(1, Private);
         sleepers
     });
 }
@@ -51,7 +51,7 @@ fn additions_wake_whoever_waits_for_their_sum() {
     model(|word| {
         let adder = || {
             spawn(&word, |w| {
-                w.add(1, Private);
+                w.fetch_add(1, Private);
             })
         };
         let adders = vec![adder(), adder()];
@@ -64,7 +64,7 @@ fn additions_wake_whoever_waits_for_their_sum() {
 fn poison_wakes_and_stays() {
     model(|word| {
         let sleeper = spawn(&word, |w| block(w, || w.is_poisoned()));
-        let other = spawn(&word, |w| w.store(1, Private));
+        let other = spawn(&word, |w| w.publish(1, Private));
         word.poison(Private);
         sleeper.join().unwrap();
         other.join().unwrap();
@@ -112,11 +112,11 @@ fn ring(frame_first: bool, has_sleepers: fn(&Word) -> bool) {
                 sent.store(1, Release);
             }
             if has_sleepers(bell) {
-                bell.add(1, Private);
+                bell.fetch_add(1, Private);
             }
             sent.store(1, Release);
         });
-        bell.arm();
+        bell.prepare_park();
         let seen = frame.load(Acquire) == 1;
         sender.join().unwrap();
         assert!(seen || bell.load() == 1, "slept for ever");
@@ -146,7 +146,7 @@ fn looking_without_a_fence_loses_a_sleeper() {
 fn an_exchange_wakes_whoever_armed_and_is_not_hindered_by_him() {
     model(|word| {
         let sleeper = spawn(&word, |w| block(w, || w.load() == 1));
-        assert!(word.exchange(0, 1, Private), "only a flag has changed");
+        assert!(word.compare_exchange(0, 1, Private), "only a flag has changed");
         vec![sleeper]
     });
 }
@@ -160,7 +160,7 @@ fn of_two_exchanges_one_succeeds() {
             .map(|new| {
                 let wins = wins.clone();
                 spawn(&word, move |w| {
-                    if w.exchange(0, new, Private) {
+                    if w.compare_exchange(0, new, Private) {
                         wins.fetch_add(1, loom::sync::atomic::Ordering::Relaxed);
                     }
                 })
@@ -176,7 +176,7 @@ fn of_two_exchanges_one_succeeds() {
 fn an_exchange_takes_no_poison_away() {
     model(|word| {
         let poisoner = spawn(&word, |w| w.poison(Private));
-        assert!(word.exchange(0, 1, Private));
+        assert!(word.compare_exchange(0, 1, Private));
         poisoner.join().unwrap();
         assert!(word.is_poisoned());
         Vec::new()

@@ -1,25 +1,25 @@
 //! What becomes of a team of threads when one of them panics.
 #![cfg(not(loom))]
-use foregather_barrier::Team;
-use foregather_machine::{Cause, Error, run_ready};
+use foregather_barrier::ForkJoin;
+use foregather_machine::{Cause, Error, block_on};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
 /// Who panics in the second region, and what the others get.
 fn ends(panics: u32) -> Vec<(u32, Result<(), Error>)> {
-    let (team, ends) = (Team::new(3).unwrap(), Mutex::new(vec![]));
+    let (team, ends) = (ForkJoin::new(3).unwrap(), Mutex::new(vec![]));
     let regions = |cpu, rank| {
         if rank == 0 {
             let mut master = team.lead(cpu)?;
             for region in 1..=3 {
                 assert_eq!(master.fork()?, region);
                 assert!(panics != 0 || region < 2, "as planned");
-                run_ready(master.join())?;
+                block_on(master.join())?;
             }
             return master.finish();
         }
         let mut slave = team.join(cpu, rank)?;
-        while let Some(region) = run_ready(slave.wait())? {
+        while let Some(region) = block_on(slave.wait())? {
             assert!(panics != rank || region < 2, "as planned");
             slave.done()?;
         }

@@ -6,19 +6,19 @@ mod rds;
 mod recorder;
 mod subcube;
 
-use foregather_barrier::{Hop, Kind, dissemination_by, gather_release};
+use foregather_barrier::{Algorithm, SignalCost, dissemination_by, gather_release};
 use foregather_machine::{Cause, Endpoint, Error};
 use recorder::{Recorder, Step, all_steps, program};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// All kinds that send messages, with every `k`.
-fn kinds() -> impl Iterator<Item = Kind> {
-    let families = (2..=8).flat_map(|k| [Kind::Gather(k), Kind::DisseminationBy(k)]);
-    let rds = Kind::Rds { hop: Hop::IPSC860 };
-    Kind::ALL.into_iter().filter(|&kind| kind != Kind::Central).chain(families).chain([rds])
+fn kinds() -> impl Iterator<Item = Algorithm> {
+    let families = (2..=8).flat_map(|k| [Algorithm::Gather(k), Algorithm::KDissemination(k)]);
+    let rds = Algorithm::Rds { hop: SignalCost::IPSC860 };
+    Algorithm::ALL.into_iter().filter(|&kind| kind != Algorithm::Central).chain(families).chain([rds])
 }
 
-fn sizes(kind: Kind) -> impl Iterator<Item = u32> {
+fn sizes(kind: Algorithm) -> impl Iterator<Item = u32> {
     (1..40).chain([64, 100, 128, 257]).filter(move |&size| kind.takes(size).is_ok())
 }
 
@@ -95,26 +95,32 @@ fn a_slot_has_one_sender_and_one_signal_an_episode() {
 
 #[test]
 fn each_kind_sends_as_many_signals_as_it_says() {
-    let signals = |kind: Kind, size: u32| {
+    let signals = |kind: Algorithm, size: u32| {
         all_steps(size, async |end| kind.over(end).await).iter().flatten().filter(|s| s.is_signal()).count()
     };
     for size in [1, 2, 3, 7, 16, 100] {
-        for kind in [Kind::Tree, Kind::Tournament, Kind::Gather(2), Kind::Gather(7), Kind::Rds { hop: Hop::IPSC860 }] {
+        for kind in [
+            Algorithm::Tree,
+            Algorithm::Tournament,
+            Algorithm::Gather(2),
+            Algorithm::Gather(7),
+            Algorithm::Rds { hop: SignalCost::IPSC860 },
+        ] {
             assert_eq!(signals(kind, size), 2 * size as usize - 2, "{kind:?} {size}");
         }
     }
     // Rounds that are full send k signals; the last of 3-way with 100 members only the one that reaches 64 places on.
     for (kind, size, each) in [
-        (Kind::Dissemination, 100, 7),
-        (Kind::DisseminationBy(3), 64, 9),
-        (Kind::DisseminationBy(3), 100, 10),
-        (Kind::DisseminationBy(8), 9, 8),
-        (Kind::Butterfly, 64, 6),
+        (Algorithm::Dissemination, 100, 7),
+        (Algorithm::KDissemination(3), 64, 9),
+        (Algorithm::KDissemination(3), 100, 10),
+        (Algorithm::KDissemination(8), 9, 8),
+        (Algorithm::Butterfly, 64, 6),
     ] {
         assert_eq!(signals(kind, size), (size * each) as usize, "{kind:?} {size}");
     }
     // Two for each member of the upper half, and a butterfly of the lower.
-    assert_eq!(signals(Kind::Sync0, 64), 2 * 32 + 32 * 5);
+    assert_eq!(signals(Algorithm::Sync0, 64), 2 * 32 + 32 * 5);
 }
 
 /// Paths from the root have as many hops as the highest rank has digits that are not 0, at most.
@@ -136,25 +142,28 @@ fn a_wider_tree_is_a_flatter_one() {
 
 #[test]
 fn sizes_and_families_are_checked() {
-    let needs = |kind: Kind, size| match Error::of(&kind.takes(size)) {
+    let needs = |kind: Algorithm, size| match Error::of(&kind.takes(size)) {
         Some(&Cause::Size { what, size: named, needs }) if named == size => format!("{what}: {needs}"),
         other => panic!("{kind:?} {size}: {other:?}"),
     };
-    assert!(needs(Kind::Sync0, 6).contains("rds"));
-    assert!(needs(Kind::Butterfly, 6).contains("dissemination"));
-    assert_eq!(needs(Kind::Gather(1), 6), "gather-k: k from 2 to 8");
-    assert_eq!(needs(Kind::DisseminationBy(9), 6), "dissemination-k: k from 2 to 8");
+    assert!(needs(Algorithm::Sync0, 6).contains("rds"));
+    assert!(needs(Algorithm::Butterfly, 6).contains("dissemination"));
+    assert_eq!(needs(Algorithm::Gather(1), 6), "gather-k: k from 2 to 8");
+    assert_eq!(needs(Algorithm::KDissemination(9), 6), "dissemination-k: k from 2 to 8");
     for kind in kinds() {
         assert!(needs(kind, 0).contains("at least 1"));
-        assert_eq!(kind.takes(6).is_err(), [Kind::Butterfly, Kind::Sync0].contains(&kind));
+        assert_eq!(kind.takes(6).is_err(), [Algorithm::Butterfly, Algorithm::Sync0].contains(&kind));
         let alone = Recorder::new(0, 6);
         assert_eq!(recorder::run(kind.over(&alone)).is_err(), kind.takes(6).is_err(), "{kind:?}");
-        let named = Kind::parse(kind.name()).map(Kind::name);
+        let named = Algorithm::parse(kind.name()).map(Algorithm::name);
         assert_eq!(named, Some(kind.name()));
     }
-    assert_eq!((Kind::parse("gather"), Kind::parse("gather-k"), Kind::parse("gather-9")), (Some(Kind::Gather(2)), None, None));
+    assert_eq!(
+        (Algorithm::parse("gather"), Algorithm::parse("gather-k"), Algorithm::parse("gather-9")),
+        (Some(Algorithm::Gather(2)), None, None)
+    );
     let alone = Recorder::new(0, 6);
     assert!(recorder::run(gather_release(&alone, 1)).is_err());
     assert!(recorder::run(dissemination_by(&alone, 0)).is_err());
-    assert!(matches!(Error::of(&recorder::run(Kind::Central.over(&alone))), Some(Cause::Missing { .. })));
+    assert!(matches!(Error::of(&recorder::run(Algorithm::Central.over(&alone))), Some(Cause::Unavailable { .. })));
 }

@@ -1,10 +1,10 @@
 //! The waiting law of RDS: how long each member waits so that all leave together.
 use crate::recorder::{Recorder, Step, program, run};
-use foregather_barrier::{Hop, gather_release, rds};
+use foregather_barrier::{SignalCost, gather_release, rds};
 use foregather_machine::{Nanos, SplitMix};
 
 /// When each member has released its children, found by walking the tree, whose shape the steps of the release tell.
-fn released(size: u32, hop: Hop) -> Vec<Nanos> {
+fn released(size: u32, hop: SignalCost) -> Vec<Nanos> {
     let mut reached = vec![Nanos::ZERO; size as usize];
     for rank in 0..size {
         let steps = program(rank, size, async |end| gather_release(end, 2).await);
@@ -18,7 +18,7 @@ fn released(size: u32, hop: Hop) -> Vec<Nanos> {
     reached
 }
 
-fn waits(size: u32, hop: Hop) -> Vec<Nanos> {
+fn waits(size: u32, hop: SignalCost) -> Vec<Nanos> {
     (0..size).map(|rank| hop.wait(rank, size)).collect()
 }
 
@@ -29,7 +29,7 @@ fn everybody_waits_until_the_last_is_released() {
         let latency = 1 + random.below(200_000);
         // Senders that are free sooner than the receiver, at the same time, and, against all custom, later.
         for send in [random.below(latency), latency, latency + random.below(50_000)] {
-            let hop = Hop { send: Nanos(send), latency: Nanos(latency) };
+            let hop = SignalCost { send: Nanos(send), latency: Nanos(latency) };
             let released = released(size, hop);
             let last = *released.iter().max().unwrap();
             let expected: Vec<_> = released.into_iter().map(|at| last - at).collect();
@@ -42,7 +42,7 @@ fn everybody_waits_until_the_last_is_released() {
 fn in_a_cube_each_wait_is_a_multiple_of_the_difference() {
     for dimensions in 0..=12 {
         let expected = |rank: u32| Nanos::from_us(31) * u64::from(dimensions - rank.count_ones());
-        assert_eq!(waits(1 << dimensions, Hop::IPSC860), (0..1 << dimensions).map(expected).collect::<Vec<_>>());
+        assert_eq!(waits(1 << dimensions, SignalCost::IPSC860), (0..1 << dimensions).map(expected).collect::<Vec<_>>());
     }
 }
 
@@ -51,9 +51,9 @@ fn the_algorithm_waits_by_its_law() {
     for size in [1, 2, 6, 8] {
         for rank in 0..size {
             let end = Recorder::new(rank, size);
-            assert_eq!(run(rds(&end, Hop::IPSC860)), Ok(()));
-            assert_eq!(end.delayed.get(), Hop::IPSC860.wait(rank, size));
+            assert_eq!(run(rds(&end, SignalCost::IPSC860)), Ok(()));
+            assert_eq!(end.delayed.get(), SignalCost::IPSC860.wait(rank, size));
         }
     }
-    assert_eq!(Hop::IPSC860.wait(0, 1 << 31), Nanos::from_us(31 * 31), "the largest cube there can be");
+    assert_eq!(SignalCost::IPSC860.wait(0, 1 << 31), Nanos::from_us(31 * 31), "the largest cube there can be");
 }

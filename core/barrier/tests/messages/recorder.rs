@@ -1,5 +1,5 @@
 //! An endpoint that writes down what its member does and answers at once.
-use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank, run_ready};
+use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank, block_on};
 use std::cell::{Cell, RefCell};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Endpoint for Recorder {
 
 /// Nothing here ever waits.
 pub(crate) fn run(future: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    run_ready(future)
+    block_on(future)
 }
 
 /// The steps of one member.

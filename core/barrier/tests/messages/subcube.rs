@@ -1,6 +1,6 @@
 //! Some of the members as a group of their own.
 use crate::recorder::{Recorder, Step, program, run};
-use foregather_barrier::{Hop, Kind, Subcube, butterfly, rds};
+use foregather_barrier::{Algorithm, SignalCost, Subcube, butterfly, rds};
 use foregather_machine::{Cause, Endpoint, Error, Member, Nanos};
 
 #[test]
@@ -14,7 +14,7 @@ fn ranks_inside_are_the_bits_of_the_mask() {
         let end = Recorder::new(rank, 16);
         let cube = Subcube::new(&end, mask, 0).unwrap();
         assert_eq!((cube.rank(), cube.size() as usize), (inside, members.len()));
-        let outside: Vec<_> = (0..cube.size()).map(|peer| cube.outside(peer).unwrap()).collect();
+        let outside: Vec<_> = (0..cube.size()).map(|peer| cube.to_parent_rank(peer).unwrap()).collect();
         assert_eq!(outside, members);
     }
 }
@@ -23,14 +23,14 @@ fn ranks_inside_are_the_bits_of_the_mask() {
 fn rds_counts_only_the_bits_that_differ() {
     for rank in 0..32_u32 {
         let end = Recorder::new(rank, 32);
-        run(rds(&Subcube::new(&end, 0b10110, 0).unwrap(), Hop::IPSC860)).unwrap();
+        run(rds(&Subcube::new(&end, 0b10110, 0).unwrap(), SignalCost::IPSC860)).unwrap();
         assert_eq!(end.delayed.get(), Nanos::from_us(31) * u64::from(3 - (rank & 0b10110).count_ones()), "{rank}");
     }
 }
 
 #[test]
 fn nobody_outside_is_signalled_and_slots_begin_at_the_offset() {
-    for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Central) {
+    for kind in Algorithm::ALL.into_iter().filter(|&kind| kind != Algorithm::Central) {
         for rank in 0..64 {
             let steps = program(rank, 64, async |end| kind.over(&Subcube::new(end, 0b011010, 10)?).await);
             for step in steps {
@@ -50,7 +50,8 @@ fn nobody_outside_is_signalled_and_slots_begin_at_the_offset() {
 #[test]
 fn rows_and_columns_are_what_a_grid_has() {
     let end = Recorder::new(4 * 2 + 3, 16);
-    let members = |cube: Subcube<'_, Recorder>| (0..cube.size()).map(|peer| cube.outside(peer).unwrap()).collect::<Vec<_>>();
+    let members =
+        |cube: Subcube<'_, Recorder>| (0..cube.size()).map(|peer| cube.to_parent_rank(peer).unwrap()).collect::<Vec<_>>();
     assert_eq!(members(Subcube::row(&end, 0).unwrap()), [8, 9, 10, 11]);
     assert_eq!(members(Subcube::column(&end, 0).unwrap()), [3, 7, 11, 15]);
     let alone = Recorder::new(0, 1);

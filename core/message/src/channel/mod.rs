@@ -14,7 +14,7 @@ mod system;
 pub use port::ChannelPort;
 
 use core::fmt;
-use foregather_barrier::{Flags, Line};
+use foregather_barrier::{CachePadded, SignalMatrix};
 use foregather_machine::{Cause, Cpu, Error, Rank};
 use foregather_wait::Policy;
 use std::sync::OnceLock;
@@ -29,17 +29,17 @@ const ROOM_LIMITS: (usize, usize) = (32, 1 << 30);
 
 /// The channels of a whole group, and its null messages.
 pub struct Channels<C: Cpu> {
-    flags: Flags<C>,
+    flags: SignalMatrix<C>,
     size: u32,
     /// Words of a ring.
     ring: u32,
     /// From each to each; made when the first message goes that way.
     streams: Box<[OnceLock<Box<Stream<C>>>]>,
-    bells: Box<[Line<C::Word>]>,
+    bells: Box<[CachePadded<C::Word>]>,
     /// 1 for each member that has left in order.
-    left: Box<[Line<C::Word>]>,
+    left: Box<[CachePadded<C::Word>]>,
     /// One more than the rank of a member that went away in the middle.
-    broken: Line<C::Word>,
+    broken: CachePadded<C::Word>,
 }
 
 impl<C: Cpu> Channels<C> {
@@ -62,15 +62,15 @@ impl<C: Cpu> Channels<C> {
         if !(ROOM_LIMITS.0..=ROOM_LIMITS.1).contains(&room_bytes) {
             return Err(Cause::Setting { what: "the room of a channel", needs: "from 32 bytes to 1 GiB" }.into());
         }
-        let lines = || (0..size).map(|_| Line::default()).collect();
+        let lines = || (0..size).map(|_| CachePadded::default()).collect();
         Ok(Self {
-            flags: Flags::new(size, slots),
+            flags: SignalMatrix::new(size, slots),
             size,
             ring: (room_bytes.next_power_of_two() / 8) as u32,
             streams: (0..size * size).map(|_| OnceLock::new()).collect(),
             bells: lines(),
             left: lines(),
-            broken: Line::default(),
+            broken: CachePadded::default(),
         })
     }
 
@@ -108,7 +108,7 @@ impl<C: Cpu> Channels<C> {
 
     /// Something has changed for `rank`.
     fn ring_bell(&self, cpu: &C, rank: Rank) {
-        cpu.add(&self.bells[rank as usize], 1);
+        cpu.fetch_add(&self.bells[rank as usize], 1);
     }
 
     fn ring_all(&self, cpu: &C) {

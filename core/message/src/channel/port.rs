@@ -6,9 +6,9 @@ use super::Channels;
 use super::system::{LONGEST, System, header};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use foregather_barrier::FlagEndpoint;
-use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Packet, Port, Rank, Why};
-use foregather_wait::{Awaited, Policy, Whom};
+use foregather_barrier::Signaller;
+use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Packet, Port, Rank, WaitContext};
+use foregather_wait::{Awaited, Policy, WaitFor};
 
 /// The longest short message, in bytes: with its header two pairs of cache lines at most.
 const SHORT_LIMIT: usize = 120;
@@ -30,7 +30,7 @@ struct Outgoing {
 /// away: unfinished waits of all the others fail, and name it.
 pub struct ChannelPort<'g, C: Cpu> {
     channels: &'g Channels<C>,
-    flags: FlagEndpoint<'g, C>,
+    flags: Signaller<'g, C>,
     rank: Rank,
     deadline: Cell<Nanos>,
     system: RefCell<System>,
@@ -106,7 +106,7 @@ impl<'g, C: Cpu> ChannelPort<'g, C> {
     fn break_off(&self) {
         let broken = &self.channels.broken;
         if self.cpu().load(broken) == 0 {
-            self.cpu().note(broken, self.rank + 1);
+            self.cpu().store(broken, self.rank + 1);
         }
         self.channels.ring_all(self.cpu());
     }
@@ -171,15 +171,15 @@ impl<'g, C: Cpu> ChannelPort<'g, C> {
             if let Some(lost) = lost {
                 break Err(lost);
             }
-            let why = Why { peer, ..Why::new(what, self.rank).until(self.deadline.get()) };
+            let why = WaitContext { peer, ..WaitContext::new(what, self.rank).until(self.deadline.get()) };
             let rung = || (cpu.load(bell) != seen).then_some(());
             let (chooser, roster) = (self.flags.chooser(), self.flags.roster());
-            chooser.be_seen(cpu, roster, self.rank);
-            let waited = match chooser.phases().glance(cpu, false, rung) {
+            chooser.observe(cpu, roster, self.rank);
+            let waited = match chooser.phases().try_wait(cpu, false, rung) {
                 Some(found) => Ok(found).inspect(|&((), waited)| chooser.learn(waited)),
                 None => {
-                    let awaited = Awaited { roster, rank: self.rank, whom: peer.map_or(Whom::Behind, Whom::One) };
-                    chooser.persist(cpu, bell, why, awaited, rung).await
+                    let awaited = Awaited { roster, rank: self.rank, whom: peer.map_or(WaitFor::Behind, WaitFor::One) };
+                    chooser.wait_slow(cpu, bell, why, awaited, rung).await
                 }
             };
             match waited {
@@ -232,7 +232,7 @@ impl<C: Cpu> Drop for ChannelPort<'_, C> {
         if !self.leaves.get() {
             return self.break_off();
         }
-        self.cpu().note(&self.channels.left[self.rank as usize], 1);
+        self.cpu().store(&self.channels.left[self.rank as usize], 1);
         self.channels.ring_all(self.cpu());
     }
 }
@@ -266,7 +266,7 @@ impl<C: Cpu> Endpoint for ChannelPort<'_, C> {
     }
 
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        self.cpu().at_once(async move {
+        self.cpu().run_inline(async move {
             let come = || self.flags.come(slot).map(|come| come.then_some(())).transpose();
             self.until("null message", None, come).await?;
             self.flags.wait(slot).await
@@ -281,7 +281,7 @@ impl<C: Cpu> Port for ChannelPort<'_, C> {
 
     fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> impl Future<Output = Result<(), Error>> {
         let rest =
-            self.begin(to, packet, tag, bytes).map(|rest| rest.map(|rest| self.cpu().at_once(self.transmit_rest(to, rest))));
+            self.begin(to, packet, tag, bytes).map(|rest| rest.map(|rest| self.cpu().run_inline(self.transmit_rest(to, rest))));
         async move {
             match rest? {
                 None => Ok(()),
@@ -299,7 +299,7 @@ impl<C: Cpu> Port for ChannelPort<'_, C> {
     }
 
     fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> impl Future<Output = Result<usize, Error>> {
-        self.cpu().at_once(async move {
+        self.cpu().run_inline(async move {
             self.channels.known(from)?;
             let arrived = || {
                 let inbox = &mut self.system.borrow_mut().inbox;
@@ -313,7 +313,7 @@ impl<C: Cpu> Port for ChannelPort<'_, C> {
     }
 
     fn requested(&self, from: Rank, tag: u32) -> impl Future<Output = Result<(), Error>> {
-        self.cpu().at_once(async move {
+        self.cpu().run_inline(async move {
             self.channels.known(from)?;
             let requested = || self.system.borrow_mut().inbox.take_request((from, tag)).then_some(Ok(()));
             self.until("REQUEST", Some(from), requested).await

@@ -1,21 +1,21 @@
 //! What one member sends to another one: words through a ring, with one writer and one reader.
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use foregather_barrier::Line;
+use foregather_barrier::CachePadded;
 use foregather_machine::{Cpu, VALUE_MASK};
 
 /// A ring of words. How many were ever put in and taken out stands beside it, modulo 2^30, which its length divides.
 ///
 /// The words themselves are atomic, and relaxed, only so that no unsafe code is needed: the two counts order them.
 pub(super) struct Stream<C: Cpu> {
-    put: Line<C::Word>,
-    taken: Line<C::Word>,
+    put: CachePadded<C::Word>,
+    taken: CachePadded<C::Word>,
     ring: Box<[AtomicU64]>,
 }
 
 impl<C: Cpu> Stream<C> {
     /// An empty ring of so many words, a power of two.
     pub(super) fn new(words: u32) -> Self {
-        Self { put: Line::default(), taken: Line::default(), ring: (0..words).map(|_| AtomicU64::new(0)).collect() }
+        Self { put: CachePadded::default(), taken: CachePadded::default(), ring: (0..words).map(|_| AtomicU64::new(0)).collect() }
     }
 
     fn words(&self) -> u32 {
@@ -48,7 +48,7 @@ impl<C: Cpu> Stream<C> {
             self.at(count).store(word, Relaxed);
             count = count.wrapping_add(1);
         });
-        cpu.note(&self.put, count & VALUE_MASK);
+        cpu.store(&self.put, count & VALUE_MASK);
         count & VALUE_MASK
     }
 
@@ -66,7 +66,7 @@ impl<C: Cpu> Stream<C> {
     ///
     /// Twice a round is enough: a writer waits only for a ring that is full.
     pub(super) fn give_back(&self, cpu: &C, before: u32, taken: u32) -> bool {
-        cpu.note(&self.taken, taken);
+        cpu.store(&self.taken, taken);
         let half = self.words() / 2;
         before / half != taken / half
     }

@@ -20,7 +20,7 @@ impl<F: Fabric> Messenger<F> {
             return Ok(true);
         }
         let ready = || self.ready(from).map(|ready| ready.then_some(())).transpose();
-        match self.chooser.phases().glance(self.fabric.cpu(), false, ready) {
+        match self.chooser.phases().try_wait(self.fabric.cpu(), false, ready) {
             None => Ok(false),
             Some((found, waited)) => {
                 self.chooser.learn(waited);
@@ -40,7 +40,7 @@ impl<F: Fabric> Messenger<F> {
             return Some(read(*head, bytes));
         }
         let head = |bits| Head::unpack(bits).unwrap_or(Head { kind: Kind::Abort, credits: 0, extra: 0 });
-        self.fabric.look(self.address(from), |bits, bytes| read(head(bits), bytes))
+        self.fabric.peek(self.address(from), |bits, bytes| read(head(bits), bytes))
     }
 
     #[cold]

@@ -70,7 +70,7 @@ impl<F: Fabric> Messenger<F> {
     /// # Errors
     /// When there can be none any more: a lost rank, all others have left, passed deadline.
     pub fn begin_unpacking<'m>(&self) -> impl Future<Output = Result<Incoming<'_, 'm, F>, Error>> {
-        self.fabric.cpu().at_once(async move {
+        self.fabric.cpu().run_inline(async move {
             let from = match self.anybody() {
                 Some(from) => from?,
                 None => self.until("a message", Waiting::Any, || self.anybody()).await?,
@@ -107,7 +107,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         let rest = match self.take_now(wanted, bytes.as_mut()) {
             Err(error) => Err(error),
             Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(async move {
+            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(async move {
                 let mut bytes = T::EMPTY;
                 self.express(wanted, bytes.as_mut()).await.map(|()| bytes)
             }))),
@@ -135,7 +135,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         let rest = match self.take_now(wanted, into) {
             Err(error) => Err(error),
             Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(self.express(wanted, into)))),
+            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.express(wanted, into)))),
         };
         async move {
             match rest? {
@@ -156,7 +156,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         let rest = match self.take_now(wanted, into) {
             Err(error) => Err(error),
             Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(self.cheaper(wanted, into)))),
+            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.cheaper(wanted, into)))),
         };
         async move {
             match rest? {
@@ -175,7 +175,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         let messenger = self.messenger;
         let rest = match self.end_now() {
             Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(self.end_rest()))),
+            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.end_rest()))),
             Err(error) => Err(error),
         };
         async move {
@@ -194,7 +194,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
 
     #[cold]
     fn garbled(&self, what: &'static str) -> Error {
-        Cause::Garbled { from: self.from, what }.into()
+        Cause::ProtocolViolation { from: self.from, what }.into()
     }
 
     /// The short way: the whole piece is in the frame at hand. `false`: nothing has changed.

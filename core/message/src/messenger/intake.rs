@@ -29,7 +29,7 @@ enum Drained {
 }
 
 fn garbled(from: Rank, what: &'static str) -> Error {
-    Cause::Garbled { from, what }.into()
+    Cause::ProtocolViolation { from, what }.into()
 }
 
 impl Offer {
@@ -71,7 +71,7 @@ impl<F: Fabric> Messenger<F> {
             return Ok(true);
         }
         let at = self.address(from);
-        while let Some(taken) = self.fabric.look(at, |bits, bytes| self.obey(from, bits, bytes)) {
+        while let Some(taken) = self.fabric.peek(at, |bits, bytes| self.obey(from, bits, bytes)) {
             match taken.inspect_err(|_| self.give_up(from))? {
                 Taken::Message(_) => {
                     with.held.set(true);
@@ -158,7 +158,7 @@ impl<F: Fabric> Messenger<F> {
     /// Takes in what has come, as far as this wait does not read it in place; says what is owed; helps who reads from here.
     #[inline]
     pub(super) fn serve(&self, waiting: Waiting) -> Result<Served, Error> {
-        let mut served = if self.exposed.get() > 0 && self.fabric.help() { Served::Something } else { Served::Nothing };
+        let mut served = if self.exposed.get() > 0 && self.fabric.progress() { Served::Something } else { Served::Nothing };
         let in_place = |from: Rank| waiting == Waiting::Any || waiting == Waiting::From(from);
         let mut at = None;
         while let Some(from) = self.fabric.arrived(at) {
@@ -187,7 +187,7 @@ impl<F: Fabric> Messenger<F> {
         }
         let mut served = Served::Nothing;
         while self.kept_bytes.get() <= self.rules.kept_bytes {
-            let Some(drained) = self.fabric.look(at, |bits, bytes| self.drain_frame(from, bits, bytes)) else { break };
+            let Some(drained) = self.fabric.peek(at, |bits, bytes| self.drain_frame(from, bits, bytes)) else { break };
             let (costs, offer) = match drained.inspect_err(|_| self.give_up(from))? {
                 Drained::Done(costs) => (costs, None),
                 Drained::Offer(_) if waiting == Waiting::Nothing => {
@@ -250,7 +250,7 @@ impl<F: Fabric> Messenger<F> {
     pub(super) async fn fetch(&self, from: Rank, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
         let got = self.fabric.get(self.address(from), offer.key, into).await;
         if let Err(error) = got {
-            let error = if let Cause::Concealed { .. } = error.cause() { self.withdrawn(from) } else { error };
+            let error = if let Cause::Unexposed { .. } = error.cause() { self.withdrawn(from) } else { error };
             return Err(self.blamed(error));
         }
         count(&self.traffic.direct_bytes, offer.bytes() as u64);
@@ -276,7 +276,7 @@ impl<F: Fabric> Messenger<F> {
     }
 
     fn front_frame(&self, from: Rank) -> Option<Result<Taken, Error>> {
-        self.fabric.look(self.address(from), |bits, bytes| self.obey(from, bits, bytes))
+        self.fabric.peek(self.address(from), |bits, bytes| self.obey(from, bits, bytes))
     }
 
     /// What had no room may have some now.

@@ -27,8 +27,8 @@ use crate::inbox::Inbox;
 use connection::{Blame, Connection, Offer};
 use core::cell::{Cell, RefCell};
 use core::fmt;
-use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, Why};
-use foregather_wait::{Chooser, Policy, Roster, Snapshot, Whom};
+use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, WaitContext};
+use foregather_wait::{Policy, Roster, Snapshot, WaitFor, Waiter};
 use frame::{Head, Kind};
 use intake::Served;
 use settings::Rules;
@@ -50,7 +50,7 @@ pub struct Messenger<F: Fabric> {
     connections: Box<[Connection]>,
     signals: Box<[Cell<u32>]>,
     inbox: RefCell<Inbox<Vec<u8>>>,
-    chooser: Chooser,
+    chooser: Waiter,
     deadline: Cell<Nanos>,
     /// Things and bytes of messages that nobody has asked for yet.
     kept: Cell<u32>,
@@ -139,7 +139,7 @@ impl<F: Fabric> Messenger<F> {
     /// [`Cause::Setting`] if the settings contradict themselves or the fabric.
     pub fn new(fabric: F, settings: Settings) -> Result<Self, Error> {
         let (limits, here, size) = (fabric.limits(), fabric.here(), fabric.size());
-        let rules = settings.rules(&limits, || fabric.tolls())?;
+        let rules = settings.rules(&limits, || fabric.costs())?;
         let policy = settings.policy.unwrap_or_else(|| Policy::adaptive(&fabric.cpu().costs()));
         Roster::<F::Cpu>::new(fabric.roster()).enroll(fabric.cpu(), here.rank);
         Ok(Self {
@@ -152,7 +152,7 @@ impl<F: Fabric> Messenger<F> {
             connections: (0..size).map(|_| Connection::new(rules.full)).collect(),
             signals: (0..settings.slots).map(|_| Cell::new(0)).collect(),
             inbox: RefCell::default(),
-            chooser: Chooser::new(policy, here.rank),
+            chooser: Waiter::new(policy, here.rank),
             deadline: Cell::new(Nanos::MAX),
             kept: Cell::new(0),
             kept_bytes: Cell::new(0),
@@ -307,7 +307,7 @@ impl<F: Fabric> Messenger<F> {
         if let Some(blame) = self.poisoned(waiting) {
             return Some(Found::End(Err(self.accused(blame, what))));
         }
-        left.then(|| Found::End(Err(Cause::Left { peer: waiting.peer() }.into())))
+        left.then(|| Found::End(Err(Cause::Closed { peer: waiting.peer() }.into())))
     }
 
     /// The one wait there is. Only how it begins is the caller's: by a look of its own that found nothing.
@@ -317,10 +317,10 @@ impl<F: Fabric> Messenger<F> {
         waiting: Waiting,
         mut found: impl FnMut() -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        let why = Why { peer: waiting.peer(), ..Why::new(what, self.here.rank).until(self.deadline.get()) };
+        let why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(self.deadline.get()) };
         loop {
             let look = || self.look(what, waiting, &mut found);
-            let waited = self.chooser.on_lane(&self.fabric, why, Whom::Sender(waiting.peer()), look).await;
+            let waited = self.chooser.on_lane(&self.fabric, why, WaitFor::Sender(waiting.peer()), look).await;
             match waited.map_err(|error| self.blamed(error))? {
                 Found::End(end) => return end.map_err(|error| self.blamed(error)),
                 Found::Fetch(from, offer) => self.fetch_aside(from, offer).await?,
@@ -339,7 +339,7 @@ impl<F: Fabric> Messenger<F> {
     fn blamed(&self, error: Error) -> Error {
         let (rank, lost) = match *error.cause() {
             Cause::PeerLost { rank, .. } => (rank, true),
-            Cause::Poisoned { by: Some(rank) } | Cause::Left { peer: Some(rank) } => (rank, false),
+            Cause::Poisoned { by: Some(rank) } | Cause::Closed { peer: Some(rank) } => (rank, false),
             _ => return error,
         };
         if lost || !self.culprit.get().lost {

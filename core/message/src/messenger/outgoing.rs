@@ -84,7 +84,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         let rest = if self.pack_now(&piece, receive) {
             None
         } else {
-            Some(messenger.fabric.cpu().at_once(self.pack_rest(piece, receive)))
+            Some(messenger.fabric.cpu().run_inline(self.pack_rest(piece, receive)))
         };
         async move {
             match rest {
@@ -105,7 +105,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         self.ended = now == Ok(true);
         let rest = match now {
             Ok(true) => Ok(None),
-            Ok(false) => Ok(Some(messenger.fabric.cpu().at_once(self.end_rest()))),
+            Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.end_rest()))),
             Err(error) => Err(error),
         };
         async move {
@@ -164,7 +164,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         if end <= self.messenger.inline {
             stage.borrow_mut()[at..end].copy_from_slice(bytes);
         } else {
-            self.messenger.fabric.fill(self.messenger.address(self.to), |buffer| {
+            self.messenger.fabric.write_with(self.messenger.address(self.to), |buffer| {
                 if at <= self.messenger.inline {
                     buffer[..at].copy_from_slice(&stage.borrow()[..at]);
                 }
@@ -274,7 +274,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         more.exposed.push(key);
         messenger.exposed.set(messenger.exposed.get() + 1);
         let shapes = more.group.drain(..).map(|(shape, _)| shape);
-        let len = messenger.fabric.fill(to, |buffer| Offer::write(key, shapes, buffer));
+        let len = messenger.fabric.write_with(to, |buffer| Offer::write(key, shapes, buffer));
         let post = || {
             let sent = messenger.post_filled(self.to, Kind::Offer, u16::from(last), len);
             sent.map(|sent| sent.then_some(())).transpose()
@@ -353,7 +353,7 @@ impl<F: Fabric> Drop for Outgoing<'_, '_, F> {
             messenger.give_up(self.to);
         }
         if let Some(more) = &self.more {
-            more.exposed.iter().for_each(|&key| messenger.fabric.conceal(key));
+            more.exposed.iter().for_each(|&key| messenger.fabric.unexpose(key));
             messenger.exposed.set(messenger.exposed.get() - more.exposed.len() as u32);
         }
     }

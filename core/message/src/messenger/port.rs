@@ -17,7 +17,7 @@ fn extra(packet: Packet, more: bool) -> u16 {
 }
 
 fn garbled(from: Rank, what: &'static str) -> Error {
-    Cause::Garbled { from, what }.into()
+    Cause::ProtocolViolation { from, what }.into()
 }
 
 impl<F: Fabric> Messenger<F> {
@@ -110,7 +110,7 @@ impl<F: Fabric> Messenger<F> {
             let sent = if bytes.len() <= self.inline {
                 self.post(to, kind, extra, bytes)
             } else {
-                self.fabric.fill(self.address(to), |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
+                self.fabric.write_with(self.address(to), |buffer| buffer[..bytes.len()].copy_from_slice(bytes));
                 self.post_filled(to, kind, extra, bytes.len())
             };
             if sent != Ok(true) {
@@ -186,7 +186,7 @@ impl<F: Fabric> Member for Messenger<F> {
 
 impl<F: Fabric> Endpoint for Messenger<F> {
     fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().at_once(async move {
+        self.fabric.cpu().run_inline(async move {
             self.known(peer)?;
             if slot as usize >= self.signals.len() {
                 return Err(Cause::Slot { slot, slots: self.signals.len() as u32 }.into());
@@ -201,7 +201,7 @@ impl<F: Fabric> Endpoint for Messenger<F> {
     }
 
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().at_once(async move {
+        self.fabric.cpu().run_inline(async move {
             let slots = self.signals.len() as u32;
             let count = self.signals.get(slot as usize).ok_or_else(|| Error::from(Cause::Slot { slot, slots }))?;
             let come = || take(count, 1).map(Ok);
@@ -219,7 +219,7 @@ impl<F: Fabric> Port for Messenger<F> {
     }
 
     fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().at_once(async move {
+        self.fabric.cpu().run_inline(async move {
             self.free(to, packet, bytes.len())?;
             let whole = Whole(self, to);
             self.send_packet(to, packet, tag, bytes).await?;
@@ -237,7 +237,7 @@ impl<F: Fabric> Port for Messenger<F> {
     }
 
     fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> impl Future<Output = Result<usize, Error>> {
-        self.fabric.cpu().at_once(async move {
+        self.fabric.cpu().run_inline(async move {
             self.known(from)?;
             let mut arrived = || {
                 let mut inbox = self.inbox.borrow_mut();
@@ -259,7 +259,7 @@ impl<F: Fabric> Port for Messenger<F> {
     }
 
     fn requested(&self, from: Rank, tag: u32) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().at_once(async move {
+        self.fabric.cpu().run_inline(async move {
             self.known(from)?;
             let requested = || self.inbox.borrow_mut().take_request((from, tag)).then_some(Ok(()));
             self.until("a REQUEST", Waiting::Packet(from), requested).await

@@ -1,5 +1,5 @@
 //! What can be said about a messenger, and what it finds out for itself.
-use foregather_machine::{Cause, Error, Limits, Tolls};
+use foregather_machine::{Cause, Error, FabricCosts, Limits};
 use foregather_wait::Policy;
 
 /// By which way large CHEAPER pieces go.
@@ -50,7 +50,7 @@ pub(super) struct Rules {
 }
 
 impl Settings {
-    pub(super) fn rules(&self, limits: &Limits, tolls: impl FnOnce() -> Tolls) -> Result<Rules, Error> {
+    pub(super) fn rules(&self, limits: &Limits, tolls: impl FnOnce() -> FabricCosts) -> Result<Rules, Error> {
         let full = self.credits.unwrap_or_else(|| limits.credits.min(255));
         if full == 0 || full > limits.credits || full > 255 {
             let needs = "at least 1, and no more than the fabric has buffers, or 255";
@@ -78,7 +78,7 @@ const SPARE: u32 = 2;
 
 /// From how many bytes on it is cheaper to read a piece from memory than to send it through static buffers. The 512 B, 4 KiB and
 /// 32 KiB of 1999 and those of today come from the same two slopes.
-pub fn direct_from(limits: &Limits, tolls: &Tolls) -> usize {
+pub fn direct_from(limits: &Limits, tolls: &FabricCosts) -> usize {
     let buffered = |bytes: usize| {
         let full = (bytes / limits.buffer) as u64;
         full * tolls.buffered.of(limits.buffer).0 + tolls.buffered.of(bytes % limits.buffer).0
@@ -95,9 +95,9 @@ mod tests {
 
     const LIMITS: Limits = Limits { lanes: 1, inline: 56, buffer: 4_096, credits: 16, spare: 16, gather: 64, direct: true };
 
-    fn tolls(frame: (u64, u64), direct: (u64, u64)) -> Tolls {
+    fn tolls(frame: (u64, u64), direct: (u64, u64)) -> FabricCosts {
         let slope = |(fixed, byte_ps)| Slope { fixed: Nanos(fixed), byte_ps };
-        Tolls { buffered: slope(frame), direct: slope(direct) }
+        FabricCosts { buffered: slope(frame), direct: slope(direct) }
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Facts {
 
     /// Both sets.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -79,13 +79,13 @@ impl Facts {
 impl BitOr for Facts {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
-        self.and(other)
+        self.union(other)
     }
 }
 
 impl BitOrAssign for Facts {
     fn bitor_assign(&mut self, other: Self) {
-        *self = self.and(other);
+        *self = self.union(other);
     }
 }
 

@@ -7,12 +7,12 @@
 //!
 //! States, sequence and races: `README.md`.
 mod facts;
-mod memory;
+mod state;
 mod table;
 mod wait;
 
 pub use facts::Facts;
-pub(crate) use memory::Memory;
+pub(crate) use state::AdaptiveState;
 pub use table::{Action, Rule, Rules, TABLE, decide};
 
 use foregather_machine::{Costs, Nanos};

@@ -48,30 +48,35 @@ const fn unless(rule: Rule, unless: Facts) -> Rule {
     Rule { unless, ..rule }
 }
 
-const CROWD: Facts = Facts::HERE.and(Facts::CROWDED).and(Facts::MOVABLE);
+const CROWD: Facts = Facts::HERE.union(Facts::CROWDED).union(Facts::MOVABLE);
 
-const FLIGHT: Facts = Facts::STRANGER.and(Facts::MOVABLE).and(Facts::EMPTIER);
+const FLIGHT: Facts = Facts::STRANGER.union(Facts::MOVABLE).union(Facts::EMPTIER);
 
 /// The rows, first come first.
 pub const TABLE: [Rule; 15] = [
     rule("flee", FLIGHT, Action::Move, "a stranger computes on my processor: whatever the other one does, nothing is lost"),
     rule(
         "leave-crowd",
-        CROWD.and(Facts::FAR_EMPTIER),
+        CROWD.union(Facts::FAR_EMPTIER),
         Action::Move,
         "three members fewer: even beside two strangers there my share of a processor grows",
     ),
     rule(
         "split-tiny",
-        CROWD.and(Facts::MUCH_EMPTIER).and(Facts::TINY),
+        CROWD.union(Facts::MUCH_EMPTIER).union(Facts::TINY),
         Action::Move,
         "the episode is nothing but hand-overs: half of a spread pair is better than all of a stacked one",
     ),
-    rule("spread", CROWD.and(Facts::MUCH_EMPTIER).and(Facts::IDLE), Action::Move, "the processor is free and this one is shared"),
+    rule(
+        "spread",
+        CROWD.union(Facts::MUCH_EMPTIER).union(Facts::IDLE),
+        Action::Move,
+        "the processor is free and this one is shared",
+    ),
     unless(
         rule(
             "scout",
-            CROWD.and(Facts::MUCH_EMPTIER),
+            CROWD.union(Facts::MUCH_EMPTIER),
             Action::Scout,
             "moving beside a stranger would make it worse: ask somebody who runs only where nobody else does",
         ),
@@ -79,46 +84,46 @@ pub const TABLE: [Rule; 15] = [
     ),
     rule(
         "sleep-beside-stranger",
-        Facts::HERE.and(Facts::DISTRUSTED).and(Facts::CHEAP),
+        Facts::HERE.union(Facts::DISTRUSTED).union(Facts::CHEAP),
         Action::Park,
         "a yield would hand a whole turn to the stranger; a sleeper keeps its claim and preempts at its wake-up",
     ),
     rule(
         "sleep-realtime",
-        Facts::HERE.and(Facts::REALTIME),
+        Facts::HERE.union(Facts::REALTIME),
         Action::Park,
         "a member of an ordinary class runs only while I sleep",
     ),
-    rule("sleep-late", Facts::HERE.and(Facts::LATE), Action::Park, "yields have not helped"),
+    rule("sleep-late", Facts::HERE.union(Facts::LATE), Action::Park, "yields have not helped"),
     unless(
         rule(
             "yield",
-            Facts::HERE.and(Facts::CHEAP),
+            Facts::HERE.union(Facts::CHEAP),
             Action::Yield,
             "it cannot run while I spin, and a yield is the cheapest hand-over there is",
         ),
-        Facts::DISTRUSTED.and(Facts::REALTIME),
+        Facts::DISTRUSTED.union(Facts::REALTIME),
     ),
     rule(
         "give-way",
-        Facts::MESSAGE.and(Facts::DISTURBED).and(Facts::BRIEF_OVER),
+        Facts::MESSAGE.union(Facts::DISTURBED).union(Facts::BRIEF_OVER),
         Action::Park,
         "others compute here: a sleeper is back at once when its message comes, and what it would have spun is theirs",
     ),
     unless(rule("spin", Facts::NONE, Action::Spin, "nobody I wait for needs my processor"), Facts::BOUND),
     unless(
         rule("ask", Facts::NONE, Action::Ask, "sleeping costs one remote wake-up and its waker's time: is it worth it?"),
-        Facts::ASKED.and(Facts::CAP),
+        Facts::ASKED.union(Facts::CAP),
     ),
     rule("stay", Facts::RUNS, Action::Stay, "it computes; to sleep would only add a wake-up"),
     unless(
         rule(
             "pull",
-            Facts::READY.and(Facts::FITS).and(Facts::LONG).and(Facts::PULLABLE),
+            Facts::READY.union(Facts::FITS).union(Facts::LONG).union(Facts::PULLABLE),
             Action::Pull,
             "it queues behind a stranger for up to a turn, and my processor is free for it",
         ),
-        Facts::CAP.and(Facts::DISTURBED),
+        Facts::CAP.union(Facts::DISTURBED),
     ),
     rule("sleep", Facts::NONE, Action::Park, "the processor is worth more to somebody else"),
 ];
@@ -151,7 +156,7 @@ impl Rules {
 
     /// These and those.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -226,7 +231,7 @@ mod tests {
         assert_eq!(TABLE[decide(Facts::HERE | Facts::CHEAP, off)].name, "spin");
         assert_eq!((Rules::named("spin"), Rules::named("sleep")), (None, None));
         assert_eq!((Rules::named("blink"), Rules::named("blin")), (Some(Rules::BLINK), None));
-        assert_eq!(off.and(Rules::BLINK).list().collect::<Vec<_>>(), ["yield", "blink"]);
+        assert_eq!(off.union(Rules::BLINK).list().collect::<Vec<_>>(), ["yield", "blink"]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! One wait by the decision table, from the end of the blind pauses on.
-use super::{Action, Adaptive, Facts, Memory, Rules, TABLE, decide};
+use super::{Action, Adaptive, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::phases::last_look;
-use crate::roster::{Awaited, Whom};
+use crate::roster::{Awaited, WaitFor};
 use crate::{Account, Outcome, Waited};
-use foregather_machine::{Cpu, CpuId, Error, Nanos, Rank, Why};
+use foregather_machine::{Cpu, CpuId, Error, Nanos, Rank, WaitContext};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
 const MOST_ASKED: u32 = 4;
@@ -13,7 +13,7 @@ const PREEMPTED: Nanos = Nanos::from_us(100);
 
 /// What a wait has come to so far.
 struct Wait<'w, 't, C: Cpu> {
-    memory: &'w Memory,
+    memory: &'w AdaptiveState,
     cpu: &'w C,
     awaited: &'w Awaited<'t, C>,
     account: &'w Account,
@@ -34,7 +34,7 @@ struct Wait<'w, 't, C: Cpu> {
     waited: Waited,
 }
 
-impl Memory {
+impl AdaptiveState {
     /// Waits until `probe` finds something, after a glance that found nothing.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Memory {
         &self,
         cpu: &C,
         on: &C::Word,
-        why: Why,
+        why: WaitContext,
         (awaited, account): (&Awaited<'_, C>, &Account),
         mut probe: impl FnMut() -> Option<T>,
     ) -> Result<(T, Waited), Error> {
@@ -58,7 +58,7 @@ impl Memory {
             let found = match TABLE[rule].then {
                 Action::Spin => {
                     let (before, budget) = (cpu.now(), wait.budget());
-                    let (found, used) = cpu.spin(on, budget, &mut probe).await;
+                    let (found, used) = cpu.spin_for(on, budget, &mut probe).await;
                     wait.spun(used, cpu.now() - before);
                     found
                 }
@@ -87,7 +87,7 @@ impl Memory {
         }
         wait.sleeps();
         loop {
-            let armed = cpu.arm(on);
+            let armed = cpu.prepare_park(on);
             if let Some(found) = probe() {
                 return Ok((found, wait.ended()));
             }
@@ -100,11 +100,11 @@ impl Memory {
 }
 
 impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
-    fn begin(memory: &'w Memory, cpu: &'w C, awaited: &'w Awaited<'t, C>, account: &'w Account) -> Self {
+    fn begin(memory: &'w AdaptiveState, cpu: &'w C, awaited: &'w Awaited<'t, C>, account: &'w Account) -> Self {
         let waited = Waited::first_look(memory.blinks());
         let began = cpu.now();
         memory.begin(began, account.waits());
-        if let Whom::Sender(_) = awaited.whom {
+        if let WaitFor::Sender(_) = awaited.whom {
             memory.ask_for_preemptions(cpu, began);
         }
         Self {
@@ -113,9 +113,9 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
             awaited,
             account,
             began,
-            limit: memory.of.bound().min(cpu.patience()),
+            limit: memory.of.bound().min(cpu.max_spin()),
             place: None,
-            lasting: Facts::REALTIME.when(cpu.patience() < Nanos::MAX),
+            lasting: Facts::REALTIME.when(cpu.max_spin() < Nanos::MAX),
             target: 0,
             fewer: 0,
             idle: None,
@@ -140,9 +140,9 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
         let elapsed = now - self.began;
         let mut facts = self.lasting | memory.facts();
         facts |= Facts::BOUND.when(elapsed >= self.limit);
-        facts |= Facts::CAP.when(elapsed >= of.cap(self.awaited.roster.size()).min(cpu.patience()));
+        facts |= Facts::CAP.when(elapsed >= of.cap(self.awaited.roster.size()).min(cpu.max_spin()));
         facts |= Facts::DISTURBED.when(memory.is_disturbed(now));
-        facts |= Facts::MESSAGE.when(matches!(self.awaited.whom, Whom::Sender(_)));
+        facts |= Facts::MESSAGE.when(matches!(self.awaited.whom, WaitFor::Sender(_)));
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.limit + of.slow());
         if self.is_anybody_here() {
@@ -168,7 +168,7 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
     /// Was an awaited member last seen where I am? Says where I am if that is new.
     fn is_anybody_here(&mut self) -> bool {
         let (cpu, roster) = (self.cpu, self.awaited.roster);
-        self.place = self.memory.be_seen(cpu, roster, self.awaited.rank);
+        self.place = self.memory.observe(cpu, roster, self.awaited.rank);
         let Some(here) = self.place else { return false };
         let found = self.awaited.find(cpu, |other| (roster.place(cpu, other) == Some(here)).then_some(other));
         self.whom = found.or(self.whom);
@@ -246,7 +246,7 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
 
     /// One more bound, after which everything is asked again.
     fn stay<T>(&mut self) -> Option<T> {
-        self.limit = (self.cpu.now() - self.began + self.of().bound()).min(self.cpu.patience());
+        self.limit = (self.cpu.now() - self.began + self.of().bound()).min(self.cpu.max_spin());
         self.lasting = self.lasting.without(Facts::ASKED | Facts::RUNS | Facts::READY);
         None
     }
@@ -276,7 +276,7 @@ impl<'w, 't, C: Cpu> Wait<'w, 't, C> {
         self.account.moved(moved);
         // Whoever moves next must know of it.
         if moved {
-            self.place = self.memory.be_seen(cpu, roster, rank);
+            self.place = self.memory.observe(cpu, roster, rank);
         } else {
             roster.fix(cpu, rank);
         }

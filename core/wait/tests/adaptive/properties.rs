@@ -24,7 +24,7 @@ fn costs() -> impl Strategy<Value = Adaptive> {
     let rules = prop::collection::vec(prop::sample::select(Rules::names().collect::<Vec<_>>()), 0..4);
     let costs = (1..100_000_u64, 1..100_000_u64, 1..10_000_000_u64, rules);
     costs.prop_map(|(hand_over, remote, tick, rules)| {
-        let without = rules.into_iter().fold(Rules::NONE, |all, name| all.and(Rules::named(name).unwrap()));
+        let without = rules.into_iter().fold(Rules::NONE, |all, name| all.union(Rules::named(name).unwrap()));
         Adaptive { hand_over: Nanos(hand_over), remote: Nanos(remote), tick: Nanos(tick), without }
     })
 }

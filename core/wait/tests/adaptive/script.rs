@@ -3,10 +3,10 @@ use core::cell::{Cell, RefCell};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use foregather_machine::{
-    Affinity, Cause, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Quad, Rank, SplitMix, ThreadId, Why, run_ready,
+    Affinity, Cause, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, SplitMix, ThreadId, WaitContext, WordLine, block_on,
 };
 use foregather_wait::adaptive::{Rules, TABLE};
-use foregather_wait::{Adaptive, Awaited, Chooser, Policy, Roster, Snapshot, Waited, Whom};
+use foregather_wait::{Adaptive, Awaited, Policy, Roster, Snapshot, WaitFor, Waited, Waiter};
 
 pub(crate) const US: Nanos = Nanos::from_us(1);
 pub(crate) const MS: Nanos = Nanos::from_ms(1);
@@ -195,28 +195,28 @@ impl Cpu for Script {
     fn load(&self, word: &Cell<u32>) -> u32 {
         word.get()
     }
-    fn note(&self, word: &Cell<u32>, value: u32) {
-        word.set(value);
-    }
     fn store(&self, word: &Cell<u32>, value: u32) {
         word.set(value);
     }
-    fn add(&self, word: &Cell<u32>, n: u32) -> u32 {
+    fn publish(&self, word: &Cell<u32>, value: u32) {
+        word.set(value);
+    }
+    fn fetch_add(&self, word: &Cell<u32>, n: u32) -> u32 {
         word.replace(word.get() + n)
     }
-    fn exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
+    fn compare_exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
         let same = word.get() == expected;
         if same {
-            self.store(word, new);
+            self.publish(word, new);
         }
         same
     }
     fn poison(&self, _: &Cell<u32>) {}
-    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         self.log(Did::Blink);
         probe()
     }
-    async fn spin<T>(&self, _: &Cell<u32>, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+    async fn spin_for<T>(&self, _: &Cell<u32>, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
         let used = budget.min(self.event.get() - self.now.get());
         self.act(Did::Spin, used + self.gap.take()).await;
         self.spun.set(self.spun.get() + used);
@@ -225,7 +225,7 @@ impl Cpu for Script {
     async fn yield_now(&self) {
         self.act(Did::Yield, self.yield_span.get()).await;
     }
-    fn arm(&self, _: &Cell<u32>) -> u32 {
+    fn prepare_park(&self, _: &Cell<u32>) -> u32 {
         0
     }
     async fn park(&self, _: &Cell<u32>, _: u32, until: Nanos) {
@@ -233,10 +233,10 @@ impl Cpu for Script {
         self.act(Did::Park, woken - self.now.get()).await;
         assert!(woken < Nanos::MAX, "sleeps for ever");
     }
-    fn patience(&self) -> Nanos {
+    fn max_spin(&self) -> Nanos {
         self.patience.get()
     }
-    fn check(&self, _: &Cell<u32>, why: &Why) -> Result<(), Error> {
+    fn check(&self, _: &Cell<u32>, why: &WaitContext) -> Result<(), Error> {
         let now = self.now.get();
         if now >= self.poison.get() {
             return Err(Cause::Poisoned { by: None }.into());
@@ -259,12 +259,12 @@ pub(crate) struct Outcome {
 
 /// One member that waits, and others of whom only the words are there.
 pub(crate) struct Team {
-    lines: Vec<Quad<Cell<u32>>>,
+    lines: Vec<WordLine<Cell<u32>>>,
     pub(crate) me: Script,
     pub(crate) others: Vec<Script>,
-    pub(crate) whom: Cell<Whom>,
+    pub(crate) whom: Cell<WaitFor>,
     pub(crate) deadline: Cell<Nanos>,
-    chooser: Chooser,
+    chooser: Waiter,
     event: Cell<u32>,
 }
 
@@ -276,18 +276,18 @@ impl Team {
 
     /// The same, without those rules.
     pub(crate) fn without(off: &str, places: &[CpuId]) -> Self {
-        let without = off.split(',').fold(Rules::NONE, |rules, name| rules.and(Rules::named(name).unwrap()));
+        let without = off.split(',').fold(Rules::NONE, |rules, name| rules.union(Rules::named(name).unwrap()));
         Self::of(Adaptive { without, ..OF }, places)
     }
 
     pub(crate) fn of(of: Adaptive, places: &[CpuId]) -> Self {
         let team = Self {
-            lines: (0..Roster::<Script>::lines(places.len() as u32 + 1)).map(|_| Quad::default()).collect(),
+            lines: (0..Roster::<Script>::lines(places.len() as u32 + 1)).map(|_| WordLine::default()).collect(),
             me: Script::on(0, 1),
             others: places.iter().zip(2..).map(|(&place, thread)| Script::on(place, thread)).collect(),
-            whom: Cell::new(Whom::Behind),
+            whom: Cell::new(WaitFor::Behind),
             deadline: Cell::new(Nanos::MAX),
-            chooser: Chooser::new(Policy::Adaptive(of), ME),
+            chooser: Waiter::new(Policy::Adaptive(of), ME),
             event: Cell::new(0),
         };
         team.enroll();
@@ -326,7 +326,7 @@ impl Team {
     pub(crate) fn wait(&self, span: Nanos) -> Outcome {
         self.me.event.set(self.me.now.get() + span);
         let before = self.begin();
-        let result = run_ready(self.persist());
+        let result = block_on(self.persist());
         if let Ok(waited) = result {
             self.chooser.account().waited(waited);
         }
@@ -357,11 +357,11 @@ impl Team {
 
     async fn persist(&self) -> Result<Waited, Error> {
         let come = || self.me.come();
-        if let Some(((), waited)) = self.chooser.phases().glance(&self.me, false, come) {
+        if let Some(((), waited)) = self.chooser.phases().try_wait(&self.me, false, come) {
             return Ok(waited);
         }
-        let why = Why::new("script", ME).until(self.deadline.get());
+        let why = WaitContext::new("script", ME).until(self.deadline.get());
         let awaited = Awaited { roster: self.roster(), rank: ME, whom: self.whom.get() };
-        self.chooser.persist(&self.me, &self.event, why, awaited, come).await.map(|((), waited)| waited)
+        self.chooser.wait_slow(&self.me, &self.event, why, awaited, come).await.map(|((), waited)| waited)
     }
 }

@@ -2,7 +2,7 @@
 use crate::script::Did::{Ask, Blink, Park, Pull, Spin, Yield};
 use crate::script::{BOTH, Did, MS, OF, Outcome, Team, US};
 use foregather_machine::Nanos;
-use foregather_wait::{Outcome as Ended, Whom};
+use foregather_wait::{Outcome as Ended, WaitFor};
 
 fn ended(end: &Outcome) -> Ended {
     end.result.as_ref().unwrap().outcome
@@ -98,9 +98,9 @@ fn an_event_that_comes_while_it_asks_ends_the_wait() {
 #[test]
 fn only_those_who_have_not_arrived_are_looked_at() {
     let team = Team::new(&[0, 1]);
-    team.whom.set(Whom::One(2));
+    team.whom.set(WaitFor::One(2));
     assert_eq!(team.wait(US * 30).did, [Blink, Spin, Ask(3), Park], "the first is here, but nobody waits for it");
-    team.whom.set(Whom::One(1));
+    team.whom.set(WaitFor::One(1));
     assert_eq!(team.wait(US).did, [Blink, Yield, Yield]);
 }
 

@@ -4,7 +4,7 @@ use super::{Matrix, rows::Row, summary, waiters::Waiter};
 use crate::measure::children::{CellCommand, Hogs, run_cell};
 use crate::progress::Progress;
 use anyhow::Result;
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_bench::{Cell, CellResult, Work};
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::{affinity, interrupt};
@@ -108,6 +108,6 @@ fn takes(waiter: &Waiter, row: &Row) -> bool {
 
 /// Has the waiter a barrier for that many members?
 fn can_take(waiter: &Waiter, row: &Row) -> bool {
-    let kind = waiter.spec.split_once('/').and_then(|(kind, _)| Kind::parse(kind));
+    let kind = waiter.spec.split_once('/').and_then(|(kind, _)| Algorithm::parse(kind));
     kind.is_none_or(|kind| kind.takes(row.threads).is_ok())
 }

@@ -10,7 +10,7 @@ use crate::measure::Measured;
 use crate::measure::skew::ENTRY_SKEW;
 use crate::progress::Progress;
 use anyhow::Result;
-use foregather_barrier::Hop;
+use foregather_barrier::SignalCost;
 use foregather_bench::loggp;
 use foregather_bench::shift::{self, Series, Setup, Way};
 use foregather_host::{affinity, interrupt};
@@ -47,10 +47,10 @@ pub fn run(options: &Shift, quiet: bool) -> Result<Measured> {
     let teams = options.threads.map_or(TEAMS.to_vec(), |threads| vec![threads]);
     let mut notes = Vec::new();
     let hop = match loggp::measure() {
-        Ok((loggp, _)) => Hop { send: loggp.send_overhead, latency: loggp.null() },
+        Ok((loggp, _)) => SignalCost { send: loggp.send_overhead, latency: loggp.null() },
         Err(error) => {
             notes.push(format!("RDS does not wait in its last phase, since nobody knows what a hop costs here: {error}"));
-            Hop::ZERO
+            SignalCost::ZERO
         }
     };
     let mut cases = Vec::new();

@@ -3,7 +3,7 @@ use super::Case;
 use crate::results::number::digits;
 use crate::results::table::Table;
 use crate::results::{Distribution, Measurement};
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_bench::shift::{Series, Way};
 use foregather_machine::Nanos;
 use foregather_message::Protocol;
@@ -79,11 +79,11 @@ pub(super) fn answers(cases: &[Case]) -> Vec<String> {
 }
 
 fn is_rds(way: &Way) -> bool {
-    matches!(way.before, Some(Kind::Rds { .. }))
+    matches!(way.before, Some(Algorithm::Rds { .. }))
 }
 
 fn is_butterfly(way: &Way) -> bool {
-    way.before == Some(Kind::Butterfly)
+    way.before == Some(Algorithm::Butterfly)
 }
 
 /// Is the way the cheaper one in the middle round of every repetition?
@@ -137,12 +137,12 @@ pub fn table(all: &[Measurement]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_barrier::Hop;
+    use foregather_barrier::SignalCost;
 
     fn case(bytes: usize, costs: [[u64; 5]; 2]) -> Case {
         let series = |cost: u64| Series { costs: vec![Nanos(cost); 3], cpus: vec![Nanos(9 * cost); 3] };
         let series = costs.map(|costs| costs.map(series).to_vec()).to_vec();
-        Case { threads: 2, bytes, policy: Policy::Spin, ways: Way::all(Hop::ZERO).to_vec(), series }
+        Case { threads: 2, bytes, policy: Policy::Spin, ways: Way::all(SignalCost::ZERO).to_vec(), series }
     }
 
     #[test]

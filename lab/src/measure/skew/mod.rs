@@ -12,7 +12,7 @@ use crate::measure::Measured;
 use crate::progress::Progress;
 use crate::results::Measurement;
 use anyhow::Result;
-use foregather_barrier::{Hop, Kind};
+use foregather_barrier::{Algorithm, SignalCost};
 use foregather_bench::prices::Price;
 use foregather_bench::skew::{self, Release, Series, Setup};
 use foregather_bench::{loggp, skew::Episode};
@@ -31,7 +31,7 @@ const QUICK_TIME: Nanos = Nanos::from_ms(8_000);
 
 /// One barrier, one policy, one release: all repetitions.
 pub struct Case {
-    kind: Kind,
+    kind: Algorithm,
     policy: Policy,
     policy_name: &'static str,
     release: Release,
@@ -102,13 +102,15 @@ fn setup(options: &Skew, case: &Case, at_most: Nanos, seed: u64) -> Setup {
 fn cases(threads: u32, policies: &[&'static str], loggp: Option<&LogGp>, notes: &mut Vec<String>) -> Result<Vec<Case>> {
     let costs = crate::machine_file::load_or_measure()?;
     let mut cases = Vec::new();
-    for kind in Kind::ALL {
+    for kind in Algorithm::ALL {
         if let Err(error) = kind.takes(threads) {
             notes.push(error.to_string());
             continue;
         }
         let kind = match (kind, loggp) {
-            (Kind::Rds { .. }, Some(loggp)) => Kind::Rds { hop: Hop { send: loggp.send_overhead, latency: loggp.null() } },
+            (Algorithm::Rds { .. }, Some(loggp)) => {
+                Algorithm::Rds { hop: SignalCost { send: loggp.send_overhead, latency: loggp.null() } }
+            }
             _ => kind,
         };
         for &policy_name in policies {
@@ -188,8 +190,8 @@ mod tests {
     fn every_kind_that_takes_the_team_is_run_in_both_ways() {
         let mut notes = vec![];
         let all = cases(2, &POLICIES, None, &mut notes).unwrap();
-        assert_eq!((all.len(), notes.len()), (Kind::ALL.len() * POLICIES.len() * 2, 0));
+        assert_eq!((all.len(), notes.len()), (Algorithm::ALL.len() * POLICIES.len() * 2, 0));
         let odd = cases(3, &QUICK_POLICIES, None, &mut notes).unwrap();
-        assert!(odd.iter().all(|case| case.kind != Kind::Butterfly) && notes.iter().any(|note| note.contains("butterfly")));
+        assert!(odd.iter().all(|case| case.kind != Algorithm::Butterfly) && notes.iter().any(|note| note.contains("butterfly")));
     }
 }

@@ -1,6 +1,6 @@
 //! What a barrier ought to cost here: the same source, run in a simulated network with this machine's parameters.
 use super::ENTRY_SKEW;
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_machine::{LogGp, Nanos, SplitMix};
 use foregather_sim::event::Heap;
 use foregather_sim::net::Network;
@@ -10,13 +10,13 @@ const EPISODES: u64 = 101;
 
 /// The median cost of one episode, from the last member's arrival to the last one's exit, when members come as they do in
 /// the measurement. `None` for the central barrier, which has no messages, and for sizes that the barrier does not take.
-pub fn predict(kind: Kind, size: u32, loggp: &LogGp) -> Option<Nanos> {
+pub fn predict(kind: Algorithm, size: u32, loggp: &LogGp) -> Option<Nanos> {
     let mut costs = (0..EPISODES).map(|seed| episode(kind, size, loggp, seed)).collect::<Option<Vec<_>>>()?;
     costs.sort_unstable();
     costs.get(costs.len() / 2).copied()
 }
 
-fn episode(kind: Kind, size: u32, loggp: &LogGp, seed: u64) -> Option<Nanos> {
+fn episode(kind: Algorithm, size: u32, loggp: &LogGp, seed: u64) -> Option<Nanos> {
     kind.takes(size).ok()?;
     let mut random = SplitMix(seed);
     let starts: Vec<Nanos> = (0..size).map(|_| Nanos(random.below(ENTRY_SKEW.0))).collect();
@@ -37,15 +37,15 @@ mod tests {
     #[test]
     fn a_butterfly_costs_its_rounds_and_the_others_what_their_messages_do() {
         // Whoever comes last finds its partner's message: its own is what the partner waits for.
-        assert_eq!(predict(Kind::Butterfly, 2, &MACHINE), Some(MACHINE.null()));
-        let four = predict(Kind::Butterfly, 4, &MACHINE).unwrap();
+        assert_eq!(predict(Algorithm::Butterfly, 2, &MACHINE), Some(MACHINE.null()));
+        let four = predict(Algorithm::Butterfly, 4, &MACHINE).unwrap();
         assert!(four > MACHINE.null() && four <= MACHINE.null() * 2 + MACHINE.receive_overhead, "{four}");
-        assert!(predict(Kind::Tree, 4, &MACHINE).unwrap() > MACHINE.null());
+        assert!(predict(Algorithm::Tree, 4, &MACHINE).unwrap() > MACHINE.null());
     }
 
     #[test]
     fn what_has_no_messages_or_does_not_take_the_size_is_not_predicted() {
-        assert_eq!(predict(Kind::Central, 2, &MACHINE), None);
-        assert_eq!(predict(Kind::Butterfly, 3, &MACHINE), None);
+        assert_eq!(predict(Algorithm::Central, 2, &MACHINE), None);
+        assert_eq!(predict(Algorithm::Butterfly, 3, &MACHINE), None);
     }
 }

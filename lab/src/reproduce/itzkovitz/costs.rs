@@ -3,14 +3,14 @@ use super::stage::{Show, Stage, play};
 use super::{holds, number, points::Points};
 use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
-use foregather_barrier::Kind as Barrier;
+use foregather_barrier::Algorithm as Barrier;
 use foregather_dsm::journal::{Event, Journal, What};
 use foregather_dsm::node::Kind;
 use foregather_dsm::{Access, Minipage};
-use foregather_machine::{Address, Clock, Error, Fabric, Nanos, Rank, Why};
+use foregather_machine::{Address, Clock, Error, Fabric, Nanos, Rank, WaitContext};
 use foregather_sim::cluster::{Cluster, ClusterSpec};
 use foregather_sim::event::Heap;
-use foregather_wait::{Chooser, Policy, Whom};
+use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::Arc;
 
 /// The paper's hosts.
@@ -108,14 +108,14 @@ fn message(stage: &Stage, bytes: usize) -> Result<f64> {
     let report = cluster.run(async |lane| {
         let here = lane.here();
         let peer = Address { rank: 1 - here.rank, ..here };
-        let chooser = Chooser::new(Policy::Spin, here.rank);
+        let chooser = Waiter::new(Policy::Spin, here.rank);
         for turn in 0..2 * ROUNDS {
             if turn % 2 == here.rank {
-                lane.fill(peer, |_| ());
+                lane.write_with(peer, |_| ());
                 lane.post_filled(peer, 0, bytes)?;
             } else {
                 let come = || lane.arrived(None);
-                let from = chooser.on_lane(&lane, Why::new("a message", here.rank), Whom::Sender(None), come).await?;
+                let from = chooser.on_lane(&lane, WaitContext::new("a message", here.rank), WaitFor::Sender(None), come).await?;
                 lane.release(from);
             }
         }

@@ -1,6 +1,6 @@
 //! Where journals are played: hosts of one processor on a simulated network, each with its server, by the prices of a time.
 use anyhow::{Context, Result, bail};
-use foregather_barrier::Kind as Barrier;
+use foregather_barrier::Algorithm as Barrier;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::Journal;
 use foregather_dsm::node::{Kind, Node, Requester, Tally, serve};
@@ -11,7 +11,7 @@ use foregather_message::{Messenger, Settings};
 use foregather_sim::cluster::{Card, Cluster, ClusterSpec, Lane, Notice, Sweeps};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{MachineSpec, Prices, Scheduler, SmpCpu, Ties};
-use foregather_wait::{Chooser, Policy};
+use foregather_wait::{Policy, Waiter};
 use std::sync::Arc;
 
 /// Lanes of a host: its server, its thread, that thread's messages. The server is the most urgent.
@@ -160,7 +160,7 @@ pub(super) fn play(stage: &Stage, journals: &[Journal], bytes: &Arc<[u32]>) -> R
         match foregather_machine::Fabric::here(&lane).lane {
             SERVER => {
                 let server = Server::new(homes, rank, sizes.count(), LOCKS);
-                let ended = serve(&lane, node, server, &Chooser::new(Policy::Block, rank)).await?;
+                let ended = serve(&lane, node, server, &Waiter::new(Policy::Block, rank)).await?;
                 Ok::<End, Error>(End::Server(ended.directory().counts().collect()))
             }
             THREAD => thread(stage, lane, node, &journals[rank as usize]).await.map(End::Thread),

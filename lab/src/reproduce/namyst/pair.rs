@@ -2,7 +2,7 @@
 use super::play::turn;
 use anyhow::Result;
 use foregather_host::clock;
-use foregather_machine::{Address, Error, Fabric, Key, Nanos, Placement, Why, run_ready};
+use foregather_machine::{Address, Error, Fabric, Key, Nanos, Placement, WaitContext, block_on};
 use foregather_message::{Messenger, Path, Settings};
 use foregather_shm::{Exchange, Lane};
 use foregather_thread::Thread;
@@ -54,7 +54,7 @@ impl Way {
     /// Sends one message of these bytes to the other of the two, or receives one into them.
     pub(super) fn turn(&self, sends: bool, memory: &mut [u8]) -> Result<(), Error> {
         match (self, sends) {
-            (Self::Layered(messenger), _) => run_ready(turn(&**messenger, sends, memory)),
+            (Self::Layered(messenger), _) => block_on(turn(&**messenger, sends, memory)),
             (Self::Frames(bare), true) => bare.send(memory),
             (Self::Frames(bare), false) => bare.receive(memory),
             (Self::Copies(bare), true) => bare.offer(memory),
@@ -75,8 +75,8 @@ impl Bare {
     }
 
     fn wait<T>(&self, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
-        let why = Why::new("bare frames", self.lane.here().rank).of(self.peer().rank).until(self.deadline);
-        run_ready(self.policy.wait(self.lane.cpu(), self.lane.bell(), why, false, probe)).map(|(found, _)| found)
+        let why = WaitContext::new("bare frames", self.lane.here().rank).of(self.peer().rank).until(self.deadline);
+        block_on(self.policy.wait(self.lane.cpu(), self.lane.bell(), why, false, probe)).map(|(found, _)| found)
     }
 
     fn send(&self, memory: &[u8]) -> Result<(), Error> {
@@ -85,7 +85,7 @@ impl Bare {
             return self.wait(|| self.lane.post(to, 0, memory).map(|sent| sent.then_some(())).transpose())?;
         }
         for piece in memory.chunks(limits.buffer) {
-            self.lane.fill(to, |buffer| buffer[..piece.len()].copy_from_slice(piece));
+            self.lane.write_with(to, |buffer| buffer[..piece.len()].copy_from_slice(piece));
             self.wait(|| self.lane.post_filled(to, 0, piece.len()).map(|sent| sent.then_some(())).transpose())??;
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Bare {
     fn frame(&self, into: &mut [u8]) -> Result<usize, Error> {
         let from = self.peer();
         let length = self.wait(|| {
-            self.lane.look(from, |_, bytes| {
+            self.lane.peek(from, |_, bytes| {
                 let length = bytes.len().min(into.len());
                 into[..length].copy_from_slice(&bytes[..length]);
                 length
@@ -120,18 +120,18 @@ impl Bare {
         self.send(&key.0.to_ne_bytes())?;
         // Whoever waits does its share of the copy, as the message layer does.
         self.wait(|| {
-            self.lane.help();
-            self.lane.look(from, |_, _| ())
+            self.lane.progress();
+            self.lane.peek(from, |_, _| ())
         })?;
         self.lane.release(from);
-        self.lane.conceal(key);
+        self.lane.unexpose(key);
         Ok(())
     }
 
     fn fetch(&self, memory: &mut [u8]) -> Result<(), Error> {
         let mut key = [0; 8];
         self.frame(&mut key)?;
-        run_ready(self.lane.get(self.peer(), Key(u64::from_ne_bytes(key)), &mut [memory]))?;
+        block_on(self.lane.get(self.peer(), Key(u64::from_ne_bytes(key)), &mut [memory]))?;
         self.send(&[])
     }
 }

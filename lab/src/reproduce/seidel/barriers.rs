@@ -5,7 +5,7 @@ use super::scenes::scenes;
 use super::{holds, us};
 use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
-use foregather_barrier::{Hop, Kind, Subcube};
+use foregather_barrier::{Algorithm, SignalCost, Subcube};
 use foregather_machine::{Member, Nanos};
 use foregather_message::{Protocol, Ring};
 use foregather_sim::net::Record;
@@ -13,7 +13,7 @@ use foregather_sim::net::Record;
 /// The delays of the paper's ranges.
 const DELTAS: [u64; 7] = [0, 30, 75, 200, 374, 524, 700];
 
-fn measured(kind: Kind, dimension: u32, late: u64) -> Result<(Nanos, Nanos)> {
+fn measured(kind: Algorithm, dimension: u32, late: u64) -> Result<(Nanos, Nanos)> {
     let played = synchronised(&Directed::new(1 << dimension).last_late(late), kind)?;
     Ok((played.cost(), played.precision()))
 }
@@ -78,7 +78,7 @@ pub(super) fn rds(_: &Trial) -> Result<Findings> {
     found.answer("rds-cost-everywhere", holds(exact, if exact { "exactly" } else { "not everywhere" }, "42 cases"));
     found.answer("rds-precision", us(worst));
     phases(&mut found)?;
-    found.answer("rds-waits", us(Hop::IPSC860.wait(0, 128)));
+    found.answer("rds-waits", us(SignalCost::IPSC860.wait(0, 128)));
     subcubes(&mut found)?;
     let hops = nearest_neighbours()?;
     found.answer("nearest-neighbours-only", holds(hops.0 == 0, format!("{} of {} not", hops.0, hops.1), "packets over one link"));
@@ -108,7 +108,7 @@ fn phases(found: &mut Findings) -> Result<()> {
     for d in 2..=7 {
         let (size, played) = (1 << d, synchronised(&Directed::new(1 << d).last_late(75), RDS)?);
         let last = played.record.0.iter().max_by_key(|way| way.arrived).map(|way| way.to);
-        let waitless: Vec<u32> = (0..size).filter(|&rank| Hop::IPSC860.wait(rank, size) == Nanos::ZERO).collect();
+        let waitless: Vec<u32> = (0..size).filter(|&rank| SignalCost::IPSC860.wait(rank, size) == Nanos::ZERO).collect();
         only_last &= last == Some(size - 1) && waitless == [size - 1];
     }
     found.answer("rds-last-node", holds(only_last, if only_last { "2^d - 1" } else { "others" }, "d = 2 to 7"));

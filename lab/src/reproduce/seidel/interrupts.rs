@@ -6,7 +6,7 @@ use super::{holds, number, us};
 use crate::reproduce::{Findings, Trial};
 use crate::simulate::network::{self, Study, run, run_recorded};
 use anyhow::{Context, Result};
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_machine::{Nanos, Rank};
 use foregather_message::{Protocol, Ring};
 use foregather_sim::net::{Business, Circuits, Faults, Record, Skew, profile};
@@ -23,7 +23,7 @@ fn heard(record: &Record, from: Rank, to: Rank) -> Result<Nanos> {
 }
 
 /// The shift of the case, without an interrupt and with one of that length at node 2, just after it has heard of node 0.
-fn shifts(kind: Kind, bytes: usize, length: Nanos) -> Result<(Nanos, Nanos)> {
+fn shifts(kind: Algorithm, bytes: usize, length: Nanos) -> Result<(Nanos, Nanos)> {
     let calm = synchronised_shift(&four(), kind, bytes, Protocol::Forced)?;
     let at = synchronised(&four(), kind).and_then(|played| heard(&played.record, 0, 2))?;
     let hit = synchronised_shift(&four().interrupted(2, at, length), kind, bytes, Protocol::Forced)?;
@@ -94,7 +94,7 @@ fn phase_one(found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn as_stated(dimension: u32, kind: Kind, trials: u32) -> Study<Circuits> {
+fn as_stated(dimension: u32, kind: Algorithm, trials: u32) -> Study<Circuits> {
     Study {
         model: profile::IPSC860,
         nodes: 1 << dimension,

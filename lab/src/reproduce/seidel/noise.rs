@@ -3,7 +3,7 @@ use super::directed::Ipsc;
 use super::{holds, number};
 use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
-use foregather_barrier::Hop;
+use foregather_barrier::SignalCost;
 use foregather_bench::{fit, noise as trace};
 use foregather_machine::{Clock, Error, Nanos};
 use foregather_sim::event::Calendar;
@@ -64,7 +64,7 @@ pub(super) fn noise(_: &Trial) -> Result<Findings> {
     found.answer("loop-intercept", number(intercept, "of the same fit"));
     let mut worst: f64 = 0.0;
     for dimension in 2..=7u32 {
-        for wait in (0..1 << dimension).map(|rank| Hop::IPSC860.wait(rank, 1 << dimension)).filter(|wait| wait.0 > 0) {
+        for wait in (0..1 << dimension).map(|rank| SignalCost::IPSC860.wait(rank, 1 << dimension)).filter(|wait| wait.0 > 0) {
             let iterations = ((wait.as_us() - intercept) / slope).round() as u64;
             let took = loops(&[iterations], None)?[0].1;
             worst = worst.max((took.as_us() - wait.as_us()).abs() / slope);

@@ -1,17 +1,17 @@
 //! What the nodes of the directed cases do: the operations of Table II, and a barrier with a shift behind it.
 use super::directed::{Directed, Ipsc, Played};
 use anyhow::Result;
-use foregather_barrier::{Hop, Kind};
+use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::{Clock, Error, Member, Nanos, Port};
 use foregather_message::{Protocol, Ring, exchange, receive, send, synchronised_exchange};
 
 const TAG: u32 = 3;
 
 /// The paper's three.
-pub(super) const GSYNC: Kind = Kind::Butterfly;
-pub(super) const SYNC0: Kind = Kind::Sync0;
-pub(super) const RDS: Kind = Kind::Rds { hop: Hop::IPSC860 };
-pub(super) const THREE: [Kind; 3] = [GSYNC, SYNC0, RDS];
+pub(super) const GSYNC: Algorithm = Algorithm::Butterfly;
+pub(super) const SYNC0: Algorithm = Algorithm::Sync0;
+pub(super) const RDS: Algorithm = Algorithm::Rds { hop: SignalCost::IPSC860 };
+pub(super) const THREE: [Algorithm; 3] = [GSYNC, SYNC0, RDS];
 
 /// Node 0 sends to node 1.
 pub(super) fn sent(bytes: usize, protocol: Protocol) -> Result<Played<()>> {
@@ -56,12 +56,17 @@ async fn shift(node: &Ipsc<'_>, ring: Ring, bytes: usize, protocol: Protocol) ->
 }
 
 /// A barrier alone.
-pub(super) fn synchronised(directed: &Directed, kind: Kind) -> Result<Played<()>> {
+pub(super) fn synchronised(directed: &Directed, kind: Algorithm) -> Result<Played<()>> {
     directed.play(async |node: &Ipsc<'_>| kind.over(node).await)
 }
 
 /// A barrier and a shift: when each node was through the barrier.
-pub(super) fn synchronised_shift(directed: &Directed, kind: Kind, bytes: usize, protocol: Protocol) -> Result<Played<Nanos>> {
+pub(super) fn synchronised_shift(
+    directed: &Directed,
+    kind: Algorithm,
+    bytes: usize,
+    protocol: Protocol,
+) -> Result<Played<Nanos>> {
     directed.play(async |node: &Ipsc<'_>| {
         let ring = Ring::of(node.rank(), node.size())?;
         ring.post(node, TAG)?;

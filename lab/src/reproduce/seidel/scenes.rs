@@ -6,7 +6,7 @@ use super::programs::{GSYNC, RDS, SYNC0, exchanged, shifted, synchronised, synch
 use crate::results::Timeline;
 use crate::simulate::timelines::{Times, timeline};
 use anyhow::Result;
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_machine::{Nanos, Rank};
 use foregather_message::Protocol::{self, Forced, Long};
 use foregather_sim::net::profile;
@@ -65,7 +65,7 @@ fn messages() -> Result<Vec<Timeline>> {
 }
 
 /// A barrier of eight nodes that come together, and of which the last is late.
-fn barrier(what: &str, kind: Kind, figures: [(&str, u64); 2]) -> Result<Vec<Timeline>> {
+fn barrier(what: &str, kind: Algorithm, figures: [(&str, u64); 2]) -> Result<Vec<Timeline>> {
     let one = |(name, late): (&str, u64)| {
         let directed = Directed::new(8).last_late(late);
         let played = synchronised(&directed, kind)?;

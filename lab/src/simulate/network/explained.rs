@@ -72,7 +72,7 @@ mod tests {
     use super::super::{Shift, run};
     use super::*;
     use crate::simulate::Played;
-    use foregather_barrier::Kind;
+    use foregather_barrier::Algorithm;
     use foregather_message::Protocol;
     use foregather_sim::net::{Faults, Skew, profile};
 
@@ -82,7 +82,7 @@ mod tests {
             nodes: 32,
             interrupts: Some(profile::CALIBRATED),
             faults: Faults::default(),
-            barrier: Some(Kind::Butterfly),
+            barrier: Some(Algorithm::Butterfly),
             shift: Some(Shift { protocol: Protocol::Forced, bytes: 32 << 10 }),
             skew: Skew::Uniform(Nanos::from_us(100)),
             resynchronised: true,

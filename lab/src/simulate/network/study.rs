@@ -1,7 +1,7 @@
 //! The loop of Seidel & Davis 1992 §4: each node comes, synchronises, shifts, and comes again.
 use super::{Trial, explained};
 use anyhow::{Result, bail};
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_machine::{Clock, Error, Member, Nanos, SplitMix};
 use foregather_message::{Protocol, Ring};
 use foregather_sim::event::{Calendar, Queue};
@@ -29,7 +29,7 @@ pub struct Study<M> {
     /// What else goes wrong.
     pub faults: Faults,
     /// How they synchronise; `None`: not at all.
-    pub barrier: Option<Kind>,
+    pub barrier: Option<Algorithm>,
     /// What they do then.
     pub shift: Option<Shift>,
     /// How late they come.

@@ -4,7 +4,7 @@ use super::eevdf;
 use super::files::Files;
 use super::section::{Section, choice, count, span, text};
 use super::tree::{Node, Read, Value, mistake};
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_machine::CpuId;
 use foregather_sim::smp::{Job, MachineSpec, Scheduler};
 use foregather_wait::Policy;
@@ -198,9 +198,9 @@ pub(super) fn policy(section: &Section<'_>, machine: &MachineSpec) -> Read<Polic
     }
 }
 
-pub(super) fn kind(section: &Section<'_>, most_threads: u32) -> Read<Kind> {
-    let Some(node) = section.get("kind") else { return Ok(Kind::Central) };
-    let kinds = Kind::ALL.map(|kind| (kind.name(), kind));
+pub(super) fn kind(section: &Section<'_>, most_threads: u32) -> Read<Algorithm> {
+    let Some(node) = section.get("kind") else { return Ok(Algorithm::Central) };
+    let kinds = Algorithm::ALL.map(|kind| (kind.name(), kind));
     let kind = choice("kind", node, &kinds)?;
     kind.takes(most_threads).map_or_else(|error| mistake(node.line, error.to_string()), |()| Ok(kind))
 }

@@ -4,7 +4,7 @@ use super::section::{Section, choice, count, meant, nanos, text, time};
 use super::tree::{Node, Read, Value, mistake};
 use crate::simulate::network::study::BYTES_MAX;
 use crate::simulate::network::{Machine, Shift};
-use foregather_barrier::{Hop, Kind};
+use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::Nanos;
 use foregather_message::Protocol;
 use foregather_sim::net::Skew;
@@ -27,7 +27,7 @@ const KEPT_MAX: u64 = 1 << 24;
 
 /// What `[trial]` says.
 pub(super) struct Wanted {
-    pub(super) barrier: Option<Kind>,
+    pub(super) barrier: Option<Algorithm>,
     pub(super) shift: Option<Shift>,
     pub(super) skew: Skew,
     pub(super) resynchronised: bool,
@@ -66,16 +66,16 @@ pub(super) fn read(node: &Node, machine: &Machine, nodes: u32) -> Read<Wanted> {
 }
 
 /// `none`, `gsync` as the paper calls the butterfly, or any barrier made of messages.
-fn barrier(node: &Node, machine: &Machine, nodes: u32) -> Read<Option<Kind>> {
+fn barrier(node: &Node, machine: &Machine, nodes: u32) -> Read<Option<Algorithm>> {
     let name = text("barrier", node)?;
-    let kind = match (name, Kind::parse(name)) {
+    let kind = match (name, Algorithm::parse(name)) {
         (NONE, _) => return Ok(None),
-        ("gsync", _) => Kind::Butterfly,
-        (_, Some(Kind::Rds { .. })) => {
+        ("gsync", _) => Algorithm::Butterfly,
+        (_, Some(Algorithm::Rds { .. })) => {
             let (send, latency) = network::hop(machine);
-            Kind::Rds { hop: Hop { send, latency } }
+            Algorithm::Rds { hop: SignalCost { send, latency } }
         }
-        (_, Some(Kind::Central)) => {
+        (_, Some(Algorithm::Central)) => {
             let what = "the central barrier is made of words that all share, and nodes share none: dissemination and the others \
                         are made of messages";
             return mistake(node.line, what);
@@ -84,7 +84,7 @@ fn barrier(node: &Node, machine: &Machine, nodes: u32) -> Read<Option<Kind>> {
         (_, None) => {
             let names: Vec<&str> = [NONE, "gsync"]
                 .into_iter()
-                .chain(Kind::ALL.into_iter().filter(|kind| *kind != Kind::Central).map(Kind::name))
+                .chain(Algorithm::ALL.into_iter().filter(|kind| *kind != Algorithm::Central).map(Algorithm::name))
                 .collect();
             return mistake(node.line, format!("`{name}` is no barrier{}", meant(name, &names)));
         }

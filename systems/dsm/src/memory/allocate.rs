@@ -11,7 +11,7 @@ use crate::protocol::Want;
 use core::any::type_name;
 use core::panic::Location;
 use foregather_barrier::dissemination;
-use foregather_machine::{Cause, Error, Fabric, Member, run_ready};
+use foregather_machine::{Cause, Error, Fabric, Member, block_on};
 use foregather_message::collective::allreduce;
 use std::sync::PoisonError;
 
@@ -108,7 +108,7 @@ impl<F: Fabric> Thread<'_, F> {
         self.pot.give(self.seat, call);
         self.meet(|| {
             let mut all = [self.pot.combined(alike).ok_or_else(unlike)?];
-            run_ready(allreduce(self.messenger, &mut all, alike))?;
+            block_on(allreduce(self.messenger, &mut all, alike))?;
             let came = if all[0] == UNLIKE { Err(unlike()) } else { act()? };
             self.pot.share(came);
             Ok(())
@@ -125,10 +125,10 @@ impl<F: Fabric> Thread<'_, F> {
             for minipage in self.managed(array.minipages(0..array.len())) {
                 self.clear(minipage);
                 if minipage.0 < known {
-                    run_ready(self.requester().tell(self.node, minipage, Want::Allot))?;
+                    block_on(self.requester().tell(self.node, minipage, Want::Allot))?;
                 }
             }
-            run_ready(dissemination(self.messenger))?;
+            block_on(dissemination(self.messenger))?;
         }
         Ok(given)
     }
@@ -142,13 +142,13 @@ impl<F: Fabric> Thread<'_, F> {
             let why = "an array is freed by the threads of the run that allocated it".to_owned();
             return Ok(Err(Cause::Refused { why }.into()));
         }
-        run_ready(self.requester().quiet(self.node))?;
-        run_ready(dissemination(self.messenger))?;
+        block_on(self.requester().quiet(self.node))?;
+        block_on(dissemination(self.messenger))?;
         let gone = heap().free(array.all_units())?;
         for minipage in self.managed(gone.iter().copied()) {
-            run_ready(self.requester().tell(self.node, minipage, Want::Free))?;
+            block_on(self.requester().tell(self.node, minipage, Want::Free))?;
         }
-        run_ready(dissemination(self.messenger))?;
+        block_on(dissemination(self.messenger))?;
         heap().retire(&gone);
         array.end();
         Ok(Ok(()))

@@ -6,7 +6,7 @@ use crate::views::{Fault, Faults, Outcome, Table, end_process};
 use crate::{Access, Minipage};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
-use foregather_machine::{Cpu, Fabric, Rank, ThreadId, run_ready};
+use foregather_machine::{Cpu, Fabric, Rank, ThreadId, block_on};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
@@ -87,7 +87,7 @@ where
         };
         let since = requester.lane().now();
         let began = (self.observed && fault.on_behalf_of.is_none()).then(observer::fault_began);
-        let done = run_ready(requester.need(&self.node, minipage, fault.needs));
+        let done = block_on(requester.need(&self.node, minipage, fault.needs));
         began.into_iter().for_each(observer::fault_ended);
         match done {
             Ok(()) => Outcome::Retry,

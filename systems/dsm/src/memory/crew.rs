@@ -12,10 +12,10 @@ use crate::node::{Node, give_up, serve};
 use crate::protocol::Server;
 use crate::views::Stack;
 use foregather_barrier::{BarrierMember, Group};
-use foregather_machine::{Cause, Clock, Error, Fabric, Placement, run_ready};
+use foregather_machine::{Cause, Clock, Error, Fabric, Placement, block_on};
 use foregather_message::Messenger;
 use foregather_thread as threads;
-use foregather_wait::Chooser;
+use foregather_wait::Waiter;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel};
@@ -86,8 +86,8 @@ impl<F: Fabric, S> Crew<'_, F, S> {
     pub(super) fn serve(&self, post: &Post<F>) -> Option<(Server, F)> {
         let (lane, homes) = (post.take(0), self.node.homes());
         let server = Server::new(homes, lane.rank(), self.node.minipages(), self.settings.locks);
-        let chooser = Chooser::new(self.settings.policy_of(&lane), lane.rank());
-        match run_ready(serve(&lane, self.node, server, &chooser)) {
+        let chooser = Waiter::new(self.settings.policy_of(&lane), lane.rank());
+        match block_on(serve(&lane, self.node, server, &chooser)) {
             Ok(server) => Some((server, lane)),
             Err(error) => {
                 // If it gave up, it has told everybody why: that is delivered first. Of a lost rank all others learn without it.
@@ -187,7 +187,7 @@ impl<F: Fabric, S> Crew<'_, F, S> {
     /// Says goodbye when the last thread of the rank is through; if one has failed, there is no last one.
     fn through(&self, seat: u32) {
         if self.working.fetch_sub(1, AcqRel) == 1 {
-            let end = run_ready(self.seats.of(seat).goodbye(self.node));
+            let end = block_on(self.seats.of(seat).goodbye(self.node));
             end.unwrap_or_else(|error| _ = self.fail(seat, Failure::Error(error)));
         }
     }

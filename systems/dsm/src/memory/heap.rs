@@ -163,7 +163,7 @@ mod tests {
         let most = give(&mut heap, 128, 1).unwrap();
         for _ in 0..3 {
             let error = give(&mut heap, 1 << 12, 1).unwrap_err();
-            assert!(matches!(error.cause(), Cause::Missing { .. }), "{error}");
+            assert!(matches!(error.cause(), Cause::Unavailable { .. }), "{error}");
         }
         free(&mut heap, &most);
         give(&mut heap, 128, 1).unwrap();

@@ -12,7 +12,7 @@ use crate::journal::Journal;
 use crate::node::{Node, Requester, Tally};
 use crate::protocol::{Homes, Server};
 use crate::views::{Allocator, PAGE, Shape, Space};
-use foregather_barrier::{Group, Kind};
+use foregather_barrier::{Algorithm, Group};
 use foregather_machine::{Cause, Cpu, Error, Fabric, Nanos};
 use foregather_message::Messenger;
 use foregather_thread as threads;
@@ -94,7 +94,7 @@ where
     let catcher = Catcher { node: Arc::clone(&node), seats: Arc::clone(&seats), table, rank, observed };
     let serving = mapped.space.serve(Arc::new(catcher))?;
 
-    let (beside, working) = (Group::new(Kind::Central, count)?, AtomicU32::new(count));
+    let (beside, working) = (Group::new(Algorithm::Central, count)?, AtomicU32::new(count));
     let (pot, heap, end) = (Pot::new(count), Mutex::new(heap), End::of(rank));
     let crew = Crew { node: &node, seats: &seats, settings, beside, working, pot, heap, end, shared };
     let parts = threads::run(

@@ -12,7 +12,7 @@ use crate::node::{Kind, Node, Requester, Tally};
 use crate::protocol::{FlagId, Hosts, LockId, Want};
 use core::ops::Range;
 use foregather_barrier::{BarrierMember, dissemination};
-use foregather_machine::{Cause, Clock, Error, Fabric, Member, Nanos, Rank, run_ready};
+use foregather_machine::{Cause, Clock, Error, Fabric, Member, Nanos, Rank, block_on};
 use foregather_message::Messenger;
 use foregather_message::collective::{Element, allreduce};
 use foregather_thread as threads;
@@ -88,7 +88,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// # Errors
     /// When a rank is lost or gives up, or another thread of this rank does: with the rank that was to blame.
     pub fn barrier(&self) -> Result<(), Error> {
-        self.meet(|| run_ready(dissemination(self.messenger)))
+        self.meet(|| block_on(dissemination(self.messenger)))
     }
 
     /// What the values of all threads of all ranks make together, in the order of their numbers: a barrier, too.
@@ -118,7 +118,7 @@ impl<F: Fabric> Thread<'_, F> {
             let needs = "that all threads give numbers of the same kind";
             let mine = self.pot.combined(&combine).ok_or(Cause::Setting { what: "a reduction", needs })?;
             let mut all = [mine];
-            run_ready(allreduce(self.messenger, &mut all, &combine))?;
+            block_on(allreduce(self.messenger, &mut all, &combine))?;
             self.pot.publish(all[0]);
             Ok(())
         })?;
@@ -143,7 +143,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// Waits for the threads of this rank.
     fn meet_beside(&self) -> Result<(), Error> {
         let mut beside = self.beside.borrow_mut();
-        let met = beside.as_mut().map(|beside| run_ready(beside.wait()));
+        let met = beside.as_mut().map(|beside| block_on(beside.wait()));
         drop(beside);
         match met {
             Some(Ok(())) => Ok(()),
@@ -165,9 +165,9 @@ impl<F: Fabric> Thread<'_, F> {
     /// If this thread has it already, or there is no such lock; when a rank is lost or gives up.
     pub fn locked<R>(&self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
         self.known("lock", lock)?;
-        observer::doing(What::Lock(lock), || run_ready(self.requester().lock(self.node, LockId(lock))))?;
+        observer::doing(What::Lock(lock), || block_on(self.requester().lock(self.node, LockId(lock))))?;
         let result = act();
-        observer::doing(What::Unlock(lock), || run_ready(self.requester().unlock(self.node, LockId(lock))))?;
+        observer::doing(What::Unlock(lock), || block_on(self.requester().unlock(self.node, LockId(lock))))?;
         Ok(result)
     }
 
@@ -200,7 +200,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// If there is no such flag; when a rank is lost or gives up.
     pub fn post(&self, flag: u32) -> Result<(), Error> {
         self.known("flag", flag)?;
-        observer::doing(What::Post(flag), || run_ready(self.requester().post(self.node, FlagId(flag))))
+        observer::doing(What::Post(flag), || block_on(self.requester().post(self.node, FlagId(flag))))
     }
 
     /// Waits until this flag was posted, and takes that: each post is for one thread, and who waits longest comes first.
@@ -209,7 +209,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// As [`Thread::post`].
     pub fn wait(&self, flag: u32) -> Result<(), Error> {
         self.known("flag", flag)?;
-        observer::doing(What::Wait(flag), || run_ready(self.requester().take(self.node, FlagId(flag))))
+        observer::doing(What::Wait(flag), || block_on(self.requester().take(self.node, FlagId(flag))))
     }
 
     fn known(&self, what: &str, number: u32) -> Result<(), Error> {
@@ -231,7 +231,7 @@ impl<F: Fabric> Thread<'_, F> {
         array.live()?;
         for minipage in array.minipages(elements) {
             let to = Want::Push(Hosts::all(self.ranks()));
-            observer::doing(What::Push { minipage }, || run_ready(self.requester().tell(self.node, minipage, to)))?;
+            observer::doing(What::Push { minipage }, || block_on(self.requester().tell(self.node, minipage, to)))?;
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ impl<F: Fabric> Thread<'_, F> {
         array.live()?;
         let mut asked = 0;
         for minipage in array.minipages(elements) {
-            let ask = || run_ready(self.requester().prefetch(self.node, minipage, access, self.settings.ahead));
+            let ask = || block_on(self.requester().prefetch(self.node, minipage, access, self.settings.ahead));
             asked += u32::from(observer::doing(What::Prefetch { minipage, access }, ask)?);
         }
         Ok(asked)

@@ -92,7 +92,7 @@ impl Arriving {
         frame: Frame,
         bytes: &[u8],
     ) -> Result<Option<Message>, Error> {
-        let garbled = |what| Err(Cause::Garbled { from, what }.into());
+        let garbled = |what| Err(Cause::ProtocolViolation { from, what }.into());
         let (message, minipage, come, bytes) = match (self.0.take(), frame) {
             (None, Frame::First) => {
                 let message = Message::unpack(from, bytes)?;

@@ -7,14 +7,14 @@ use super::tally::{Kind, Tally};
 use super::ways::Ways;
 use crate::protocol::{Action, Answer, Begin, Client, FlagId, LockId, Message, Want, server_of};
 use crate::{Access, Minipage};
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Nanos, Why};
-use foregather_wait::{Awaited, Chooser, Policy, Roster, Whom};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Nanos, WaitContext};
+use foregather_wait::{Awaited, Policy, Roster, WaitFor, Waiter};
 
 /// One application thread of a rank. It allocates nothing in [`Requester::need`], which runs within a fault.
 pub struct Requester<F: Fabric> {
     lane: F,
     client: Client,
-    chooser: Chooser,
+    chooser: Waiter,
     ways: Ways,
     tally: Tally,
     /// Its server knows that it cannot go on.
@@ -27,7 +27,7 @@ impl<F: Fabric> Requester<F> {
         let here = lane.here();
         let client = Client::new(here, node.homes());
         node.stopped().enroll(here.lane);
-        let (chooser, ways) = (Chooser::new(policy, here.rank), Ways::new(&lane));
+        let (chooser, ways) = (Waiter::new(policy, here.rank), Ways::new(&lane));
         Self { lane, client, chooser, ways, tally: Tally::default(), stopping: false }
     }
 
@@ -103,9 +103,9 @@ impl<F: Fabric> Requester<F> {
         mut probe: impl FnMut() -> Option<()>,
     ) -> Result<(), Error> {
         let rank = self.lane.here().rank;
-        let awaited = Awaited { roster: Roster::new(self.lane.roster()), rank, whom: Whom::Sender(None) };
+        let awaited = Awaited { roster: Roster::new(self.lane.roster()), rank, whom: WaitFor::Sender(None) };
         let either = || probe().map(Ok).or_else(|| node.check().err().map(Err));
-        self.chooser.persist(self.lane.cpu(), on, Why::new(what, rank), awaited, either).await?.0
+        self.chooser.wait_slow(self.lane.cpu(), on, WaitContext::new(what, rank), awaited, either).await?.0
     }
 
     /// This thread cannot go on, because of that: its server tells everybody, and nothing can be asked here any more. `true`: it is the
@@ -213,26 +213,26 @@ impl<F: Fabric> Requester<F> {
         node.check()?;
         let Self { lane, ways, chooser, .. } = self;
         let mut parcel = Parcel::new(message);
-        let why = Why::new("credits for a request", lane.here().rank).of(to.rank);
+        let why = WaitContext::new("credits for a request", lane.here().rank).of(to.rank);
         let mut sent = || -> Result<Option<()>, Error> {
             // Credits come as frames.
             if !parcel.send(lane, ways, to, node)?
                 && let Some((from, _)) = come(lane, ways, node)?
             {
-                return Err(Cause::Garbled { from: from.rank, what: "a reply to what this thread did not ask" }.into());
+                return Err(Cause::ProtocolViolation { from: from.rank, what: "a reply to what this thread did not ask" }.into());
             }
             Ok(parcel.send(lane, ways, to, node)?.then_some(()))
         };
-        chooser.on_lane(lane, why, Whom::Sender(Some(to.rank)), || sent().transpose()).await?
+        chooser.on_lane(lane, why, WaitFor::Sender(Some(to.rank)), || sent().transpose()).await?
     }
 
     /// Sends a request and does what its reply says.
     async fn ask<P: Copies>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         self.send(node, to, message).await?;
         let Self { lane, ways, chooser, .. } = self;
-        let why = Why::new("a reply about shared memory", lane.here().rank);
+        let why = WaitContext::new("a reply about shared memory", lane.here().rank);
         let reply = || come(lane, ways, node).transpose();
-        let (from, message) = chooser.on_lane(lane, why, Whom::Sender(None), reply).await??;
+        let (from, message) = chooser.on_lane(lane, why, WaitFor::Sender(None), reply).await??;
         self.settle(node, from, message).await
     }
 
@@ -241,7 +241,7 @@ impl<F: Fabric> Requester<F> {
         let (mut last, mut done) = (None, Ok(()));
         let lane = &self.lane;
         let answer = self.client.reply(from.rank, &message, &mut |action| {
-            lane.owe(node.copies().toll(&action));
+            lane.charge(node.copies().toll(&action));
             match action {
                 Action::Send { to, message } => last = Some((to, message)),
                 action if done.is_ok() => done = node.perform(lane.cpu(), &action),

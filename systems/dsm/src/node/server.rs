@@ -4,8 +4,8 @@ use super::state::{Copies, Node};
 use super::stop::announce;
 use super::ways::Ways;
 use crate::protocol::{Action, Server};
-use foregather_machine::{Address, Error, Fabric, Rank, Why};
-use foregather_wait::{Chooser, Whom};
+use foregather_machine::{Address, Error, Fabric, Rank, WaitContext};
+use foregather_wait::{WaitFor, Waiter};
 
 /// Serves until all ranks have said goodbye, and gives back what the server knows by then.
 ///
@@ -15,7 +15,7 @@ pub async fn serve<F: Fabric, P: Copies>(
     lane: &F,
     node: &Node<F::Cpu, P>,
     server: Server,
-    chooser: &Chooser,
+    chooser: &Waiter,
 ) -> Result<Server, Error> {
     let mut desk = Desk { lane, node, server, outbox: Outbox::default(), ways: Ways::new(lane) };
     match desk.run(chooser).await {
@@ -33,11 +33,11 @@ struct Desk<'d, F: Fabric, P> {
 }
 
 impl<F: Fabric, P: Copies> Desk<'_, F, P> {
-    async fn run(&mut self, chooser: &Chooser) -> Result<(), Error> {
+    async fn run(&mut self, chooser: &Waiter) -> Result<(), Error> {
         let lane = self.lane;
         while !self.server.is_finished() || !self.outbox.is_empty() {
-            let why = Why::new("a request for shared memory", lane.here().rank);
-            chooser.on_lane(lane, why, Whom::Sender(None), || self.look().transpose()).await??;
+            let why = WaitContext::new("a request for shared memory", lane.here().rank);
+            chooser.on_lane(lane, why, WaitFor::Sender(None), || self.look().transpose()).await??;
         }
         Ok(())
     }
@@ -67,7 +67,7 @@ impl<F: Fabric, P: Copies> Desk<'_, F, P> {
         let mut done = Ok(());
         let mut act = |action: Action| {
             if done.is_ok() {
-                lane.owe(node.copies().toll(&action));
+                lane.charge(node.copies().toll(&action));
                 done = match action {
                     Action::Copy { to, message } | Action::Send { to, message } => {
                         outbox.send((*lane, &mut *ways), node, to, message)

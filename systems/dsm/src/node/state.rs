@@ -101,7 +101,7 @@ impl<C: Cpu, P: Copies> Node<C, P> {
     pub(super) fn stop(&self, cpu: &C, now: Nanos, error: &Error, here: Rank) -> bool {
         let first = self.stopped.mark(Blame::of(error, here), now);
         if first {
-            self.beds.iter().chain([&self.ended]).for_each(|bed| _ = cpu.add(bed, 1));
+            self.beds.iter().chain([&self.ended]).for_each(|bed| _ = cpu.fetch_add(bed, 1));
         }
         first
     }
@@ -140,7 +140,7 @@ impl<C: Cpu, P: Copies> Node<C, P> {
         let before = self.change(minipage, |word| to(word).word);
         let Ended { wake, ahead, .. } = to(before);
         if wake {
-            cpu.add(self.bed(minipage), 1);
+            cpu.fetch_add(self.bed(minipage), 1);
         }
         if ahead {
             self.went_ahead(cpu);
@@ -155,7 +155,7 @@ impl<C: Cpu, P: Copies> Node<C, P> {
     /// Gives that place back.
     pub(super) fn went_ahead(&self, cpu: &C) {
         self.ahead.fetch_sub(1, AcqRel);
-        cpu.add(&self.ended, 1);
+        cpu.fetch_add(&self.ended, 1);
     }
 
     /// Where those sleep who wait until nothing is under way that nobody waits for.

@@ -6,7 +6,7 @@ use core::future::Future;
 use core::pin::Pin;
 use foregather_conformance::table::{Chooser as Order, Seat, Table};
 use foregather_machine::{Cause, Error, Fabric, Limits, Rank, SplitMix};
-use foregather_wait::{Chooser, Policy};
+use foregather_wait::{Policy, Waiter};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
@@ -103,7 +103,7 @@ fn ends<'t>(
         let (served, lane) = (Rc::clone(&node), table.seat(rank, 0));
         programs.push(Box::pin(async move {
             let server = Server::new(homes, rank, MINIPAGES, LOCKS);
-            serve(&lane, &*served, server, &Chooser::new(Policy::Block, rank)).await.map(|_| ())
+            serve(&lane, &*served, server, &Waiter::new(Policy::Block, rank)).await.map(|_| ())
         }));
         let through = Rc::new(RefCell::new(0));
         for thread in 1..=threads {

@@ -60,7 +60,7 @@ impl Ways {
             write(&mut bytes[..len]);
             lane.post(to, head, &bytes[..len])?
         } else {
-            lane.fill(to, |buffer| write(&mut buffer[..len]));
+            lane.write_with(to, |buffer| write(&mut buffer[..len]));
             lane.post_filled(to, head, len)?
         };
         if posted {
@@ -81,9 +81,9 @@ impl Ways {
         from: Address,
     ) -> Result<Option<Message>, Error> {
         let full = self.full;
-        let garbled = |what| Error::from(Cause::Garbled { from: from.rank, what });
+        let garbled = |what| Error::from(Cause::ProtocolViolation { from: from.rank, what });
         let way = self.way(from).ok_or_else(|| garbled("a frame of a lane that is not there"))?;
-        let taken = lane.look(from, |head, bytes| {
+        let taken = lane.peek(from, |head, bytes| {
             way.credits += head >> KIND_BITS;
             if way.credits > full {
                 return Err(garbled("more credits than there are"));

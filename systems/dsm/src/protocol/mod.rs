@@ -41,5 +41,5 @@ use foregather_machine::{Cause, Error, Rank};
 /// A peer sent what it never sends.
 #[cold]
 fn garbled<T>(from: Rank, what: &'static str) -> Result<T, Error> {
-    Err(Cause::Garbled { from, what }.into())
+    Err(Cause::ProtocolViolation { from, what }.into())
 }

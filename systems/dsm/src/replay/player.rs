@@ -4,7 +4,7 @@ use crate::journal::{Event, Journal, What};
 use crate::node::{Kind, Node, Requester, Tally};
 use crate::protocol::{FlagId, Hosts, LockId, Want};
 use crate::{Access, Minipage};
-use foregather_barrier::Kind as Barrier;
+use foregather_barrier::Algorithm as Barrier;
 use foregather_machine::{Error, Fabric, Nanos};
 use foregather_message::Messenger;
 

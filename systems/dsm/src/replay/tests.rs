@@ -6,11 +6,11 @@ use crate::protocol::{Counts, Homes, Server};
 use crate::{Access, Minipage};
 use core::future::Future;
 use core::pin::Pin;
-use foregather_barrier::Kind as Barrier;
+use foregather_barrier::Algorithm as Barrier;
 use foregather_conformance::table::{Chooser as Order, Table};
 use foregather_machine::{Error, Limits};
 use foregather_message::{Messenger, Settings};
-use foregather_wait::{Chooser, Policy};
+use foregather_wait::{Policy, Waiter};
 use std::rc::Rc;
 
 const LIMITS: Limits = Limits { lanes: 3, inline: 28, buffer: 64, credits: 4, spare: 4, gather: 1, direct: false };
@@ -47,7 +47,7 @@ fn play(seed: u64, journals: &[Journal], ahead: u32) -> (Vec<Played>, Vec<(Minip
         let (served, lane) = (Rc::clone(&node), table.seat(rank, 0));
         programs.push(Box::pin(async move {
             let server = Server::new(homes, rank, BYTES.len() as u32, 2);
-            serve(&lane, &*served, server, &Chooser::new(Policy::Block, rank)).await.map(End::Server)
+            serve(&lane, &*served, server, &Waiter::new(Policy::Block, rank)).await.map(End::Server)
         }));
         let (lane, letters) = (table.seat(rank, 1), table.seat(rank, 2));
         programs.push(Box::pin(async move {

@@ -135,7 +135,7 @@ impl Allocator {
     pub fn free(&mut self, offset: usize) -> Result<Option<Minipage>, Error> {
         let minipage = self.given.remove(&offset).ok_or_else(|| {
             let what = format!("a shared allocation at byte {offset}");
-            Error::from(Cause::Missing { what, remedy: "free each once, by the address that its allocation gave".to_owned() })
+            Error::from(Cause::Unavailable { what, remedy: "free each once, by the address that its allocation gave".to_owned() })
         })?;
         let live = &mut self.live[minipage.0 as usize];
         *live -= 1;
@@ -226,7 +226,10 @@ impl Allocator {
         let (pages, views) = (self.taken.len(), self.views);
         let Wish { bytes, chunk, .. } = wish;
         let what = format!("room for {bytes} bytes, chunked by {chunk}, in a shared space of {pages} pages and {views} views");
-        Error::from(Cause::Missing { what, remedy: "make the space larger, give it more views, or free something".to_owned() })
+        Error::from(Cause::Unavailable {
+            what,
+            remedy: "make the space larger, give it more views, or free something".to_owned(),
+        })
     }
 }
 

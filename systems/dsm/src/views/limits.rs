@@ -76,7 +76,7 @@ pub(super) fn reserved(shape: &Shape) -> Option<usize> {
 }
 
 fn missing(what: String, remedy: String) -> Error {
-    Error::from(Cause::Missing { what, remedy })
+    Error::from(Cause::Unavailable { what, remedy })
 }
 
 fn available(meminfo: &str) -> Option<u64> {

@@ -61,7 +61,7 @@ impl Space {
     pub fn new(shape: Shape) -> Result<Self, Error> {
         if rustix::param::page_size() != PAGE {
             let what = format!("a kernel with pages of {PAGE} bytes");
-            return Err(Error::from(Cause::Missing {
+            return Err(Error::from(Cause::Unavailable {
                 what,
                 remedy: "this one has others: boot one with 4 KiB pages".to_owned(),
             }));
@@ -253,5 +253,5 @@ impl core::fmt::Debug for Space {
 fn unlocked(bytes: usize) -> Error {
     let kib = bytes.div_ceil(1_024);
     let what = format!("leave to lock {kib} KiB of shared memory, so pages that are swapped out may be touched unnoticed,");
-    Error::from(Cause::Missing { what, remedy: format!("`ulimit -l {kib}` or more, or run without swap") })
+    Error::from(Cause::Unavailable { what, remedy: format!("`ulimit -l {kib}` or more, or run without swap") })
 }

@@ -4,11 +4,11 @@
 //! a part of that region, and the region is over only when all parts are done (races T6 to T8 of `core/barrier/README.md`).
 //! So nobody has the pointer before the call has begun or after it has returned.
 use crate::Member;
-use crate::protocol::{Course, Follower, Leader, Patience};
+use crate::protocol::{Course, Patience, TeamLeader, TeamWorker};
 use core::any::Any;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use foregather_machine::{Error, Line, Placement, Rank, run_ready};
+use foregather_machine::{CachePadded, Error, Placement, Rank, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ struct Job {
 
 /// Where a job is left for those who take its parts.
 struct Desk {
-    job: Line<UnsafeCell<Job>>,
+    job: CachePadded<UnsafeCell<Job>>,
     panicked: AtomicBool,
     /// The first panic of the region.
     panic: Mutex<Option<Panic>>,
@@ -42,7 +42,7 @@ unsafe impl Send for Desk {}
 impl Desk {
     fn new() -> Self {
         let job = Job { call: call::<fn(Member)>, work: core::ptr::null(), size: 0 };
-        Self { job: Line(UnsafeCell::new(job)), panicked: AtomicBool::new(false), panic: Mutex::new(None) }
+        Self { job: CachePadded(UnsafeCell::new(job)), panicked: AtomicBool::new(false), panic: Mutex::new(None) }
     }
 
     /// Does one part.
@@ -88,14 +88,14 @@ unsafe fn call<F: Fn(Member)>(work: *const (), member: Member) -> Result<(), Pan
 
 /// What all members have.
 struct Shared {
-    team: foregather_barrier::Team<Thread>,
+    team: foregather_barrier::ForkJoin<Thread>,
     desk: Desk,
 }
 
 /// The leader's side of a team, and its threads, as far as they were started. Dropping it lets them go; nobody waits for them.
 pub(crate) struct Lead {
     /// Borrows `shared.team`: so it stands first, and is dropped first. `Some` until then.
-    leader: Option<Leader<'static, Thread>>,
+    leader: Option<TeamLeader<'static, Thread>>,
     shared: Arc<Shared>,
     policy: Policy,
     /// How many members may take part: the leader, and those who were called.
@@ -111,17 +111,17 @@ impl Lead {
     /// # Errors
     /// [`foregather_machine::Cause::Size`] for none, or more than a team takes.
     pub(crate) fn new(most: u32, policy: Policy) -> Result<Self, Error> {
-        let shared = Arc::new(Shared { team: foregather_barrier::Team::new(most)?, desk: Desk::new() });
+        let shared = Arc::new(Shared { team: foregather_barrier::ForkJoin::new(most)?, desk: Desk::new() });
         // SAFETY: the team stays where it is as long as `shared` lives, which stands beside its borrower in `Self` and is dropped
         // after it; neither ever leaves it alone.
-        let team: &'static foregather_barrier::Team<Thread> = unsafe { &*core::ptr::from_ref(&shared.team) };
+        let team: &'static foregather_barrier::ForkJoin<Thread> = unsafe { &*core::ptr::from_ref(&shared.team) };
         let cpu = Thread::current();
         let wake = cpu.costs().remote_wake;
         let mut master = team.master(cpu, policy)?;
         for slave in 1..most {
             master.dismiss(slave)?;
         }
-        Ok(Self { leader: Some(Leader::new(master, wake)), shared, policy, width: 1, started: 1, by: this_thread() })
+        Ok(Self { leader: Some(TeamLeader::new(master, wake)), shared, policy, width: 1, started: 1, by: this_thread() })
     }
 
     /// How many members it may have.
@@ -139,7 +139,7 @@ impl Lead {
     /// # Errors
     /// If one cannot be started: those that are there take part.
     pub(crate) fn resize(&mut self, width: u32) -> Result<(), Error> {
-        let Some(Leader { master, .. }) = &mut self.leader else { return Ok(()) };
+        let Some(TeamLeader { master, .. }) = &mut self.leader else { return Ok(()) };
         while self.width > width {
             self.width -= 1;
             master.dismiss(self.width)?;
@@ -174,7 +174,7 @@ impl Lead {
             // SAFETY: the leader has part 0, and those that it says it has taken.
             unsafe { desk.part(rank) }
         };
-        let course = match run_ready(leader.region(patience, part)) {
+        let course = match block_on(leader.region(patience, part)) {
             Ok(course) => course,
             Err(error) => not_over(&error.to_string()),
         };
@@ -190,7 +190,7 @@ impl Lead {
 
 impl Drop for Lead {
     fn drop(&mut self) {
-        if let Some(Leader { master, .. }) = self.leader.take() {
+        if let Some(TeamLeader { master, .. }) = self.leader.take() {
             // No region is open: this cannot fail, and if it did the slaves would end with an error.
             let _ = master.finish();
         }
@@ -224,7 +224,7 @@ fn follow(shared: &Shared, cpu: Thread, rank: Rank, policy: Policy) {
         unsafe { shared.desk.part(rank) }
     };
     // An error is the end, too: there is nobody to tell.
-    let _ = run_ready(Follower::new(slave, policy).serve(part));
+    let _ = block_on(TeamWorker::new(slave, policy).serve(part));
 }
 
 /// One of the threads that live now, told from the others without asking the kernel. A later one may have the same.

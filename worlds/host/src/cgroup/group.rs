@@ -42,7 +42,7 @@ impl QuotaGroup {
         } else {
             format!("run as root or under `systemd-run --user --scope -p Delegate=yes` ({})", refusals.join("; "))
         };
-        Err(Error::from(Cause::Missing { what: "the right to limit processor time".to_owned(), remedy: why }))
+        Err(Error::from(Cause::Unavailable { what: "the right to limit processor time".to_owned(), remedy: why }))
     }
 
     /// Moves a process, with all its threads, into the group. Its future children start there.

@@ -2,7 +2,7 @@
 use super::{cycles_serialized, init, now};
 use crate::{affinity, pause::pause};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{Cause, CpuId, Error, Nanos, Why};
+use foregather_machine::{Cause, CpuId, Error, Nanos, WaitContext};
 use std::thread;
 
 const ROUNDS: u32 = 10_000;
@@ -45,7 +45,7 @@ pub fn cross_cpu_offset_bound(a: CpuId, b: CpuId) -> Result<OffsetBound, Error> 
         (near.join(), far.join())
     });
     let panicked =
-        |_| Error::from(Cause::Missing { what: "an answer of a clock thread".to_owned(), remedy: "it panicked".to_owned() });
+        |_| Error::from(Cause::Unavailable { what: "an answer of a clock thread".to_owned(), remedy: "it panicked".to_owned() });
     let (low, high) = match (near.map_err(panicked)?, far.map_err(panicked)?) {
         (Ok(interval), Ok(())) => interval,
         // A thread that could not start explains the other one's vain wait.
@@ -89,7 +89,7 @@ fn until(word: &AtomicU32, round: u32, rank: u32, deadline: Nanos) -> Result<(),
         pause();
         looks += 1;
         if looks.is_multiple_of(1024) && now() > deadline {
-            return Err(Error::timed_out(&Why::new("clock offset", rank).of(1 - rank).until(deadline), now()));
+            return Err(Error::timed_out(&WaitContext::new("clock offset", rank).of(1 - rank).until(deadline), now()));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use foregather_barrier::dissemination;
 use foregather_host::{clock, interrupt};
 use foregather_launch::spawn::{self, Plan};
 use foregather_launch::{Job, Lanes};
-use foregather_machine::{Cause, Error, Fabric, Nanos, run_ready};
+use foregather_machine::{Cause, Error, Fabric, Nanos, block_on};
 use foregather_message::{Messenger, Settings};
 use std::env;
 use std::fs::read_to_string;
@@ -31,9 +31,9 @@ fn say(line: &str) {
 fn in_that_state<F: Fabric>(job: &Job, lanes: Vec<F>, state: State) -> Result<(), Error> {
     for lane in lanes {
         let messenger = Messenger::new(lane, state.settings())?;
-        run_ready(dissemination(&messenger))?;
+        block_on(dissemination(&messenger))?;
         say(&format!("ready {} {}", job.rank(), std::process::id()));
-        run_ready(state.program(&messenger, || job.vigil().lost().is_none()))?;
+        block_on(state.program(&messenger, || job.vigil().lost().is_none()))?;
     }
     Ok(())
 }
@@ -79,12 +79,12 @@ fn computes() {
     fn around<F: Fabric>(lanes: Vec<F>) -> Result<(), Error> {
         for lane in lanes {
             let messenger = Messenger::new(lane, Settings::default())?;
-            run_ready(dissemination(&messenger))?;
+            block_on(dissemination(&messenger))?;
             let until = clock::now() + Nanos::from_ms(3_000);
             while clock::now() < until {
                 core::hint::black_box(0);
             }
-            run_ready(dissemination(&messenger))?;
+            block_on(dissemination(&messenger))?;
             messenger.leave();
         }
         Ok(())

@@ -2,7 +2,7 @@
 use foregather_host::{clock, interrupt};
 use foregather_launch::spawn::{self, Host, Plan};
 use foregather_launch::{Job, Lanes};
-use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Why};
+use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, WaitContext};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
 use std::process::{Command, exit};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Waits, as a fabric would, until that fails; says so, and ends with 1.
 fn wait_in_vain(job: Job) -> ! {
-    let why = Why::new("a test", job.rank()).since(clock::now());
+    let why = WaitContext::new("a test", job.rank()).since(clock::now());
     loop {
         if let Err(error) = job.vigil().check(&why) {
             println!("rank {} lost {:?}", job.rank(), error.lost_rank());
@@ -62,9 +62,9 @@ fn one_fails() {
 
 /// The next frame from there, while the job is whole.
 fn receive<F: Fabric>(lane: &F, from: Address) -> Result<Vec<u8>, Error> {
-    let why = Why::new("a frame", lane.rank()).of(from.rank).since(clock::now());
+    let why = WaitContext::new("a frame", lane.rank()).of(from.rank).since(clock::now());
     loop {
-        if let Some(bytes) = lane.arrived(None).and_then(|_| lane.look(from, |_, bytes| bytes.to_vec())) {
+        if let Some(bytes) = lane.arrived(None).and_then(|_| lane.peek(from, |_, bytes| bytes.to_vec())) {
             lane.release(from);
             return Ok(bytes);
         }

@@ -23,7 +23,7 @@ use abi::{WAIT_FD, WAIT_NONE};
 use bare::Bare;
 use endpoint::Endpoint;
 use foregather_host::{affinity, clock};
-use foregather_machine::{Error, Member, run_ready};
+use foregather_machine::{Error, Member, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
 use foregather_ofi::{Lane, Opening};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ fn measure([bare, sleeper]: &mut [Bare; 2], messenger: &Ends) -> Result<(), Erro
                     Ok(())
                 })
             };
-            turns.push([raw(bare)?, raw(sleeper)?, timed(rounds, || run_ready(ping_pong(messenger, rounds, bytes, into)))?]);
+            turns.push([raw(bare)?, raw(sleeper)?, timed(rounds, || block_on(ping_pong(messenger, rounds, bytes, into)))?]);
         }
         // The first turn is for warming up.
         let turns = &turns[1..];

@@ -1,6 +1,6 @@
 //! Frames arrive once, in order and whole, between all lanes, and who waits for them sleeps.
 use crate::{at, job, post, ranks, take, tcp, until};
-use foregather_machine::{Address, Cause, Clock, Cpu, Error, Fabric, Member, Nanos, run_ready};
+use foregather_machine::{Address, Cause, Clock, Cpu, Error, Fabric, Member, Nanos, block_on};
 
 #[test]
 fn frames_arrive_in_order_and_whole_however_long_they_are() {
@@ -18,7 +18,7 @@ fn frames_arrive_in_order_and_whole_however_long_they_are() {
                 if bytes.len() <= limits.inline && sent % 2 == 0 {
                     post(lane, peer, sent, &bytes);
                 } else {
-                    lane.fill(peer, |room| room[..bytes.len()].copy_from_slice(&bytes));
+                    lane.write_with(peer, |room| room[..bytes.len()].copy_from_slice(&bytes));
                     until(lane, || lane.post_filled(peer, sent, bytes.len()).unwrap().then_some(()));
                 }
                 sent += 1;
@@ -45,7 +45,7 @@ fn all_credits_and_the_spare_find_room_and_are_lent_in_place() {
     ranks(2, |lane| {
         let (peer, limits) = (at(1 - lane.rank()), lane.limits());
         for n in 0..limits.credits {
-            let filled = lane.fill(peer, |room| {
+            let filled = lane.write_with(peer, |room| {
                 room.fill(n as u8);
                 room.len()
             });
@@ -56,13 +56,13 @@ fn all_credits_and_the_spare_find_room_and_are_lent_in_place() {
             post(lane, peer, limits.credits + n, &[7; 3]);
         }
         for n in 0..limits.credits + limits.spare {
-            let (first, second) = (|| lane.look(peer, |head, _| head), || lane.look(peer, |_, bytes| bytes.as_ptr() as usize));
+            let (first, second) = (|| lane.peek(peer, |head, _| head), || lane.peek(peer, |_, bytes| bytes.as_ptr() as usize));
             assert_eq!(until(lane, first), n);
             assert_eq!(second(), second(), "the frame moved");
             assert_eq!(second().map(|at| at % 8), Some(0), "not aligned");
             lane.release(peer);
         }
-        assert_eq!(lane.look(peer, |head, _| head), None);
+        assert_eq!(lane.peek(peer, |head, _| head), None);
     });
 }
 
@@ -88,7 +88,7 @@ fn several_ranks_and_lanes_are_told_apart() {
                         after = None;
                     }
                     let from = until(&lane, || lane.arrived(after.take()));
-                    let frame = lane.look(from, |head, bytes| (head, bytes.to_vec()));
+                    let frame = lane.peek(from, |head, bytes| (head, bytes.to_vec()));
                     assert_eq!(frame, Some((100 * number(from) + number(here), vec![number(from) as u8])));
                     lane.release(from);
                     seen.push(from);
@@ -116,7 +116,7 @@ fn who_has_left_is_told_behind_all_it_posted() {
             until(lane, || lane.has_left(at(0)).then_some(()));
             // Asked for only now: they are there already, or lost.
             let frames = core::iter::from_fn(|| {
-                let head = lane.look(at(0), |head, _| head);
+                let head = lane.peek(at(0), |head, _| head);
                 lane.release(at(0));
                 head
             });
@@ -146,11 +146,11 @@ fn who_sleeps_on_the_bell_is_woken_by_a_frame() {
         }
         let (cpu, mut parks) = (lane.cpu(), 0);
         let frame = loop {
-            if let Some(frame) = lane.look(peer, |head, bytes| (head, bytes.to_vec())) {
+            if let Some(frame) = lane.peek(peer, |head, bytes| (head, bytes.to_vec())) {
                 break frame;
             }
-            let armed = cpu.arm(lane.bell());
-            run_ready(cpu.park(lane.bell(), armed, lane.now() + Nanos::from_ms(10_000)));
+            let armed = cpu.prepare_park(lane.bell());
+            block_on(cpu.park(lane.bell(), armed, lane.now() + Nanos::from_ms(10_000)));
             parks += 1;
             assert!(parks < 100, "it does not sleep");
         };
@@ -163,10 +163,10 @@ fn who_sleeps_on_the_bell_is_woken_by_a_frame() {
 fn a_bell_that_was_rung_ends_no_sleep_too_late() {
     ranks(1, |lane| {
         let cpu = lane.cpu();
-        let armed = cpu.arm(lane.bell());
-        cpu.add(lane.bell(), 1);
+        let armed = cpu.prepare_park(lane.bell());
+        cpu.fetch_add(lane.bell(), 1);
         // It would be an error to sleep here, but it would end as well: what counts is that it comes back at all.
-        run_ready(cpu.park(lane.bell(), armed, Nanos::MAX));
+        block_on(cpu.park(lane.bell(), armed, Nanos::MAX));
         assert_eq!(cpu.load(lane.bell()), 1);
     });
 }
@@ -181,7 +181,7 @@ fn what_does_not_exist_or_fit_is_refused() {
         let long = vec![0; limits.inline + 1];
         assert!(matches!(cause(lane.post(at(0), 0, &long)), Some(Cause::Length { .. })));
         assert!(matches!(cause(lane.post_filled(at(0), 0, limits.buffer + 1)), Some(Cause::Length { .. })));
-        assert_eq!(lane.look(at(5), |head, _| head), None);
+        assert_eq!(lane.peek(at(5), |head, _| head), None);
         assert!(!lane.has_left(at(5)));
         lane.release(at(5));
     });

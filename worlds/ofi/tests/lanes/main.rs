@@ -4,7 +4,7 @@ mod memory;
 mod tended;
 mod trouble;
 
-use foregather_machine::{Address, Cpu, Fabric, Nanos, run_ready};
+use foregather_machine::{Address, Cpu, Fabric, Nanos, block_on};
 use foregather_ofi::{Lane, Opening, Provider};
 use std::sync::Arc;
 
@@ -54,16 +54,16 @@ fn ranks(size: u32, body: impl Fn(&Lane) + Sync) {
 fn until<T>(lane: &Lane, mut probe: impl FnMut() -> Option<T>) -> T {
     let (cpu, end) = (lane.cpu(), lane.cpu_now() + LONG);
     loop {
-        if let Some(found) = cpu.blink(&mut probe) {
+        if let Some(found) = cpu.spin_briefly(&mut probe) {
             return found;
         }
-        let armed = cpu.arm(lane.bell());
+        let armed = cpu.prepare_park(lane.bell());
         if let Some(found) = probe() {
             return found;
         }
-        run_ready(cpu.park(lane.bell(), armed, end));
+        block_on(cpu.park(lane.bell(), armed, end));
         assert!(lane.cpu_now() < end, "it took too long");
-        let why = foregather_machine::Why::new("test", 0);
+        let why = foregather_machine::WaitContext::new("test", 0);
         cpu.check(lane.bell(), &why).unwrap();
     }
 }
@@ -74,7 +74,7 @@ fn post(lane: &Lane, to: Address, head: u32, bytes: &[u8]) {
 
 /// The next frame from there, released.
 fn take(lane: &Lane, from: Address) -> (u32, Vec<u8>) {
-    let frame = until(lane, || lane.look(from, |head, bytes| (head, bytes.to_vec())));
+    let frame = until(lane, || lane.peek(from, |head, bytes| (head, bytes.to_vec())));
     lane.release(from);
     frame
 }

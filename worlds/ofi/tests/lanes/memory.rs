@@ -1,6 +1,6 @@
 //! Memory that others read: whole, in pieces, and not after it was concealed.
 use crate::{at, post, ranks, take, until};
-use foregather_machine::{Cause, Error, Fabric, Key, Member, run_ready};
+use foregather_machine::{Cause, Error, Fabric, Key, Member, block_on};
 
 fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + at / 251 + seed) as u8).collect()
@@ -21,11 +21,11 @@ fn memory_is_read_by_both_sides_at_once() {
             let key = lane.expose(&[&mine]).unwrap();
             let theirs = swap(lane, peer, key);
             let mut got = vec![0; len];
-            run_ready(lane.get(peer, theirs, &mut [&mut got])).unwrap();
+            block_on(lane.get(peer, theirs, &mut [&mut got])).unwrap();
             assert!(got == pattern(len, 1 - own), "{len} bytes");
             post(lane, peer, 1, &[]);
             assert_eq!(take(lane, peer).0, 1);
-            lane.conceal(key);
+            lane.unexpose(key);
         }
     });
 }
@@ -41,21 +41,21 @@ fn pieces_need_not_be_cut_alike() {
             let key = lane.expose(&cut(777)).unwrap();
             post(lane, peer, 0, &key.0.to_le_bytes());
             take(lane, peer);
-            lane.conceal(key);
+            lane.unexpose(key);
             return;
         }
         let key = Key(u64::from_le_bytes(take(lane, peer).1.try_into().unwrap()));
         let mut got = vec![0; whole.len()];
         {
             let mut pieces: Vec<&mut [u8]> = got.chunks_mut(1_301).collect();
-            run_ready(lane.get(peer, key, &mut pieces)).unwrap();
+            block_on(lane.get(peer, key, &mut pieces)).unwrap();
         }
         assert!(got == whole);
         // Less than there is may be asked for, and nothing at all.
         let mut some = [0; 1_000];
-        run_ready(lane.get(peer, key, &mut [&mut some])).unwrap();
+        block_on(lane.get(peer, key, &mut [&mut some])).unwrap();
         assert_eq!(some[..], whole[..1_000]);
-        run_ready(lane.get(peer, key, &mut [])).unwrap();
+        block_on(lane.get(peer, key, &mut [])).unwrap();
         post(lane, peer, 0, &[]);
     });
 }
@@ -67,21 +67,21 @@ fn what_is_concealed_or_shorter_is_refused_and_costs_nothing_else() {
         if lane.rank() == 0 {
             let memory = pattern(10_000, 1);
             let (old, key) = (lane.expose(&[&memory]).unwrap(), lane.expose(&[&memory]).unwrap());
-            lane.conceal(old);
-            lane.conceal(old);
+            lane.unexpose(old);
+            lane.unexpose(old);
             post(lane, peer, 0, &[old.0.to_le_bytes(), key.0.to_le_bytes()].concat());
             take(lane, peer);
-            lane.conceal(key);
+            lane.unexpose(key);
             return;
         }
         let (_, keys) = take(lane, peer);
         let key = |at: usize| Key(u64::from_le_bytes(*keys[at..].first_chunk().unwrap()));
         let mut got = vec![0; 10_001];
-        let concealed = |result: &Result<(), Error>| matches!(Error::of(result), Some(Cause::Concealed { rank: 0 }));
-        assert!(concealed(&run_ready(lane.get(peer, key(0), &mut [&mut got[..10_000]]))));
-        assert!(concealed(&run_ready(lane.get(peer, key(8), &mut [&mut got]))));
-        assert!(concealed(&run_ready(lane.get(peer, Key(u64::MAX), &mut [&mut got[..1]]))));
-        run_ready(lane.get(peer, key(8), &mut [&mut got[..10_000]])).unwrap();
+        let concealed = |result: &Result<(), Error>| matches!(Error::of(result), Some(Cause::Unexposed { rank: 0 }));
+        assert!(concealed(&block_on(lane.get(peer, key(0), &mut [&mut got[..10_000]]))));
+        assert!(concealed(&block_on(lane.get(peer, key(8), &mut [&mut got]))));
+        assert!(concealed(&block_on(lane.get(peer, Key(u64::MAX), &mut [&mut got[..1]]))));
+        block_on(lane.get(peer, key(8), &mut [&mut got[..10_000]])).unwrap();
         assert!(got[..10_000] == pattern(10_000, 1));
         post(lane, peer, 0, &[]);
     });
@@ -95,11 +95,11 @@ fn concealing_waits_for_whoever_reads() {
         if lane.rank() == 1 {
             let key = Key(u64::from_le_bytes(take(lane, peer).1.try_into().unwrap()));
             let mut got = vec![0; LEN];
-            let result = run_ready(lane.get(peer, key, &mut [&mut got]));
+            let result = block_on(lane.get(peer, key, &mut [&mut got]));
             // Whoever was faster: all of it as it was, or nothing.
             match Error::of(&result) {
                 None => assert!(got == pattern(LEN, 5), "it was changed while it was read"),
-                Some(cause) => assert!(matches!(cause, Cause::Concealed { rank: 0 }), "{cause:?}"),
+                Some(cause) => assert!(matches!(cause, Cause::Unexposed { rank: 0 }), "{cause:?}"),
             }
             post(lane, peer, 0, &[]);
             return;
@@ -111,9 +111,9 @@ fn concealing_waits_for_whoever_reads() {
         for _ in 0..200 {
             lane.arrived(None);
         }
-        lane.conceal(key);
+        lane.unexpose(key);
         memory.fill(0);
-        until(lane, || lane.look(peer, |_, _| ()));
+        until(lane, || lane.peek(peer, |_, _| ()));
         lane.release(peer);
     });
 }

@@ -14,7 +14,7 @@ fn what_was_posted_arrives_although_its_owner_computes() {
     // From here on its owner calls nothing.
     let end = receiver.now() + LONG;
     let frame = loop {
-        if let Some(frame) = receiver.look(at(0), |head, bytes| (head, bytes.to_vec())) {
+        if let Some(frame) = receiver.peek(at(0), |head, bytes| (head, bytes.to_vec())) {
             break frame;
         }
         tender.tend().expect("the lane is still there");
@@ -53,7 +53,7 @@ fn owner_and_caretaker_take_turns() {
                 }
             }
             if lane.rank() == 1 {
-                until(lane, || lane.look(peer, |_, _| ()));
+                until(lane, || lane.peek(peer, |_, _| ()));
                 over.store(true, Relaxed);
             } else {
                 post(lane, peer, FRAMES, &[]);

@@ -1,7 +1,7 @@
 //! What is missing, wrong, or lost is named, and strangers change nothing.
 use crate::{at, job, post, take, tcp, until};
 use foregather_host::vigil::Vigil;
-use foregather_machine::{Cause, Cpu, Error, Fabric, Key, Member, Why, run_ready};
+use foregather_machine::{Cause, Cpu, Error, Fabric, Key, Member, WaitContext, block_on};
 use foregather_ofi::{Opening, Provider, found};
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ fn a_provider_that_is_not_here_is_missing_and_others_are_named() {
         return;
     }
     for name in ["no-such-network", ""] {
-        let Cause::Missing { what, remedy } = cause(Provider::open(name, Some(""))) else { panic!("{name}") };
+        let Cause::Unavailable { what, remedy } = cause(Provider::open(name, Some(""))) else { panic!("{name}") };
         assert!(what.contains(&format!("`{name}`")) && remedy.contains("tcp"), "{what}; {remedy}");
     }
     // An address of a network that no host has.
-    let Cause::Missing { what, .. } = cause(Provider::open("tcp", Some("203.0.113.77"))) else { panic!() };
+    let Cause::Unavailable { what, .. } = cause(Provider::open("tcp", Some("203.0.113.77"))) else { panic!() };
     assert!(what.contains("203.0.113.77"), "{what}");
     assert!(matches!(cause(Provider::open("t\0cp", None)), Cause::Setting { .. }));
 }
@@ -43,15 +43,15 @@ fn addresses_of_others_are_refused() {
     let open = |rank, lanes| Opening::new(Arc::clone(&provider), rank, 2, lanes, 1).unwrap();
     let (own, two) = (open(0, 1).address(), open(1, 2).address());
     let connect = |other: Vec<u8>| cause(open(0, 1).connect(&[own.clone(), other]));
-    assert!(matches!(connect(b"GET / HTTP/1.1\r\n\r\n".to_vec()), Cause::Garbled { from: 1, .. }));
-    assert!(matches!(connect(Vec::new()), Cause::Garbled { from: 1, .. }));
+    assert!(matches!(connect(b"GET / HTTP/1.1\r\n\r\n".to_vec()), Cause::ProtocolViolation { from: 1, .. }));
+    assert!(matches!(connect(Vec::new()), Cause::ProtocolViolation { from: 1, .. }));
     assert!(matches!(connect(two), Cause::Setting { .. }));
     assert!(matches!(cause(open(0, 1).connect(std::slice::from_ref(&own))), Cause::Setting { .. }));
     let mut short = own.clone();
     let name = short.len() - 16;
     short[name - 2] = 15;
     short.pop();
-    assert!(matches!(connect(short), Cause::Garbled { from: 1, .. }));
+    assert!(matches!(connect(short), Cause::ProtocolViolation { from: 1, .. }));
     let opened = |rank, size, lanes| cause(Opening::new(Arc::clone(&provider), rank, size, lanes, 1));
     assert!(matches!(opened(2, 2, 1), Cause::Rank { .. }));
     assert!(matches!(opened(0, 2, 0), Cause::Size { .. }));
@@ -67,14 +67,14 @@ fn a_rank_that_was_lost_ends_every_wait() {
     let addresses = openings.each_ref().map(Opening::address);
     let [mut lanes, others] = openings.map(|opening| opening.connect(&addresses).unwrap());
     let lane = lanes.remove(0);
-    let why = Why::new("test", 0).of(1);
+    let why = WaitContext::new("test", 0).of(1);
     assert_eq!(lane.cpu().check(lane.bell(), &why), Ok(()));
     std::thread::scope(|scope| {
         // Nobody answers: the other lane's owner does nothing.
         let reader = scope.spawn(|| {
             let mut got = [0; 64];
             let lane = lane;
-            (cause(run_ready(lane.get(at(1), Key(0), &mut [&mut got]))), lane)
+            (cause(block_on(lane.get(at(1), Key(0), &mut [&mut got]))), lane)
         });
         std::thread::sleep(core::time::Duration::from_millis(30));
         vigil.declare_lost(1);
@@ -110,7 +110,7 @@ fn who_goes_without_a_word_is_lost_and_who_leaves_is_not() {
                 }
                 // It may take a few frames until the connection is known to be gone; or a new one is tried for ever, and
                 // then only a vigil can tell.
-                let why = Why::new("test", 0).of(1);
+                let why = WaitContext::new("test", 0).of(1);
                 for n in 0..400 {
                     std::thread::sleep(core::time::Duration::from_millis(5));
                     let posted = if n < 40 { first.post(at(1), n, &[]) } else { Ok(false) };
@@ -120,7 +120,7 @@ fn who_goes_without_a_word_is_lost_and_who_leaves_is_not() {
                         return;
                     }
                 }
-                assert_eq!(first.look(at(1), |head, _| head), None);
+                assert_eq!(first.peek(at(1), |head, _| head), None);
             });
         });
     }

@@ -8,7 +8,7 @@ use crate::os::inherited;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_machine::{Address, Cause, Error, Line, Quad};
+use foregather_machine::{Address, CachePadded, Cause, Error, WordLine};
 use foregather_thread::Word;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -28,17 +28,17 @@ struct Header {
     direct: AtomicU32,
     budget: AtomicU64,
     /// How many ranks have joined, and after that how many have looked at the others.
-    come: Line<Word>,
+    come: CachePadded<Word>,
 }
 
 /// What everybody sees of a lane.
 #[repr(C)]
 pub(crate) struct Port {
     /// On which its owner sleeps.
-    pub(crate) bell: Line<Word>,
-    pub(crate) state: Line<PortState>,
+    pub(crate) bell: CachePadded<Word>,
+    pub(crate) state: CachePadded<PortState>,
     /// A bit for each port that has ever sent to this one, so that nobody else's ring is looked at.
-    pub(crate) senders: Line<[AtomicU64; 16]>,
+    pub(crate) senders: CachePadded<[AtomicU64; 16]>,
 }
 
 pub(crate) struct PortState {
@@ -196,7 +196,7 @@ impl Exchange {
     /// # Panics
     /// If there is no such lane.
     #[inline]
-    pub(crate) fn roster(&self, lane: u32) -> &[Quad<Word>] {
+    pub(crate) fn roster(&self, lane: u32) -> &[WordLine<Word>] {
         let lines = 1 + self.layout.shape.ranks as usize;
         assert!(lane < self.layout.shape.lanes);
         let first = self.at(self.layout.rosters + lane as usize * lines * LINE);

@@ -3,7 +3,7 @@ use super::duel::Duel;
 use super::pieces::{Errno, Piece, Way, total, transfer};
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
-use foregather_machine::Line;
+use foregather_machine::CachePadded;
 
 /// Pieces that a list holds itself. A longer one says where it is in its owner's memory.
 const NEAR: usize = 23;
@@ -16,8 +16,8 @@ const GENERATION_SHIFT: u32 = 16;
 /// One of a lane's.
 #[repr(C)]
 pub(crate) struct Exposure {
-    state: Line<AtomicU64>,
-    pub(crate) contest: Line<Contest>,
+    state: CachePadded<AtomicU64>,
+    pub(crate) contest: CachePadded<Contest>,
     /// What is exposed.
     pub(crate) source: List,
 }

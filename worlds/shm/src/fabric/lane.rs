@@ -7,7 +7,9 @@ use super::shape::BUFFER;
 use super::tolls;
 use core::future::Future;
 use core::sync::atomic::Ordering::*;
-use foregather_machine::{Address, Cause, Clock, Cpu, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Tolls, done};
+use foregather_machine::{
+    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, WordLine, ready,
+};
 use foregather_thread::Word;
 use std::sync::Arc;
 
@@ -69,7 +71,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     pub(super) fn ring_bell(&self, port: usize) {
         let bell = &self.exchange.port(port).bell;
         if bell.has_sleepers() {
-            self.cpu.add(bell, 1);
+            self.cpu.fetch_add(bell, 1);
         }
     }
 
@@ -82,7 +84,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     #[cold]
     fn garbled(&self, port: usize) -> Error {
         let what = "a count of more released frames than it was sent";
-        Error::from(Cause::Garbled { from: self.exchange.address_of(port).rank, what })
+        Error::from(Cause::ProtocolViolation { from: self.exchange.address_of(port).rank, what })
     }
 
     #[inline]
@@ -130,7 +132,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
         &self.exchange.port(self.port).bell
     }
     #[inline]
-    fn roster(&self) -> &[Quad<Word>] {
+    fn roster(&self) -> &[WordLine<Word>] {
         self.exchange.roster(self.here.lane)
     }
     #[inline]
@@ -141,7 +143,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     fn limits(&self) -> Limits {
         self.limits
     }
-    fn tolls(&self) -> Tolls {
+    fn costs(&self) -> FabricCosts {
         tolls::of_this_process()
     }
 
@@ -161,7 +163,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     /// # Panics
     /// If that address does not exist.
     #[inline]
-    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+    fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let to = self.exchange.port_of(to).unwrap_or_else(|error| panic!("{error}"));
         let index = self.way(to).filling(self.exchange.ring(self.port, to));
         let buffer = self.exchange.buffer(self.port, to, index.into());
@@ -208,7 +210,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     }
 
     #[inline]
-    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+    fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
         let from = self.exchange.port_of(from).ok()?;
         let (frame, slot) = self.incoming[from].peek(self.exchange.ring(from, self.port))?;
         let size = usize::from(frame.size & !IN_BUFFER);
@@ -239,14 +241,14 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
         self.expose_pieces(pieces)
     }
-    fn conceal(&self, key: Key) {
+    fn unexpose(&self, key: Key) {
         self.conceal_key(key);
     }
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
-        done(self.read_from(from, key, into))
+        ready(self.read_from(from, key, into))
     }
     #[inline]
-    fn help(&self) -> bool {
+    fn progress(&self) -> bool {
         self.exposed.any() && self.help_getters()
     }
 

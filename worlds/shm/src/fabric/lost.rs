@@ -2,7 +2,7 @@
 use super::{Exchange, Lane, Shape};
 use crate::Process;
 use foregather_host::{child::Child, clock, vigil::Vigil};
-use foregather_machine::{Address, Cause, Fabric, Key, Nanos, run_ready};
+use foregather_machine::{Address, Cause, Fabric, Key, Nanos, block_on};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
         });
         // The helper may come too late for a copy.
         let (lane, into) = (&mut lane, &mut into);
-        let end = (0..10_000).find_map(|_| run_ready(lane.get(B, key, &mut [&mut into[..]])).err());
+        let end = (0..10_000).find_map(|_| block_on(lane.get(B, key, &mut [&mut into[..]])).err());
         let end = end.expect("the helper came once in so many copies");
         assert!(matches!(end.cause(), Cause::PeerLost { rank: 1, doing: "the other side of a copy", .. }), "{end}");
     });
@@ -77,11 +77,11 @@ fn memory_of_a_process_that_does_nothing_is_read() {
     let (vigil, (stranger, place)) = (Arc::new(Vigil::default()), stranger());
     let (lane, key) = lane(&vigil, &stranger, place);
     let (mut one, mut two) = (vec![0; BYTES], vec![0; BYTES]);
-    run_ready(lane.get(B, key, &mut [&mut one])).unwrap();
+    block_on(lane.get(B, key, &mut [&mut one])).unwrap();
     let (odd, rest) = two.split_at_mut(4_097);
-    run_ready(lane.get(B, key, &mut [odd, rest])).unwrap();
+    block_on(lane.get(B, key, &mut [odd, rest])).unwrap();
     assert!(one == two && one.iter().any(|&byte| byte != 0));
     drop(stranger);
-    let end = run_ready(lane.get(B, key, &mut [&mut one])).unwrap_err();
+    let end = block_on(lane.get(B, key, &mut [&mut one])).unwrap_err();
     assert_eq!(end.lost_rank(), Some(1), "{end}");
 }

@@ -5,7 +5,7 @@ use super::pieces::{Errno, Piece, Way, transfer};
 use crate::os::refused;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::clock;
-use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, Why, run_ready};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, block_on};
 use foregather_thread::{Scope, Word};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -58,7 +58,7 @@ impl Exchange {
         }
         member.proof_at.store(core::ptr::from_ref(proof()).expose_provenance(), Relaxed);
         member.proof.store(proof().load(Relaxed), Relaxed);
-        self.come().add(1, Scope::Shared);
+        self.come().fetch_add(1, Scope::Shared);
         Ok(())
     }
 
@@ -75,14 +75,14 @@ impl Exchange {
         let me = std::process::id() as i32;
         let pid = |rank| self.member(rank).pid.load(Acquire);
         let ours: Vec<_> = (0..size).filter(|&rank| pid(rank) == me).collect();
-        let why = Why::new("joining the job", ours.first().copied().unwrap_or(0)).until(until);
+        let why = WaitContext::new("joining the job", ours.first().copied().unwrap_or(0)).until(until);
         self.until_come(cpu, size, |rank| pid(rank) == 0, why)?;
         let pids: Vec<_> = (0..size).map(pid).collect();
         let pidfds = pids.iter().map(|&pid| if pid == me { Ok(None) } else { open(pid).map(Some) }).collect::<Result<_, _>>()?;
         let verdict = if self.shape().direct { self.verdict(&pids) } else { UNWANTED };
         for rank in (0..size).filter(|&rank| pids[rank as usize] == me) {
             self.member(rank).verdict.store(verdict, Release);
-            self.come().add(1, Scope::Shared);
+            self.come().fetch_add(1, Scope::Shared);
         }
         let verdict = |rank| self.member(rank).verdict.load(Acquire);
         self.until_come(cpu, 2 * size, |rank| verdict(rank) == UNKNOWN, why)?;
@@ -98,7 +98,7 @@ impl Exchange {
         let member = self.member(rank);
         member.pid.store(pid, Relaxed);
         member.verdict.store(FINE, Relaxed);
-        self.come().add(2, Scope::Shared);
+        self.come().fetch_add(2, Scope::Shared);
     }
 
     /// Why large messages are copied twice, if so: the system does not let ranks read each other's memory, or nobody wanted it. Known
@@ -113,17 +113,17 @@ impl Exchange {
         cpu: &C,
         count: u32,
         missing: impl Fn(Rank) -> bool,
-        why: Why,
+        why: WaitContext,
     ) -> Result<(), Error> {
         let (come, since) = (self.come(), cpu.now());
         loop {
-            let armed = cpu.arm(come);
+            let armed = cpu.prepare_park(come);
             if cpu.load(come) >= count {
                 return Ok(());
             }
             let missing = (0..self.shape().ranks).find(|&rank| missing(rank));
-            cpu.check(come, &Why { peer: missing, since, ..why })?;
-            run_ready(cpu.park(come, armed, why.deadline.min(cpu.now() + SLEEP)));
+            cpu.check(come, &WaitContext { peer: missing, since, ..why })?;
+            block_on(cpu.park(come, armed, why.deadline.min(cpu.now() + SLEEP)));
         }
     }
 

@@ -3,7 +3,7 @@ use super::exposure::{Contest, Exposure, MOST_PIECES};
 use super::lane::Lane;
 use super::pieces::{Errno, Piece, Way, of_mutable, of_shared, total, transfer};
 use super::shape::{BUFFER, EXPOSURES};
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, Why, run_ready};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on};
 use foregather_thread::Word;
 
 /// Below that many bytes two calls of the kernel cost more than half a copy.
@@ -30,7 +30,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     pub(super) fn expose_pieces(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
         if let Some(what) = self.exchange.direct_refused() {
             let remedy = "send through static buffers: `Limits::direct` says so".to_owned();
-            return Err(Error::from(Cause::Missing { what: format!("the right to read memory directly ({what})"), remedy }));
+            return Err(Error::from(Cause::Unavailable { what: format!("the right to read memory directly ({what})"), remedy }));
         }
         if pieces.len() > MOST_PIECES {
             let (bytes, room) = (pieces.len() * size_of::<Piece>(), MOST_PIECES * size_of::<Piece>());
@@ -38,7 +38,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
         let number = self.exposed.take().ok_or_else(|| {
             let what = format!("room for more than {EXPOSURES} exposed memories of a lane");
-            Error::from(Cause::Missing { what, remedy: "conceal one first".to_owned() })
+            Error::from(Cause::Unavailable { what, remedy: "conceal one first".to_owned() })
         })?;
         let entry = &self.exposed.entries[number];
         let generation = entry.generation.get() + 1;
@@ -71,7 +71,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     /// it may still read.
     #[cold]
     fn until_unread(&self, exposure: &Exposure) -> bool {
-        let why = Why::new("readers of exposed memory", self.here.rank).since(self.cpu.now());
+        let why = WaitContext::new("readers of exposed memory", self.here.rank).since(self.cpu.now());
         let unread = || (!exposure.is_read()).then_some(());
         self.until(&why, || {
             self.help_getters();
@@ -82,24 +82,24 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 
     /// Waits on this lane's bell, in place.
-    fn until<T>(&self, why: &Why, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
+    fn until<T>(&self, why: &WaitContext, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
         let bell = self.bell();
         loop {
-            if let (Some(found), _) = run_ready(self.cpu.spin(bell, SPIN.min(self.cpu.patience()), &mut probe)) {
+            if let (Some(found), _) = block_on(self.cpu.spin_for(bell, SPIN.min(self.cpu.max_spin()), &mut probe)) {
                 return Ok(found);
             }
             self.cpu.check(bell, why)?;
-            let armed = self.cpu.arm(bell);
+            let armed = self.cpu.prepare_park(bell);
             if let Some(found) = probe() {
                 return Ok(found);
             }
-            run_ready(self.cpu.park(bell, armed, self.cpu.now() + SLEEP));
+            block_on(self.cpu.park(bell, armed, self.cpu.now() + SLEEP));
         }
     }
 
     pub(super) fn read_from(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
         let port = self.exchange.port_of(from)?;
-        let concealed = || Error::from(Cause::Concealed { rank: from.rank });
+        let concealed = || Error::from(Cause::Unexposed { rank: from.rank });
         let (number, generation) = parts(key);
         let exposure = self.exchange.exposure(port, number);
         if generation.is_multiple_of(2) || !exposure.enter(generation) {
@@ -122,7 +122,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         let bytes = total(target).unwrap_or(usize::MAX);
         let exposed = exposure.source.read(pid, source).map_err(|errno| self.failed(from, errno))?;
         if exposed < bytes {
-            return Err(Error::from(Cause::Concealed { rank: from.rank }));
+            return Err(Error::from(Cause::Unexposed { rank: from.rank }));
         }
         // SAFETY: `target` is what `into` borrows, until this function returns; ranges of it are read into by this side or written by
         // the helper, and `both_sides` returns when the helper has finished.
@@ -168,23 +168,23 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     /// since it must not write later.
     #[cold]
     fn until_helped(&self, from: Address, finished: impl Fn() -> Option<bool>) -> Result<bool, Error> {
-        let why = Why::new("the other side of a copy", self.here.rank).of(from.rank).since(self.cpu.now());
+        let why = WaitContext::new("the other side of a copy", self.here.rank).of(from.rank).since(self.cpu.now());
         let error = match self.until(&why, &finished) {
             Ok(well) => return Ok(well),
             Err(error) => error,
         };
         let end = self.cpu.now() + GRACE;
         while self.cpu.now() < end {
-            if let (Some(well), _) = run_ready(self.cpu.spin(self.bell(), SPIN, &finished)) {
+            if let (Some(well), _) = block_on(self.cpu.spin_for(self.bell(), SPIN, &finished)) {
                 return Ok(well);
             }
-            run_ready(self.cpu.yield_now());
+            block_on(self.cpu.yield_now());
         }
         if let Some(met) = self.exchange.met.get() {
             if met.is_here(from.rank) {
                 // A thread of this process is not lost alone, and it is within one call of the kernel.
                 while finished().is_none() {
-                    run_ready(self.cpu.yield_now());
+                    block_on(self.cpu.yield_now());
                 }
             }
             met.kill(from.rank);
@@ -246,7 +246,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     /// for the first that was lost.
     #[cold]
     fn gone(&self, from: Address) -> Error {
-        let why = Why::new("reading its memory", self.here.rank).of(from.rank);
+        let why = WaitContext::new("reading its memory", self.here.rank).of(from.rank);
         let until = self.cpu.now() + TOLD;
         while self.cpu.now() < until {
             if let Err(error) = self.cpu.check(self.bell(), &why) {
@@ -261,7 +261,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     #[cold]
     fn failed(&self, from: Address, errno: Errno) -> Error {
         match errno.0 {
-            libc::EFAULT => Error::from(Cause::Concealed { rank: from.rank }),
+            libc::EFAULT => Error::from(Cause::Unexposed { rank: from.rank }),
             libc::ESRCH => self.gone(from),
             errno => {
                 let remedy = "forbid direct reading for this job, or allow process_vm_readv in the container's seccomp filter";

@@ -3,7 +3,7 @@ use super::exchange::Exchange;
 use super::shape::{BUFFER, Shape};
 use core::hint::black_box;
 use foregather_host::clock;
-use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Slope, Tolls, run_ready};
+use foregather_machine::{Address, Cpu, Error, Fabric, FabricCosts, Nanos, Slope, block_on};
 use foregather_thread::{Thread, Word};
 use std::sync::OnceLock;
 
@@ -15,14 +15,14 @@ const BATCH: u32 = 32;
 /// If nothing can be measured: every machine copies faster than it reads from another process.
 const NEVER: Slope = Slope { fixed: Nanos::from_ms(1), byte_ps: 1_000 };
 
-pub(crate) fn of_this_process() -> Tolls {
-    static TOLLS: OnceLock<Tolls> = OnceLock::new();
-    *TOLLS.get_or_init(|| measure().unwrap_or(Tolls { buffered: Slope { fixed: Nanos(500), byte_ps: 200 }, direct: NEVER }))
+pub(crate) fn of_this_process() -> FabricCosts {
+    static TOLLS: OnceLock<FabricCosts> = OnceLock::new();
+    *TOLLS.get_or_init(|| measure().unwrap_or(FabricCosts { buffered: Slope { fixed: Nanos(500), byte_ps: 200 }, direct: NEVER }))
 }
 
 /// By a lane that sends to itself, so without the trips to another processor: those of a direct read's announcement and answer, and
 /// those of every line of a static buffer. Nor does anybody help, which halves a long direct read. Both ways are cheaper or dearer then.
-fn measure() -> Result<Tolls, Error> {
+fn measure() -> Result<FabricCosts, Error> {
     let exchange = Exchange::between_threads(Shape::new(1, 1))?;
     let here = Address { rank: 0, lane: 0 };
     let lane = exchange.lane(Thread::current(), here)?;
@@ -33,26 +33,26 @@ fn measure() -> Result<Tolls, Error> {
     let direct = match lane.expose(&[&from]) {
         Ok(key) => {
             // From one side, as whoever has no help.
-            let mut read = |bytes: usize| best(|| run_ready(lane.get(here, key, &mut [&mut into[..bytes]])));
+            let mut read = |bytes: usize| best(|| block_on(lane.get(here, key, &mut [&mut into[..bytes]])));
             let (short, long) = (read(BUFFER), read(LONG));
-            lane.conceal(key);
+            lane.unexpose(key);
             let byte_ps = slope(short, long, LONG - BUFFER);
             let fixed = (short - Slope { fixed: Nanos::ZERO, byte_ps }.of(BUFFER)) + frame + frame;
             Slope { fixed, byte_ps }
         }
         Err(_) => NEVER,
     };
-    Ok(Tolls { buffered, direct })
+    Ok(FabricCosts { buffered, direct })
 }
 
 /// Through static buffers, with the copies in and out: all are on the way before the first one is received, as between two lanes.
 fn send<C: Cpu<Word = Word>>(lane: &super::Lane<C>, here: Address, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
     for page in from.chunks(BUFFER) {
-        lane.fill(here, |buffer| buffer[..page.len()].copy_from_slice(page));
+        lane.write_with(here, |buffer| buffer[..page.len()].copy_from_slice(page));
         lane.post_filled(here, 0, page.len())?;
     }
     for page in into.chunks_mut(BUFFER) {
-        lane.look(here, |_, bytes| page.copy_from_slice(&bytes[..page.len()]));
+        lane.peek(here, |_, bytes| page.copy_from_slice(&bytes[..page.len()]));
         lane.release(here);
     }
     black_box(into);

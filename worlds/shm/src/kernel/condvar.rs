@@ -9,7 +9,7 @@ use crate::Segment;
 use crate::object::Object;
 use crate::os::timespec;
 use foregather_host::clock;
-use foregather_machine::{Cause, Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, WaitContext};
 use foregather_thread::Scope;
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ impl Semaphore for Condvar {
         done("signalling a condition variable", errno)
     }
 
-    fn wait(&self, why: &Why) -> Result<(), Error> {
+    fn wait(&self, why: &WaitContext) -> Result<(), Error> {
         // The clock of this project counts from the same moment as CLOCK_MONOTONIC.
         let until = (why.deadline < Nanos::MAX).then(|| timespec(why.deadline));
         let mut locked = self.lock()?;
@@ -147,6 +147,6 @@ mod tests {
             threads.spawn(|| core::mem::forget(semaphore.lock().unwrap()));
         });
         semaphore.post().unwrap();
-        semaphore.wait(&Why::new("test", 0)).unwrap();
+        semaphore.wait(&WaitContext::new("test", 0)).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! An eventfd that counts: reading takes one and sleeps while there is none.
 use super::Semaphore;
 use crate::os::{inherited, refused};
-use foregather_machine::{Error, Why};
+use foregather_machine::{Error, WaitContext};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{Errno, read, write};
@@ -32,7 +32,7 @@ impl Semaphore for Eventfd {
         write(&self.fd, &1u64.to_ne_bytes()).map(|_| ()).map_err(refused("posting an eventfd", REMEDY))
     }
 
-    fn wait(&self, _: &Why) -> Result<(), Error> {
+    fn wait(&self, _: &WaitContext) -> Result<(), Error> {
         loop {
             match read(&self.fd, &mut [0u8; 8]) {
                 Err(Errno::INTR) => {}

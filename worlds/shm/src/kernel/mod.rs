@@ -1,6 +1,6 @@
 //! The kernel's own ways to wait, each as a counting semaphore, one file each.
 //!
-//! One process makes a semaphore ([`Kind::create`]) and tells others its [`Semaphore::name`], by which they find it
+//! One process makes a semaphore ([`Algorithm::create`]) and tells others its [`Semaphore::name`], by which they find it
 //! ([`attach`]); those made of descriptors must be inherited under the same numbers ([`Semaphore::descriptors`]).
 //!
 //! # Bounds
@@ -14,7 +14,7 @@ mod posix;
 mod sysv;
 
 use crate::Segment;
-use foregather_machine::{Cause, Error, Why};
+use foregather_machine::{Cause, Error, WaitContext};
 use foregather_thread::Scope;
 use rustix::fd::BorrowedFd;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub trait Semaphore: Send + Sync {
     ///
     /// # Errors
     /// If the deadline of `why` passes first, or the kernel refuses.
-    fn wait(&self, why: &Why) -> Result<(), Error>;
+    fn wait(&self, why: &WaitContext) -> Result<(), Error>;
     /// What another process calls it: `posix:0`, `sysv:32769`, `pipe:5:6`.
     fn name(&self) -> String;
     /// What another process must inherit to attach to it.
@@ -95,7 +95,7 @@ impl Kind {
 /// If there is no such semaphore.
 pub fn attach(name: &str, segment: &Arc<Segment>) -> Result<Box<dyn Semaphore>, Error> {
     let unknown = || {
-        Error::from(Cause::Missing {
+        Error::from(Cause::Unavailable {
             what: format!("the semaphore `{name}`"),
             remedy: "attach by the name that `Semaphore::name` gave".to_owned(),
         })

@@ -3,7 +3,7 @@
 //! Everybody has both ends, so nobody's death shows as the end of the file.
 use super::Semaphore;
 use crate::os::{inherited, refused};
-use foregather_machine::{Cause, Error, Why};
+use foregather_machine::{Cause, Error, WaitContext};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{Errno, read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -35,7 +35,7 @@ impl Semaphore for Pipe {
         write(&self.writer, &[1]).map(|_| ()).map_err(refused("posting to a pipe", REMEDY))
     }
 
-    fn wait(&self, _: &Why) -> Result<(), Error> {
+    fn wait(&self, _: &WaitContext) -> Result<(), Error> {
         loop {
             match read(&self.reader, &mut [0u8; 1]) {
                 Err(Errno::INTR) => {}

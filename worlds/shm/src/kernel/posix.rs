@@ -4,7 +4,7 @@ use crate::Segment;
 use crate::object::Object;
 use crate::os::{last, last_errno, timespec};
 use foregather_host::clock;
-use foregather_machine::{Cause, Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, WaitContext};
 use foregather_thread::Scope;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Semaphore for Posix {
         if refused { Err(last("posting a POSIX semaphore", "")) } else { Ok(()) }
     }
 
-    fn wait(&self, why: &Why) -> Result<(), Error> {
+    fn wait(&self, why: &WaitContext) -> Result<(), Error> {
         loop {
             let refused = if why.deadline == Nanos::MAX {
                 // SAFETY: an initialised semaphore.

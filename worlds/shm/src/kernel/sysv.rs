@@ -7,7 +7,7 @@ use super::Semaphore;
 use crate::os::{last, last_errno, timespec};
 use core::ptr::null;
 use foregather_host::clock;
-use foregather_machine::{Cause, Error, Nanos, Why};
+use foregather_machine::{Cause, Error, Nanos, WaitContext};
 
 const REMOVED: &str = "its maker has removed it, or raise the limits in /proc/sys/kernel/sem";
 
@@ -48,7 +48,7 @@ impl Semaphore for Sysv {
             .map_err(|errno| Error::from(Cause::Os { what: "posting a System V semaphore", errno, remedy: REMOVED }))
     }
 
-    fn wait(&self, why: &Why) -> Result<(), Error> {
+    fn wait(&self, why: &WaitContext) -> Result<(), Error> {
         loop {
             let timeout = (why.deadline < Nanos::MAX).then(|| why.deadline - clock::now());
             match self.operate(-1, timeout) {

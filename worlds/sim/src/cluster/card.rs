@@ -1,6 +1,6 @@
 //! What a network card costs: its processor's work, its own, and the wire's. Which numbers are sourced stands with each of them.
 use super::notice::Notice;
-use foregather_machine::{Limits, LogGp, Nanos, Slope, Tolls};
+use foregather_machine::{FabricCosts, Limits, LogGp, Nanos, Slope};
 
 /// Pages made known to a card, or forgotten by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,14 +201,14 @@ impl Card {
         Limits { lanes, inline, buffer, credits, spare, gather, direct: true }
     }
 
-    pub(super) fn tolls(&self) -> Tolls {
+    pub(super) fn tolls(&self) -> FabricCosts {
         let wires = if self.store_and_forward { 2 } else { 1 };
         let buffered = Slope { fixed: self.empty(), byte_ps: 2 * self.copy_ps + wires * self.wire_ps };
         let page = (self.register.page + self.forget.page).0 * 1_000 / u64::from(self.page.max(1));
         let asked = self.empty() * if self.reads { 2 } else { 3 };
         let fixed = asked + (self.register.call + self.forget.call) * 2;
         let data = (u64::from(self.cut) + u64::from(self.framing)) * self.wire_ps / u64::from(self.cut.max(1));
-        Tolls { buffered, direct: Slope { fixed, byte_ps: data + 2 * page } }
+        FabricCosts { buffered, direct: Slope { fixed, byte_ps: data + 2 * page } }
     }
 }
 

@@ -7,7 +7,7 @@ use super::timeline::What;
 use crate::event::Queue;
 use crate::smp::SmpCpu;
 use crate::word::SimWord;
-use foregather_machine::{Address, Cause, Clock, Error, Fabric, Key, Limits, Member, Nanos, Quad, Rank, Tolls};
+use foregather_machine::{Address, Cause, Clock, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, WordLine};
 
 /// One thread of one node, and the lane that it owns.
 pub struct Lane<'s, Q> {
@@ -118,7 +118,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
     fn bell(&self) -> &SimWord {
         &self.cluster.desks[self.number as usize].bell
     }
-    fn roster(&self) -> &[Quad<SimWord>] {
+    fn roster(&self) -> &[WordLine<SimWord>] {
         &self.cluster.rosters[self.here().lane as usize]
     }
     fn here(&self) -> Address {
@@ -127,7 +127,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
     fn limits(&self) -> Limits {
         self.cluster.spec.card.limits(self.cluster.spec.threads)
     }
-    fn tolls(&self) -> Tolls {
+    fn costs(&self) -> FabricCosts {
         self.cluster.spec.card.tolls()
     }
 
@@ -138,7 +138,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         }
         Ok(self.frame(self.peer(to)?, head, bytes.into()))
     }
-    fn fill<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+    fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let length = self.cluster.spec.card.buffer as usize;
         let number = self.cluster.number(to);
         let take =
@@ -170,7 +170,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         let first = after.map_or(0, |after| self.cluster.number(after) + 1);
         self.cluster.desks[self.number as usize].inbox.borrow().next(first).map(|number| self.cluster.address(number))
     }
-    fn look<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+    fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
         let inbox = self.cluster.desks[self.number as usize].inbox.borrow();
         inbox.first(self.cluster.number(from)).map(|frame| read(frame.head, &frame.bytes))
     }
@@ -198,7 +198,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         desk.exposed.borrow_mut().insert(key, exposed);
         Ok(Key(key))
     }
-    fn conceal(&self, Key(key): Key) {
+    fn unexpose(&self, Key(key): Key) {
         let desk = &self.cluster.desks[self.number as usize];
         let Some(exposed) = desk.exposed.borrow_mut().remove(&key) else { return };
         exposed.pieces.iter().for_each(|&bytes| self.forget(bytes));
@@ -209,7 +209,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
         self.read(from, key, into)
     }
-    fn help(&self) -> bool {
+    fn progress(&self) -> bool {
         let (cluster, card) = (self.cluster, &self.cluster.spec.card);
         let next = || cluster.desks[self.number as usize].requests.borrow_mut().pop_front();
         let mut helped = false;
@@ -228,7 +228,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         helped
     }
 
-    fn owe(&self, span: Nanos) {
+    fn charge(&self, span: Nanos) {
         self.work(What::Owed, 0, 0, span);
     }
 

@@ -6,7 +6,7 @@ use super::simulation::Cluster;
 use super::spec::ClusterSpec;
 use super::timeline::What;
 use crate::event::Queue;
-use foregather_machine::{Address, Clock, Error, Fabric, Member, Nanos, Why};
+use foregather_machine::{Address, Clock, Error, Fabric, Member, Nanos, WaitContext};
 
 /// When memory is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ impl<Q: Queue> Lane<'_, Q> {
     async fn raw_take(&self, peer: Address) -> Result<(), Error> {
         let came = &self.cluster.desks[self.number as usize].came;
         let take = || came.get().checked_sub(1).map(|rest| came.set(rest));
-        let why = Why::new("raw", self.rank()).of(peer.rank);
+        let why = WaitContext::new("raw", self.rank()).of(peer.rank);
         self.cluster.spec.wait.wait(&self.cpu, self.bell(), why, false, take).await?;
         self.work(What::Complete, 1, 0, self.cluster.spec.card.reap);
         Ok(())

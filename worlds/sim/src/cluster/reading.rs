@@ -7,7 +7,7 @@ use super::lane::Lane;
 use super::parcel::Load;
 use super::timeline::What;
 use crate::event::Queue;
-use foregather_machine::{Address, Cause, Error, Fabric, Key, Why};
+use foregather_machine::{Address, Cause, Error, Fabric, Key, WaitContext};
 use std::rc::Rc;
 
 /// A read that was asked for; dropped, whatever comes for it is forgotten.
@@ -61,16 +61,16 @@ impl<Q: Queue> Lane<'_, Q> {
         self.work(What::Receive, count, length, card.receive * u64::from(card.descriptors(length, count)));
         let ready = self.work(What::Post, 0, 0, card.post);
         cluster.send((self.number, peer), Load::Request { key, ticket: asked.ticket, pieces: count as u32 }, 0, ready);
-        let why = Why::new("get", self.here().rank).of(from.rank);
+        let why = WaitContext::new("get", self.here().rank).of(from.rank);
         let look = || {
             // Two that read from each other would wait for each other.
-            self.help();
+            self.progress();
             asked.look()
         };
         let (came, _) = cluster.spec.wait.wait(&self.cpu, self.bell(), why, false, look).await?;
         self.work(What::Complete, count, length, card.reap);
         let Some(bytes) = came.filter(|bytes| bytes.len() >= length) else {
-            return Err(Cause::Concealed { rank: from.rank }.into());
+            return Err(Cause::Unexposed { rank: from.rank }.into());
         };
         let mut rest = &bytes[..];
         for piece in into.iter_mut() {

@@ -1,7 +1,7 @@
 //! What came of a simulation of a cluster.
 use super::timeline::Stroke;
 use crate::smp::{Counts, Span, Split};
-use foregather_machine::{Address, Nanos, Why};
+use foregather_machine::{Address, Nanos, WaitContext};
 use std::fmt;
 
 /// How a simulation ended. Threads stand in the order of their ranks and, within a rank, their lanes.
@@ -37,7 +37,7 @@ pub struct Stuck {
     /// Which.
     pub at: Address,
     /// What it last waited for and looked in vain, since when; `None` if it never did.
-    pub why: Option<Why>,
+    pub why: Option<WaitContext>,
 }
 
 impl fmt::Display for Stuck {

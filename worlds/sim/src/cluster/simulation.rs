@@ -11,7 +11,7 @@ use crate::event::{Class, Event, Queue};
 use crate::smp::{First, Node};
 use crate::tasks::Tasks;
 use crate::word::SimWord;
-use foregather_machine::{Address, Lines, Nanos, Rank, SplitMix};
+use foregather_machine::{Address, Nanos, Rank, SharedLines, SplitMix};
 use slab::Slab;
 use std::cell::{Cell, RefCell};
 
@@ -22,7 +22,7 @@ pub struct Cluster<Q> {
     pub(super) nodes: Box<[Node]>,
     pub(super) desks: Box<[Desk]>,
     /// By lane number: who runs where.
-    pub(super) rosters: Box<[Lines<SimWord>]>,
+    pub(super) rosters: Box<[SharedLines<SimWord>]>,
     pub(super) wires: Wires,
     pub(super) timers: Box<[RefCell<Timer>]>,
     pub(super) foreseen: RefCell<Slab<Happening>>,
@@ -56,7 +56,7 @@ impl<Q: Queue> Cluster<Q> {
             engine: Engine::default(),
             nodes: (0..nodes).map(node).collect(),
             desks: (0..nodes * threads).map(|_| Desk::default()).collect(),
-            rosters: (0..threads).map(|_| Lines::own(nodes as usize + 1)).collect(),
+            rosters: (0..threads).map(|_| SharedLines::own(nodes as usize + 1)).collect(),
             wires: Wires::new(spec.card, nodes),
             timers: (0..nodes).map(|rank| RefCell::new(Timer::new(SplitMix::mix(spec.seed ^ u64::from(rank) << 32)))).collect(),
             foreseen: RefCell::default(),

@@ -7,7 +7,7 @@ use super::machine::{Machine, NOBODY, Want};
 use crate::engine::Engine;
 use crate::event::Queue;
 use crate::word::SimWord;
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, VALUE_MASK, Why};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, VALUE_MASK, WaitContext};
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -224,16 +224,16 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
     fn load(&self, word: &SimWord) -> u32 {
         word.value.get()
     }
-    fn note(&self, word: &SimWord, value: u32) {
+    fn store(&self, word: &SimWord, value: u32) {
         word.value.set(value & VALUE_MASK);
     }
-    fn store(&self, word: &SimWord, value: u32) {
+    fn publish(&self, word: &SimWord, value: u32) {
         self.change(word, value);
     }
-    fn add(&self, word: &SimWord, n: u32) -> u32 {
+    fn fetch_add(&self, word: &SimWord, n: u32) -> u32 {
         self.change(word, word.value.get().wrapping_add(n))
     }
-    fn exchange(&self, word: &SimWord, expected: u32, new: u32) -> bool {
+    fn compare_exchange(&self, word: &SimWord, expected: u32, new: u32) -> bool {
         let same = word.value.get() == expected & VALUE_MASK;
         if same {
             self.change(word, new);
@@ -245,16 +245,21 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
         self.changed(word);
     }
 
-    fn blink<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         probe()
     }
-    fn spin<T>(&self, on: &SimWord, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
+    fn spin_for<T>(
+        &self,
+        on: &SimWord,
+        budget: Nanos,
+        probe: impl FnMut() -> Option<T>,
+    ) -> impl Future<Output = (Option<T>, Nanos)> {
         self.leaf(Want::Spin, Some(on), budget, probe)
     }
     async fn yield_now(&self) {
         self.leaf(Want::Yield, None, Nanos::ZERO, nothing).await;
     }
-    fn arm(&self, on: &SimWord) -> u32 {
+    fn prepare_park(&self, on: &SimWord) -> u32 {
         on.version.get()
     }
     async fn park(&self, on: &SimWord, armed: u32, until: Nanos) {
@@ -262,7 +267,7 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
         self.leaf(Want::Park, Some(on), until, changed).await;
     }
 
-    fn check(&self, on: &SimWord, why: &Why) -> Result<(), Error> {
+    fn check(&self, on: &SimWord, why: &WaitContext) -> Result<(), Error> {
         if on.is_poisoned() {
             return Err(Error::from(Cause::Poisoned { by: None }));
         }

@@ -1,6 +1,6 @@
 //! What the simulated threads do: jobs that meet at barriers, and load that only gets in the way.
 use super::random::Random;
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_machine::{CpuId, Nanos};
 use foregather_wait::Policy;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Job {
     /// How they wait for each other.
     pub policy: Policy,
     /// By which barrier they meet.
-    pub kind: Kind,
+    pub kind: Algorithm,
     /// Their nice value, -20 to 19.
     pub nice: i8,
     /// The control group they run in, if there are any; its number in the scheduler's list.
@@ -36,7 +36,7 @@ pub struct Job {
 impl Job {
     /// A job that meets `barriers` times at the central barrier.
     pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
-        let (name, kind, one_process) = (name.into(), Kind::Central, barriers > 0);
+        let (name, kind, one_process) = (name.into(), Algorithm::Central, barriers > 0);
         Self { name, threads, barriers, compute, policy, kind, nice: 0, group: None, one_process, pins: vec![], start: vec![] }
     }
 

@@ -5,7 +5,7 @@ use super::random::Random;
 use super::record::{Record, Recorded, Sample, Span, State};
 use super::scout::Scouts;
 use crate::word::NONE;
-use foregather_machine::{Costs, CpuId, Nanos, Rank, Why};
+use foregather_machine::{Costs, CpuId, Nanos, Rank, WaitContext};
 
 /// No thread.
 pub(super) const NOBODY: u32 = NONE;
@@ -84,7 +84,7 @@ pub(super) struct Thread {
     pub(super) spun: bool,
     pub(super) parked: bool,
     /// What it last asked whether it can still come.
-    pub(super) why: Option<Why>,
+    pub(super) why: Option<WaitContext>,
     pub(super) split: Split,
     ready_since: Nanos,
     shown: (State, Nanos),

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::event::{Event, Queue};
 use crate::tasks::Tasks;
 use crate::word::SimWord;
-use foregather_machine::{Nanos, Rank, Why};
+use foregather_machine::{Nanos, Rank, WaitContext};
 use std::cell::{Cell, RefCell};
 use std::task::Poll;
 
@@ -180,7 +180,7 @@ impl Node {
     }
 
     /// What a thread last asked about whether it can still come.
-    pub(crate) fn why(&self, thread: u32) -> Option<Why> {
+    pub(crate) fn why(&self, thread: u32) -> Option<WaitContext> {
         self.kernel.borrow().machine.thread(thread).why
     }
 

@@ -12,7 +12,7 @@ async fn exchange<Q: Queue>(lane: Lane<'_, Q>, rounds: u32) -> Nanos {
         if round % 2 == 0 {
             assert!(lane.post(peer, round, &round.to_le_bytes()).unwrap());
         } else {
-            lane.fill(peer, |buffer| buffer[..100].fill(round as u8));
+            lane.write_with(peer, |buffer| buffer[..100].fill(round as u8));
             assert!(lane.post_filled(peer, round, 100).unwrap());
         }
         let (head, bytes) = take(&lane, POLICY, peer).await.unwrap();
@@ -110,7 +110,7 @@ fn whoever_has_left_is_known_to_have_once_all_it_posted_can_be_seen() {
             }
             wait(&lane, Policy::Block, || lane.has_left(at(0, 0)).then_some(())).await.unwrap();
             for _ in 0..20 {
-                assert!(lane.look(at(0, 0), |_, _| ()).is_some());
+                assert!(lane.peek(at(0, 0), |_, _| ()).is_some());
                 lane.release(at(0, 0));
             }
             assert!(!lane.has_left(at(1, 0)));

@@ -8,7 +8,7 @@ mod trouble;
 mod via;
 mod waiting;
 
-use foregather_machine::{Address, Error, Fabric, Nanos, Why};
+use foregather_machine::{Address, Error, Fabric, Nanos, WaitContext};
 use foregather_sim::cluster::{Card, Cluster, ClusterSpec, Lane, Report};
 use foregather_sim::event::{Heap, Queue};
 use foregather_sim::net::profile;
@@ -44,13 +44,13 @@ fn everything(nodes: u32, threads: u32) -> Vec<ClusterSpec> {
 
 /// Waits at a lane until a probe finds something.
 async fn wait<F: Fabric, T>(lane: &F, policy: Policy, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
-    let why = Why::new("test", lane.rank());
+    let why = WaitContext::new("test", lane.rank());
     policy.wait(lane.cpu(), lane.bell(), why, false, probe).await.map(|(found, _)| found)
 }
 
 /// Takes the next frame of `from`.
 async fn take<F: Fabric>(lane: &F, policy: Policy, from: Address) -> Result<(u32, Vec<u8>), Error> {
-    let frame = wait(lane, policy, || lane.look(from, |head, bytes| (head, bytes.to_vec()))).await?;
+    let frame = wait(lane, policy, || lane.peek(from, |head, bytes| (head, bytes.to_vec()))).await?;
     lane.release(from);
     Ok(frame)
 }

@@ -7,12 +7,12 @@ async fn lend(lane: &Lane<'_, Heap>, pieces: &[&[u8]], to: Address) -> Result<()
     let key = lane.expose(pieces)?;
     assert!(lane.post(to, 1, &key.0.to_le_bytes())?);
     let done = || {
-        lane.help();
-        lane.look(to, |_, _| ())
+        lane.progress();
+        lane.peek(to, |_, _| ())
     };
     wait(lane, Policy::Block, done).await?;
     lane.release(to);
-    lane.conceal(key);
+    lane.unexpose(key);
     Ok(())
 }
 
@@ -81,11 +81,11 @@ fn two_that_read_from_each_other_both_get_it() {
             assert_eq!(into, [peer.rank as u8 + 1; 3_000]);
             assert!(lane.post(peer, 0, &[]).unwrap());
             let done = || {
-                lane.help();
-                lane.look(peer, |_, _| ())
+                lane.progress();
+                lane.peek(peer, |_, _| ())
             };
             wait(&lane, Policy::Block, done).await.unwrap();
-            lane.conceal(own);
+            lane.unexpose(own);
         }));
     }
 }
@@ -96,19 +96,19 @@ fn what_is_concealed_or_shorter_cannot_be_read() {
         all(simulate(spec, async |lane| {
             if lane.rank() == 0 {
                 let (short, gone) = (lane.expose(&[&[1, 2, 3]]).unwrap(), lane.expose(&[&[4]]).unwrap());
-                lane.conceal(gone);
+                lane.unexpose(gone);
                 assert!(lane.post(at(1, 0), 0, &short.0.to_le_bytes()).unwrap());
                 assert!(lane.post(at(1, 0), 0, &gone.0.to_le_bytes()).unwrap());
                 let done = || {
-                    lane.help();
-                    lane.look(at(1, 0), |_, _| ())
+                    lane.progress();
+                    lane.peek(at(1, 0), |_, _| ())
                 };
                 return wait(&lane, Policy::Block, done).await.unwrap();
             }
             for _ in 0..2 {
                 let key = key(&lane, at(0, 0)).await.unwrap();
                 let result = lane.get(at(0, 0), key, &mut [&mut [0; 4]]).await;
-                assert_eq!(Error::of(&result), Some(&Cause::Concealed { rank: 0 }));
+                assert_eq!(Error::of(&result), Some(&Cause::Unexposed { rank: 0 }));
             }
             assert!(lane.post(at(0, 0), 0, &[]).unwrap());
         }));
@@ -123,11 +123,11 @@ fn a_request_for_what_is_concealed_meanwhile_is_refused() {
             assert!(lane.post(at(1, 0), 0, &key.0.to_le_bytes()).unwrap());
             // The request comes, and nobody helps.
             lane.delay(us(1_000)).await;
-            return lane.conceal(key);
+            return lane.unexpose(key);
         }
         let key = key(&lane, at(0, 0)).await.unwrap();
         let result = lane.get(at(0, 0), key, &mut [&mut [0; 100]]).await;
-        assert_eq!(Error::of(&result), Some(&Cause::Concealed { rank: 0 }));
+        assert_eq!(Error::of(&result), Some(&Cause::Unexposed { rank: 0 }));
         assert!(lane.now() > us(1_000));
     }));
 }

@@ -16,7 +16,7 @@ fn via_drops_what_comes_without_a_credit() {
             // It releases nothing until all have come.
             lane.delay(us(100_000)).await;
             let mut got = 0;
-            while lane.look(at(0, 0), |head, _| assert_eq!(head, got)).is_some() {
+            while lane.peek(at(0, 0), |head, _| assert_eq!(head, got)).is_some() {
                 lane.release(at(0, 0));
                 got += 1;
             }
@@ -91,8 +91,8 @@ fn who_waits_for_ever_is_named_with_what_it_waits_for() {
     let report = simulate(today(2, 1), async |lane| {
         lane.delay(us(30)).await;
         let peer = 1 - lane.rank();
-        let why = Why::new("rendezvous", lane.rank()).of(peer);
-        Policy::Block.wait(lane.cpu(), lane.bell(), why, false, || lane.look(at(peer, 0), |_, _| ())).await.is_ok()
+        let why = WaitContext::new("rendezvous", lane.rank()).of(peer);
+        Policy::Block.wait(lane.cpu(), lane.bell(), why, false, || lane.peek(at(peer, 0), |_, _| ())).await.is_ok()
     });
     let lines: Vec<_> = report.stuck.iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), 2);

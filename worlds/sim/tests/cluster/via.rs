@@ -54,12 +54,12 @@ fn three_vectors_are_one_descriptor_and_three_registrations() {
             let key = lane.expose(&pieces).unwrap();
             assert!(lane.post(peer, 0, &key.0.to_le_bytes()).unwrap());
             let taken = || {
-                lane.help();
-                lane.look(peer, |_, _| ())
+                lane.progress();
+                lane.peek(peer, |_, _| ())
             };
             wait(&lane, Policy::Yield, taken).await.unwrap();
             lane.release(peer);
-            lane.conceal(key);
+            lane.unexpose(key);
         } else {
             let (_, key) = take(&lane, Policy::Yield, peer).await.unwrap();
             let key = foregather_machine::Key(u64::from_le_bytes(key.try_into().unwrap()));

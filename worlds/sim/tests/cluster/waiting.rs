@@ -64,7 +64,7 @@ fn copies_overlap_with_the_wire() {
     let report = simulate(spec, async |lane| {
         for round in 0..BUFFERS {
             if lane.rank() == 0 {
-                lane.fill(at(1, 0), |buffer| buffer.fill(round as u8));
+                lane.write_with(at(1, 0), |buffer| buffer.fill(round as u8));
                 assert!(lane.post_filled(at(1, 0), round, 512).unwrap());
             } else {
                 assert_eq!(take(&lane, Policy::Spin, at(0, 0)).await.unwrap(), (round, vec![round as u8; 512]));

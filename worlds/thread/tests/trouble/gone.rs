@@ -1,7 +1,7 @@
 //! Members that go in the middle: the others get an error with their names.
 use crate::alone::alone;
-use foregather_barrier::{Group, Kind};
-use foregather_machine::{Cause, Error, Nanos, run_ready};
+use foregather_barrier::{Algorithm, Group};
+use foregather_machine::{Cause, Error, Nanos, block_on};
 use foregather_wait::Policy;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -12,20 +12,21 @@ const EPISODES: u32 = 50;
 
 /// Rank 1 comes to its end some time after the others began to wait for it: they spin, yield or sleep by then.
 fn others_hear_of(end: impl Fn() + Sync) {
-    for (kind, after_us) in
-        [Kind::Central, Kind::Dissemination, Kind::Tree].into_iter().flat_map(|kind| [0, 10, 300, 20_000].map(|us| (kind, us)))
+    for (kind, after_us) in [Algorithm::Central, Algorithm::Dissemination, Algorithm::Tree]
+        .into_iter()
+        .flat_map(|kind| [0, 10, 300, 20_000].map(|us| (kind, us)))
     {
         let (group, ends) = (Group::new(kind, MEMBERS).unwrap(), Mutex::new(Vec::new()));
         let live = |cpu, rank| {
             let mut member = group.member(cpu, rank, Policy::default()).unwrap();
             for _ in 0..EPISODES {
-                run_ready(member.wait()).unwrap();
+                block_on(member.wait()).unwrap();
             }
             if rank == 1 {
                 std::thread::sleep(Duration::from_micros(after_us));
                 end();
             } else {
-                let end = run_ready(member.wait());
+                let end = block_on(member.wait());
                 ends.lock().unwrap().push(end);
             }
         };
@@ -52,16 +53,16 @@ fn a_member_whose_thread_ends_is_an_error_of_the_others() {
 #[test]
 fn a_member_whose_thread_ends_without_a_word_is_named_when_time_is_up() {
     alone(|| {
-        for kind in [Kind::Central, Kind::Tree] {
+        for kind in [Algorithm::Central, Algorithm::Tree] {
             let group = Group::new(kind, MEMBERS).unwrap();
             let live = |cpu, rank| {
                 let mut member = group.member(cpu, rank, Policy::default()).unwrap();
-                run_ready(member.wait()).unwrap();
+                block_on(member.wait()).unwrap();
                 if rank == 1 {
                     std::mem::forget(member);
                     return None;
                 }
-                Some(run_ready(member.wait_for(Nanos::from_ms(100))).unwrap_err().cause().clone())
+                Some(block_on(member.wait_for(Nanos::from_ms(100))).unwrap_err().cause().clone())
             };
             let ends: Vec<_> = foregather_thread::run(MEMBERS, |_| None, live).unwrap().into_iter().flatten().collect();
             let late = |end: &Cause| matches!(end, Cause::TimedOut { peer: Some(1), .. });

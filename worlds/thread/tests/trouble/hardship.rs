@@ -2,11 +2,11 @@
 use crate::alone::{alone, alone_while, skipped};
 use crate::team::{meet, uneven};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use foregather_barrier::{Group, Kind};
+use foregather_barrier::{Algorithm, Group};
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::child::Child;
 use foregather_host::{affinity, cgroup, clock};
-use foregather_machine::{Nanos, Placement, run_ready};
+use foregather_machine::{Nanos, Placement, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::time::Duration;
@@ -24,11 +24,11 @@ fn eight_threads_meet_on_one_processor() {
 fn half_a_thousand_threads_meet() {
     const THREADS: u32 = 512;
     alone(|| {
-        for kind in [Kind::Central, Kind::Dissemination, Kind::Tree] {
+        for kind in [Algorithm::Central, Algorithm::Dissemination, Algorithm::Tree] {
             let group = Group::new(kind, THREADS).unwrap();
             let live = |cpu, rank| {
                 let mut member = group.member(cpu, rank, Policy::default())?;
-                (0..20).try_for_each(|_| run_ready(member.wait_for(crate::team::LOST)))
+                (0..20).try_for_each(|_| block_on(member.wait_for(crate::team::LOST)))
             };
             let ends = foregather_thread::run(THREADS, |_| None, live).unwrap();
             assert!(ends.iter().all(Result::is_ok), "{kind:?}: {:?}", ends.iter().find(|end| end.is_err()));

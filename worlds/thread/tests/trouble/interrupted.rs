@@ -2,9 +2,9 @@
 use crate::alone::alone;
 use crate::team::{Done, LOST, Member, meet, uneven};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
-use foregather_barrier::{Group, Kind};
+use foregather_barrier::{Algorithm, Group};
 use foregather_host::{affinity, scout, usage};
-use foregather_machine::{Nanos, run_ready};
+use foregather_machine::{Nanos, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::thread;
@@ -55,7 +55,7 @@ fn thousands_of_signals_neither_end_a_wait_nor_hold_it_up() {
                 names[member.rank() as usize].store(usage::this_thread(), Release);
                 if member.rank() == 0 && episode.is_multiple_of(8) {
                     // The others get as far as to sleep.
-                    run_ready(member.delay(Nanos::from_ms(2)));
+                    block_on(member.delay(Nanos::from_ms(2)));
                 }
                 uneven(member, episode);
             };
@@ -68,10 +68,10 @@ fn thousands_of_signals_neither_end_a_wait_nor_hold_it_up() {
 
 /// Does the library work here, scout and all?
 fn works() -> bool {
-    let group = Group::new(Kind::Central, 3).unwrap();
+    let group = Group::new(Algorithm::Central, 3).unwrap();
     let live = |cpu: Thread, rank| {
         let mut member = group.member(cpu, rank, Policy::default())?;
-        (0..300).try_for_each(|_| run_ready(member.wait_for(LOST)))
+        (0..300).try_for_each(|_| block_on(member.wait_for(LOST)))
     };
     let met = foregather_thread::run(3, |_| None, live).is_ok_and(|ends| ends.iter().all(Result::is_ok));
     // Others may be busy on the machine, so some processor must be seen idle at some time only.

@@ -1,9 +1,9 @@
 //! What the system refuses: rights and signals that the adaptive policy would like to have, and does without.
 use crate::alone::{alone, skipped};
 use crate::team::{LOST, meet, uneven};
-use foregather_barrier::{Group, Kind};
+use foregather_barrier::{Algorithm, Group};
 use foregather_host::{affinity, sched, scout, usage};
-use foregather_machine::{Nanos, run_ready};
+use foregather_machine::{Nanos, block_on};
 use foregather_thread::Thread;
 use foregather_wait::adaptive::TABLE;
 use foregather_wait::{Policy, Snapshot};
@@ -50,8 +50,8 @@ fn a_team_meets_without_the_right_to_set_masks_and_classes() {
             std::thread::sleep(Duration::from_millis(1));
         }
         // As programs join: with the costs of this machine, which cannot be measured without that right.
-        let group = Group::new(Kind::Tree, 3).unwrap();
-        let ends = foregather_thread::run(3, |_| None, |cpu, rank| run_ready(group.join(cpu, rank)?.wait_for(LOST)));
+        let group = Group::new(Algorithm::Tree, 3).unwrap();
+        let ends = foregather_thread::run(3, |_| None, |cpu, rank| block_on(group.join(cpu, rank)?.wait_for(LOST)));
         assert!(ends.unwrap().iter().all(Result::is_ok));
     });
 }
@@ -90,13 +90,13 @@ fn real_time_members_let_go_and_never_loop_on_yields() {
         for (class, policy) in
             [sched::Class::Fifo, sched::Class::RoundRobin].into_iter().flat_map(|class| policies.map(|policy| (class, policy)))
         {
-            let group = Group::new(Kind::Central, 3).unwrap();
+            let group = Group::new(Algorithm::Central, 3).unwrap();
             let live = |_, rank| {
                 // Made after the change of class, as a thread that is born under it would do; one is above the other.
                 let granted = rank == 2 || sched::set_class(class, 1 + rank as i32).is_ok();
                 let mut member = group.member(Thread::current(), rank, if rank == 2 { Policy::Block } else { policy }).unwrap();
                 for _ in 0..EPISODES {
-                    run_ready(member.wait_for(LOST)).unwrap();
+                    block_on(member.wait_for(LOST)).unwrap();
                 }
                 (granted, member.account().snapshot())
             };

@@ -1,7 +1,7 @@
 //! Threads that meet again and again by the adaptive policy.
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
-use foregather_barrier::{BarrierMember, Group, Kind};
-use foregather_machine::{CpuId, Nanos, Rank, run_ready};
+use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_machine::{CpuId, Nanos, Rank, block_on};
 use foregather_thread::Thread;
 use foregather_wait::{Policy, Snapshot};
 
@@ -28,7 +28,7 @@ pub(crate) fn meet(
     go_on: impl Fn(u32) -> bool + Sync,
     work: impl Fn(&Member<'_>, u32) + Sync,
 ) -> Snapshot {
-    let (group, last) = (Group::new(Kind::Central, size).unwrap(), AtomicU32::new(u32::MAX));
+    let (group, last) = (Group::new(Algorithm::Central, size).unwrap(), AtomicU32::new(u32::MAX));
     let live = |cpu, rank| {
         let mut member = group.member(cpu, rank, Policy::default()).unwrap();
         for episode in 0.. {
@@ -37,7 +37,7 @@ pub(crate) fn meet(
                 last.store(episode + 1, Release);
             }
             work(&member, episode);
-            run_ready(member.wait_for(LOST)).unwrap();
+            block_on(member.wait_for(LOST)).unwrap();
             if episode >= last.load(Acquire) {
                 break;
             }
@@ -54,5 +54,5 @@ pub(crate) fn meet(
 pub(crate) fn uneven(member: &Member<'_>, episode: u32) {
     const LENGTHS_US: [u64; 5] = [0, 2, 0, 40, 400];
     let length = LENGTHS_US[(episode as usize / 16 + member.rank() as usize) % LENGTHS_US.len()];
-    run_ready(member.delay(Nanos::from_us(length)));
+    block_on(member.delay(Nanos::from_us(length)));
 }

@@ -3,7 +3,7 @@ use super::super::rows::Row;
 use super::start::Start;
 use crate::measure::likeness::Likeness;
 use anyhow::{Result, anyhow};
-use foregather_barrier::Kind;
+use foregather_barrier::Algorithm;
 use foregather_bench::Shape;
 use foregather_host::interrupt;
 use foregather_machine::Nanos;
@@ -18,7 +18,7 @@ const QUOTA_SPAN: Nanos = Nanos::from_ms(200);
 /// A team of the matrix and how it waits.
 pub(super) struct Team<'a> {
     pub(super) row: &'a Row,
-    pub(super) kind: Kind,
+    pub(super) kind: Algorithm,
     pub(super) policy: Policy,
     /// Processors that it may use.
     pub(super) cpus: u32,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     fn study(row: &Row, start: Start) -> Study {
-        Team { row, kind: Kind::Central, policy: Policy::Block, cpus: 2, span: Nanos::from_ms(1) }.study(start, &LIKENESS, 1)
+        Team { row, kind: Algorithm::Central, policy: Policy::Block, cpus: 2, span: Nanos::from_ms(1) }.study(start, &LIKENESS, 1)
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_slower_row_takes_longer_and_the_same_team_always_as_long() {
         let us = |row: &Row, start| {
-            let team = Team { row, kind: Kind::Central, policy: Policy::Spin, cpus: 2, span: Nanos::from_ms(1) };
+            let team = Team { row, kind: Algorithm::Central, policy: Policy::Spin, cpus: 2, span: Nanos::from_ms(1) };
             team.simulate(start, &LIKENESS).unwrap()
         };
         let (even, none) = (row("2t, 20 us"), row("2t, 0 us"));

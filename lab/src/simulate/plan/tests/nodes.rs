@@ -2,7 +2,7 @@
 use super::{Plan, parse, refused};
 use crate::simulate::network::{self, Machine, Shift};
 use crate::simulate::plan::Ask;
-use foregather_barrier::{Hop, Kind};
+use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::{LogGp, Nanos};
 use foregather_message::Protocol;
 use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, Interrupts, Pause, Pool, Skew, profile};
@@ -22,7 +22,7 @@ fn nodes(text: &str) -> String {
 fn the_shortest_plan_is_the_natural_loop_of_the_paper() {
     let study = study(NET);
     assert_eq!(study.model, Machine::Circuits(profile::IPSC860));
-    assert_eq!((study.nodes, study.barrier, study.shift, study.interrupts), (8, Some(Kind::Butterfly), None, None));
+    assert_eq!((study.nodes, study.barrier, study.shift, study.interrupts), (8, Some(Algorithm::Butterfly), None, None));
     assert_eq!((study.skew, study.resynchronised, study.trials, study.skipped), (Skew::Carried, false, 50, 0));
     let plan = parse(&format!("{NET}[run]\nseeds = [3, 4]\n")).unwrap();
     assert_eq!(
@@ -90,7 +90,7 @@ fn trials_say_what_nodes_do() {
         "barrier = \"rds\"\nshift = { protocol = \"long\", bytes = \"32 KiB\" }\nskew = \"one 600 us\"\ntrials = 7\nskipped = 2",
     );
     // The waits of RDS are those of the machine.
-    assert_eq!(all.barrier, Some(Kind::Rds { hop: Hop::IPSC860 }));
+    assert_eq!(all.barrier, Some(Algorithm::Rds { hop: SignalCost::IPSC860 }));
     assert_eq!(all.shift, Some(Shift { protocol: Protocol::Long, bytes: 32_768 }));
     assert_eq!((all.skew, all.resynchronised, all.trials, all.skipped), (Skew::One(Nanos::from_us(600)), true, 7, 2));
     for (skew, expected, together) in [
@@ -101,7 +101,7 @@ fn trials_say_what_nodes_do() {
         ("\"exponential 50 us\"", Skew::Exponential(Nanos::from_us(50)), true),
     ] {
         let study = trial(&format!("barrier = \"dissemination-3\"\nskew = {skew}"));
-        assert_eq!((study.barrier, study.skew, study.resynchronised), (Some(Kind::DisseminationBy(3)), expected, together));
+        assert_eq!((study.barrier, study.skew, study.resynchronised), (Some(Algorithm::KDissemination(3)), expected, together));
     }
     let shift = trial("barrier = \"none\"\nshift = { protocol = \"short\", bytes = 100 }");
     assert_eq!((shift.barrier, shift.shift), (None, Some(Shift { protocol: Protocol::Short, bytes: 100 })));
@@ -138,8 +138,8 @@ fn everything_of_a_network_can_be_swept() {
     assert_eq!(last.shift, Some(Shift { protocol: Protocol::Forced, bytes: 9 }));
     assert!(last.interrupts.is_some());
     // What RDS waits follows a swept key of the network.
-    let hop = Hop { send: Nanos::from_us(30), latency: Nanos::from_us(75) };
-    assert_eq!(last.barrier, Some(Kind::Rds { hop }));
+    let hop = SignalCost { send: Nanos::from_us(30), latency: Nanos::from_us(75) };
+    assert_eq!(last.barrier, Some(Algorithm::Rds { hop }));
     let profiles = parse(&format!("{NET}[sweep]\nprofile = [\"ipsc860\", \"loggp:ipsc860\"]\ntrials = [1, 2]\n")).unwrap();
     assert!(matches!(
         profiles.study(3, 1).unwrap().network().unwrap(),

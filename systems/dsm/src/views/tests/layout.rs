@@ -58,7 +58,7 @@ fn what_is_longer_than_a_page_is_contiguous_and_its_rest_is_used() {
     let whole = allocator.allocate(wish(PAGE)).unwrap().extent;
     assert_eq!(whole.offset, 3 * PAGE);
     let error = allocator.allocate(wish(2 * PAGE)).unwrap_err();
-    assert!(matches!(error.cause(), Cause::Missing { what, .. } if what.contains("8192 bytes")), "{error}");
+    assert!(matches!(error.cause(), Cause::Unavailable { what, .. } if what.contains("8192 bytes")), "{error}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn what_makes_no_sense_is_refused() {
         assert!(matches!(allocator.allocate(ask).unwrap_err().cause(), Cause::Setting { .. }), "{ask:?}");
     }
     for ask in [wish(usize::MAX), Wish { chunk: u32::MAX, ..wish(usize::MAX / 2) }, wish(3 * PAGE)] {
-        assert!(matches!(allocator.allocate(ask).unwrap_err().cause(), Cause::Missing { .. }), "{ask:?}");
+        assert!(matches!(allocator.allocate(ask).unwrap_err().cause(), Cause::Unavailable { .. }), "{ask:?}");
     }
     let given = allocator.allocate(wish(8)).unwrap();
     assert!(allocator.free(given.extent.offset + 8).is_err());

@@ -181,9 +181,9 @@ async fn step(cpu: &SmpCpu<'_, impl Queue>, word: &SimWord, random: &mut SplitMi
         0 => cpu.delay(span * 20).await,
         1 | 2 => cpu.delay(span).await,
         3 => cpu.yield_now().await,
-        4 => drop(cpu.spin(word, span, || None::<()>).await),
-        5 => cpu.park(word, cpu.arm(word), cpu.now() + span).await,
-        6 => cpu.store(word, thread),
+        4 => drop(cpu.spin_for(word, span, || None::<()>).await),
+        5 => cpu.park(word, cpu.prepare_park(word), cpu.now() + span).await,
+        6 => cpu.publish(word, thread),
         7 => drop((cpu.idle(place), cpu.running(thread), cpu.affinity())),
         8 | 9 => {
             let moved = cpu.move_to(place).await;

@@ -5,11 +5,11 @@ use core::cell::Cell;
 #[cfg(doc)]
 use foregather_machine::Cause;
 use foregather_machine::{Cpu, Error, Nanos, Rank};
-use foregather_wait::{Account, Policy, Whom};
+use foregather_wait::{Account, Policy, WaitFor};
 use std::sync::Arc;
 
-/// A slave's handle. Dropping it before [`TeamSlave::wait`] has given `None` fails the master's join.
-pub struct TeamSlave<'t, C: Cpu> {
+/// A slave's handle. Dropping it before [`Worker::wait`] has given `None` fails the master's join.
+pub struct Worker<'t, C: Cpu> {
     end: End<'t, C>,
     /// The last region that it has seen.
     seen: Cell<u32>,
@@ -30,7 +30,7 @@ enum State {
     Over,
 }
 
-impl<'t, C: Cpu> TeamSlave<'t, C> {
+impl<'t, C: Cpu> Worker<'t, C> {
     pub(super) fn new(end: End<'t, C>) -> Self {
         Self { end, seen: Cell::new(0), state: Cell::new(State::Between) }
     }
@@ -40,7 +40,7 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
     /// May be dropped and called again.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the master has gone; [`Cause::Setting`] if [`TeamSlave::done`] was not said
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the master has gone; [`Cause::Setting`] if [`Worker::done`] was not said
     /// of the region before.
     #[inline]
     pub fn wait(&mut self) -> impl Future<Output = Result<Option<u32>, Error>> {
@@ -92,7 +92,7 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
             };
             new.then_some(value)
         };
-        end.wait(on, end.why(deadline).of(MASTER), Whom::One(MASTER), come)
+        end.wait(on, end.why(deadline).of(MASTER), WaitFor::One(MASTER), come)
     }
 
     /// What it has waited for has come, and that is the word's value.
@@ -110,7 +110,7 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
         }
         self.seen.set(value);
         let taken = end.taken(end.rank);
-        self.state.set(if !end.cpu.exchange(taken, before(value), value) {
+        self.state.set(if !end.cpu.compare_exchange(taken, before(value), value) {
             if end.cpu.load(taken) == AWAY { State::Away } else { State::Between }
         } else if end.cpu.load(end.epoch) == value {
             State::Inside
@@ -172,7 +172,7 @@ impl<'t, C: Cpu> TeamSlave<'t, C> {
     }
 }
 
-impl<C: Cpu> Drop for TeamSlave<'_, C> {
+impl<C: Cpu> Drop for Worker<'_, C> {
     fn drop(&mut self) {
         if self.state.get() != State::Over {
             self.end.poison(self.end.rank);

@@ -1,16 +1,16 @@
 //! What the policies that choose anew for every wait go by: a little history of one member.
 //!
-//! Whoever waits often (a barrier's member, an endpoint) owns one. It takes [`Chooser::phases`] for a glance, waits by
-//! [`Chooser::persist`], tells what came of a glance by [`Chooser::learn`], where it runs by [`Chooser::be_seen`], and where an
-//! episode begins and ends by [`Chooser::arrive`] and [`Chooser::leave`]. For a fixed policy each of these is one branch that
+//! Whoever waits often (a barrier's member, an endpoint) owns one. It takes [`Waiter::phases`] for a glance, waits by
+//! [`Waiter::wait_slow`], tells what came of a glance by [`Waiter::learn`], where it runs by [`Waiter::observe`], and where an
+//! episode begins and ends by [`Waiter::arrive`] and [`Waiter::leave`]. For a fixed policy each of these is one branch that
 //! never changes.
-use crate::adaptive::Memory;
+use crate::adaptive::AdaptiveState;
 use crate::draw::Draw;
 use crate::history::History;
-use crate::roster::{Awaited, Roster, Whom};
+use crate::roster::{Awaited, Roster, WaitFor};
 use crate::{Account, Multiple, Outcome, Phases, Policy, Waited};
 use core::cell::Cell;
-use foregather_machine::{Clock, Cpu, Error, Fabric, Nanos, Rank, Why};
+use foregather_machine::{Clock, Cpu, Error, Fabric, Nanos, Rank, WaitContext};
 use std::sync::Arc;
 
 /// How many waits [`Policy::Recent`] remembers.
@@ -22,7 +22,7 @@ const ENOUGH_GAPS: usize = 3;
 const COARSE: Multiple = Multiple::Percent(500);
 
 /// Says how each wait of one member goes, and keeps the account of them.
-pub struct Chooser {
+pub struct Waiter {
     next: Cell<Phases>,
     state: State,
     account: Arc<Account>,
@@ -35,10 +35,10 @@ enum State {
     Recent { switch: Nanos, waits: History<WAITS> },
     HolderRunning,
     Grain { switch: Nanos, quantum: Nanos, left: Cell<Option<Nanos>>, gaps: History<GAPS> },
-    Adaptive(Memory),
+    Adaptive(AdaptiveState),
 }
 
-impl Chooser {
+impl Waiter {
     /// For the waits of `rank` by `policy`. Two choosers of one policy and rank that see the same choose the same.
     pub fn new(policy: Policy, rank: Rank) -> Self {
         let first = policy.phases();
@@ -52,7 +52,7 @@ impl Chooser {
             Policy::Grain { switch, quantum } => {
                 (first, State::Grain { switch, quantum, left: Cell::new(None), gaps: History::new() })
             }
-            Policy::Adaptive(of) => (first, State::Adaptive(Memory::new(of))),
+            Policy::Adaptive(of) => (first, State::Adaptive(AdaptiveState::new(of))),
             _ => (first, State::Fixed),
         };
         let chooser = Self { next: Cell::new(next), state, account: Arc::default() };
@@ -72,7 +72,7 @@ impl Chooser {
         &self.account
     }
 
-    /// How to begin the next wait, for [`Phases::glance`].
+    /// How to begin the next wait, for [`Phases::try_wait`].
     #[inline]
     pub fn phases(&self) -> Phases {
         self.next.get()
@@ -84,15 +84,15 @@ impl Chooser {
     /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
     #[cold]
     #[inline(never)]
-    pub fn persist<'a, C: Cpu, T>(
+    pub fn wait_slow<'a, C: Cpu, T>(
         &'a self,
         cpu: &'a C,
         on: &'a C::Word,
-        why: Why,
+        why: WaitContext,
         awaited: Awaited<'a, C>,
         probe: impl FnMut() -> Option<T> + 'a,
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        cpu.at_once(async move {
+        cpu.run_inline(async move {
             let result = match &self.state {
                 State::Adaptive(memory) => memory.wait(cpu, on, why, (&awaited, &self.account), probe).await,
                 State::HolderRunning if awaited.run(cpu) == Some(false) => {
@@ -111,23 +111,23 @@ impl Chooser {
     /// The whole of a wait on a lane's bell: for what `probe` finds, of `whom`.
     ///
     /// # Errors
-    /// As [`Chooser::persist`].
+    /// As [`Waiter::wait_slow`].
     #[inline]
     pub async fn on_lane<F: Fabric, T>(
         &self,
         lane: &F,
-        why: Why,
-        whom: Whom,
+        why: WaitContext,
+        whom: WaitFor,
         mut probe: impl FnMut() -> Option<T>,
     ) -> Result<T, Error> {
         let (cpu, rank, roster) = (lane.cpu(), lane.here().rank, Roster::new(lane.roster()));
-        self.be_seen(cpu, roster, rank);
-        let (found, waited) = match self.phases().glance(cpu, false, &mut probe) {
+        self.observe(cpu, roster, rank);
+        let (found, waited) = match self.phases().try_wait(cpu, false, &mut probe) {
             Some((found, waited)) => {
                 self.learn(waited);
                 (found, waited)
             }
-            None => self.persist(cpu, lane.bell(), why, Awaited { roster, rank, whom }, probe).await?,
+            None => self.wait_slow(cpu, lane.bell(), why, Awaited { roster, rank, whom }, probe).await?,
         };
         self.account().waited(waited);
         Ok(found)
@@ -142,9 +142,9 @@ impl Chooser {
 
     /// The member comes to a place where others will wait for it: they can see where it runs.
     #[inline]
-    pub fn be_seen<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) {
+    pub fn observe<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) {
         if let State::Adaptive(memory) = &self.state {
-            memory.be_seen(cpu, roster, rank);
+            memory.observe(cpu, roster, rank);
         }
     }
 

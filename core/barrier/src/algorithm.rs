@@ -1,10 +1,10 @@
 //! Which barrier: the one place where their names and needs are listed.
-use crate::{Hop, butterfly, dissemination, dissemination_by, gather, gather_release, rds, sync0, tournament, tree};
+use crate::{SignalCost, butterfly, dissemination, dissemination_by, gather, gather_release, rds, sync0, tournament, tree};
 use foregather_machine::{Cause, Endpoint, Error};
 
 /// The barriers there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum Algorithm {
     /// One counter and one epoch; any size. The cheapest for few members. Over words only.
     Central,
     /// `ceil(log2 n)` rounds of one signal each; any size.
@@ -18,14 +18,14 @@ pub enum Kind {
     /// Gather, release, and a wait after which all leave together; any size.
     Rds {
         /// What a hop costs: the waits follow from it.
-        hop: Hop,
+        hop: SignalCost,
     },
     /// Pairs, of whom one waits for the other and releases it; any size.
     Tournament,
     /// Gather and release along a tree whose members are written in this base, 2 to 8; any size.
     Gather(u32),
     /// `ceil(log_{k+1} n)` rounds of `k` signals each, `k` from 2 to 8; any size.
-    DisseminationBy(u32),
+    KDissemination(u32),
 }
 
 /// The largest `k` that has a name.
@@ -44,7 +44,7 @@ const DISSEMINATION: [&str; 9] = [
     "dissemination-8",
 ];
 
-impl Kind {
+impl Algorithm {
     /// All of them, each once: `rds` without waits, and for the families one `k` that makes a protocol of its own.
     pub const ALL: [Self; 9] = [
         Self::Central,
@@ -52,10 +52,10 @@ impl Kind {
         Self::Tree,
         Self::Butterfly,
         Self::Sync0,
-        Self::Rds { hop: Hop::ZERO },
+        Self::Rds { hop: SignalCost::ZERO },
         Self::Tournament,
         Self::Gather(4),
-        Self::DisseminationBy(3),
+        Self::KDissemination(3),
     ];
 
     /// Its name on the command line and in results.
@@ -69,13 +69,13 @@ impl Kind {
             Self::Rds { .. } => "rds",
             Self::Tournament => "tournament",
             Self::Gather(k) => family(&GATHER, k),
-            Self::DisseminationBy(k) => family(&DISSEMINATION, k),
+            Self::KDissemination(k) => family(&DISSEMINATION, k),
         }
     }
 
     /// The barrier of that name; `rds` without waits.
     pub fn parse(name: &str) -> Option<Self> {
-        let families = (2..=MOST).flat_map(|k| [Self::Gather(k), Self::DisseminationBy(k)]);
+        let families = (2..=MOST).flat_map(|k| [Self::Gather(k), Self::KDissemination(k)]);
         Self::ALL.into_iter().chain(families).find(|kind| kind.name() == name)
     }
 
@@ -89,7 +89,7 @@ impl Kind {
             Self::Butterfly | Self::Sync0 if !size.is_power_of_two() => {
                 "a power of two; rds, dissemination and all the others take any size"
             }
-            Self::Gather(k) | Self::DisseminationBy(k) if !(2..=MOST).contains(&k) => "k from 2 to 8",
+            Self::Gather(k) | Self::KDissemination(k) if !(2..=MOST).contains(&k) => "k from 2 to 8",
             _ => return Ok(()),
         };
         Err(Error::from(Cause::Size { what: self.name(), size, needs }))
@@ -103,14 +103,14 @@ impl Kind {
             Self::Dissemination | Self::Butterfly | Self::Sync0 => size.next_power_of_two().trailing_zeros(),
             Self::Rds { .. } | Self::Tournament => gather::slots(size, 2),
             Self::Gather(k) => gather::slots(size, k),
-            Self::DisseminationBy(k) => dissemination::slots(size, k),
+            Self::KDissemination(k) => dissemination::slots(size, k),
         }
     }
 
-    /// One episode over null messages, in [`Kind::slots`] slots of the endpoint.
+    /// One episode over null messages, in [`Algorithm::slots`] slots of the endpoint.
     ///
     /// # Errors
-    /// [`Cause::Missing`] for the central barrier, which is made of words; [`Cause::Size`]; what the endpoint reports.
+    /// [`Cause::Unavailable`] for the central barrier, which is made of words; [`Cause::Size`]; what the endpoint reports.
     #[inline]
     pub async fn over<E: Endpoint>(self, endpoint: &E) -> Result<(), Error> {
         match self {
@@ -122,12 +122,12 @@ impl Kind {
             Self::Rds { hop } => rds(endpoint, hop).await,
             Self::Tournament => tournament(endpoint).await,
             Self::Gather(k) => gather_release(endpoint, k).await,
-            Self::DisseminationBy(k) => dissemination_by(endpoint, k).await,
+            Self::KDissemination(k) => dissemination_by(endpoint, k).await,
         }
     }
 }
 
-/// The name of one of a family; that of none for a `k` which [`Kind::takes`] refuses.
+/// The name of one of a family; that of none for a `k` which [`Algorithm::takes`] refuses.
 const fn family(names: &[&'static str; 9], k: u32) -> &'static str {
     names[if k <= MOST { k } else { 0 } as usize]
 }
@@ -135,5 +135,5 @@ const fn family(names: &[&'static str; 9], k: u32) -> &'static str {
 #[cold]
 fn no_words() -> Error {
     let remedy = "use another kind over null messages, such as dissemination, or a Group in a world with shared memory";
-    Cause::Missing { what: "a word shared by all members of the central barrier".into(), remedy: remedy.into() }.into()
+    Cause::Unavailable { what: "a word shared by all members of the central barrier".into(), remedy: remedy.into() }.into()
 }

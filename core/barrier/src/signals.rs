@@ -2,26 +2,26 @@
 //!
 //! Each slot of each member is a counting word on a line of its own, written by the sender, watched by its owner, who
 //! also remembers how many it has taken. Counting, unlike a flag that is set and cleared, needs no second message.
-use crate::Kind;
+use crate::Algorithm;
 use core::cell::Cell;
 use foregather_machine::{
-    Cause, Clock, Cpu, Endpoint, Error, Lines, Member, Nanos, Quad, Rank, VALUE_MASK, Why, done, run_ready,
+    Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext, WordLine, block_on, ready,
 };
-use foregather_wait::{Awaited, Chooser, Outcome, Policy, Roster, Waited, Whom};
+use foregather_wait::{Awaited, Outcome, Policy, Roster, WaitFor, Waited, Waiter};
 
 /// The words of a whole group: `slots` for each of `size` members, and who they are.
-pub struct Flags<C: Cpu> {
-    lines: Lines<C::Word>,
+pub struct SignalMatrix<C: Cpu> {
+    lines: SharedLines<C::Word>,
     size: u32,
     slots: u32,
 }
 
-/// A member's end of [`Flags`].
-pub struct FlagEndpoint<'g, C: Cpu> {
+/// A member's end of [`SignalMatrix`].
+pub struct Signaller<'g, C: Cpu> {
     words: Words<'g, C>,
     roster: Roster<'g, C>,
     cpu: C,
-    chooser: Chooser,
+    chooser: Waiter,
     rank: Rank,
     what: Cell<&'static str>,
     deadline: Cell<Nanos>,
@@ -33,10 +33,10 @@ pub struct FlagEndpoint<'g, C: Cpu> {
     waited: Cell<Waited>,
 }
 
-impl<C: Cpu> Flags<C> {
+impl<C: Cpu> SignalMatrix<C> {
     /// All slots empty.
     pub fn new(size: u32, slots: u32) -> Self {
-        Self::over(Lines::own(Self::lines(size, slots)), size, slots)
+        Self::over(SharedLines::own(Self::lines(size, slots)), size, slots)
     }
 
     /// How many lines that takes.
@@ -47,8 +47,8 @@ impl<C: Cpu> Flags<C> {
     /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already.
     ///
     /// # Panics
-    /// If there are not [`Flags::lines`] of them.
-    pub fn over(lines: Lines<C::Word>, size: u32, slots: u32) -> Self {
+    /// If there are not [`SignalMatrix::lines`] of them.
+    pub fn over(lines: SharedLines<C::Word>, size: u32, slots: u32) -> Self {
         assert_eq!(lines.len(), Self::lines(size, slots), "lines for {size} members with {slots} slots");
         Self { lines, size, slots }
     }
@@ -65,7 +65,7 @@ impl<C: Cpu> Flags<C> {
 
 /// Where the slots are.
 struct Words<'g, C: Cpu> {
-    lines: &'g [Quad<C::Word>],
+    lines: &'g [WordLine<C::Word>],
     size: u32,
     slots: u32,
 }
@@ -92,20 +92,20 @@ impl<'g, C: Cpu> Words<'g, C> {
     }
 }
 
-impl<C: Cpu> Flags<C> {
+impl<C: Cpu> SignalMatrix<C> {
     /// The end of `rank`. There must be one end per rank, ever: it alone takes from the rank's slots, and a peer may
     /// have signalled before it was made.
-    pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> FlagEndpoint<'_, C> {
+    pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> Signaller<'_, C> {
         let taken = vec![Cell::new(0); self.slots as usize].into();
         let (what, deadline, waited) =
             (Cell::new("flags"), Cell::new(Nanos::MAX), Cell::new(Waited::first_look(policy.phases().spins())));
         let roster = self.roster();
         roster.enroll(&cpu, rank);
-        FlagEndpoint {
+        Signaller {
             words: self.words(),
             roster,
             cpu,
-            chooser: Chooser::new(policy, rank),
+            chooser: Waiter::new(policy, rank),
             rank,
             what,
             deadline,
@@ -118,18 +118,18 @@ impl<C: Cpu> Flags<C> {
 
     /// Poisons what `rank` would have signalled in a barrier of that kind, and nothing else: other members' signals
     /// may still be under way and must be taken.
-    pub(crate) fn poison_targets(&self, cpu: &C, kind: Kind, rank: Rank) {
+    pub(crate) fn poison_targets(&self, cpu: &C, kind: Algorithm, rank: Rank) {
         let words = self.words();
         let poison = Targets { size: self.size, rank, each: |peer, slot| words.word(peer, slot).map_or((), |w| cpu.poison(w)) };
         // A recording endpoint never fails, and the group's size was checked when it was made.
-        let _ = run_ready(kind.over(&poison));
+        let _ = block_on(kind.over(&poison));
         if let Some(gone) = words.gone(rank) {
-            cpu.note(gone, 1);
+            cpu.store(gone, 1);
         }
     }
 }
 
-impl<C: Cpu> FlagEndpoint<'_, C> {
+impl<C: Cpu> Signaller<'_, C> {
     /// Has the next signal in `slot` come? Then the next [`Endpoint::wait`] for it takes it at once.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
 
     /// What it waits by.
     #[inline]
-    pub fn chooser(&self) -> &Chooser {
+    pub fn chooser(&self) -> &Waiter {
         &self.chooser
     }
 
@@ -159,7 +159,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
 
     /// Begins an episode: what its waits are for, and whether even short ones are to be timed.
     #[inline]
-    pub(crate) fn begin(&self, why: Why, timed: bool) {
+    pub(crate) fn begin(&self, why: WaitContext, timed: bool) {
         self.what.set(why.what);
         self.deadline.set(why.deadline);
         self.timed.set(timed);
@@ -167,7 +167,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
         self.waited.set(Waited::first_look(self.chooser.phases().spins()));
     }
 
-    /// How the waits since [`FlagEndpoint::begin`] went, together.
+    /// How the waits since [`Signaller::begin`] went, together.
     #[inline]
     pub(crate) fn waited(&self) -> Waited {
         let outcome = if self.blinked.get() { Outcome::Spun } else { Outcome::FirstLook };
@@ -175,7 +175,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
     }
 }
 
-impl<C: Cpu> Clock for FlagEndpoint<'_, C> {
+impl<C: Cpu> Clock for Signaller<'_, C> {
     fn now(&self) -> Nanos {
         self.cpu.now()
     }
@@ -184,7 +184,7 @@ impl<C: Cpu> Clock for FlagEndpoint<'_, C> {
     }
 }
 
-impl<C: Cpu> Member for FlagEndpoint<'_, C> {
+impl<C: Cpu> Member for Signaller<'_, C> {
     #[inline]
     fn rank(&self) -> Rank {
         self.rank
@@ -195,18 +195,18 @@ impl<C: Cpu> Member for FlagEndpoint<'_, C> {
     }
 }
 
-impl<C: Cpu> Endpoint for FlagEndpoint<'_, C> {
+impl<C: Cpu> Endpoint for Signaller<'_, C> {
     #[inline]
     fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        done(self.words.word(peer, slot).map(|word| {
-            self.cpu.add(word, 1);
+        ready(self.words.word(peer, slot).map(|word| {
+            self.cpu.fetch_add(word, 1);
         }))
     }
 
     /// Looks here and now; only what may have to wait is a future.
     #[inline]
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        let rest = (!self.glance(slot)).then(|| self.cpu.at_once(self.persist(slot)));
+        let rest = (!self.glance(slot)).then(|| self.cpu.run_inline(self.persist(slot)));
         async move {
             match rest {
                 None => Ok(()),
@@ -216,7 +216,7 @@ impl<C: Cpu> Endpoint for FlagEndpoint<'_, C> {
     }
 }
 
-impl<C: Cpu> FlagEndpoint<'_, C> {
+impl<C: Cpu> Signaller<'_, C> {
     /// Has the next signal in `slot` come, or does it within a blink? Takes it.
     #[inline]
     fn glance(&self, slot: u32) -> bool {
@@ -225,7 +225,7 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
         };
         let before = taken.get();
         let come = || (self.cpu.load(word) != before).then_some(());
-        let Some(((), waited)) = self.chooser.phases().glance(&self.cpu, self.timed.get(), come) else { return false };
+        let Some(((), waited)) = self.chooser.phases().try_wait(&self.cpu, self.timed.get(), come) else { return false };
         // A short wait leaves one bit: what it took is not known anyway.
         if waited.outcome == Outcome::Spun {
             self.blinked.set(true);
@@ -261,11 +261,11 @@ impl<C: Cpu> FlagEndpoint<'_, C> {
         let Some(taken) = self.taken.get(slot as usize) else { return Err(self.words.no_such(self.rank, slot)) };
         let before = taken.get();
         let come = move || (cpu.load(word) != before).then_some(());
-        let why = Why::new(self.what.get(), self.rank).until(self.deadline.get());
-        self.chooser.be_seen(cpu, self.roster, self.rank);
+        let why = WaitContext::new(self.what.get(), self.rank).until(self.deadline.get());
+        self.chooser.observe(cpu, self.roster, self.rank);
         let ((), waited) = loop {
-            let awaited = Awaited { roster: self.roster, rank: self.rank, whom: Whom::Behind };
-            match self.chooser.persist(cpu, word, why, awaited, come).await {
+            let awaited = Awaited { roster: self.roster, rank: self.rank, whom: WaitFor::Behind };
+            match self.chooser.wait_slow(cpu, word, why, awaited, come).await {
                 // Its process has ended, but whoever needs something of it knows that by poison, and this one does not.
                 Err(error) if self.is_of_one_gone(&error) => {}
                 end => break end?,

@@ -3,7 +3,7 @@ use crate::{Nanos, Rank};
 
 /// Who waits for what, since when, and until when at most.
 #[derive(Clone, Copy, Debug)]
-pub struct Why {
+pub struct WaitContext {
     /// The primitive, in one word: `central`, `butterfly`, `ping-pong` ...
     pub what: &'static str,
     /// The waiting member.
@@ -16,7 +16,7 @@ pub struct Why {
     pub deadline: Nanos,
 }
 
-impl Why {
+impl WaitContext {
     /// A wait of `rank` in `what`, for nobody in particular, without a bound.
     pub const fn new(what: &'static str, rank: Rank) -> Self {
         Self { what, rank, peer: None, since: Nanos::ZERO, deadline: Nanos::MAX }

@@ -21,7 +21,7 @@ const LONGEST_HOLD: u64 = 125;
 const DISTURBED: u64 = 8;
 
 /// One member's.
-pub(crate) struct Memory {
+pub(crate) struct AdaptiveState {
     /// The costs it reckons with, and the rules that are off.
     pub(super) of: Adaptive,
     lately: Cell<u32>,
@@ -44,7 +44,7 @@ pub(crate) struct Memory {
     seen: Cell<Option<CpuId>>,
 }
 
-impl Memory {
+impl AdaptiveState {
     pub(crate) fn new(of: Adaptive) -> Self {
         Self {
             of,
@@ -77,11 +77,11 @@ impl Memory {
 
     /// Lets the others see where this member runs, if that is new to them.
     #[inline]
-    pub(crate) fn be_seen<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) -> Option<CpuId> {
+    pub(crate) fn observe<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) -> Option<CpuId> {
         let here = cpu.place();
         if here != self.seen.get() {
             self.seen.set(here);
-            roster.be_at(cpu, rank, here);
+            roster.publish_cpu(cpu, rank, here);
         }
         here
     }
@@ -193,8 +193,8 @@ mod tests {
     use super::*;
     use foregather_machine::Costs;
 
-    fn memory() -> Memory {
-        Memory::new(Adaptive::new(&Costs::TYPICAL))
+    fn memory() -> AdaptiveState {
+        AdaptiveState::new(Adaptive::new(&Costs::TYPICAL))
     }
 
     #[test]

@@ -3,11 +3,11 @@ use super::end::{End, out_of_turn};
 use super::{AWAY, MASTER, REGIONS, before};
 use core::cell::Cell;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
-use foregather_wait::{Account, Policy, Whom};
+use foregather_wait::{Account, Policy, WaitFor};
 use std::sync::Arc;
 
-/// The master's handle. Dropping it without [`TeamMaster::finish`] ends its slaves with an error.
-pub struct TeamMaster<'t, C: Cpu> {
+/// The master's handle. Dropping it without [`Leader::finish`] ends its slaves with an error.
+pub struct Leader<'t, C: Cpu> {
     end: End<'t, C>,
     region: u32,
     /// Was the region forked and not yet joined?
@@ -17,7 +17,7 @@ pub struct TeamMaster<'t, C: Cpu> {
     finished: bool,
 }
 
-impl<'t, C: Cpu> TeamMaster<'t, C> {
+impl<'t, C: Cpu> Leader<'t, C> {
     pub(super) fn new(end: End<'t, C>) -> Self {
         Self { end, region: 0, open: Cell::new(false), in_hand: None, finished: false }
     }
@@ -35,7 +35,7 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
         self.region = self.next();
         self.open.set(true);
         self.end.be_seen();
-        self.end.cpu.store(self.end.epoch, self.region);
+        self.end.cpu.publish(self.end.epoch, self.region);
         Ok(self.region)
     }
 
@@ -60,13 +60,13 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
     /// The same, until `deadline` on the master's clock at most.
     ///
     /// # Errors
-    /// As [`TeamMaster::join_for`].
+    /// As [`Leader::join_for`].
     #[inline]
     pub fn join_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
         let (end, region, open) = (&self.end, self.region, &self.open);
-        end.cpu.note(end.arrived, region);
+        end.cpu.store(end.arrived, region);
         let all_done = move || if open.get() { end.all_done(region) } else { Some(()) };
-        let met = (self.in_hand.is_none()).then(|| end.wait(end.joined, end.why(deadline), Whom::Behind, all_done));
+        let met = (self.in_hand.is_none()).then(|| end.wait(end.joined, end.why(deadline), WaitFor::Behind, all_done));
         async move {
             match met {
                 None => return Err(out_of_turn("a join", "`done_late` for the part that was taken")),
@@ -82,7 +82,7 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
     #[inline]
     pub fn join_at_once(&mut self) -> bool {
         let (end, region) = (&self.end, self.region);
-        end.cpu.note(end.arrived, region);
+        end.cpu.store(end.arrived, region);
         let joined = !self.open.get() || self.in_hand.is_none() && end.glance(|| end.all_done(region));
         if joined {
             self.open.set(false);
@@ -95,10 +95,10 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
     pub async fn begun_within(&self, span: Nanos) -> bool {
         let (end, last) = (&self.end, before(self.region));
         let begun = || (MASTER + 1..end.roster.size()).all(|slave| end.cpu.load(end.taken(slave)) != last).then_some(());
-        !self.open.get() || begun().is_some() || end.cpu.spin(end.joined, span, begun).await.0.is_some()
+        !self.open.get() || begun().is_some() || end.cpu.spin_for(end.joined, span, begun).await.0.is_some()
     }
 
-    /// Takes the part of a slave that has not begun it, the lowest one, for the master to do; then say [`TeamMaster::done_late`].
+    /// Takes the part of a slave that has not begun it, the lowest one, for the master to do; then say [`Leader::done_late`].
     /// `None` if all parts are taken: those are being done. The slave will find its part taken and wait for the next region.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
         let (end, region) = (&self.end, self.region);
         let takes = |&slave: &Rank| {
             let taken = end.taken(slave);
-            end.cpu.load(taken) == before(region) && end.cpu.exchange(taken, before(region), region)
+            end.cpu.load(taken) == before(region) && end.cpu.compare_exchange(taken, before(region), region)
         };
         self.in_hand = (MASTER + 1..end.roster.size()).find(takes);
         Ok(self.in_hand)
@@ -133,9 +133,9 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
     pub fn dismiss(&mut self, slave: Rank) -> Result<bool, Error> {
         self.may_change(slave)?;
         // Nobody else changes the word between two regions, and a slave that is late finds no region in it.
-        let leaves = self.end.cpu.exchange(self.end.taken(slave), self.region, AWAY);
+        let leaves = self.end.cpu.compare_exchange(self.end.taken(slave), self.region, AWAY);
         if leaves {
-            self.end.cpu.note(self.end.absent, self.end.cpu.load(self.end.absent) + 1);
+            self.end.cpu.store(self.end.absent, self.end.cpu.load(self.end.absent) + 1);
         }
         Ok(leaves)
     }
@@ -143,12 +143,12 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
     /// Calls a slave back: from the next region on it has a part again. Is that new?
     ///
     /// # Errors
-    /// As [`TeamMaster::dismiss`].
+    /// As [`Leader::dismiss`].
     pub fn recall(&mut self, slave: Rank) -> Result<bool, Error> {
         self.may_change(slave)?;
-        let returns = self.end.cpu.exchange(self.end.taken(slave), AWAY, self.region);
+        let returns = self.end.cpu.compare_exchange(self.end.taken(slave), AWAY, self.region);
         if returns {
-            self.end.cpu.note(self.end.absent, self.end.cpu.load(self.end.absent) - 1);
+            self.end.cpu.store(self.end.absent, self.end.cpu.load(self.end.absent) - 1);
         }
         Ok(returns)
     }
@@ -175,10 +175,10 @@ impl<'t, C: Cpu> TeamMaster<'t, C> {
         }
         self.finished = true;
         let end = &self.end;
-        end.cpu.note(end.ended, 1);
-        end.cpu.store(end.epoch, self.next());
+        end.cpu.store(end.ended, 1);
+        end.cpu.publish(end.epoch, self.next());
         // Those who sleep elsewhere wake to see it.
-        end.away().for_each(|slave| end.cpu.store(end.taken(slave), self.region));
+        end.away().for_each(|slave| end.cpu.publish(end.taken(slave), self.region));
         Ok(())
     }
 
@@ -218,7 +218,7 @@ fn unjoined(what: &'static str) -> Error {
     out_of_turn(what, "the join of the region before")
 }
 
-impl<C: Cpu> Drop for TeamMaster<'_, C> {
+impl<C: Cpu> Drop for Leader<'_, C> {
     fn drop(&mut self) {
         if !self.finished {
             self.end.poison(MASTER);

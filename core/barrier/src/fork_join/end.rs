@@ -1,7 +1,7 @@
 //! What a master and a slave have in common: the words of the team, and how to wait on one of them.
-use super::{AWAY, MASTER, TAKEN, Team};
-use foregather_machine::{Cause, Cpu, Error, Nanos, Quad, Rank, Why};
-use foregather_wait::{Account, Awaited, Chooser, Outcome, Policy, Roster, Waited, Whom};
+use super::{AWAY, ForkJoin, MASTER, TAKEN};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, WordLine};
+use foregather_wait::{Account, Awaited, Outcome, Policy, Roster, WaitFor, Waited, Waiter};
 use std::sync::Arc;
 
 /// For messages.
@@ -23,19 +23,19 @@ pub(super) struct End<'t, C: Cpu> {
     count: &'t C::Word,
     /// The last region of which all are.
     pub(super) joined: &'t C::Word,
-    seats: &'t [Quad<C::Word>],
+    seats: &'t [WordLine<C::Word>],
     pub(super) roster: Roster<'t, C>,
     pub(super) arrived: &'t C::Word,
-    chooser: Chooser,
+    chooser: Waiter,
 }
 
 impl<'t, C: Cpu> End<'t, C> {
-    pub(super) fn new(team: &'t Team<C>, cpu: C, rank: Rank, policy: Policy) -> Self {
+    pub(super) fn new(team: &'t ForkJoin<C>, cpu: C, rank: Rank, policy: Policy) -> Self {
         let (head, seats, roster) = (&*team.head, &*team.seats, Roster::new(&team.roster));
         roster.enroll(&cpu, rank);
         let [epoch, ended, culprit, absent] = &head[0].0;
         let (count, joined, arrived) = (&head[1][0], &head[2][0], roster.arrived(rank));
-        let chooser = Chooser::new(policy, rank);
+        let chooser = Waiter::new(policy, rank);
         Self { cpu, rank, epoch, ended, culprit, absent, count, joined, seats, roster, arrived, chooser }
     }
 
@@ -47,7 +47,7 @@ impl<'t, C: Cpu> End<'t, C> {
 
     /// From its next wait on.
     pub(super) fn wait_by(&mut self, policy: Policy) {
-        self.chooser = Chooser::new(policy, self.rank);
+        self.chooser = Waiter::new(policy, self.rank);
     }
 
     /// How many parts a region has besides the master's.
@@ -66,13 +66,13 @@ impl<'t, C: Cpu> End<'t, C> {
     /// The part of `slave` is done, by whoever has taken it. The last one lets the master go on.
     #[inline]
     pub(super) fn done(&self, slave: Rank, region: u32) {
-        self.cpu.note(self.roster.arrived(slave), region);
+        self.cpu.store(self.roster.arrived(slave), region);
         // Read before the addition: after that the region may be over.
         let last = self.parts() - 1;
-        if self.cpu.add(self.count, 1) == last {
+        if self.cpu.fetch_add(self.count, 1) == last {
             // In this order: the master may fork the next region before this slave goes on.
-            self.cpu.note(self.count, 0);
-            self.cpu.store(self.joined, region);
+            self.cpu.store(self.count, 0);
+            self.cpu.publish(self.joined, region);
         }
     }
 
@@ -80,14 +80,14 @@ impl<'t, C: Cpu> End<'t, C> {
         self.chooser.account()
     }
 
-    pub(super) fn why(&self, deadline: Nanos) -> Why {
-        Why::new(WHAT, self.rank).until(deadline)
+    pub(super) fn why(&self, deadline: Nanos) -> WaitContext {
+        WaitContext::new(WHAT, self.rank).until(deadline)
     }
 
     /// The others can see from now on where this member runs.
     #[inline]
     pub(super) fn be_seen(&self) {
-        self.chooser.be_seen(&self.cpu, self.roster, self.rank);
+        self.chooser.observe(&self.cpu, self.roster, self.rank);
     }
 
     /// For the master: are all parts of the region done?
@@ -100,7 +100,7 @@ impl<'t, C: Cpu> End<'t, C> {
     #[inline]
     pub(super) fn glance(&self, probe: impl Fn() -> Option<()>) -> bool {
         self.chooser.arrive(&self.cpu);
-        let found = self.chooser.phases().glance(&self.cpu, false, probe);
+        let found = self.chooser.phases().try_wait(&self.cpu, false, probe);
         if let Some(((), waited)) = found {
             self.chooser.learn(waited);
             self.met(waited);
@@ -113,26 +113,26 @@ impl<'t, C: Cpu> End<'t, C> {
     pub(super) fn wait<'a, T: 'a>(
         &'a self,
         on: &'a C::Word,
-        why: Why,
-        whom: Whom,
+        why: WaitContext,
+        whom: WaitFor,
         probe: impl Fn() -> Option<T> + Copy + 'a,
     ) -> Result<T, impl Future<Output = Result<T, Error>>> {
         self.chooser.arrive(&self.cpu);
         self.be_seen();
-        match self.chooser.phases().glance(&self.cpu, self.account().sample(), probe) {
+        match self.chooser.phases().try_wait(&self.cpu, self.account().sample(), probe) {
             Some((found, waited)) => {
                 self.chooser.learn(waited);
                 self.met(waited);
                 Ok(found)
             }
-            None => Err(self.cpu.at_once(self.persist(on, why, whom, probe))),
+            None => Err(self.cpu.run_inline(self.persist(on, why, whom, probe))),
         }
     }
 
     #[cold]
-    async fn persist<T>(&self, on: &C::Word, why: Why, whom: Whom, probe: impl Fn() -> Option<T>) -> Result<T, Error> {
+    async fn persist<T>(&self, on: &C::Word, why: WaitContext, whom: WaitFor, probe: impl Fn() -> Option<T>) -> Result<T, Error> {
         let awaited = Awaited { roster: self.roster, rank: self.rank, whom };
-        match self.chooser.persist(&self.cpu, on, why, awaited, probe).await {
+        match self.chooser.wait_slow(&self.cpu, on, why, awaited, probe).await {
             Ok((found, waited)) => {
                 self.met(waited);
                 Ok(found)
@@ -159,7 +159,7 @@ impl<'t, C: Cpu> End<'t, C> {
     #[cold]
     pub(super) fn poison(&self, rank: Rank) {
         if self.cpu.load(self.culprit) == 0 {
-            self.cpu.note(self.culprit, rank + 1);
+            self.cpu.store(self.culprit, rank + 1);
         }
         if rank != MASTER {
             return self.cpu.poison(self.joined);

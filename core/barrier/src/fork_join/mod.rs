@@ -7,14 +7,14 @@
 //! those that nobody has taken: so a slave that comes late holds nobody up, and a region is over when all parts are done, whoever
 //! did them. Slaves may be sent away, too, and called back. States and named races: `README.md`.
 mod end;
-mod master;
-mod slave;
+mod leader;
+mod worker;
 
-pub use master::TeamMaster;
-pub use slave::TeamSlave;
+pub use leader::Leader;
+pub use worker::Worker;
 
 use end::End;
-use foregather_machine::{Cause, Cpu, Error, Lines, Rank, VALUE_MASK};
+use foregather_machine::{Cause, Cpu, Error, Rank, SharedLines, VALUE_MASK};
 use foregather_wait::{Policy, Roster};
 
 /// The master's rank; the slaves have the ranks from 1 on.
@@ -37,22 +37,22 @@ const AWAY: u32 = REGIONS + 1;
 ///
 /// A member that is dropped before the master has finished ends the team: whoever waits for it gets [`Cause::Poisoned`] with its
 /// rank. After such an error slaves may still be in the region: what they work on must outlive them.
-pub struct Team<C: Cpu> {
+pub struct ForkJoin<C: Cpu> {
     size: u32,
-    head: Lines<C::Word>,
-    roster: Lines<C::Word>,
+    head: SharedLines<C::Word>,
+    roster: SharedLines<C::Word>,
     /// A line a member.
-    seats: Lines<C::Word>,
+    seats: SharedLines<C::Word>,
 }
 
-impl<C: Cpu> Team<C> {
+impl<C: Cpu> ForkJoin<C> {
     /// A team of `size` members, the master among them.
     ///
     /// # Errors
     /// [`Cause::Size`] for none, or more than 2^24.
     pub fn new(size: u32) -> Result<Self, Error> {
         takes(size)?;
-        Self::over(Lines::own(Self::lines(size)), size)
+        Self::over(SharedLines::own(Self::lines(size)), size)
     }
 
     /// How many lines that takes.
@@ -65,7 +65,7 @@ impl<C: Cpu> Team<C> {
     ///
     /// # Errors
     /// [`Cause::Size`] for none, or more than 2^24; [`Cause::Setting`] if there are not [`Team::lines`] lines.
-    pub fn over(lines: Lines<C::Word>, size: u32) -> Result<Self, Error> {
+    pub fn over(lines: SharedLines<C::Word>, size: u32) -> Result<Self, Error> {
         takes(size)?;
         if lines.len() != Self::lines(size) {
             return Err(Error::from(Cause::Setting { what: "the lines of a team", needs: "as many as `Team::lines` says" }));
@@ -84,7 +84,7 @@ impl<C: Cpu> Team<C> {
     ///
     /// # Errors
     /// As [`Team::master`].
-    pub fn lead(&self, cpu: C) -> Result<TeamMaster<'_, C>, Error> {
+    pub fn lead(&self, cpu: C) -> Result<Leader<'_, C>, Error> {
         let policy = Policy::adaptive(&cpu.costs());
         self.master(cpu, policy)
     }
@@ -93,15 +93,15 @@ impl<C: Cpu> Team<C> {
     ///
     /// # Errors
     /// [`Cause::Rank`] if it was given out before.
-    pub fn master(&self, cpu: C, policy: Policy) -> Result<TeamMaster<'_, C>, Error> {
-        Ok(TeamMaster::new(self.end(cpu, MASTER, policy)?))
+    pub fn master(&self, cpu: C, policy: Policy) -> Result<Leader<'_, C>, Error> {
+        Ok(Leader::new(self.end(cpu, MASTER, policy)?))
     }
 
     /// The handle of the slave `rank`, from 1 on, which waits as the load demands.
     ///
     /// # Errors
     /// As [`Team::slave`].
-    pub fn join(&self, cpu: C, rank: Rank) -> Result<TeamSlave<'_, C>, Error> {
+    pub fn join(&self, cpu: C, rank: Rank) -> Result<Worker<'_, C>, Error> {
         let policy = Policy::adaptive(&cpu.costs());
         self.slave(cpu, rank, policy)
     }
@@ -110,15 +110,15 @@ impl<C: Cpu> Team<C> {
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such slave or its handle was given out before.
-    pub fn slave(&self, cpu: C, rank: Rank, policy: Policy) -> Result<TeamSlave<'_, C>, Error> {
+    pub fn slave(&self, cpu: C, rank: Rank, policy: Policy) -> Result<Worker<'_, C>, Error> {
         if rank == MASTER {
             return Err(self.no_such(rank));
         }
-        Ok(TeamSlave::new(self.end(cpu, rank, policy)?))
+        Ok(Worker::new(self.end(cpu, rank, policy)?))
     }
 
     fn end(&self, cpu: C, rank: Rank, policy: Policy) -> Result<End<'_, C>, Error> {
-        if rank >= self.size || cpu.add(&self.seats[rank as usize][GIVEN], 1) != 0 {
+        if rank >= self.size || cpu.fetch_add(&self.seats[rank as usize][GIVEN], 1) != 0 {
             return Err(self.no_such(rank));
         }
         Ok(End::new(self, cpu, rank, policy))
