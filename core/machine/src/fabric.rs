@@ -117,7 +117,7 @@ pub trait Fabric: Member {
     /// Meanwhile it [helps](Fabric::help) whoever reads from here, so two that read from each other both come to an end.
     ///
     /// # Errors
-    /// [`Cause::Unexposed`](crate::Cause::Concealed) if it is exposed no longer, or is shorter: nothing in `into` counts then.
+    /// [`Cause::Unexposed`](crate::Cause::Unexposed) if it is exposed no longer, or is shorter: nothing in `into` counts then.
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>>;
     /// Does this side's share of what peers are getting from it, if there is any: called again and again by whoever waits while it
     /// exposes something. `true`: something was done.

@@ -211,11 +211,11 @@ mod tests {
                     std::thread::yield_now();
                 }
                 let pulled = block_on(cpu.pull(name.load(Acquire)));
-                ready.store(true, Release);
+                done.store(true, Release);
                 assert!(pulled);
             } else {
                 name.store(cpu.identity().unwrap(), Release);
-                while !ready.load(Acquire) {
+                while !done.load(Acquire) {
                     std::thread::yield_now();
                 }
             }

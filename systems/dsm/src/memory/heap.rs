@@ -61,7 +61,7 @@ impl Heap {
     }
 
     /// # Errors
-    /// [`Cause::Setting`] for no elements or a unit of none; [`Cause::Missing`] if there is no room, and then nothing has changed.
+    /// [`Cause::Setting`] for no elements or a unit of none; [`Cause::Unavailable`] if there is no room, and then nothing has changed.
     pub(super) fn give<T: Plain>(&mut self, shape: Shape, place: &'static Location<'static>) -> Result<Array<T>, Error> {
         let Shape { len, unit, level } = shape;
         if len == 0 || unit == 0 || level == 0 {
@@ -106,7 +106,7 @@ impl Heap {
     /// Takes units back. The minipages of which nothing is left: when all copies are closed, they are to be [retired](Self::retire).
     ///
     /// # Errors
-    /// [`Cause::Missing`] if one of them was taken back before.
+    /// [`Cause::Unavailable`] if one of them was taken back before.
     pub(super) fn free(&mut self, units: &[Unit]) -> Result<Vec<Minipage>, Error> {
         let mut gone = Vec::new();
         for unit in units {

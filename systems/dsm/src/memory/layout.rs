@@ -32,7 +32,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`Cause::Setting`](foregather_machine::Cause::Setting) for no elements or a unit of none;
-    /// [`Cause::Missing`](foregather_machine::Cause::Missing) if there is no room.
+    /// [`Cause::Unavailable`](foregather_machine::Cause::Unavailable) if there is no room.
     #[track_caller]
     pub fn array<T: Plain>(&mut self, len: usize, unit: usize) -> Result<Array<T>, Error> {
         self.chunked(len, unit, 1)

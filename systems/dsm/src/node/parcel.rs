@@ -84,7 +84,7 @@ impl Arriving {
     /// Takes a frame; its bytes are written where they belong. The message, once all of it is there.
     ///
     /// # Errors
-    /// [`Cause::Garbled`] for what no peer sends.
+    /// [`Cause::ProtocolViolation`] for what no peer sends.
     pub(super) fn take<C: Cpu, P: Copies>(
         &mut self,
         node: &Node<C, P>,

@@ -73,7 +73,7 @@ impl Ways {
     /// Takes the oldest frame from there; its bytes are written where they belong. The message, once all of it is there.
     ///
     /// # Errors
-    /// [`Cause::Garbled`] for what no peer sends; what a peer says of the end of shared memory.
+    /// [`Cause::ProtocolViolation`] for what no peer sends; what a peer says of the end of shared memory.
     pub(super) fn take<F: Fabric, P: Copies>(
         &mut self,
         lane: &F,

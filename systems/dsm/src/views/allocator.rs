@@ -93,7 +93,7 @@ impl Allocator {
     /// Finds room.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for no bytes or a chunking level of 0, [`Cause::Missing`] if there is no room.
+    /// [`Cause::Setting`] for no bytes or a chunking level of 0, [`Cause::Unavailable`] if there is no room.
     pub fn allocate(&mut self, wish: Wish) -> Result<Allocation, Error> {
         if wish.bytes == 0 || wish.chunk == 0 {
             let needs = "at least 1 byte, and a chunking level of at least 1";
@@ -131,7 +131,7 @@ impl Allocator {
     /// are closed, [`retire`](Self::retire) it.
     ///
     /// # Errors
-    /// [`Cause::Missing`] if nothing that was given begins there.
+    /// [`Cause::Unavailable`] if nothing that was given begins there.
     pub fn free(&mut self, offset: usize) -> Result<Option<Minipage>, Error> {
         let minipage = self.given.remove(&offset).ok_or_else(|| {
             let what = format!("a shared allocation at byte {offset}");

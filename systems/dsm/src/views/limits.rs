@@ -35,7 +35,7 @@ impl Limits {
     /// Is there room for such a space?
     ///
     /// # Errors
-    /// [`Cause::Setting`] for a shape that makes no sense, [`Cause::Missing`] for what there is too little of.
+    /// [`Cause::Setting`] for a shape that makes no sense, [`Cause::Unavailable`] for what there is too little of.
     pub(super) fn check(self, shape: &Shape, backend: Backend) -> Result<(), Error> {
         let setting = |what, needs| Err(Error::from(Cause::Setting { what, needs }));
         if shape.pages == 0 || shape.views == 0 {

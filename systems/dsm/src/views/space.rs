@@ -57,7 +57,7 @@ impl Space {
     /// Checks the limits of this process, then reserves addresses, makes the object and maps it.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for an impossible shape, [`Cause::Missing`] or [`Cause::Os`] for what this machine lacks or forbids.
+    /// [`Cause::Setting`] for an impossible shape, [`Cause::Unavailable`] or [`Cause::Os`] for what this machine lacks or forbids.
     pub fn new(shape: Shape) -> Result<Self, Error> {
         if rustix::param::page_size() != PAGE {
             let what = format!("a kernel with pages of {PAGE} bytes");
