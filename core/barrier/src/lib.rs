@@ -6,7 +6,7 @@
 //! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`], [`gather_release`], [`tree`]: over
 //!   null messages, in any world that has them; and by [`Subcube`] among some of the members only.
 //! - [`SignalMatrix`]: null messages made of words.
-//! - [`Team`]: fork and join, by a [`Leader`] and its [`Worker`]s.
+//! - [`ForkJoin`]: fork and join, by a [`Leader`] and its [`Worker`]s.
 //! - [`BarrierMember::harmonize`]: leave a barrier at one moment of the common clock.
 //!
 //! States, sequence and named races: `README.md`.

@@ -64,7 +64,7 @@ impl<C: Cpu> ForkJoin<C> {
     /// name the same size.
     ///
     /// # Errors
-    /// [`Cause::Size`] for none, or more than 2^24; [`Cause::Setting`] if there are not [`Team::lines`] lines.
+    /// [`Cause::Size`] for none, or more than 2^24; [`Cause::Setting`] if there are not [`ForkJoin::lines`] lines.
     pub fn over(lines: SharedLines<C::Word>, size: u32) -> Result<Self, Error> {
         takes(size)?;
         if lines.len() != Self::lines(size) {
@@ -83,7 +83,7 @@ impl<C: Cpu> ForkJoin<C> {
     /// The master's handle, which waits as the load demands: by the adaptive policy, with the costs that its world knows.
     ///
     /// # Errors
-    /// As [`Team::master`].
+    /// As [`ForkJoin::master`].
     pub fn lead(&self, cpu: C) -> Result<Leader<'_, C>, Error> {
         let policy = Policy::adaptive(&cpu.costs());
         self.master(cpu, policy)
@@ -100,7 +100,7 @@ impl<C: Cpu> ForkJoin<C> {
     /// The handle of the slave `rank`, from 1 on, which waits as the load demands.
     ///
     /// # Errors
-    /// As [`Team::slave`].
+    /// As [`ForkJoin::slave`].
     pub fn join(&self, cpu: C, rank: Rank) -> Result<Worker<'_, C>, Error> {
         let policy = Policy::adaptive(&cpu.costs());
         self.slave(cpu, rank, policy)
