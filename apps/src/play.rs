@@ -5,7 +5,7 @@ use foregather_dsm::journal::Journal;
 use foregather_dsm::memory::{Served, Settings, Site, run};
 use foregather_dsm::node::Tally;
 use foregather_dsm::protocol::Counts;
-use foregather_machine::{Cause, Cpu, Error, Fabric, Member, Nanos, Rank, block_on};
+use foregather_machine::{Cause, Error, Fabric, Member, Nanos, Rank, Words, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Receive};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ struct Told<O> {
 pub fn play<A: App, F>(app: &A, lanes: Vec<F>, settings: Settings) -> Result<Option<Outcome<A::Output>>, Error>
 where
     F: Fabric + Send + 'static,
-    <F::Cpu as Cpu>::Word: Send + Sync,
+    <F::Cpu as Words>::Word: Send + Sync,
 {
     let served = run(lanes, settings, |layout| app.layout(layout), |thread, shared| app.run(thread, shared))?;
     let Served { threads, server, sites, messenger } = served;

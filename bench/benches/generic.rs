@@ -136,7 +136,7 @@ impl Rds {
 // Each batch is a function of its own, so that a profiler and a disassembler find it.
 
 #[inline(never)]
-fn central_generic(member: &mut BarrierMember<'_, Thread>, barriers: u32) -> Result<(), Error> {
+fn central_generic(member: &mut BarrierMember<Thread>, barriers: u32) -> Result<(), Error> {
     (0..barriers).try_for_each(|_| block_on(member.wait()))
 }
 
@@ -151,7 +151,7 @@ fn central_bare(central: &Central, episode: &mut u32, barriers: u32) {
 }
 
 #[inline(never)]
-fn butterfly_generic(end: &Signaller<'_, Thread>, barriers: u32) -> Result<(), Error> {
+fn butterfly_generic(end: &Signaller<Thread>, barriers: u32) -> Result<(), Error> {
     (0..barriers).try_for_each(|_| block_on(butterfly(end)))
 }
 
@@ -161,7 +161,7 @@ fn butterfly_by_hand<const SLEEP: bool>(words: &Butterfly, rank: u32, taken: &mu
 }
 
 #[inline(never)]
-fn rds_generic(end: &Signaller<'_, Thread>, barriers: u32) -> Result<(), Error> {
+fn rds_generic(end: &Signaller<Thread>, barriers: u32) -> Result<(), Error> {
     (0..barriers).try_for_each(|_| block_on(rds(end, SignalCost::ZERO)))
 }
 

@@ -99,7 +99,7 @@ fn median(samples: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-type End<'a> = Signaller<'a, Thread>;
+type End<'a> = Signaller<Thread>;
 
 /// The side that holds the watch.
 struct Asker<'a>(&'a End<'a>, &'a Mutex<Vec<u8>>);

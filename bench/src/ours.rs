@@ -21,9 +21,9 @@ pub fn parse(waiter: &str, costs: &Costs) -> Result<(Algorithm, Policy), String>
 const START_SLACK: Nanos = Nanos::from_us(100);
 
 /// A member of one of our groups.
-struct Ours<'g>(BarrierMember<'g, Thread>);
+struct Ours(BarrierMember<Thread>);
 
-impl Meeting for &mut Ours<'_> {
+impl Meeting for &mut Ours {
     type Error = Error;
     #[inline]
     fn wait(&mut self) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 //!
 //! Each price is measured by the very verbs that the policies use, with two threads; medians. A tenth of a second in all.
 use foregather_host::{affinity, clock, futex, usage};
-use foregather_machine::{Clock, Costs, Cpu, CpuId, Error, Nanos, WaitContext, block_on};
+use foregather_machine::{Clock, Costs, CpuId, Error, Nanos, Park, WaitContext, Words, block_on};
 use foregather_thread::{Scope, Thread, Word};
 use foregather_wait::Policy;
 use std::hint::black_box;
@@ -110,7 +110,7 @@ fn round_trip(name: &'static str, what: &'static str, cpus: (CpuId, CpuId), poli
             let began = cpu.now();
             let wait = || {
                 let why = WaitContext::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
-                block_on(policy.wait(&cpu, theirs, why, false, || (cpu.load(theirs) == round).then_some(())))
+                block_on(policy.wait(&cpu, theirs, why, || (cpu.load(theirs) == round).then_some(())))
             };
             if rank == 0 {
                 cpu.publish(mine, round);
@@ -141,10 +141,10 @@ fn remote_wake(here: CpuId, there: CpuId) -> Result<[Price; 2], Error> {
                 let began = cpu.now();
                 cpu.publish(&call, round);
                 calls.push((cpu.now() - began).0 as f64);
-                block_on(Policy::Spin.wait(&cpu, &answer, why, false, || (cpu.load(&answer) == round).then_some(())))?;
+                block_on(Policy::Spin.wait(&cpu, &answer, why, || (cpu.load(&answer) == round).then_some(())))?;
                 wakes.push((Nanos(woken_at.load(Relaxed)) - began).0 as f64);
             } else {
-                block_on(Policy::Block.wait(&cpu, &call, why, false, || (cpu.load(&call) == round).then_some(())))?;
+                block_on(Policy::Block.wait(&cpu, &call, why, || (cpu.load(&call) == round).then_some(())))?;
                 woken_at.store(cpu.now().0, Relaxed);
                 cpu.publish(&answer, round);
             }

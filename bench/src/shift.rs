@@ -130,7 +130,7 @@ impl<'a, 'g> Player<'a, 'g> {
     }
 
     /// Round after round, until one is the last; each way's passes.
-    fn play(mut self, mut member: BarrierMember<'_, Thread>, last: &AtomicU32, end: Nanos) -> Result<Vec<Vec<Pass>>, Error> {
+    fn play(mut self, mut member: BarrierMember<Thread>, last: &AtomicU32, end: Nanos) -> Result<Vec<Vec<Pass>>, Error> {
         // All members draw the same orders.
         let mut orders = SplitMix(self.setup.seed);
         let ways = self.setup.ways.len();
@@ -155,7 +155,7 @@ impl<'a, 'g> Player<'a, 'g> {
         Ok(passes)
     }
 
-    fn pass(&mut self, member: &mut BarrierMember<'_, Thread>, way: Way) -> Result<Pass, Error> {
+    fn pass(&mut self, member: &mut BarrierMember<Thread>, way: Way) -> Result<Pass, Error> {
         if way.protocol == Protocol::Forced {
             self.ring.post(self.port, 0)?;
         }

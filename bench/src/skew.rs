@@ -140,9 +140,9 @@ pub fn run(setup: &Setup) -> Result<Series, Error> {
     Ok(Series { episodes: together(&told), cpu, slack })
 }
 
-fn play(setup: &Setup, member: &mut BarrierMember<'_, Thread>, stretch: &Stretch) -> Result<Told, Error> {
+fn play(setup: &Setup, member: &mut BarrierMember<Thread>, stretch: &Stretch) -> Result<Told, Error> {
     let mut random = SplitMix(setup.seed.wrapping_mul(1_009).wrapping_add(u64::from(member.rank())));
-    let mut pass = |member: &mut BarrierMember<'_, Thread>| {
+    let mut pass = |member: &mut BarrierMember<Thread>| {
         block_on(member.delay(Nanos(random.below(setup.entry_skew.0.max(1)))));
         let came = clock::cycles_serialized();
         let met = match setup.release {

@@ -4,7 +4,7 @@
 //! knows nothing of us. Beside it one of our slaves waits for work that does not come.
 use crate::{Shape, Work};
 use foregather_host::{affinity, clock};
-use foregather_machine::{Cause, Cpu, Error, Nanos, WaitContext, block_on};
+use foregather_machine::{Cause, Error, Nanos, WaitContext, Words, block_on};
 use foregather_thread::{Thread, Word};
 use foregather_wait::Policy;
 use std::sync::Barrier;
@@ -96,7 +96,7 @@ fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error
             threads.spawn(move || {
                 let cpu = Thread::current();
                 let why = WaitContext::new("victim", 1).of(0).until(clock::now() + BOUND);
-                block_on(policy.wait(&cpu, call, why, false, || (cpu.load(call) == 1).then_some(()))).map(|_| ())
+                block_on(policy.wait(&cpu, call, why, || (cpu.load(call) == 1).then_some(()))).map(|_| ())
             })
         });
         let durations = parallel_loop(regions as usize, speed);

@@ -7,6 +7,7 @@
 //!   [`endpoint::all_over_flags`] does so in a world with words.
 //! - [`Ports`] is the same for worlds with native sized messages; [`port::all`], [`collective::all`] and
 //!   [`port::all_over_channels`] run everything.
+//! - [`scripted`]: a processor that does what a test says. [`table`]: a fabric on which every order of deliveries can be tried.
 //! - [`fabric`]: programs for worlds with frames and lanes, which [`fabric::Fabrics`] provides.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
@@ -20,6 +21,7 @@ pub mod harmonize;
 pub mod messages;
 mod orders;
 pub mod port;
+pub mod scripted;
 pub mod table;
 pub mod team;
 

@@ -8,7 +8,7 @@ mod scheduled;
 
 use explore::{check_pct, check_random};
 use foregather_barrier::{Algorithm, Group, SignalMatrix, Subcube, butterfly};
-use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, WaitContext, block_on};
+use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Rank, WaitContext, Words, block_on};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
 use shuttle::sync::Arc;
@@ -84,7 +84,7 @@ fn resetting_the_counter_too_late_is_found() {
                         Scheduled.store(&count, 0);
                     } else {
                         let released = || (Scheduled.load(&epoch) != episode).then_some(());
-                        block_on(Policy::Block.wait(&Scheduled, &epoch, WaitContext::new("late", 0), false, released)).unwrap();
+                        block_on(Policy::Block.wait(&Scheduled, &epoch, WaitContext::new("late", 0), released)).unwrap();
                     }
                 }
             });
@@ -148,7 +148,7 @@ impl Endpoint for Cleared {
     async fn wait(&self, _: u32) -> Result<(), Error> {
         let slot = &self.slots[self.rank as usize];
         let set = || (Scheduled.load(slot) == 1).then_some(());
-        Policy::Block.wait(&Scheduled, slot, WaitContext::new("flag", self.rank), false, set).await?;
+        Policy::Block.wait(&Scheduled, slot, WaitContext::new("flag", self.rank), set).await?;
         Scheduled.store(slot, 0);
         Ok(())
     }

@@ -42,12 +42,12 @@ fn explore_some(schedules: usize, schedule: impl Fn() + Copy + Send + Sync + 'st
 }
 
 /// Computes for a while, so that the others come to the later phases of their waits.
-fn compute(member: &BarrierMember<'_, Placed>) {
+fn compute(member: &BarrierMember<Placed>) {
     (0..thread_rng().gen_range(0..50)).for_each(|_| block_on(member.delay(OF.hand_over)));
 }
 
 /// The last but one is late.
-fn meet(machine: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
+fn meet(machine: &Machine, mut member: BarrierMember<Placed>, rank: Rank) {
     for _ in 0..EPISODES {
         if rank as usize + 2 == machine.places.len() {
             compute(&member);
@@ -60,7 +60,7 @@ fn meet(machine: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
 static RULES: [AtomicU64; TABLE.len()] = [const { AtomicU64::new(0) }; TABLE.len()];
 static ACTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
-fn meet_and_count(_: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
+fn meet_and_count(_: &Machine, mut member: BarrierMember<Placed>, rank: Rank) {
     for episode in 1..=u64::from(EPISODES) {
         if rank == 0 || thread_rng().gen_range(0..4_u32) == 0 {
             compute(&member);
@@ -103,7 +103,7 @@ fn a_sleeper_that_did_not_arm_is_found() {
 }
 
 /// Rank 1 goes after some episodes, whatever the others are doing then; they get its name.
-fn meet_until_one_goes(_: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
+fn meet_until_one_goes(_: &Machine, mut member: BarrierMember<Placed>, rank: Rank) {
     for _ in 0..2 {
         assert_eq!(block_on(member.wait()), Ok(()), "rank {rank}");
     }
@@ -160,7 +160,7 @@ fn a_move_that_is_not_known_before_the_next_one_is_found() {
 /// members' threads, so the world is asked directly.
 const FETCHED: Plan = Plan { places: &[0, 1, 2], processors: 3, ..PLAN };
 
-fn fetch_each_other(machine: &Machine, _: BarrierMember<'_, Placed>, rank: Rank) {
+fn fetch_each_other(machine: &Machine, _: BarrierMember<Placed>, rank: Rank) {
     for step in 0..4 {
         machine.lend((rank + step) as usize % 3, rank);
         thread::yield_now();
@@ -197,7 +197,7 @@ fn scouted(fault: Fault) -> Plan {
 
 static SPREAD: AtomicU64 = AtomicU64::new(0);
 
-fn wander(machine: &Machine, mut member: BarrierMember<'_, Placed>, rank: Rank) {
+fn wander(machine: &Machine, mut member: BarrierMember<Placed>, rank: Rank) {
     for _ in 0..8 {
         if rank == 2 {
             machine.places[2].store(1 + thread_rng().gen_range(0..2), SeqCst);

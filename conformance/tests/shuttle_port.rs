@@ -7,11 +7,14 @@ mod scheduled;
 
 use explore::{check_pct, check_random};
 use foregather_barrier::butterfly;
-use foregather_machine::{Cause, Clock, Cpu, Error, Member, Nanos, Placement, WaitContext, block_on};
+use foregather_machine::{
+    Cause, Clock, Counter, Error, Member, Nanos, Park, Placement, SharedWord, WaitContext, Words, block_on,
+};
 use foregather_message::{ChannelPort, Channels, Protocol, Ring, receive, send};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
 use shuttle::sync::Arc;
+use shuttle::sync::atomic::AtomicU64;
 use std::cell::RefCell;
 
 const SCHEDULES: usize = 300;
@@ -127,47 +130,61 @@ impl Clock for RingsFirst {
 
 impl Placement for RingsFirst {}
 
-impl Cpu for RingsFirst {
-    type Word = Arc<Word>;
+/// A word that can be held back.
+#[derive(Default)]
+struct Held(Arc<Word>);
 
-    fn load(&self, word: &Arc<Word>) -> u32 {
-        Scheduled.load(word)
+impl SharedWord for Held {
+    type Counter = AtomicU64;
+}
+
+impl Words for RingsFirst {
+    type Word = Held;
+
+    fn load(&self, word: &Held) -> u32 {
+        Scheduled.load(&word.0)
     }
-    fn store(&self, word: &Arc<Word>, value: u32) {
-        let held = self.0.replace(Some((word.clone(), value)));
+    fn store(&self, word: &Held, value: u32) {
+        let held = self.0.replace(Some((word.0.clone(), value)));
         held.into_iter().for_each(|(word, value)| Scheduled.store(&word, value));
     }
-    fn publish(&self, word: &Arc<Word>, value: u32) {
-        Scheduled.publish(word, value);
+    fn publish(&self, word: &Held, value: u32) {
+        Scheduled.publish(&word.0, value);
     }
-    fn fetch_add(&self, word: &Arc<Word>, n: u32) -> u32 {
-        let before = Scheduled.fetch_add(word, n);
+    fn fetch_add(&self, word: &Held, n: u32) -> u32 {
+        let before = Scheduled.fetch_add(&word.0, n);
         self.0.take().into_iter().for_each(|(word, value)| Scheduled.store(&word, value));
         before
     }
-    fn compare_exchange(&self, word: &Arc<Word>, expected: u32, new: u32) -> bool {
-        Scheduled.compare_exchange(word, expected, new)
+    fn compare_exchange(&self, word: &Held, expected: u32, new: u32) -> Result<u32, u32> {
+        Scheduled.compare_exchange(&word.0, expected, new)
     }
-    fn poison(&self, word: &Arc<Word>) {
-        Scheduled.poison(word);
+    fn poison(&self, word: &Held) {
+        Scheduled.poison(&word.0);
     }
+    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+        Scheduled.take_ticket(counter)
+    }
+}
+
+impl Park for RingsFirst {
     fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
         Scheduled.spin_briefly(probe)
     }
-    async fn spin_for<T>(&self, on: &Arc<Word>, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
-        Scheduled.spin_for(on, budget, probe).await
+    async fn spin_for<T>(&self, on: &Held, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+        Scheduled.spin_for(&on.0, budget, probe).await
     }
     async fn yield_now(&self) {
         Scheduled.yield_now().await;
     }
-    fn prepare_park(&self, on: &Arc<Word>) -> u32 {
-        Scheduled.prepare_park(on)
+    fn prepare_park(&self, on: &Held) -> u32 {
+        Scheduled.prepare_park(&on.0)
     }
-    async fn park(&self, on: &Arc<Word>, armed: u32, until: Nanos) {
-        Scheduled.park(on, armed, until).await;
+    async fn park(&self, on: &Held, armed: u32, until: Nanos) {
+        Scheduled.park(&on.0, armed, until).await;
     }
-    fn check(&self, on: &Arc<Word>, why: &WaitContext) -> Result<(), Error> {
-        Scheduled.check(on, why)
+    fn check(&self, on: &Held, why: &WaitContext) -> Result<(), Error> {
+        Scheduled.check(&on.0, why)
     }
 }
 

@@ -2,7 +2,7 @@
 mod scheduled;
 
 use foregather_barrier::ForkJoin;
-use foregather_machine::{Cause, Cpu, Error, Nanos, WaitContext, block_on};
+use foregather_machine::{Cause, Error, Nanos, WaitContext, Words, block_on};
 use foregather_wait::Policy;
 use scheduled::{Scheduled, Word, team};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
@@ -43,22 +43,22 @@ fn regions(policy: Policy, size: u32) {
     let forked = AtomicU32::new(0);
     team(size, move |rank| {
         if rank == 0 {
-            let mut master = fork_join.master(Scheduled, policy).unwrap();
+            let mut leader = fork_join.leader(Scheduled, policy).unwrap();
             for done in &done {
                 forked.fetch_add(1, SeqCst);
-                master.fork().unwrap();
-                block_on(master.join()).unwrap();
+                leader.fork().unwrap();
+                block_on(leader.join()).unwrap();
                 assert_eq!(done.load(SeqCst), size - 1, "{policy:?}: joined too early");
             }
-            return master.finish().unwrap();
+            return leader.finish().unwrap();
         }
-        let mut slave = fork_join.slave(Scheduled, rank, policy).unwrap();
+        let mut worker = fork_join.worker(Scheduled, rank, policy).unwrap();
         let mut last = 0;
-        while let Some(region) = block_on(slave.wait()).unwrap() {
+        while let Some(region) = block_on(worker.wait()).unwrap() {
             assert_eq!((region, forked.load(SeqCst)), (last + 1, region), "{policy:?}: rank {rank}");
             last = region;
             done[region as usize - 1].fetch_add(1, SeqCst);
-            slave.done().unwrap();
+            worker.done().unwrap();
         }
         assert_eq!(last, REGIONS, "{policy:?}: rank {rank} has missed regions");
     });
@@ -74,7 +74,7 @@ fn regions_follow_each_other_whatever_the_schedule() {
     }
 }
 
-/// Slave 1 leaves after its part of the first region. The join of that region may have its name or not, that of the second must;
+/// Worker 1 leaves after its part of the first region. The join of that region may have its name or not, that of the second must;
 /// nobody waits for ever.
 #[test]
 fn a_slave_that_leaves_is_named_whatever_the_schedule() {
@@ -83,19 +83,19 @@ fn a_slave_that_leaves_is_named_whatever_the_schedule() {
         team(3, move |rank| {
             let gone = Err(Error::from(Cause::Poisoned { by: Some(1) }));
             if rank == 0 {
-                let mut master = fork_join.master(Scheduled, Policy::Block).unwrap();
-                let both = (0..2).try_for_each(|_| master.fork().and_then(|_| block_on(master.join())));
+                let mut leader = fork_join.leader(Scheduled, Policy::Block).unwrap();
+                let both = (0..2).try_for_each(|_| leader.fork().and_then(|_| block_on(leader.join())));
                 return assert_eq!(both, gone);
             }
-            let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
-            assert_eq!(block_on(slave.wait()), Ok(Some(1)));
-            slave.done().unwrap();
+            let mut worker = fork_join.worker(Scheduled, rank, Policy::Block).unwrap();
+            assert_eq!(block_on(worker.wait()), Ok(Some(1)));
+            worker.done().unwrap();
             if rank == 1 {
                 return;
             }
             let end = loop {
-                match block_on(slave.wait()) {
-                    Ok(_) => slave.done().unwrap(),
+                match block_on(worker.wait()) {
+                    Ok(_) => worker.done().unwrap(),
                     Err(error) => break Err(error),
                 }
             };
@@ -106,33 +106,33 @@ fn a_slave_that_leaves_is_named_whatever_the_schedule() {
     check_pct(schedule, SCHEDULES, DEPTH);
 }
 
-/// The master leaves after a fork: every slave does that region, then learns who has gone.
+/// The leader leaves after a fork: every worker does that region, then learns who has gone.
 #[test]
 fn a_master_that_leaves_spoils_no_region_that_it_forked() {
     let schedule = || {
         let fork_join = ForkJoin::<Scheduled>::new(3).unwrap();
         team(3, move |rank| {
             if rank == 0 {
-                return drop(fork_join.master(Scheduled, Policy::Block).unwrap().fork());
+                return drop(fork_join.leader(Scheduled, Policy::Block).unwrap().fork());
             }
-            let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
-            assert_eq!(block_on(slave.wait()), Ok(Some(1)));
-            slave.done().unwrap();
-            assert_eq!(block_on(slave.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
+            let mut worker = fork_join.worker(Scheduled, rank, Policy::Block).unwrap();
+            assert_eq!(block_on(worker.wait()), Ok(Some(1)));
+            worker.done().unwrap();
+            assert_eq!(block_on(worker.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
         });
     };
     check_random(schedule, SCHEDULES);
     check_pct(schedule, SCHEDULES, DEPTH);
 }
 
-/// Two regions with two slaves over bare words; the last to be done resets the counter before or after it lets the master go on.
+/// Two regions with two workers over bare words; the last to be done resets the counter before or after it lets the leader go on.
 fn bare(reset_first: bool) {
     let words: Arc<[Word; 3]> = Arc::default();
     team(3, move |rank| {
         let [epoch, count, joined] = &*words;
         let wait = |on: &Word, region| {
             let come = || (Scheduled.load(on) == region).then_some(());
-            block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("bare", rank), false, come)).unwrap();
+            block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("bare", rank), come)).unwrap();
         };
         for region in 1..=2 {
             if rank == 0 {
@@ -154,7 +154,7 @@ fn bare(reset_first: bool) {
     });
 }
 
-/// The negative control of race T1: the other slave is done with the next region before the counter is reset.
+/// The negative control of race T1: the other worker is done with the next region before the counter is reset.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn resetting_the_counter_after_the_join_is_found() {
@@ -166,8 +166,8 @@ fn resetting_it_before_is_right() {
     check_random(|| bare(true), 4 * SCHEDULES);
 }
 
-/// Each part is done once, by its slave or by the master, who takes what it finds, and nobody sees a descriptor that is not of
-/// its region: the master empties it as soon as it has joined.
+/// Each part is done once, by its worker or by the leader, who takes what it finds, and nobody sees a descriptor that is not of
+/// its region: the leader empties it as soon as it has joined.
 fn late(policy: Policy, size: u32) {
     let fork_join = ForkJoin::<Scheduled>::new(size).unwrap();
     let (descriptor, done) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -178,27 +178,27 @@ fn late(policy: Policy, size: u32) {
             assert_eq!(descriptor.load(SeqCst), region, "{policy:?}: the region was joined too early");
         };
         if rank == 0 {
-            let mut master = fork_join.master(Scheduled, policy).unwrap();
+            let mut leader = fork_join.leader(Scheduled, policy).unwrap();
             for region in 1..=REGIONS {
                 descriptor.store(region, SeqCst);
-                master.fork().unwrap();
-                while master.take_late().unwrap().is_some() {
+                leader.fork().unwrap();
+                while leader.take_late().unwrap().is_some() {
                     part(region);
-                    master.done_late().unwrap();
+                    leader.done_late().unwrap();
                 }
-                block_on(master.join()).unwrap();
+                block_on(leader.join()).unwrap();
                 descriptor.store(0, SeqCst);
                 assert_eq!(done.load(SeqCst), region * (size - 1), "{policy:?}: a part was done twice or never");
             }
-            return master.finish().unwrap();
+            return leader.finish().unwrap();
         }
-        let mut slave = fork_join.slave(Scheduled, rank, policy).unwrap();
+        let mut worker = fork_join.worker(Scheduled, rank, policy).unwrap();
         let mut last = 0;
-        while let Some(region) = block_on(slave.wait()).unwrap() {
+        while let Some(region) = block_on(worker.wait()).unwrap() {
             assert!(region > last, "{policy:?}: rank {rank} goes back");
             last = region;
             part(region);
-            slave.done().unwrap();
+            worker.done().unwrap();
         }
     });
 }
@@ -213,31 +213,31 @@ fn a_part_is_done_once_whoever_takes_it() {
     }
 }
 
-/// A slave that is away sees no region; it may be called back, or find the end, wherever it is when that happens.
+/// A worker that is away sees no region; it may be called back, or find the end, wherever it is when that happens.
 #[test]
 fn who_is_called_back_takes_part_in_the_next_region() {
     let schedule = || {
         let fork_join = ForkJoin::<Scheduled>::new(3).unwrap();
         team(3, move |rank| {
             if rank == 0 {
-                let mut master = fork_join.master(Scheduled, Policy::Block).unwrap();
+                let mut leader = fork_join.leader(Scheduled, Policy::Block).unwrap();
                 for region in 1..=6 {
                     match region {
-                        2 => assert_eq!((master.dismiss(1), master.dismiss(1), master.present()), (Ok(true), Ok(false), 2)),
-                        4 => assert_eq!((master.recall(1), master.recall(1), master.present()), (Ok(true), Ok(false), 3)),
-                        6 => assert_eq!(master.dismiss(1), Ok(true)),
+                        2 => assert_eq!((leader.dismiss(1), leader.dismiss(1), leader.present()), (Ok(true), Ok(false), 2)),
+                        4 => assert_eq!((leader.recall(1), leader.recall(1), leader.present()), (Ok(true), Ok(false), 3)),
+                        6 => assert_eq!(leader.dismiss(1), Ok(true)),
                         _ => {}
                     }
-                    master.fork().unwrap();
-                    block_on(master.join()).unwrap();
+                    leader.fork().unwrap();
+                    block_on(leader.join()).unwrap();
                 }
-                return master.finish().unwrap();
+                return leader.finish().unwrap();
             }
-            let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
+            let mut worker = fork_join.worker(Scheduled, rank, Policy::Block).unwrap();
             let mut seen = Vec::new();
-            while let Some(region) = block_on(slave.wait()).unwrap() {
+            while let Some(region) = block_on(worker.wait()).unwrap() {
                 seen.push(region);
-                slave.done().unwrap();
+                worker.done().unwrap();
             }
             assert_eq!(seen, if rank == 1 { vec![1, 4, 5] } else { vec![1, 2, 3, 4, 5, 6] });
         });
@@ -252,13 +252,13 @@ fn a_master_that_leaves_is_named_to_those_who_are_away() {
         let fork_join = ForkJoin::<Scheduled>::new(2).unwrap();
         team(2, move |rank| {
             if rank == 0 {
-                let mut master = fork_join.master(Scheduled, Policy::Block).unwrap();
-                master.dismiss(1).unwrap();
-                master.fork().unwrap();
-                return block_on(master.join()).unwrap();
+                let mut leader = fork_join.leader(Scheduled, Policy::Block).unwrap();
+                leader.dismiss(1).unwrap();
+                leader.fork().unwrap();
+                return block_on(leader.join()).unwrap();
             }
-            let mut slave = fork_join.slave(Scheduled, rank, Policy::Block).unwrap();
-            assert_eq!(block_on(slave.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
+            let mut worker = fork_join.worker(Scheduled, rank, Policy::Block).unwrap();
+            assert_eq!(block_on(worker.wait()), Err(Error::from(Cause::Poisoned { by: Some(0) })));
         });
     };
     check_random(schedule, SCHEDULES);
@@ -268,30 +268,29 @@ fn a_master_that_leaves_is_named_to_those_who_are_away() {
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     Nothing,
-    /// A released slave goes to work without having taken its part.
+    /// A released worker goes to work without having taken its part.
     TakesNothing,
-    /// The master goes on when all parts are taken, although they are not done.
+    /// The leader goes on when all parts are taken, although they are not done.
     JoinsWhatIsTaken,
-    /// A slave that has taken its part does not look again which region that is of.
+    /// A worker that has taken its part does not look again which region that is of.
     LooksOnce,
 }
 
-/// One slave that may be late, regions numbered modulo 2, over bare words: so the third region has the number of the first.
+/// One worker that may be late, regions numbered modulo 2, over bare words: so the third region has the number of the first.
 fn parts(fault: Fault) {
     let words: Arc<[Word; 4]> = Arc::default();
     let descriptor = Arc::new(AtomicU32::new(0));
     team(2, move |rank| {
         let [epoch, taken, joined, ended] = &*words;
         let wait = |on: &Word, come: &dyn Fn() -> bool| {
-            block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("parts", rank), false, || come().then_some(())))
-                .unwrap();
+            block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("parts", rank), || come().then_some(()))).unwrap();
         };
         if rank == 0 {
             for region in 1..=REGIONS {
                 let number = region % 2;
                 descriptor.store(region, SeqCst);
                 Scheduled.publish(epoch, number);
-                if !Scheduled.compare_exchange(taken, 1 - number, number) && fault != Fault::JoinsWhatIsTaken {
+                if Scheduled.compare_exchange(taken, 1 - number, number).is_err() && fault != Fault::JoinsWhatIsTaken {
                     wait(joined, &|| Scheduled.load(joined) == number);
                 }
                 Scheduled.store(joined, number);
@@ -307,7 +306,7 @@ fn parts(fault: Fault) {
             if seen == 2 {
                 return;
             }
-            if fault != Fault::TakesNothing && !Scheduled.compare_exchange(taken, 1 - seen, seen) {
+            if fault != Fault::TakesNothing && Scheduled.compare_exchange(taken, 1 - seen, seen).is_err() {
                 continue;
             }
             if fault != Fault::LooksOnce {
@@ -343,7 +342,7 @@ fn a_descriptor_used_again_before_all_parts_are_done_is_found() {
     find(|| parts(Fault::JoinsWhatIsTaken), 4 * SCHEDULES);
 }
 
-/// The negative control of race T8: a slave that slept through all numbers.
+/// The negative control of race T8: a worker that slept through all numbers.
 #[test]
 #[should_panic(expected = "being written")]
 fn a_part_taken_before_its_region_is_found() {

@@ -100,8 +100,8 @@
 //!
 //! # Fork and join
 //!
-//! A [`ForkJoin`] is a master and its slaves: [`Leader::fork`] releases them into the next region, [`Leader::join`] waits
-//! until all have done their part. Nobody waits at the fork, no slave at the join, so a region costs less than two barriers.
+//! A [`ForkJoin`] is a leader and its workers: [`Leader::fork`] releases them into the next region, [`Leader::join`] waits
+//! until all have done their part. Nobody waits at the fork, no worker at the join, so a region costs less than two barriers.
 //!
 //! ```
 //! use foregather::{Error, ForkJoin, block_on, thread};
@@ -110,19 +110,19 @@
 //! let (team, sum) = (ForkJoin::new(3)?, AtomicU32::new(0));
 //! thread::run(3, |_| None, |cpu, rank| {
 //!     if rank == 0 {
-//!         let mut master = team.lead(cpu)?;
+//!         let mut leader = team.lead(cpu)?;
 //!         for _ in 0..100 {
-//!             let region = master.fork()?;
-//!             // ... the master's own part ...
-//!             block_on(master.join())?;
+//!             let region = leader.fork()?;
+//!             // ... the leader's own part ...
+//!             block_on(leader.join())?;
 //!             assert_eq!(sum.load(Relaxed), 3 * region);
 //!         }
-//!         master.finish()
+//!         leader.finish()
 //!     } else {
-//!         let mut slave = team.join(cpu, rank)?;
-//!         while let Some(_region) = block_on(slave.wait())? {
+//!         let mut worker = team.join(cpu, rank)?;
+//!         while let Some(_region) = block_on(worker.wait())? {
 //!             sum.fetch_add(rank, Relaxed);
-//!             slave.done()?;
+//!             worker.done()?;
 //!         }
 //!         Ok(())
 //!     }
@@ -213,7 +213,7 @@
 //! [`shm::Process`] that watches others fail with [`Cause::PeerLost`] when one of them dies, and its name reaches all members.
 //!
 //! ```
-//! use foregather::shm::{Process, Segment};
+//! use foregather::shm::{Process, Watch, Segment};
 //! use foregather::{Error, Algorithm, Group, block_on};
 //! use std::os::fd::AsRawFd;
 //! use std::sync::Arc;
@@ -225,10 +225,10 @@
 //!     let other = threads.spawn(move || {
 //!         let segment = Arc::new(Segment::inherited(fd)?);
 //!         let group = Group::over(segment.lines(), Algorithm::Central, 2)?;
-//!         block_on(group.join(Process::alone(), 1)?.wait())
+//!         block_on(group.join(Watch::none().process(), 1)?.wait())
 //!     });
 //!     let group = Group::over(segment.lines(), Algorithm::Central, 2)?;
-//!     block_on(group.join(Process::alone(), 0)?.wait())?;
+//!     block_on(group.join(Watch::none().process(), 0)?.wait())?;
 //!     other.join().expect("it does not panic")
 //! })?;
 //! # Ok::<(), Error>(())
@@ -392,8 +392,8 @@ pub use foregather_machine::{
 };
 pub use foregather_message as message;
 pub use foregather_wait::{
-    Account, Adaptive, Awaited, Histogram, Multiple, Outcome, ParsePolicyError, Policy, Roster, Snapshot, WaitFor, Waited,
-    Waiter, adaptive,
+    Account, Adaptive, Effect, Histogram, Interest, Multiple, Outcome, ParsePolicyError, Policy, Progress, Roster, Snapshot,
+    Step, Strategy, Surroundings, Wait, WaitFor, Waited, Waiter, adaptive,
 };
 
 /// Linear algebra that a team shares, with the same bits for any team.

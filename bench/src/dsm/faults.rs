@@ -5,7 +5,7 @@ use foregather_dsm::memory::{Array, Layout, Settings, Thread, run};
 use foregather_dsm::protocol::Homes;
 use foregather_dsm::views::{Backend, PAGE};
 use foregather_host::{clock, usage};
-use foregather_machine::{Cpu, Error, Fabric, Nanos, Placement};
+use foregather_machine::{Error, Fabric, Nanos, Placement, Words};
 use foregather_wait::Policy;
 
 /// Minipages that are touched in a round.
@@ -46,7 +46,7 @@ pub(super) fn measure<F>(
 ) -> Result<Answer, Error>
 where
     F: Fabric + Send + 'static,
-    <F::Cpu as Cpu>::Word: Send + Sync,
+    <F::Cpu as Words>::Word: Send + Sync,
 {
     let costs = lanes[0].cpu().costs();
     let policy = Policy::parse(policy, &costs).map_err(|error| strange(error.to_string()))?;

@@ -3,7 +3,7 @@ use super::{Answer, Plan, Task, at_once, backend_of, faults, fetch, strange, vie
 use foregather_dsm::memory;
 use foregather_host::{affinity, clock};
 use foregather_launch::{Job, Lanes};
-use foregather_machine::{Cpu, Error, Fabric, Nanos};
+use foregather_machine::{Error, Fabric, Nanos, Words};
 
 /// No wait for a bare frame lasts longer.
 const FETCHING: Nanos = Nanos::from_ms(20_000);
@@ -56,7 +56,7 @@ pub(super) fn lanes(task: &Task) -> u32 {
 pub(super) fn rank_of<F>(lanes: Vec<F>, task: &Task, other: Option<u32>) -> Result<Answer, Error>
 where
     F: Fabric + Send + 'static,
-    <F::Cpu as Cpu>::Word: Send + Sync,
+    <F::Cpu as Words>::Word: Send + Sync,
 {
     match task {
         Task::Faults { bytes, backend, policy, computing, pause_ns, rounds } => {

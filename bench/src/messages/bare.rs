@@ -1,6 +1,6 @@
 //! The yardsticks on the bare fabric: frames, and memory that is read, without messengers and without any policy but to spin.
 use foregather_host::pause::pause;
-use foregather_machine::{Address, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on};
+use foregather_machine::{Address, Error, Fabric, Key, Nanos, Park, WaitContext, block_on};
 
 /// Looks between two checks whether a wait may go on.
 const LOOKS: u32 = 1_024;

@@ -5,7 +5,7 @@ use super::{Answer, PEER_VERB, Plan, Task, World, cluster, hogs, sizes, strange}
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Placement};
 use foregather_message::Settings;
-use foregather_shm::{Exchange, Process, Segment, Shape};
+use foregather_shm::{Exchange, Process, Segment, Shape, Watch};
 use foregather_thread::Word;
 use foregather_wait::Policy;
 use std::io::{Read, Write, stdin, stdout};
@@ -96,7 +96,7 @@ fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<An
     let pidfd = peer.pidfd().try_clone_to_owned().map_err(|error| strange(format!("a descriptor: {error}")))?;
     let _hogs = plan.hogs_of(0, segment)?;
     affinity::pin(plan.cpus[0])?;
-    let answer = process(plan, &exchange, Process::watching(1, pidfd), 0, segment, until)?;
+    let answer = process(plan, &exchange, Watch::of(1, pidfd).process(), 0, segment, until)?;
     peer.wait_until(until)?;
     Ok(answer.with(exchange.direct_refused()))
 }
@@ -136,7 +136,7 @@ pub fn peer_main(args: &[String]) -> Result<(), Error> {
         return rank_of(&plan, lanes, &segment, until).map(|_| ());
     }
     let exchange = Arc::new(Exchange::inherited(number(exchange)?)?);
-    process(&plan, &exchange, Process::watching_parent(0)?, 1, &segment, until).map(|_| ())
+    process(&plan, &exchange, Watch::parent(0)?.process(), 1, &segment, until).map(|_| ())
 }
 
 fn process(

@@ -56,7 +56,7 @@ impl<'f, F: Fabric> Talk<'f, F> {
             fabric.progress();
             probe()
         };
-        match policy.wait(cpu, fabric.bell(), why, false, probe).await {
+        match policy.wait(cpu, fabric.bell(), why, probe).await {
             Ok((found, _)) => found,
             Err(error) => panic!("{:?}: {error}", self.here()),
         }

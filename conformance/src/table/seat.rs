@@ -2,10 +2,11 @@
 use super::{Frame, Read, Table};
 use core::cell::Cell;
 use core::future::poll_fn;
+use core::sync::atomic::Ordering::Relaxed;
 use core::task::Poll;
 use foregather_machine::{
-    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Placement, Rank, Slope, WaitContext,
-    WordLine, ready,
+    Address, Cause, Clock, Counter, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Park, Placement, Rank, Slope,
+    WaitContext, WordLine, Words, ready,
 };
 use std::collections::VecDeque;
 
@@ -64,7 +65,7 @@ impl Clock for Chair<'_> {
 
 impl Placement for Chair<'_> {}
 
-impl Cpu for Chair<'_> {
+impl Words for Chair<'_> {
     type Word = Cell<u32>;
 
     fn load(&self, word: &Cell<u32>) -> u32 {
@@ -81,14 +82,21 @@ impl Cpu for Chair<'_> {
         self.table.changed();
         word.replace(word.get() + n)
     }
-    fn compare_exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> bool {
-        let same = word.get() == expected;
-        if same {
+    fn compare_exchange(&self, word: &Cell<u32>, expected: u32, new: u32) -> Result<u32, u32> {
+        let value = word.get();
+        if value == expected {
             self.publish(word, new);
+            return Ok(value);
         }
-        same
+        Err(value)
     }
     fn poison(&self, _: &Cell<u32>) {}
+    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+        counter.fetch_add(1, Relaxed)
+    }
+}
+
+impl Park for Chair<'_> {
     fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         probe()
     }

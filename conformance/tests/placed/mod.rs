@@ -5,7 +5,7 @@
 use crate::scheduled::{Scheduled, Word, team};
 use foregather_barrier::{Algorithm, BarrierMember, Group, SignalMatrix};
 use foregather_machine::{
-    Affinity, Clock, Cpu, CpuId, Error, Nanos, Placement, Rank, SharedLines, ThreadId, WaitContext, WordLine,
+    Affinity, Clock, Counter, CpuId, Error, Nanos, Park, Placement, Rank, SharedLines, ThreadId, WaitContext, WordLine, Words,
 };
 use foregather_wait::{Adaptive, Policy};
 use shuttle::rand::{Rng, thread_rng};
@@ -149,7 +149,7 @@ impl Machine {
 /// Runs `member` as all members of a group over that machine.
 pub(crate) fn run(
     plan: Plan,
-    member: impl Fn(&Machine, BarrierMember<'_, Placed>, Rank) + Copy + Send + Sync + 'static,
+    member: impl Fn(&Machine, BarrierMember<Placed>, Rank) + Copy + Send + Sync + 'static,
 ) -> impl Fn() + Copy + Send + Sync + 'static {
     move || {
         let machine = Arc::new(Machine::new(plan));
@@ -269,7 +269,7 @@ impl Placement for Placed {
     }
 }
 
-impl Cpu for Placed {
+impl Words for Placed {
     type Word = Word;
 
     fn load(&self, word: &Word) -> u32 {
@@ -287,12 +287,18 @@ impl Cpu for Placed {
         let before = Scheduled.fetch_add(word, n);
         if self.fault() == Fault::MovesUnasked && std::ptr::eq(word, self.machine.mover()) { 0 } else { before }
     }
-    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> Result<u32, u32> {
         Scheduled.compare_exchange(word, expected, new)
     }
     fn poison(&self, word: &Word) {
         Scheduled.poison(word);
     }
+    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+        Scheduled.take_ticket(counter)
+    }
+}
+
+impl Park for Placed {
     fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
         Scheduled.spin_briefly(probe)
     }

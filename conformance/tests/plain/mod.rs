@@ -2,7 +2,7 @@
 use crate::scheduled::{Scheduled, Word, team};
 use foregather_conformance::fabric::Program;
 use foregather_machine::{
-    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, Slope, WordLine, block_on,
+    Address, Cause, Clock, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, Slope, WordLine, Words, block_on,
 };
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use shuttle::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! A processor made of shuttle's primitives: every step of a member may come before or after every step of the others.
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Placement, WaitContext};
-use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use foregather_machine::{Cause, Clock, Counter, Error, Nanos, Park, Placement, SharedWord, WaitContext, Words};
+use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
 
@@ -15,6 +15,10 @@ pub(crate) struct Word {
     poisoned: AtomicBool,
     version: Mutex<u32>,
     changed: Condvar,
+}
+
+impl SharedWord for Word {
+    type Counter = AtomicU64;
 }
 
 impl Word {
@@ -35,7 +39,7 @@ impl Clock for Scheduled {
 
 impl Placement for Scheduled {}
 
-impl Cpu for Scheduled {
+impl Words for Scheduled {
     type Word = Word;
 
     fn load(&self, word: &Word) -> u32 {
@@ -53,17 +57,23 @@ impl Cpu for Scheduled {
         word.change();
         before
     }
-    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
-        let same = word.value.compare_exchange(expected, new, SeqCst, SeqCst).is_ok();
-        if same {
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> Result<u32, u32> {
+        let exchanged = word.value.compare_exchange(expected, new, SeqCst, SeqCst);
+        if exchanged.is_ok() {
             word.change();
         }
-        same
+        exchanged
     }
     fn poison(&self, word: &Word) {
         word.poisoned.store(true, SeqCst);
         word.change();
     }
+    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+        counter.fetch_add(1, SeqCst)
+    }
+}
+
+impl Park for Scheduled {
     fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         thread::yield_now();
         probe()

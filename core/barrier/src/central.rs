@@ -1,49 +1,81 @@
-//! The central barrier: one counter of arrivals, one epoch word on which the others wait.
+//! The central barrier: a counter of tickets, and one epoch word on which the others wait.
 //!
-//! It is the sense-reversing barrier with the whole epoch in place of its last bit, so a waiter needs no sense of its
-//! own and an error message can name the episode. Two members share one line, since each of them writes it once an
-//! episode anyway; with more members the late arrivals would take the line away from those who watch the epoch.
-use foregather_machine::{Cpu, WordLine};
+//! Arriving takes a ticket. Tickets are dealt out to meetings in order, `size` to each, so the ticket alone says in which meeting a
+//! thread has arrived and whether it was the last: no rank is needed, and any number of threads may take turns. The last adds 1 to
+//! the epoch, which counts the meetings that are over. Two members share one line, since each of them writes it once a meeting
+//! anyway; with more members the late arrivals would take the line away from those who watch the epoch.
+use foregather_machine::{Counter, Cpu, VALUE_MASK, WordLine};
 
 /// How many members fare best on one line.
 const SHARE_A_LINE: u32 = 2;
 
-/// Lines that one takes: the first holds the epoch, and the counter of a pair; the second a larger group's counter.
-pub(crate) const LINES: usize = 2;
+/// Epochs up to that far ahead of a meeting have ended it; the others are before it.
+const HALF: u32 = VALUE_MASK >> 1;
 
-/// The words of one central barrier, as a member finds them.
-pub(crate) struct Central<'g, C: Cpu> {
+/// One central barrier, as a member finds it in its lines.
+pub struct Central<'g, C: Cpu> {
     epoch: &'g C::Word,
-    count: &'g C::Word,
+    tickets: &'g Counter<C>,
     size: u32,
 }
 
+/// What a ticket says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The number of the meeting, from 0 on.
+    pub meeting: u64,
+    /// Was it the last to arrive? Then it has released the others, and has nothing to wait for.
+    pub is_last: bool,
+}
+
 impl<'g, C: Cpu> Central<'g, C> {
-    /// Over [`LINES`] lines.
-    pub(crate) fn over(lines: &'g [WordLine<C::Word>], size: u32) -> Self {
-        let count = if size <= SHARE_A_LINE { &lines[0][1] } else { &lines[1][0] };
-        Self { epoch: &lines[0][0], count, size }
+    /// Lines that one takes: the first holds the epoch, and the tickets of a pair; the second those of a larger group.
+    pub const LINES: usize = 2;
+
+    /// Over [`Central::LINES`] lines, for meetings of `size` threads.
+    #[inline]
+    pub fn over(lines: &'g [WordLine<C::Word>], size: u32) -> Self {
+        let tickets = if size <= SHARE_A_LINE { lines[0].counter() } else { lines[1].counter() };
+        Self { epoch: &lines[0][0], tickets, size }
     }
 
+    /// The word on which those who have arrived wait.
     #[inline]
-    pub(crate) fn epoch(&self) -> &'g C::Word {
+    pub fn epoch(&self) -> &'g C::Word {
         self.epoch
     }
 
-    /// Arrives; the last to do so releases the others into epoch `next`, and has nothing to wait for.
-    #[inline]
-    pub(crate) fn arrive(&self, cpu: &C, next: u32) -> bool {
-        let last = cpu.fetch_add(self.count, 1) == self.size - 1;
-        if last {
-            cpu.store(self.count, 0);
-            cpu.publish(self.epoch, next);
+    /// Arrives, whichever thread this is.
+    pub fn arrive(&self, cpu: &C) -> Arrival {
+        let (ticket, size) = (cpu.take_ticket(self.tickets), u64::from(self.size));
+        let is_last = ticket % size == size - 1;
+        if is_last {
+            self.release(cpu);
         }
-        last
+        Arrival { meeting: ticket / size, is_last }
     }
 
-    /// Has the epoch gone on from `episode`?
+    /// The same for a member that knows its meeting, since it arrives once in each: was it the last?
     #[inline]
-    pub(crate) fn released(&self, cpu: &C, episode: u32) -> Option<()> {
-        (cpu.load(self.epoch) != episode).then_some(())
+    pub(crate) fn arrive_in(&self, cpu: &C, meeting: u64) -> bool {
+        let (ticket, size) = (cpu.take_ticket(self.tickets), u64::from(self.size));
+        let is_last = ticket == meeting.wrapping_mul(size).wrapping_add(size - 1);
+        if is_last {
+            self.release(cpu);
+        }
+        is_last
+    }
+
+    /// Adds, since two meetings may end at once, and the order in which their last threads get here does not matter to a sum.
+    #[inline]
+    fn release(&self, cpu: &C) {
+        cpu.fetch_add(self.epoch, 1);
+    }
+
+    /// Is the meeting over?
+    #[inline]
+    pub fn released(&self, cpu: &C, meeting: u64) -> Option<()> {
+        let ahead = cpu.load(self.epoch).wrapping_sub(meeting as u32) & VALUE_MASK;
+        (ahead.wrapping_sub(1) < HALF).then_some(())
     }
 }

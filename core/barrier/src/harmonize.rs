@@ -43,12 +43,12 @@ pub(crate) const NOTES: usize = 2;
 pub(crate) struct Notes<C: Cpu>(SharedLines<C::Word>);
 
 impl<C: Cpu> Notes<C> {
-    /// Over [`NOTES`] lines a member; the last word of each is somebody else's.
+    /// Over [`NOTES`] lines a member.
     pub(crate) fn over(lines: SharedLines<C::Word>) -> Self {
         Self(lines)
     }
 
-    pub(crate) fn of(&self, rank: Rank, episode: u32) -> &WordLine<C::Word> {
+    fn of(&self, rank: Rank, episode: u32) -> &WordLine<C::Word> {
         &self.0[rank as usize * NOTES + episode as usize % NOTES]
     }
 
@@ -112,7 +112,7 @@ impl Slack {
     }
 }
 
-impl<C: Cpu> BarrierMember<'_, C> {
+impl<C: Cpu> BarrierMember<C> {
     /// Waits for all members and leaves with them at one moment: `slack` after the last one's arrival, the longest if
     /// members ask for different ones. All must call it in the same episode; who only waits there leaves at once.
     ///
@@ -120,7 +120,7 @@ impl<C: Cpu> BarrierMember<'_, C> {
     /// spinning threads, tens of them for sleepers. A slack of zero is missed by everybody for whom time passes.
     /// The members' clocks must show one time, which threads' do; those of processes agree as well as each was calibrated.
     ///
-    /// Dropping it unfinished, from the first poll on, poisons the group like a wait.
+    /// Dropping it unfinished, from the first poll on, is dropping a wait.
     ///
     /// # Errors
     /// [`Cause::Setting`] for a slack above half a second, without having arrived; otherwise as [`BarrierMember::wait`].
@@ -150,14 +150,14 @@ impl<C: Cpu> BarrierMember<'_, C> {
 
     /// Was it punctual, and how long was the way from the last arrival to here?
     async fn leave_together(&mut self, slack: Nanos) -> Result<(Punctual, Nanos), Error> {
-        let (notes, episode) = (&self.group.notes, self.episode.get());
-        // Who cannot arrive again must not change what it has told the others.
-        if !self.broken.get() {
-            notes.write(self.end.cpu(), self.rank, episode, slack);
+        let episode = self.meeting.get() as u32;
+        // A member that has arrived, or cannot arrive again, must not change what it has told the others.
+        if !self.broken.get() && !self.pending.get() {
+            self.group.notes.write(self.end.cpu(), self.rank(), episode, slack);
         }
         self.wait().await?;
         let cpu = self.end.cpu();
-        let (last, slack) = notes.read(cpu, episode);
+        let (last, slack) = self.group.notes.read(cpu, episode);
         // In virtual time the costs of earlier verbs, such as waking the others, are paid by the next one that takes time.
         cpu.delay(Nanos::ZERO).await;
         let (deadline, here) = (last + slack, cpu.now());

@@ -2,7 +2,7 @@
 //! ([`Endpoint`](foregather_machine::Endpoint)).
 //!
 //! - [`Group`] and [`BarrierMember`] are the front door: any [`Algorithm`], any size it takes, any policy, any world with words.
-//! - [`Algorithm::Central`] (`central.rs`): one counter, one epoch word; sense reversal by the epoch's parity.
+//! - [`Algorithm::Central`] (`central.rs`): tickets, and one epoch word; the only one whose arrivals outlast a wait that timed out.
 //! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`], [`gather_release`], [`tree`]: over
 //!   null messages, in any world that has them; and by [`Subcube`] among some of the members only.
 //! - [`SignalMatrix`]: null messages made of words.
@@ -24,6 +24,7 @@ mod fork_join;
 mod gather;
 mod group;
 mod harmonize;
+mod membership;
 mod rds;
 mod signals;
 mod subcube;
@@ -32,6 +33,7 @@ mod tree;
 
 pub use algorithm::Algorithm;
 pub use butterfly::butterfly;
+pub use central::{Arrival, Central};
 pub use dissemination::{dissemination, dissemination_by};
 pub use foregather_machine::CachePadded;
 pub use fork_join::{ForkJoin, Leader, Worker};

@@ -4,33 +4,38 @@
 //! also remembers how many it has taken. Counting, unlike a flag that is set and cleared, needs no second message.
 use crate::Algorithm;
 use core::cell::Cell;
+use core::future::Future;
 use foregather_machine::{
     Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext, WordLine, block_on, ready,
 };
-use foregather_wait::{Awaited, Outcome, Policy, Roster, WaitFor, Waited, Waiter};
+use foregather_wait::{Outcome, Policy, Roster, Wait, WaitFor, Waited, Waiter};
 
-/// The words of a whole group: `slots` for each of `size` members, and who they are.
+/// The words of a whole group: `slots` for each of `size` members, and who they are. A clone is the same words.
 pub struct SignalMatrix<C: Cpu> {
     lines: SharedLines<C::Word>,
     size: u32,
     slots: u32,
 }
 
-/// A member's end of [`SignalMatrix`].
-pub struct Signaller<'g, C: Cpu> {
-    words: Words<'g, C>,
-    roster: Roster<'g, C>,
+/// A member's end of a [`SignalMatrix`].
+pub struct Signaller<C: Cpu> {
+    matrix: SignalMatrix<C>,
     cpu: C,
-    chooser: Waiter,
+    waiter: Waiter,
     rank: Rank,
-    what: Cell<&'static str>,
-    deadline: Cell<Nanos>,
-    timed: Cell<bool>,
+    /// What the waits of this episode are for.
+    context: Cell<WaitContext>,
     taken: Box<[Cell<u32>]>,
-    /// Did a wait of this episode end in a blink?
-    blinked: Cell<bool>,
+    /// Did a wait of this episode end in a brief spin?
+    spun_briefly: Cell<bool>,
     /// The longer waits of this episode.
     waited: Cell<Waited>,
+}
+
+impl<C: Cpu> Clone for SignalMatrix<C> {
+    fn clone(&self) -> Self {
+        Self { lines: self.lines.clone(), ..*self }
+    }
 }
 
 impl<C: Cpu> SignalMatrix<C> {
@@ -54,34 +59,48 @@ impl<C: Cpu> SignalMatrix<C> {
     }
 
     /// Who the members are.
+    #[inline]
     pub fn roster(&self) -> Roster<'_, C> {
         Roster::new(&self.lines[..Roster::<C>::lines(self.size)])
     }
 
-    fn words(&self) -> Words<'_, C> {
-        Words { lines: &self.lines[Roster::<C>::lines(self.size)..], size: self.size, slots: self.slots }
+    /// The end of `rank`. There must be one end per rank, ever: it alone takes from the rank's slots, and a peer may
+    /// have signalled before it was made.
+    pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> Signaller<C> {
+        self.signaller(cpu, rank, Waiter::new(policy, rank))
     }
-}
 
-/// Where the slots are.
-struct Words<'g, C: Cpu> {
-    lines: &'g [WordLine<C::Word>],
-    size: u32,
-    slots: u32,
-}
+    /// The same, waiting by that waiter.
+    pub(crate) fn signaller(&self, cpu: C, rank: Rank, waiter: Waiter) -> Signaller<C> {
+        self.roster().enroll(&cpu, rank);
+        Signaller {
+            matrix: self.clone(),
+            cpu,
+            rank,
+            context: Cell::new(WaitContext::new("signals", rank)),
+            taken: vec![Cell::new(0); self.slots as usize].into(),
+            spun_briefly: Cell::new(false),
+            waited: Cell::new(Waited::first_look(waiter.spins())),
+            waiter,
+        }
+    }
 
-impl<'g, C: Cpu> Words<'g, C> {
     #[inline]
-    fn word(&self, rank: Rank, slot: u32) -> Result<&'g C::Word, Error> {
-        match self.lines.get((rank * self.slots + slot) as usize) {
-            Some(line) if slot < self.slots => Ok(&line[0]),
+    fn line(&self, rank: Rank, slot: u32) -> Result<&WordLine<C::Word>, Error> {
+        match self.lines.get(Roster::<C>::lines(self.size) + (rank * self.slots + slot) as usize) {
+            Some(line) if slot < self.slots => Ok(line),
             _ => Err(self.no_such(rank, slot)),
         }
     }
 
+    #[inline]
+    fn word(&self, rank: Rank, slot: u32) -> Result<&C::Word, Error> {
+        Ok(&self.line(rank, slot)?[0])
+    }
+
     /// Nonzero once a member has gone and all that it would have signalled is poisoned; it shares the line of the first slot.
-    fn gone(&self, rank: Rank) -> Option<&'g C::Word> {
-        self.lines.get((rank * self.slots) as usize).map(|line| &line[1])
+    fn gone(&self, rank: Rank) -> Option<&C::Word> {
+        self.line(rank, 0).ok().map(|line| &line[1])
     }
 
     #[cold]
@@ -90,52 +109,26 @@ impl<'g, C: Cpu> Words<'g, C> {
             if slot < self.slots { Cause::Rank { rank, size: self.size } } else { Cause::Slot { slot, slots: self.slots } };
         cause.into()
     }
-}
 
-impl<C: Cpu> SignalMatrix<C> {
-    /// The end of `rank`. There must be one end per rank, ever: it alone takes from the rank's slots, and a peer may
-    /// have signalled before it was made.
-    pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> Signaller<'_, C> {
-        let taken = vec![Cell::new(0); self.slots as usize].into();
-        let (what, deadline, waited) =
-            (Cell::new("flags"), Cell::new(Nanos::MAX), Cell::new(Waited::first_look(policy.phases().spins())));
-        let roster = self.roster();
-        roster.enroll(&cpu, rank);
-        Signaller {
-            words: self.words(),
-            roster,
-            cpu,
-            chooser: Waiter::new(policy, rank),
-            rank,
-            what,
-            deadline,
-            timed: Cell::new(false),
-            taken,
-            blinked: Cell::new(false),
-            waited,
-        }
-    }
-
-    /// Poisons what `rank` would have signalled in a barrier of that kind, and nothing else: other members' signals
-    /// may still be under way and must be taken.
-    pub(crate) fn poison_targets(&self, cpu: &C, kind: Algorithm, rank: Rank) {
-        let words = self.words();
-        let poison = Targets { size: self.size, rank, each: |peer, slot| words.word(peer, slot).map_or((), |w| cpu.poison(w)) };
+    /// Poisons what `rank` would have signalled in that barrier, and nothing else: other members' signals may still be under
+    /// way and must be taken.
+    pub(crate) fn poison_targets(&self, cpu: &C, algorithm: Algorithm, rank: Rank) {
+        let poison = Targets { size: self.size, rank, each: |peer, slot| self.word(peer, slot).map_or((), |w| cpu.poison(w)) };
         // A recording endpoint never fails, and the group's size was checked when it was made.
-        let _ = block_on(kind.over(&poison));
-        if let Some(gone) = words.gone(rank) {
+        let _ = block_on(algorithm.over(&poison));
+        if let Some(gone) = self.gone(rank) {
             cpu.store(gone, 1);
         }
     }
 }
 
-impl<C: Cpu> Signaller<'_, C> {
+impl<C: Cpu> Signaller<C> {
     /// Has the next signal in `slot` come? Then the next [`Endpoint::wait`] for it takes it at once.
     ///
     /// # Errors
     /// [`Cause::Slot`] if there is no such slot.
     pub fn come(&self, slot: u32) -> Result<bool, Error> {
-        let word = self.words.word(self.rank, slot)?;
+        let word = self.matrix.word(self.rank, slot)?;
         Ok(self.taken.get(slot as usize).is_some_and(|taken| self.cpu.load(word) != taken.get()))
     }
 
@@ -147,35 +140,76 @@ impl<C: Cpu> Signaller<'_, C> {
 
     /// What it waits by.
     #[inline]
-    pub fn chooser(&self) -> &Waiter {
-        &self.chooser
+    pub fn waiter(&self) -> &Waiter {
+        &self.waiter
     }
 
     /// Who else is there.
     #[inline]
     pub fn roster(&self) -> Roster<'_, C> {
-        self.roster
+        self.matrix.roster()
     }
 
-    /// Begins an episode: what its waits are for, and whether even short ones are to be timed.
+    /// Begins an episode: what its waits are for.
     #[inline]
-    pub(crate) fn begin(&self, why: WaitContext, timed: bool) {
-        self.what.set(why.what);
-        self.deadline.set(why.deadline);
-        self.timed.set(timed);
-        self.blinked.set(false);
-        self.waited.set(Waited::first_look(self.chooser.phases().spins()));
+    pub(crate) fn begin(&self, context: WaitContext) {
+        self.context.set(context);
+        self.spun_briefly.set(false);
+        self.waited.set(Waited::first_look(self.waiter.spins()));
     }
 
     /// How the waits since [`Signaller::begin`] went, together.
     #[inline]
     pub(crate) fn waited(&self) -> Waited {
-        let outcome = if self.blinked.get() { Outcome::Spun } else { Outcome::FirstLook };
-        self.waited.get().then(Waited { outcome, ..Waited::first_look(self.blinked.get()) })
+        let outcome = if self.spun_briefly.get() { Outcome::Spun } else { Outcome::FirstLook };
+        self.waited.get().then(Waited { outcome, ..Waited::first_look(self.spun_briefly.get()) })
+    }
+
+    /// Takes the next signal in `slot` if it is there or comes within a brief spin; else what is left of the wait.
+    #[inline]
+    fn take(&self, slot: u32) -> Result<Option<impl Future<Output = Result<(), Error>>>, Error> {
+        let word = self.matrix.word(self.rank, slot)?;
+        let Some(taken) = self.taken.get(slot as usize) else { return Err(self.matrix.no_such(self.rank, slot)) };
+        let before = taken.get();
+        let come = move || (self.cpu.load(word) != before).then_some(());
+        let wait = move || {
+            let all = WaitFor::All(self.roster());
+            self.waiter.wait_part(&self.cpu, word, self.context.get(), all, come)
+        };
+        match wait() {
+            Wait::Now(((), waited)) => {
+                // A short wait leaves one bit: what it took is not known anyway.
+                if waited.outcome == Outcome::Spun {
+                    self.spun_briefly.set(true);
+                }
+                taken.set(before.wrapping_add(1) & VALUE_MASK);
+                Ok(None)
+            }
+            Wait::Slow(first) => Ok(Some(self.cpu.run_inline(async move {
+                let mut waited = first.await;
+                // The process of a member has ended, but those that need something of it know that by poison, and this one does not.
+                while waited.as_ref().is_err_and(|error| self.is_of_one_gone(error)) {
+                    waited = wait().finish().await;
+                }
+                self.waited.set(self.waited.get().then(waited?.1));
+                taken.set(before.wrapping_add(1) & VALUE_MASK);
+                Ok(())
+            }))),
+        }
+    }
+
+    /// Is that the loss of a member that had gone by itself before?
+    fn is_of_one_gone(&self, error: &Error) -> bool {
+        match *error.cause() {
+            Cause::PeerLost { rank, .. } if rank < self.matrix.size => {
+                self.matrix.gone(rank).is_some_and(|gone| self.cpu.load(gone) != 0)
+            }
+            _ => false,
+        }
     }
 }
 
-impl<C: Cpu> Clock for Signaller<'_, C> {
+impl<C: Cpu> Clock for Signaller<C> {
     fn now(&self) -> Nanos {
         self.cpu.now()
     }
@@ -184,21 +218,21 @@ impl<C: Cpu> Clock for Signaller<'_, C> {
     }
 }
 
-impl<C: Cpu> Member for Signaller<'_, C> {
+impl<C: Cpu> Member for Signaller<C> {
     #[inline]
     fn rank(&self) -> Rank {
         self.rank
     }
     #[inline]
     fn size(&self) -> u32 {
-        self.words.size
+        self.matrix.size
     }
 }
 
-impl<C: Cpu> Endpoint for Signaller<'_, C> {
+impl<C: Cpu> Endpoint for Signaller<C> {
     #[inline]
     fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        ready(self.words.word(peer, slot).map(|word| {
+        ready(self.matrix.word(peer, slot).map(|word| {
             self.cpu.fetch_add(word, 1);
         }))
     }
@@ -206,74 +240,13 @@ impl<C: Cpu> Endpoint for Signaller<'_, C> {
     /// Looks here and now; only what may have to wait is a future.
     #[inline]
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        let rest = (!self.glance(slot)).then(|| self.cpu.run_inline(self.persist(slot)));
+        let rest = self.take(slot);
         async move {
-            match rest {
+            match rest? {
                 None => Ok(()),
                 Some(rest) => rest.await,
             }
         }
-    }
-}
-
-impl<C: Cpu> Signaller<'_, C> {
-    /// Has the next signal in `slot` come, or does it within a blink? Takes it.
-    #[inline]
-    fn glance(&self, slot: u32) -> bool {
-        let (Ok(word), Some(taken)) = (self.words.word(self.rank, slot), self.taken.get(slot as usize)) else {
-            return false;
-        };
-        let before = taken.get();
-        let come = || (self.cpu.load(word) != before).then_some(());
-        let Some(((), waited)) = self.chooser.phases().try_wait(&self.cpu, self.timed.get(), come) else { return false };
-        // A short wait leaves one bit: what it took is not known anyway.
-        if waited.outcome == Outcome::Spun {
-            self.blinked.set(true);
-            if !self.chooser.fixed() {
-                self.learn_from_blink();
-            }
-        }
-        taken.set(before.wrapping_add(1) & VALUE_MASK);
-        true
-    }
-
-    /// Apart, so that a fixed policy need not even write down how it went.
-    #[cold]
-    #[inline(never)]
-    fn learn_from_blink(&self) {
-        self.chooser.learn(Waited { outcome: Outcome::Spun, ..Waited::first_look(true) });
-    }
-
-    /// Is that the loss of a member that had gone by itself before?
-    fn is_of_one_gone(&self, error: &Error) -> bool {
-        match *error.cause() {
-            Cause::PeerLost { rank, .. } if rank < self.words.size => {
-                self.words.gone(rank).is_some_and(|gone| self.cpu.load(gone) != 0)
-            }
-            _ => false,
-        }
-    }
-
-    /// Waits for the next signal in `slot` after a glance that found none, and takes it.
-    #[cold]
-    async fn persist(&self, slot: u32) -> Result<(), Error> {
-        let (cpu, word) = (&self.cpu, self.words.word(self.rank, slot)?);
-        let Some(taken) = self.taken.get(slot as usize) else { return Err(self.words.no_such(self.rank, slot)) };
-        let before = taken.get();
-        let come = move || (cpu.load(word) != before).then_some(());
-        let why = WaitContext::new(self.what.get(), self.rank).until(self.deadline.get());
-        self.chooser.observe(cpu, self.roster, self.rank);
-        let ((), waited) = loop {
-            let awaited = Awaited { roster: self.roster, rank: self.rank, whom: WaitFor::Behind };
-            match self.chooser.wait_slow(cpu, word, why, awaited, come).await {
-                // Its process has ended, but whoever needs something of it knows that by poison, and this one does not.
-                Err(error) if self.is_of_one_gone(&error) => {}
-                end => break end?,
-            }
-        };
-        self.waited.set(self.waited.get().then(waited));
-        taken.set(before.wrapping_add(1) & VALUE_MASK);
-        Ok(())
     }
 }
 

@@ -1,5 +1,5 @@
 //! Frames between lanes, memory that peers may read, and one bell a lane to wait on: what messages and shared pages are made of.
-use crate::{Cpu, Error, Member, Nanos, Rank, WordLine};
+use crate::{Cpu, Error, Member, Nanos, Rank, WordLine, Words};
 use core::future::Future;
 
 /// One activity of a rank (its program, a server, one of several threads). A lane has one owner, and rings and a bell of its own.
@@ -76,9 +76,9 @@ pub trait Fabric: Member {
     /// The processor that waits here.
     fn cpu(&self) -> &Self::Cpu;
     /// Changes whenever something has happened for this lane while its owner was going to sleep.
-    fn bell(&self) -> &<Self::Cpu as Cpu>::Word;
+    fn bell(&self) -> &<Self::Cpu as Words>::Word;
     /// A line for whoever moves, and then one for each rank's lane of this number: words of `foregather_wait::Roster`.
-    fn roster(&self) -> &[WordLine<<Self::Cpu as Cpu>::Word>];
+    fn roster(&self) -> &[WordLine<<Self::Cpu as Words>::Word>];
     /// Which lane this is.
     fn here(&self) -> Address;
     /// What it can carry; the same for all lanes and for as long as it exists.

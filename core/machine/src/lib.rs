@@ -4,7 +4,8 @@
 //! gives them their meaning: threads, processes, a fabric, or virtual time. `.await` means "time may pass here".
 //!
 //! - [`Clock`]: what time is it, and let some pass.
-//! - [`Cpu`]: the processor's verbs about a word in memory (spin, yield, arm, park, ...), from which policies choose.
+//! - [`Words`]: loads and stores of words that threads share. [`Park`]: what a thread does with its processor while it waits on one
+//!   (spin, yield, park), from which policies choose. [`Cpu`]: both, with placement and the clock.
 //! - [`Placement`]: where threads run and whether they do, and moving them; every world may leave it unanswered.
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
 //! - [`Fabric`]: frames between lanes and memory that peers may read.
@@ -28,23 +29,27 @@ mod fabric;
 mod line;
 mod lines;
 mod loggp;
+mod park;
 mod placement;
 mod port;
 mod ready;
 mod split_mix;
 mod time;
+mod words;
 
 pub use context::WaitContext;
 pub use costs::{Costs, Switch};
-pub use cpu::{Cpu, CpuId, VALUE_MASK};
+pub use cpu::{Cpu, CpuId};
 pub use endpoint::{Endpoint, Member, Rank};
 pub use error::{Cause, Error};
 pub use fabric::{Address, Fabric, FabricCosts, Key, Limits, Slope};
-pub use line::CachePadded;
-pub use lines::{SharedLines, WordLine};
+pub use line::{CachePadded, WordLine};
+pub use lines::SharedLines;
 pub use loggp::LogGp;
+pub use park::Park;
 pub use placement::{Affinity, Placement, ThreadId};
 pub use port::{Packet, Port};
 pub use ready::{Ready, block_on, ready};
 pub use split_mix::SplitMix;
 pub use time::{Clock, Nanos};
+pub use words::{Counter, SharedWord, VALUE_MASK, Words};

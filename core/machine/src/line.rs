@@ -1,5 +1,6 @@
-//! A value on cache lines of its own.
-use core::ops::Deref;
+//! Values on cache lines of their own.
+use crate::SharedWord;
+use core::ops::{Deref, Index};
 
 /// Two lines of 64 bytes, since processors fetch lines in pairs: neighbours never slow each other down.
 #[derive(Default)]
@@ -11,5 +12,39 @@ impl<T> Deref for CachePadded<T> {
     #[inline]
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+/// Four words and a counter on cache lines of their own, all 0 at first; the owner of the line says which word is what.
+#[derive(Default)]
+pub struct WordLine<W: SharedWord>(CachePadded<Cells<W>>);
+
+/// In this order in every program that maps a segment.
+#[derive(Default)]
+#[repr(C)]
+struct Cells<W: SharedWord> {
+    words: [W; 4],
+    counter: W::Counter,
+}
+
+impl<W: SharedWord> WordLine<W> {
+    /// The words.
+    #[inline]
+    pub fn words(&self) -> &[W; 4] {
+        &self.0.words
+    }
+
+    /// The counter.
+    #[inline]
+    pub fn counter(&self) -> &W::Counter {
+        &self.0.counter
+    }
+}
+
+impl<W: SharedWord> Index<usize> for WordLine<W> {
+    type Output = W;
+    #[inline]
+    fn index(&self, word: usize) -> &W {
+        &self.0.words[word]
     }
 }

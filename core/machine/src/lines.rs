@@ -1,33 +1,30 @@
 //! Words that the members of a team share: in memory of this process, or in a segment that several processes map.
-use crate::CachePadded;
+use crate::{SharedWord, WordLine};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Four words on cache lines of their own. Which word is what is its owner's affair.
-pub type WordLine<W> = CachePadded<[W; 4]>;
-
-/// So many lines, all words 0 at first.
+/// Some lines, all words 0 at first. A clone is the same lines.
 ///
-/// Whoever maps the same segment in another process makes lines of its own over it; they are the same words.
-pub struct SharedLines<W> {
+/// A process that maps the same segment makes lines of its own over it; they are the same words.
+pub struct SharedLines<W: SharedWord> {
     all: Source<W>,
     from: usize,
     count: usize,
 }
 
-enum Source<W> {
+enum Source<W: SharedWord> {
     Own(Arc<[WordLine<W>]>),
     Shared(Arc<dyn AsRef<[WordLine<W>]> + Send + Sync>),
 }
 
-impl<W: Default> SharedLines<W> {
+impl<W: SharedWord> SharedLines<W> {
     /// New ones of this process.
     pub fn own(count: usize) -> Self {
         Self { all: Source::Own((0..count).map(|_| WordLine::default()).collect()), from: 0, count }
     }
 }
 
-impl<W> SharedLines<W> {
+impl<W: SharedWord> SharedLines<W> {
     /// Those of a segment, all of them.
     pub fn shared(segment: Arc<dyn AsRef<[WordLine<W>]> + Send + Sync>) -> Self {
         let count = (*segment).as_ref().len();
@@ -41,17 +38,28 @@ impl<W> SharedLines<W> {
     #[must_use]
     pub fn split(self, count: usize) -> (Self, Self) {
         assert!(count <= self.count, "{count} lines of {}", self.count);
-        let first = match &self.all {
-            Source::Own(lines) => Source::Own(Arc::clone(lines)),
-            Source::Shared(segment) => Source::Shared(Arc::clone(segment)),
-        };
-        let first = Self { all: first, from: self.from, count };
+        let first = Self { count, ..self.clone() };
         (first, Self { from: self.from + count, count: self.count - count, ..self })
     }
 }
 
+impl<W: SharedWord> Clone for SharedLines<W> {
+    fn clone(&self) -> Self {
+        Self { all: self.all.clone(), ..*self }
+    }
+}
+
+impl<W: SharedWord> Clone for Source<W> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Own(lines) => Self::Own(Arc::clone(lines)),
+            Self::Shared(segment) => Self::Shared(Arc::clone(segment)),
+        }
+    }
+}
+
 /// Found anew by every call: keep what it gives where speed matters.
-impl<W> Deref for SharedLines<W> {
+impl<W: SharedWord> Deref for SharedLines<W> {
     type Target = [WordLine<W>];
     fn deref(&self) -> &[WordLine<W>] {
         let all = match &self.all {

@@ -114,7 +114,8 @@ fn worst_exponential(bound: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Outcome, Policy, Waited, Waiter};
+    use crate::strategies::Randomised;
+    use crate::{Strategy, Waited};
     use foregather_machine::Nanos;
 
     const MEANS: [f64; 7] = [0.01, 0.2, 0.5, 0.8, 1.0, 3.0, 50.0];
@@ -190,11 +191,10 @@ mod tests {
     #[test]
     fn random_bounds_cost_the_same_multiple_of_the_best_choice_for_every_wait() {
         let switch = Nanos::from_ms(1);
-        let chooser = Waiter::new(Policy::Randomised { switch }, 5);
-        let wait = Waited { outcome: Outcome::Spun, ..Waited::first_look(true) };
+        let mut policy = Randomised::new(switch, 5);
         let bounds: Vec<f64> = core::iter::repeat_with(|| {
-            let spin = chooser.phases().spin;
-            chooser.learn(wait);
+            let spin = policy.bound();
+            policy.learn(Waited::first_look(true));
             spin.0 as f64 / switch.0 as f64
         })
         .take(200_000)

@@ -1,11 +1,12 @@
-//! The waiting policies, by the phases of which each takes its part.
-use crate::{Adaptive, Multiple, Phases, Waited};
-use foregather_machine::{Costs, Cpu, Error, Nanos, WaitContext};
+//! The waiting policies by name; what each does stands in its [`Strategy`].
+use crate::adaptive::AdaptiveState;
+use crate::strategies::{Grain, HolderRunning, Phases, Randomised, Recent};
+use crate::{Adaptive, Strategy, WaitFor, Waited, Waiter};
+use foregather_machine::{Costs, Cpu, Error, Nanos, Rank, WaitContext};
 
 /// How to wait. Costs nothing to copy; chosen at run time, outside every loop.
 ///
-/// Those from `Randomised` on choose anew for every wait. What they go by is kept in a [`Waiter`](crate::Waiter), one a member; without
-/// one they are two-phase waiting with the bound that they begin with.
+/// Those from `Randomised` on choose anew for every wait, by what a [`Waiter`](crate::Waiter) has seen before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Keep the processor until the event comes (Guignon 2000 §2.1). Starves others, itself included, when
@@ -74,45 +75,33 @@ impl Policy {
     /// The quantum of [`Policy::Grain`] where none is given. A gap that long was somebody else's, as a spinner reckons too.
     pub const QUANTUM: Nanos = Nanos::from_us(100);
 
-    /// What each wait goes through; under a policy that chooses anew for every wait, the first one.
-    #[inline]
-    pub const fn phases(self) -> Phases {
+    /// The policy at work for one member: what a [`Waiter`](crate::Waiter) waits by.
+    pub fn strategy(self, rank: Rank) -> Box<dyn Strategy> {
         match self {
-            Self::Spin => Phases::spin(Nanos::MAX),
-            Self::Yield => Phases { spin: Nanos::ZERO, yields: true },
-            Self::Block => Phases::spin(Nanos::ZERO),
-            Self::TwoPhase { spin } => Phases::spin(spin),
-            Self::SpinThenYield { spin } => Phases { spin, yields: true },
-            Self::Randomised { switch } | Self::Recent { switch } => Phases::spin(switch),
-            Self::HolderRunning { switch } => Phases::spin(Multiple::Percent(200).times(switch)),
-            Self::Grain { switch, .. } => Phases::spin(Multiple::TwoCsPlus.times(switch)),
-            Self::Adaptive(of) => Phases::spin(of.remote),
+            Self::Spin => Box::new(Phases::spin(Nanos::MAX)),
+            Self::Yield => Box::new(Phases { spin: Nanos::ZERO, yields: true }),
+            Self::Block => Box::new(Phases::spin(Nanos::ZERO)),
+            Self::TwoPhase { spin } => Box::new(Phases::spin(spin)),
+            Self::SpinThenYield { spin } => Box::new(Phases { spin, yields: true }),
+            Self::Randomised { switch } => Box::new(Randomised::new(switch, rank)),
+            Self::Recent { switch } => Box::new(Recent::new(switch)),
+            Self::HolderRunning { switch } => Box::new(HolderRunning::new(switch)),
+            Self::Grain { switch, quantum } => Box::new(Grain::new(switch, quantum)),
+            Self::Adaptive(of) => Box::new(AdaptiveState::new(of)),
         }
     }
 
-    /// Waits once on `on` until `probe` finds something. Looks when called: await it. `timed` asks for the duration even of
-    /// the shortest waits.
+    /// One wait alone, of which nothing is known of who is awaited. A thread that waits again keeps a [`Waiter`](crate::Waiter).
     ///
     /// # Errors
-    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
-    #[inline]
-    pub fn wait<C: Cpu, T>(
+    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer.
+    pub async fn wait<C: Cpu, T>(
         self,
         cpu: &C,
         on: &C::Word,
-        why: WaitContext,
-        timed: bool,
-        mut probe: impl FnMut() -> Option<T>,
-    ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        let rest = match self.phases().try_wait(cpu, timed, &mut probe) {
-            Some(found) => Ok(found),
-            None => Err(self.phases().wait_slow(cpu, on, why, probe)),
-        };
-        async move {
-            match rest {
-                Ok(found) => Ok(found),
-                Err(rest) => rest.await,
-            }
-        }
+        context: WaitContext,
+        probe: impl FnMut() -> Option<T>,
+    ) -> Result<(T, Waited), Error> {
+        Waiter::new(self, context.rank).wait_part(cpu, on, context, WaitFor::Unknown, probe).finish().await
     }
 }

@@ -10,8 +10,6 @@ const THREAD: usize = 2;
 const AFFINITY: usize = 3;
 /// In place of an affinity: this member must not be moved, so nobody is.
 const FIXED: u32 = VALUE_MASK;
-/// Whoever looks for somebody looks at so many others at most: in a larger team that many are as good as all.
-const MOST: u32 = 1_024;
 
 /// The members of a team, as all of them see it.
 pub struct Roster<'t, C: Cpu> {
@@ -53,11 +51,24 @@ impl<'t, C: Cpu> Roster<'t, C> {
         self.word(rank, ARRIVED)
     }
 
+    /// Takes the place of a member that none has. It is not to be moved before it has said who it is.
+    pub fn claim(self, cpu: &C, rank: Rank) -> bool {
+        cpu.compare_exchange(self.word(rank, AFFINITY), 0, FIXED).is_ok()
+    }
+
     /// A member says who it is and where it may run.
     pub fn enroll(self, cpu: &C, rank: Rank) {
         self.publish_cpu(cpu, rank, cpu.place());
         cpu.store(self.word(rank, THREAD), cpu.identity().unwrap_or(0));
         cpu.store(self.word(rank, AFFINITY), cpu.affinity().map_or(FIXED, |affinity| affinity.fingerprint));
+    }
+
+    /// The thread of a member has ended, and another one may claim its place. That comes last: what is written here after it would
+    /// be the new member's.
+    pub fn vacate(self, cpu: &C, rank: Rank) {
+        for word in [PLACE, THREAD, AFFINITY] {
+            cpu.store(self.word(rank, word), 0);
+        }
     }
 
     /// A member says where it runs.
@@ -68,7 +79,7 @@ impl<'t, C: Cpu> Roster<'t, C> {
 
     /// Where a member was when it last said so.
     #[inline]
-    pub fn place(self, cpu: &C, rank: Rank) -> Option<CpuId> {
+    pub fn cpu_of(self, cpu: &C, rank: Rank) -> Option<CpuId> {
         cpu.load(self.word(rank, PLACE)).checked_sub(1)
     }
 
@@ -113,7 +124,7 @@ impl<'t, C: Cpu> Roster<'t, C> {
     /// How many members each processor below `beyond` had when they last said so.
     pub(crate) fn crowds(self, cpu: &C, beyond: CpuId) -> Vec<u32> {
         let mut crowds = vec![0; beyond as usize];
-        for place in (0..self.size()).filter_map(|rank| self.place(cpu, rank)) {
+        for place in (0..self.size()).filter_map(|rank| self.cpu_of(cpu, rank)) {
             if let Some(crowd) = crowds.get_mut(place as usize) {
                 *crowd += 1;
             }
@@ -131,58 +142,5 @@ pub(crate) struct Turn<'t, 'c, C: Cpu> {
 impl<C: Cpu> Drop for Turn<'_, '_, C> {
     fn drop(&mut self) {
         self.cpu.store(self.word, 0);
-    }
-}
-
-/// For whom somebody waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitFor {
-    /// For those who have not arrived as often as it has (a barrier; a master for its slaves). If all have, for any of the
-    /// others: somebody has yet to pass it on.
-    Behind,
-    /// For this one alone (a message, a lock; a slave for its master).
-    One(Rank),
-    /// For a message of this one, or of anybody: where others compute, it is not worth their time.
-    Sender(Option<Rank>),
-}
-
-/// A member that waits, and for whom.
-pub struct Awaited<'t, C: Cpu> {
-    /// Its team.
-    pub roster: Roster<'t, C>,
-    /// Its rank.
-    pub rank: Rank,
-    /// For whom.
-    pub whom: WaitFor,
-}
-
-impl<C: Cpu> Awaited<'_, C> {
-    /// The first of the awaited for whom `wanted` gives something, beginning with the next rank: so not all look at the same.
-    pub(crate) fn find<T>(&self, cpu: &C, mut wanted: impl FnMut(Rank) -> Option<T>) -> Option<T> {
-        match self.whom {
-            WaitFor::One(peer) | WaitFor::Sender(Some(peer)) => wanted(peer),
-            WaitFor::Sender(None) => self.others().find_map(wanted),
-            WaitFor::Behind => {
-                let episode = cpu.load(self.roster.arrived(self.rank));
-                let behind = |other: Rank| episode.wrapping_sub(cpu.load(self.roster.arrived(other))) & VALUE_MASK == 1;
-                let mut nobody = true;
-                let found = self.others().filter(|&other| behind(other)).inspect(|_| nobody = false).find_map(&mut wanted);
-                if nobody { self.others().find_map(wanted) } else { found }
-            }
-        }
-    }
-
-    fn others(&self) -> impl Iterator<Item = Rank> {
-        let (rank, size) = (self.rank, self.roster.size());
-        (1..size.min(MOST)).map(move |step| (rank + step) % size)
-    }
-
-    /// Do all of them hold processors now? `None` if the world cannot tell of one before it is known that another does not.
-    pub(crate) fn run(&self, cpu: &C) -> Option<bool> {
-        let not_running = |rank| {
-            let runs = self.roster.thread(cpu, rank).and_then(|thread| cpu.running(thread));
-            (runs != Some(true)).then_some(runs)
-        };
-        self.find(cpu, not_running).unwrap_or(Some(true))
     }
 }

@@ -1,220 +1,313 @@
-//! What the policies that choose anew for every wait go by: a little history of one member.
+//! The one wait: a member that waits often owns a [`Waiter`], and [`Waiter::wait`] is all there is to waiting.
 //!
-//! Whoever waits often (a barrier's member, an endpoint) owns one. It takes [`Waiter::phases`] for a glance, waits by
-//! [`Waiter::wait_slow`], tells what came of a glance by [`Waiter::learn`], where it runs by [`Waiter::observe`], and where an
-//! episode begins and ends by [`Waiter::arrive`] and [`Waiter::leave`]. For a fixed policy each of these is one branch that
-//! never changes.
-use crate::adaptive::AdaptiveState;
-use crate::draw::Draw;
-use crate::history::History;
-use crate::roster::{Awaited, Roster, WaitFor};
-use crate::{Account, Multiple, Outcome, Phases, Policy, Waited};
-use core::cell::Cell;
-use foregather_machine::{Clock, Cpu, Error, Fabric, Nanos, Rank, WaitContext};
+//! It looks; it spins briefly, without a clock; and only then is there a future, which takes one [`Step`] of the member's
+//! [`Strategy`] after the other until the event has come or cannot come any more.
+use crate::wait_for::{Around, publish_cpu};
+use crate::{Account, Effect, Interest, Outcome, Policy, Progress, Roster, Step, Strategy, Surroundings, WaitFor, Waited};
+use core::cell::{Cell, RefCell};
+use core::future::Future;
+use foregather_machine::{Clock, Cpu, CpuId, Error, Fabric, Nanos, Rank, WaitContext};
 use std::sync::Arc;
 
-/// How many waits [`Policy::Recent`] remembers.
-const WAITS: usize = 3;
-/// How many gaps [`Policy::Grain`] remembers, and how many it must have seen before it judges.
-const GAPS: usize = 8;
-const ENOUGH_GAPS: usize = 3;
-/// Gaps from this multiple of a context switch on are coarse grain (Tsafrir & Feitelson 2002 §2.1).
-const COARSE: Multiple = Multiple::Percent(500);
+/// How long a spinner goes without asking whether its wait can still succeed.
+const CHECK_INTERVAL: Nanos = Nanos::from_ms(1);
 
-/// Says how each wait of one member goes, and keeps the account of them.
+/// Waits for one member by its strategy, and keeps the account of it.
 pub struct Waiter {
-    next: Cell<Phases>,
-    state: State,
+    strategy: RefCell<Box<dyn Strategy>>,
+    interest: Interest,
+    /// Does the next wait begin with a brief spin?
+    spins: Cell<bool>,
+    /// Where the others believe this member to be.
+    published: Cell<Option<CpuId>>,
     account: Arc<Account>,
 }
 
-/// What a policy goes by.
-enum State {
-    Fixed,
-    Randomised { switch: Nanos, draw: Draw },
-    Recent { switch: Nanos, waits: History<WAITS> },
-    HolderRunning,
-    Grain { switch: Nanos, quantum: Nanos, left: Cell<Option<Nanos>>, gaps: History<GAPS> },
-    Adaptive(AdaptiveState),
+/// A wait that is over, or the rest of it: so the shortest waits cost no future.
+#[must_use = "a wait that is not over does nothing unless it is awaited"]
+pub enum Wait<T, F> {
+    /// What was found.
+    Now(T),
+    /// Waits on when polled.
+    Slow(F),
+}
+
+impl<T, F: Future<Output = Result<T, Error>>> Wait<T, F> {
+    /// Waits on until it is over.
+    ///
+    /// # Errors
+    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer.
+    #[inline]
+    pub async fn finish(self) -> Result<T, Error> {
+        match self {
+            Self::Now(found) => Ok(found),
+            Self::Slow(rest) => rest.await,
+        }
+    }
 }
 
 impl Waiter {
-    /// For the waits of `rank` by `policy`. Two choosers of one policy and rank that see the same choose the same.
+    /// For the waits of `rank` by `policy`. Two waiters of one policy and rank that see the same do the same.
     pub fn new(policy: Policy, rank: Rank) -> Self {
-        let first = policy.phases();
-        let (next, state) = match policy {
-            Policy::Randomised { switch } => {
-                let draw = Draw::new(rank);
-                (Phases::spin(draw.bound(switch)), State::Randomised { switch, draw })
-            }
-            Policy::Recent { switch } => (first, State::Recent { switch, waits: History::new() }),
-            Policy::HolderRunning { .. } => (first, State::HolderRunning),
-            Policy::Grain { switch, quantum } => {
-                (first, State::Grain { switch, quantum, left: Cell::new(None), gaps: History::new() })
-            }
-            Policy::Adaptive(of) => (first, State::Adaptive(AdaptiveState::new(of))),
-            _ => (first, State::Fixed),
-        };
-        let chooser = Self { next: Cell::new(next), state, account: Arc::default() };
-        chooser.remember();
-        chooser
+        Self::by(policy.strategy(rank))
     }
 
-    /// Does the policy learn nothing from waits that end in a glance? Then there is nothing to tell this chooser of them.
-    #[inline]
-    pub fn fixed(&self) -> bool {
-        matches!(self.state, State::Fixed | State::Adaptive(_))
+    /// For waits by that strategy.
+    pub fn by(strategy: Box<dyn Strategy>) -> Self {
+        let (interest, spins) = (strategy.interest(), Cell::new(strategy.spins()));
+        Self { strategy: RefCell::new(strategy), interest, spins, published: Cell::new(None), account: Arc::default() }
     }
 
-    /// What the waits have come to. A clone of it can be read by others while this one waits.
+    /// What the waits have come to. A clone of it can be read by other threads while this one waits.
     #[inline]
     pub fn account(&self) -> &Arc<Account> {
         &self.account
     }
 
-    /// How to begin the next wait, for [`Phases::try_wait`].
+    /// Does its next wait begin by spinning?
     #[inline]
-    pub fn phases(&self) -> Phases {
-        self.next.get()
+    pub fn spins(&self) -> bool {
+        self.spins.get()
     }
 
-    /// Waits on after a glance that found nothing, until `probe` finds something. Begins when called: await it.
-    ///
-    /// # Errors
-    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer ([`Cpu::check`]).
-    #[cold]
-    #[inline(never)]
-    pub fn wait_slow<'a, C: Cpu, T>(
+    /// Waits on `on` until `probe` finds something, and enters that in the account. Looks and spins briefly when called; the rest
+    /// begins when it is polled, and errors are those of [`Park::check`](foregather_machine::Park::check).
+    #[inline]
+    pub fn wait<'a, C: Cpu, T: 'a>(
         &'a self,
         cpu: &'a C,
         on: &'a C::Word,
-        why: WaitContext,
-        awaited: Awaited<'a, C>,
+        context: WaitContext,
+        whom: WaitFor<'a, C>,
         probe: impl FnMut() -> Option<T> + 'a,
-    ) -> impl Future<Output = Result<(T, Waited), Error>> {
-        cpu.run_inline(async move {
-            let result = match &self.state {
-                State::Adaptive(memory) => memory.wait(cpu, on, why, (&awaited, &self.account), probe).await,
-                State::HolderRunning if awaited.run(cpu) == Some(false) => {
-                    Phases::spin(Nanos::ZERO).phase_by_phase(cpu, on, why, probe).await
-                }
-                _ => self.phases().phase_by_phase(cpu, on, why, probe).await,
-            };
-            if let Ok((_, waited)) = &result {
-                self.learn(*waited);
+    ) -> Wait<T, impl Future<Output = Result<T, Error>>> {
+        match self.wait_part(cpu, on, context, whom, probe) {
+            Wait::Now((found, waited)) => {
+                self.account.waited(waited);
+                Wait::Now(found)
             }
-            self.remember();
-            result
-        })
+            Wait::Slow(rest) => Wait::Slow(async move {
+                let (found, waited) = rest.await.inspect_err(|_| self.account.failed())?;
+                self.account.waited(waited);
+                Ok(found)
+            }),
+        }
     }
 
-    /// The whole of a wait on a lane's bell: for what `probe` finds, of `whom`.
+    /// The same for one of several waits of an episode, of which the caller enters the whole in the account.
+    #[inline]
+    pub fn wait_part<'a, C: Cpu, T: 'a>(
+        &'a self,
+        cpu: &'a C,
+        on: &'a C::Word,
+        context: WaitContext,
+        whom: WaitFor<'a, C>,
+        mut probe: impl FnMut() -> Option<T> + 'a,
+    ) -> Wait<(T, Waited), impl Future<Output = Result<(T, Waited), Error>>> {
+        match self.try_wait(cpu, context.timed, &mut probe) {
+            Some(found) => Wait::Now(found),
+            None => Wait::Slow(self.wait_slow(cpu, on, context, whom, probe)),
+        }
+    }
+
+    /// Waits on a lane's bell for what `probe` finds, of `sender` or of any rank.
     ///
     /// # Errors
-    /// As [`Waiter::wait_slow`].
+    /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer.
     #[inline]
     pub async fn on_lane<F: Fabric, T>(
         &self,
         lane: &F,
-        why: WaitContext,
-        whom: WaitFor,
-        mut probe: impl FnMut() -> Option<T>,
+        context: WaitContext,
+        sender: Option<Rank>,
+        probe: impl FnMut() -> Option<T>,
     ) -> Result<T, Error> {
-        let (cpu, rank, roster) = (lane.cpu(), lane.here().rank, Roster::new(lane.roster()));
-        self.observe(cpu, roster, rank);
-        let (found, waited) = match self.phases().try_wait(cpu, false, &mut probe) {
-            Some((found, waited)) => {
-                self.learn(waited);
-                (found, waited)
-            }
-            None => self.wait_slow(cpu, lane.bell(), why, Awaited { roster, rank, whom }, probe).await?,
-        };
-        self.account().waited(waited);
-        Ok(found)
+        let (cpu, roster) = (lane.cpu(), Roster::new(lane.roster()));
+        self.publish_cpu(cpu, roster, context.rank);
+        self.wait(cpu, lane.bell(), context, WaitFor::Message(roster, sender), probe).finish().await
     }
 
-    /// The next glance of the adaptive policy: with blind pauses, or without.
-    fn remember(&self) {
-        if let State::Adaptive(memory) = &self.state {
-            self.next.set(Phases::spin(if memory.blinks() { memory.bound() } else { Nanos::ZERO }));
+    /// One look, and a brief spin unless the wait is to be timed.
+    #[inline]
+    fn try_wait<C: Cpu, T>(&self, cpu: &C, timed: bool, mut probe: impl FnMut() -> Option<T>) -> Option<(T, Waited)> {
+        let spins = self.spins.get();
+        let found = match probe() {
+            Some(found) => (found, Waited::first_look(spins)),
+            None if !spins || timed => return None,
+            None => (cpu.spin_briefly(probe)?, Waited { outcome: Outcome::Spun, ..Waited::first_look(true) }),
+        };
+        if self.interest.waits {
+            self.learn(found.1);
         }
+        Some(found)
+    }
+
+    #[cold]
+    #[inline(never)]
+    async fn wait_slow<C: Cpu, T>(
+        &self,
+        cpu: &C,
+        on: &C::Word,
+        context: WaitContext,
+        whom: WaitFor<'_, C>,
+        probe: impl FnMut() -> Option<T>,
+    ) -> Result<(T, Waited), Error> {
+        let result = cpu.run_inline(self.step_by_step(cpu, on, context, whom, probe)).await;
+        if let (Ok((_, waited)), true) = (&result, self.interest.waits) {
+            self.learn(*waited);
+        }
+        self.spins.set(self.strategy.borrow().spins());
+        result
+    }
+
+    async fn step_by_step<C: Cpu, T>(
+        &self,
+        cpu: &C,
+        on: &C::Word,
+        context: WaitContext,
+        whom: WaitFor<'_, C>,
+        mut probe: impl FnMut() -> Option<T>,
+    ) -> Result<(T, Waited), Error> {
+        let (rank, began) = (context.rank, cpu.now());
+        let around = Around { cpu, rank, whom, published: &self.published, turn: RefCell::new(None) };
+        let waited = Waited { outcome: Outcome::Spun, ..Waited::first_look(false) };
+        let mut wait = Progress { waited, began, max_spin: cpu.max_spin(), account: &self.account, around: &around };
+        let context = context.since(began);
+        wait.waited.began_spinning = self.strategy.borrow_mut().begin(&wait);
+        let found = loop {
+            let step = self.strategy.borrow_mut().next(&wait);
+            if step == Step::Park {
+                wait.waited.outcome = Outcome::Parked;
+                break sleep(cpu, on, &context, &mut probe).await;
+            }
+            if let Err(lost) = cpu.check(on, &context) {
+                break last_look(lost, &mut probe);
+            }
+            let (found, effect) = self.take(step, cpu, on, &context, &around, &mut probe).await;
+            wait.note(effect);
+            self.strategy.borrow_mut().done(effect, &wait);
+            around.end_move();
+            if let Some(found) = found.or_else(&mut probe) {
+                break Ok(found);
+            }
+        };
+        self.strategy.borrow_mut().end(&wait);
+        found.map(|found| (found, Waited { waited: cpu.now() - began, ..wait.waited }))
+    }
+
+    /// Takes a step other than to park. A spin tells what it has found, too.
+    async fn take<C: Cpu, T>(
+        &self,
+        step: Step,
+        cpu: &C,
+        on: &C::Word,
+        context: &WaitContext,
+        around: &Around<'_, C>,
+        probe: impl FnMut() -> Option<T>,
+    ) -> (Option<T>, Effect) {
+        let before = if self.interest.spans { cpu.now() } else { Nanos::ZERO };
+        let span = || if self.interest.spans { cpu.now() - before } else { Nanos::ZERO };
+        let effect = match step {
+            Step::Spin(budget) => {
+                // A deadline that is nearer than the next check ends the spin.
+                let left = if context.deadline < Nanos::MAX { context.deadline - cpu.now() } else { Nanos::MAX };
+                let (found, used) = cpu.spin_for(on, budget.min(CHECK_INTERVAL).min(left), probe).await;
+                return (found, Effect::Spun { used, span: span() });
+            }
+            Step::Yield => {
+                cpu.yield_now().await;
+                Effect::Yielded(span())
+            }
+            Step::Ask(rank) => Effect::Asked(around.is_running(rank)),
+            Step::Scout(target) => Effect::Scouted(cpu.idle(target)),
+            Step::Move(target) => Effect::Moved(cpu.move_to(target).await),
+            Step::Pull(thread) => Effect::Pulled(cpu.pull(thread).await),
+            Step::Park => unreachable!("the last step of a wait"),
+        };
+        (None, effect)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn(&self, waited: Waited) {
+        let mut strategy = self.strategy.borrow_mut();
+        strategy.learn(waited);
+        self.spins.set(strategy.spins());
     }
 
     /// The member comes to a place where others will wait for it: they can see where it runs.
     #[inline]
-    pub fn observe<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) {
-        if let State::Adaptive(memory) = &self.state {
-            memory.observe(cpu, roster, rank);
+    pub fn publish_cpu<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) {
+        if self.interest.places {
+            publish_cpu(cpu, Some(roster), rank, &self.published);
+        }
+    }
+
+    /// The member was the last to arrive, and waits for no other.
+    #[inline]
+    pub fn came_last(&self) {
+        self.account.last();
+        if self.interest.waits {
+            self.learn(Waited::first_look(false));
         }
     }
 
     /// The member arrives at an episode.
     #[inline]
     pub fn arrive(&self, clock: &impl Clock) {
-        if let State::Grain { .. } = self.state {
-            self.measure(clock.now());
+        if self.interest.episodes {
+            self.strategy.borrow_mut().arrive(clock.now());
+            self.spins.set(self.strategy.borrow().spins());
         }
     }
 
     /// The episode is over for this member, whether it had to wait or not.
     #[inline]
     pub fn leave(&self, clock: &impl Clock) {
-        if let State::Grain { left, .. } = &self.state {
-            left.set(Some(clock.now()));
+        if self.interest.episodes {
+            self.strategy.borrow_mut().leave(clock.now());
         }
     }
+}
 
-    /// One wait has ended well.
-    #[inline]
-    pub fn learn(&self, waited: Waited) {
-        if let State::Randomised { .. } | State::Recent { .. } = self.state {
-            self.choose_after(waited);
-        }
-    }
-
-    #[cold]
-    fn choose_after(&self, waited: Waited) {
-        let spin = match &self.state {
-            State::Randomised { switch, draw } => draw.bound(*switch),
-            // Who found the event at once has not waited: every bound would have cost the same.
-            State::Recent { switch, waits } if waited.outcome > Outcome::FirstLook => {
-                waits.push(length(waited, *switch));
-                best_bound(waits, *switch)
+impl Progress<'_> {
+    fn note(&mut self, effect: Effect) {
+        let waited = &mut self.waited;
+        match effect {
+            Effect::Spun { used, .. } => {
+                waited.spun += used;
+                waited.began_spinning |= waited.yields == 0;
             }
-            _ => return,
-        };
-        self.next.set(Phases::spin(spin));
-    }
-
-    #[cold]
-    fn measure(&self, now: Nanos) {
-        if let State::Grain { switch, quantum, left, gaps } = &self.state
-            && let Some(left) = left.get()
-        {
-            gaps.push(now - left);
-            let fine = gaps.median_below(*quantum).is_some_and(|gap| gap < COARSE.times(*switch));
-            let spin = if fine || gaps.seen() < ENOUGH_GAPS { Multiple::TwoCsPlus.times(*switch) } else { Nanos::ZERO };
-            self.next.set(Phases::spin(spin));
+            Effect::Yielded(_) | Effect::Pulled(true) => {
+                waited.yields = waited.yields.saturating_add(1);
+                waited.outcome = Outcome::Yielded;
+            }
+            _ => {}
         }
     }
 }
 
-/// How long it took until the event came. A sleeper was woken one context switch later; a spinner has noted its own
-/// processor time, of which a blink is too little to be noted.
-fn length(waited: Waited, switch: Nanos) -> Nanos {
-    let length = match waited.outcome {
-        Outcome::Parked => waited.waited - switch,
-        Outcome::Yielded => waited.waited,
-        Outcome::FirstLook | Outcome::Spun => waited.spun,
-    };
-    length.max(Nanos(1))
+/// Sleeps until the event has come or cannot come any more.
+async fn sleep<C: Cpu, T>(
+    cpu: &C,
+    on: &C::Word,
+    context: &WaitContext,
+    mut probe: impl FnMut() -> Option<T>,
+) -> Result<T, Error> {
+    loop {
+        let prepared = cpu.prepare_park(on);
+        if let Some(found) = probe() {
+            return Ok(found);
+        }
+        if let Err(lost) = cpu.check(on, context) {
+            return last_look(lost, probe);
+        }
+        cpu.park(on, prepared, context.deadline).await;
+    }
 }
 
-/// The one of the bounds 0 and `switch` that would have cost less; of equals the longer.
-fn best_bound<const N: usize>(waits: &History<N>, switch: Nanos) -> Nanos {
-    let cost = |bound: Nanos| {
-        let costs = waits.times().map(|wait| if wait <= bound { wait } else { bound + switch });
-        costs.fold(Nanos::ZERO, |sum, cost| sum + cost)
-    };
-    if cost(switch) <= cost(Nanos::ZERO) { switch } else { Nanos::ZERO }
+/// A peer may have done its part and then gone away: only a wait that is still unsatisfied has failed.
+#[cold]
+fn last_look<T>(lost: Error, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
+    probe().ok_or(lost)
 }

@@ -127,7 +127,7 @@ fn provider() -> String {
 fn rank<A: App, F>(app: &A, options: &Options, lanes: Vec<F>) -> Result<Option<Outcome<A::Output>>>
 where
     F: Fabric + Send + 'static,
-    <F::Cpu as foregather_machine::Cpu>::Word: Send + Sync,
+    <F::Cpu as foregather_machine::Words>::Word: Send + Sync,
 {
     let costs = lanes.first().map_or(Costs::TYPICAL, |lane| lane.cpu().costs());
     let settings = settings(app, options, &costs)?;

@@ -1,7 +1,7 @@
-//! For how long a slave stays hot: about the gap that it has learned to expect between two calls, if that is worth it.
+//! For how long a worker stays hot: about the gap that it has learned to expect between two calls, if that is worth it.
 //!
 //! To spin for as long as a wake-up takes is never much worse than to sleep at once. Calls that follow each other a little more slowly
-//! are worth a longer spin, since a sleeper is woken by the master, who pays for it in every call; calls that come rarely are not.
+//! are worth a longer spin, since a sleeper is woken by the leader, who pays for it in every call; calls that come rarely are not.
 use foregather_machine::Nanos;
 
 /// A gap of more than so many wake-ups is not waited for on the processor.
@@ -13,7 +13,7 @@ const MARGIN: u64 = 2;
 /// The newest gap's share in what is expected: one eighth.
 const SHARE: u64 = 8;
 
-/// What one slave has learned.
+/// What one worker has learned.
 pub(crate) struct Heat {
     /// To sleep and be woken.
     wake: Nanos,

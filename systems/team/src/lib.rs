@@ -16,7 +16,7 @@
 //! - [`Team::run`]: one call a member. [`Team::split`]: parts that members claim. [`Team::report`]: how large it is and why.
 //! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
 //! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members. `heat.rs`: for how
-//!   long a slave stays hot.
+//!   long a worker stays hot.
 //!
 //! States and decisions: `README.md`.
 #![deny(unsafe_code)]

@@ -30,34 +30,34 @@ pub enum Patience {
 const READY: Nanos = Nanos::from_us(1);
 
 /// The member that opens regions and works on them itself.
-pub struct TeamLeader<'t, C: Cpu> {
+pub struct TeamLeader<C: Cpu> {
     /// Its handle.
-    pub master: Leader<'t, C>,
+    pub handle: Leader<C>,
     /// Longer waits are the policy's.
     wake: Nanos,
     /// Somebody was late in the last region, and may be away still.
     late: bool,
 }
 
-impl<'t, C: Cpu> TeamLeader<'t, C> {
+impl<'t, C: Cpu> TeamLeader<C> {
     /// With that handle, where a wake-up takes `wake`.
-    pub fn new(master: Leader<'t, C>, wake: Nanos) -> Self {
-        Self { master, wake, late: false }
+    pub fn new(handle: Leader<C>, wake: Nanos) -> Self {
+        Self { handle, wake, late: false }
     }
 
-    /// Opens a region, does the leader's part, which is 0, by `part`, and, by the same, those that their slaves do not begin in time.
+    /// Opens a region, does the leader's part, which is 0, by `part`, and, by the same, those that their workers do not begin in time.
     /// Ready when all parts are done, by whoever it was.
     ///
     /// # Errors
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a follower has gone; parts may still be under way then.
     #[inline]
     pub async fn region(&mut self, patience: Patience, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
-        let master = &mut self.master;
-        let began = master.now();
-        master.fork()?;
+        let leader = &mut self.handle;
+        let began = leader.now();
+        leader.fork()?;
         part(0).await;
-        let own = master.now() - began;
-        if master.join_at_once() {
+        let own = leader.now() - began;
+        if leader.join_at_once() {
             self.late = false;
             return Ok(Course { own, whole: own, late: 0 });
         }
@@ -73,33 +73,33 @@ impl<'t, C: Cpu> TeamLeader<'t, C> {
         part: impl AsyncFn(Rank),
     ) -> Result<Course, Error> {
         let joined = patience == Patience::AsLongAgain && self.in_time(began, own).await?;
-        let (master, mut late) = (&mut self.master, 0);
+        let (leader, mut late) = (&mut self.handle, 0);
         if !joined {
-            while let Some(rank) = master.take_late()? {
+            while let Some(rank) = leader.take_late()? {
                 part(rank).await;
-                master.done_late()?;
+                leader.done_late()?;
                 late += 1;
             }
-            master.join().await?;
+            leader.join().await?;
         }
         self.late = late > 0;
-        Ok(Course { own, whole: self.master.now() - began, late })
+        Ok(Course { own, whole: self.handle.now() - began, late })
     }
 
     /// Waits for those who have not begun, and for all others as long as it takes. Whether all is done.
     async fn in_time(&mut self, began: Nanos, own: Nanos) -> Result<bool, Error> {
         // Who was late and is back begins at once.
         let watch = if self.late { READY } else { own.min(self.wake).max(READY) };
-        let master = &mut self.master;
-        if master.begun_within(watch).await {
-            master.join().await?;
+        let leader = &mut self.handle;
+        if leader.begun_within(watch).await {
+            leader.join().await?;
             return Ok(true);
         }
         let deadline = began + own * 2;
-        if self.late || master.now() >= deadline {
+        if self.late || leader.now() >= deadline {
             return Ok(false);
         }
-        match master.join_until(deadline).await {
+        match leader.join_until(deadline).await {
             Ok(()) => Ok(true),
             // A wait that ended at its deadline is no failure.
             Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => Ok(false),
@@ -109,41 +109,41 @@ impl<'t, C: Cpu> TeamLeader<'t, C> {
 }
 
 /// A member that waits for regions.
-pub struct TeamWorker<'t, C: Cpu> {
-    slave: Worker<'t, C>,
+pub struct TeamWorker<C: Cpu> {
+    handle: Worker<C>,
     /// Learns between which calls it is worth staying hot, and when to change its processor; nothing where the user has named a
     /// policy.
     learned: Option<(Heat, Room, Adaptive)>,
 }
 
-impl<'t, C: Cpu> TeamWorker<'t, C> {
-    /// One that waits as `slave` does, and if that is adaptive, spins for about as long as lies between two regions.
-    pub fn new(slave: Worker<'t, C>, policy: Policy) -> Self {
+impl<'t, C: Cpu> TeamWorker<C> {
+    /// One that waits as `worker` does, and if that is adaptive, spins for about as long as lies between two regions.
+    pub fn new(handle: Worker<C>, policy: Policy) -> Self {
         let learned = match policy {
             Policy::Adaptive(of) => Some((Heat::new(of.remote), Room::new(of.remote), of)),
             _ => None,
         };
-        Self { slave, learned }
+        Self { handle, learned }
     }
 
-    /// Does this slave's part of every region in which nobody else has taken it, until the leader has finished.
+    /// Does this worker's part of every region in which nobody else has taken it, until the leader has finished.
     ///
     /// # Errors
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone.
     pub async fn serve(&mut self, part: impl AsyncFn(Rank)) -> Result<(), Error> {
-        while self.slave.wait().await?.is_some() {
-            let crowded = self.slave.is_with_master();
+        while self.handle.wait().await?.is_some() {
+            let crowded = self.handle.is_with_leader();
             if crowded {
                 self.make_room(&part).await;
             } else {
-                part(self.slave.rank()).await;
+                part(self.handle.rank()).await;
             }
-            self.slave.done()?;
-            // From here on nobody waits for this slave.
+            self.handle.done()?;
+            // From here on nobody waits for this worker.
             if let Some((heat, _, of)) = &mut self.learned
-                && let Some(remote) = heat.done(self.slave.now())
+                && let Some(remote) = heat.done(self.handle.now())
             {
-                self.slave.wait_by(Policy::Adaptive(Adaptive { remote, ..*of }));
+                self.handle.wait_by(Policy::Adaptive(Adaptive { remote, ..*of }));
             }
         }
         Ok(())
@@ -152,12 +152,12 @@ impl<'t, C: Cpu> TeamWorker<'t, C> {
     /// Does its part, elsewhere if that is worth it.
     #[cold]
     async fn make_room(&mut self, part: &impl AsyncFn(Rank)) {
-        let began = self.slave.now();
+        let began = self.handle.now();
         let tries = self.learned.as_ref().is_some_and(|(_, room, _)| room.is_worth_it(began));
-        let left = tries && self.slave.leave_master().await;
-        part(self.slave.rank()).await;
+        let left = tries && self.handle.leave_leader().await;
+        part(self.handle.rank()).await;
         if let Some((_, room, _)) = &mut self.learned {
-            let now = self.slave.now();
+            let now = self.handle.now();
             room.learn(now, now - began, left);
         }
     }

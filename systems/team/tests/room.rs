@@ -5,29 +5,29 @@ use foregather_machine::{Placement, block_on};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 
-/// One region with both members on the first processor; where the slave was before and after it left the master, if it has.
+/// One region with both members on the first processor; where the worker was before and after it left the leader, if it has.
 fn region() -> Option<(u32, u32)> {
     let allowed = affinity::allowed();
     let team = ForkJoin::<Thread>::new(2).unwrap();
     std::thread::scope(|scope| {
-        let slave = scope.spawn(|| {
+        let worker = scope.spawn(|| {
             let cpu = Thread::current();
-            let mut slave = team.slave(cpu, 1, Policy::adaptive(&cpu.costs())).unwrap();
-            block_on(slave.wait()).unwrap().unwrap();
+            let mut worker = team.worker(cpu, 1, Policy::adaptive(&cpu.costs())).unwrap();
+            block_on(worker.wait()).unwrap().unwrap();
             block_on(cpu.move_to(allowed[0]));
-            let (before, with) = (affinity::current(), slave.is_with_master());
-            let left = block_on(slave.leave_master()).then(|| (before, affinity::current()));
-            slave.done().unwrap();
-            assert!(block_on(slave.wait()).unwrap().is_none());
+            let (before, with) = (affinity::current(), worker.is_with_leader());
+            let left = block_on(worker.leave_leader()).then(|| (before, affinity::current()));
+            worker.done().unwrap();
+            assert!(block_on(worker.wait()).unwrap().is_none());
             left.filter(|_| with)
         });
         let cpu = Thread::current();
         block_on(cpu.move_to(allowed[0]));
-        let mut master = team.master(cpu, Policy::adaptive(&cpu.costs())).unwrap();
-        master.fork().unwrap();
-        block_on(master.join()).unwrap();
-        master.finish().unwrap();
-        slave.join().unwrap()
+        let mut leader = team.leader(cpu, Policy::adaptive(&cpu.costs())).unwrap();
+        leader.fork().unwrap();
+        block_on(leader.join()).unwrap();
+        leader.finish().unwrap();
+        worker.join().unwrap()
     })
 }
 

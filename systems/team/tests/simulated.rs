@@ -37,17 +37,17 @@ fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, patience: Patience) -> S
             };
             match cpu.number() {
                 0 => {
-                    let mut leader = TeamLeader::new(team.master(cpu, policy).unwrap(), cpu.costs().remote_wake);
+                    let mut leader = TeamLeader::new(team.leader(cpu, policy).unwrap(), cpu.costs().remote_wake);
                     for number in 0..REGIONS as usize {
                         region.set(number);
                         let course = leader.region(patience, part).await.unwrap();
                         courses.borrow_mut().push(course);
                     }
                     over.set(true);
-                    leader.master.finish().unwrap();
+                    leader.handle.finish().unwrap();
                 }
                 rank if rank < size => {
-                    TeamWorker::new(team.slave(cpu, rank, policy).unwrap(), policy).serve(part).await.unwrap();
+                    TeamWorker::new(team.worker(cpu, rank, policy).unwrap(), policy).serve(part).await.unwrap();
                 }
                 _ => {
                     while !over.get() && cpu.now() < LONG {
@@ -81,14 +81,14 @@ fn each_part_is_done_once_whatever_the_machine() {
 #[test]
 fn with_a_processor_each_nobody_is_late_and_a_region_takes_little_more_than_a_part() {
     let seen = run(4, 4, 0, Policy::default(), Patience::AsLongAgain);
-    // The first regions find slaves that have yet to arrive.
+    // The first regions find workers that have yet to arrive.
     for course in &seen.courses[10..] {
         assert_eq!((course.own, course.late), (GRAIN, 0));
         assert!(course.whole < GRAIN + Nanos::from_us(60), "{course:?}");
     }
 }
 
-/// On one processor a slave cannot begin before the leader waits, and waiting for it on the processor would be in vain.
+/// On one processor a worker cannot begin before the leader waits, and waiting for it on the processor would be in vain.
 #[test]
 fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
     let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, Patience::AsLongAgain);

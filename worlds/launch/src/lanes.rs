@@ -4,7 +4,7 @@ use crate::spawn::FABRIC;
 use foregather_host::clock;
 use foregather_machine::{Address, Cause, Error, Nanos};
 use foregather_ofi::{Opening, Provider};
-use foregather_shm::{Exchange, Process, Shape};
+use foregather_shm::{Exchange, Process, Shape, Watch};
 use rustix::fd::AsRawFd;
 use std::env;
 use std::fs::OpenOptions;
@@ -101,7 +101,7 @@ impl Job {
         let opened = made.and_then(|made| made.map_or_else(|| open(&String::from_utf8_lossy(&cards[0]), lanes), Ok));
         let joined = opened.and_then(|exchange| exchange.join(self.rank()).map(|()| exchange));
         let exchange = Arc::new(self.all_well(joined, "sharing memory")?);
-        let cpu = Process::vigilant(self.vigil());
+        let cpu = Watch::by(self.vigil()).process();
         exchange.meet(&cpu, clock::now() + MEETING)?;
         (0..lanes).map(|lane| exchange.lane(cpu.clone(), Address { rank: self.rank(), lane })).collect()
     }

@@ -2,25 +2,24 @@
 use crate::endpoint::Endpoint;
 use crate::turn::Turn;
 use core::cell::{Cell, RefCell};
-use core::future::Future;
 use foregather_host::{clock, vigil::Vigil};
-use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, WaitContext, ready};
-use foregather_thread::{Thread, Word};
+use foregather_machine::{Error, Nanos, Rank, WaitContext};
+use foregather_thread::{Guard, Scope, Thread, Word};
 use std::sync::Arc;
 
-/// The longest sleep on the network: nobody wakes who sleeps there when another thread rings the bell, or a rank is lost.
+/// The longest sleep on the network: no other thread that rings the bell, and no loss of a rank, wakes a thread that sleeps there.
 const SLEEP: Nanos = Nanos::from_ms(50);
-/// The longest sleep where the network has nothing to sleep on: then frames come only when somebody looks.
+/// The longest sleep where the network has nothing to sleep on: then frames come only when a thread looks.
 const NAP: Nanos = Nanos::from_us(200);
-/// Looks in a blink: about as long as it takes to ask something of a neighbour and be answered.
-const BLINK_LOOKS: u32 = 48;
 /// So long after a failed send a peer may still turn out to have left in order: its last frame may be on its way.
 const GRACE: Nanos = Nanos::from_ms(200);
 
 /// The processor that waits for what comes to a lane. It sleeps on the lane's completions, not on a futex, when it waits on the
 /// lane's own bell; another thread that rings that bell is noticed after 50 ms at most.
-pub struct Processor {
-    thread: Thread,
+pub type Processor = Thread<Tended>;
+
+/// A lane, as the waits of its owner look after it.
+pub struct Tended {
     vigil: Option<Arc<Vigil>>,
     pub(crate) bell: Word,
     /// Whose turn the lane is, and all that follows here.
@@ -32,11 +31,9 @@ pub struct Processor {
     suspect: Cell<Option<(Rank, Nanos)>>,
 }
 
-impl Processor {
+impl Tended {
     pub(crate) fn new(endpoint: Endpoint, vigil: Option<Arc<Vigil>>) -> Self {
         Self {
-            // A look at the network is a system call: pause enough.
-            thread: Thread::current().without_pauses(),
             vigil,
             bell: Word::default(),
             turn: Turn::default(),
@@ -44,6 +41,11 @@ impl Processor {
             fault: RefCell::default(),
             suspect: Cell::default(),
         }
+    }
+
+    /// The processor that waits for the lane. A look at the network is a system call: that is pause enough.
+    pub(crate) fn processor(self) -> Processor {
+        Thread::guarded(Scope::Private, self).without_pauses()
     }
 
     /// Notes what went wrong for good; only the first thing counts.
@@ -58,7 +60,7 @@ impl Processor {
 
     /// For an owner that is about to sleep: it looks once more.
     pub(crate) fn ring(&self) {
-        self.thread.fetch_add(&self.bell, 1);
+        self.bell.fetch_add(1, Scope::Private);
     }
 
     /// Something could not be sent there.
@@ -90,121 +92,29 @@ impl Processor {
     }
 }
 
-impl Clock for Processor {
-    #[inline]
-    fn now(&self) -> Nanos {
-        self.thread.now()
-    }
-    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
-        self.thread.delay(span)
-    }
-}
+/// Of other processes' threads nothing is known here, and none is fetched.
+impl Guard for Tended {
+    /// About as long as it takes to ask something of a neighbour and be answered.
+    const BRIEF_LOOKS: u32 = 48;
 
-/// As between threads of this process; nothing is known of others.
-impl Placement for Processor {
-    #[inline]
-    fn place(&self) -> Option<CpuId> {
-        self.thread.place()
-    }
-    fn identity(&self) -> Option<ThreadId> {
-        self.thread.identity()
-    }
-    fn running(&self, thread: ThreadId) -> Option<bool> {
-        self.thread.running(thread)
-    }
-    fn affinity(&self) -> Option<Affinity> {
-        self.thread.affinity()
-    }
-    fn allows(&self, cpu: CpuId) -> bool {
-        self.thread.allows(cpu)
-    }
-    fn idle(&self, cpu: CpuId) -> Option<bool> {
-        self.thread.idle(cpu)
-    }
-    fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool> {
-        self.thread.move_to(cpu)
-    }
-    fn preemptions(&self) -> Option<u64> {
-        self.thread.preemptions()
-    }
-    fn costs(&self) -> Costs {
-        self.thread.costs()
-    }
-}
-
-impl Cpu for Processor {
-    type Word = Word;
-
-    #[inline]
-    fn load(&self, word: &Word) -> u32 {
-        self.thread.load(word)
-    }
-    #[inline]
-    fn store(&self, word: &Word, value: u32) {
-        self.thread.store(word, value);
-    }
-    #[inline]
-    fn publish(&self, word: &Word, value: u32) {
-        self.thread.publish(word, value);
-    }
-    #[inline]
-    fn fetch_add(&self, word: &Word, n: u32) -> u32 {
-        self.thread.fetch_add(word, n)
-    }
-    #[inline]
-    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
-        self.thread.compare_exchange(word, expected, new)
-    }
-    fn poison(&self, word: &Word) {
-        self.thread.poison(word);
-    }
-
-    #[inline]
-    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
-        (0..BLINK_LOOKS).find_map(|_| probe())
-    }
-    #[inline]
-    fn spin_for<T>(
-        &self,
-        on: &Word,
-        budget: Nanos,
-        probe: impl FnMut() -> Option<T>,
-    ) -> impl Future<Output = (Option<T>, Nanos)> {
-        self.thread.spin_for(on, budget, probe)
-    }
-    #[inline]
-    fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
-        self.thread.run_inline(wait)
-    }
-    #[inline]
-    fn yield_now(&self) -> impl Future<Output = ()> {
-        self.thread.yield_now()
-    }
-    #[inline]
-    fn prepare_park(&self, on: &Word) -> u32 {
-        self.thread.prepare_park(on)
-    }
-    fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
-        if core::ptr::eq(on, &raw const self.bell) && self.endpoint.can_sleep() {
-            // Rung since it was armed? Then this look at it differs.
-            let _turn = self.turn.of_owner();
-            if self.thread.prepare_park(on) == armed {
-                self.endpoint.rest(until.min(self.now() + SLEEP) - self.now());
-            }
-        } else {
-            let longest = if self.endpoint.can_sleep() { SLEEP } else { NAP };
-            foregather_machine::block_on(self.thread.park(on, armed, until.min(self.now() + longest)));
-        }
-        ready(())
-    }
-
-    #[inline]
-    fn max_spin(&self) -> Nanos {
-        self.thread.max_spin()
-    }
-    fn check(&self, on: &Word, why: &WaitContext) -> Result<(), Error> {
-        self.thread.check(on, why)?;
+    fn check(&self, context: &WaitContext) -> Result<(), Error> {
         let _turn = self.turn.of_owner();
-        self.trouble(why)
+        self.trouble(context)
+    }
+
+    fn longest_sleep(&self) -> Nanos {
+        if self.endpoint.can_sleep() { SLEEP } else { NAP }
+    }
+
+    fn sleep(&self, on: &Word, prepared: u32, until: Nanos) -> bool {
+        let on_network = core::ptr::eq(on, &raw const self.bell) && self.endpoint.can_sleep();
+        if on_network {
+            let _turn = self.turn.of_owner();
+            // Rung since then? Then this look at it differs.
+            if on.prepare_park() == prepared {
+                self.endpoint.rest(until - clock::now());
+            }
+        }
+        on_network
     }
 }

@@ -6,7 +6,7 @@ use crate::wire::{BUFFER, CREDITS, Card, HEAD, Kind, SPARE, Tag, stamp};
 use crate::{Lane, Opening};
 use core::ptr::null_mut;
 use foregather_host::clock;
-use foregather_machine::{Cause, Cpu, Fabric, Nanos, WaitContext};
+use foregather_machine::{Cause, Fabric, Nanos, Park, WaitContext};
 use std::sync::Arc;
 
 const JOB: u64 = 9;

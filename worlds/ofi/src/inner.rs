@@ -72,7 +72,7 @@ impl Inner {
             queue: RefCell::default(),
             progressing: Cell::new(false),
             posted: Cell::new(0),
-            inject: cpu.endpoint.provider().inject_size(),
+            inject: cpu.guard().endpoint.provider().inject_size(),
             asked: Cell::new(0),
             looking: Cell::new(0),
             said_bye: Cell::new(false),
@@ -80,7 +80,7 @@ impl Inner {
             cpu,
         };
         made.restock();
-        made.cpu.fault().map_or(Ok(made), Err)
+        made.cpu.guard().fault().map_or(Ok(made), Err)
     }
 
     pub(crate) fn index(&self, address: Address) -> Result<usize, Error> {
@@ -119,7 +119,7 @@ impl Inner {
     /// there and back.
     pub(crate) fn tolls(&self) -> FabricCosts {
         let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
-        match self.cpu.endpoint.provider().name().split(';').next() {
+        match self.cpu.guard().endpoint.provider().name().split(';').next() {
             Some("shm") => FabricCosts { buffered: slope(600, 250), direct: slope(4_000, 100) },
             Some("verbs" | "efa") => FabricCosts { buffered: slope(2_000, 250), direct: slope(8_000, 100) },
             _ => FabricCosts { buffered: slope(1_500, 370), direct: slope(45_000, 180) },
@@ -149,7 +149,7 @@ impl Inner {
                     .all(|(at, peer)| at == own || !peer.in_touch.get() || peer.left.get() || peer.broken.get())
             };
             let now = self.cpu.now();
-            if (all_out && (now >= patient || alone())) || now >= end || self.cpu.fault().is_some() {
+            if (all_out && (now >= patient || alone())) || now >= end || self.cpu.guard().fault().is_some() {
                 return;
             }
             if !busy {

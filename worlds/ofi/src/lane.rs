@@ -55,7 +55,7 @@ impl Lane {
     #[inline]
     fn turn(&self) -> Turn<'_> {
         let lane = self.inner();
-        Turn { lane, _owners: lane.cpu.turn.of_owner() }
+        Turn { lane, _owners: lane.cpu.guard().turn.of_owner() }
     }
 
     /// Looks at the network once.
@@ -84,11 +84,11 @@ impl Tender {
     pub fn tend(&mut self) -> Option<bool> {
         let shared = self.lane.upgrade()?;
         let lane = &shared.0;
-        let Some(_turn) = lane.cpu.turn.of_caretaker(&mut self.seen) else { return Some(false) };
+        let Some(_turn) = lane.cpu.guard().turn.of_caretaker(&mut self.seen) else { return Some(false) };
         let some = lane.progress();
         if some {
             // The owner may have looked, found nothing, and be about to sleep.
-            lane.cpu.ring();
+            lane.cpu.guard().ring();
         }
         Some(some)
     }
@@ -122,7 +122,7 @@ impl Drop for Lane {
         if lane.said_bye.get() && !std::thread::panicking() {
             lane.settle();
         }
-        lane.cpu.endpoint.silence();
+        lane.cpu.guard().endpoint.silence();
     }
 }
 
@@ -156,7 +156,7 @@ impl Fabric for Lane {
     }
     #[inline]
     fn bell(&self) -> &Word {
-        &self.inner().cpu.bell
+        &self.inner().cpu.guard().bell
     }
     #[inline]
     fn roster(&self) -> &[WordLine<Word>] {
@@ -169,7 +169,7 @@ impl Fabric for Lane {
     }
     fn limits(&self) -> Limits {
         let lane = self.inner();
-        let provider = lane.cpu.endpoint.provider();
+        let provider = lane.cpu.guard().endpoint.provider();
         Limits {
             lanes: lane.seat.lanes,
             inline: INLINE,

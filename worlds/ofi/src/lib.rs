@@ -31,7 +31,7 @@ mod wire;
 
 #[doc(hidden)]
 pub use abi::LAYOUT;
-pub use cpu::Processor;
+pub use cpu::{Processor, Tended};
 pub use lane::{Lane, Tender};
 pub use opening::Opening;
 pub use provider::{Found, Provider, found};

@@ -1,6 +1,6 @@
 //! How lanes come to be: open, tell the others where, and be told where they are.
 use crate::abi::WAIT_FD;
-use crate::cpu::Processor;
+use crate::cpu::Tended;
 use crate::endpoint::Endpoint;
 use crate::inner::{Inner, Seat};
 use crate::lane::Lane;
@@ -81,7 +81,7 @@ impl Opening {
         let names: Vec<&Vec<u8>> = cards.iter().flat_map(|card| &card.lanes).collect();
         let lanes = self.endpoints.into_iter().enumerate().map(|(lane, endpoint)| {
             let peers = names.iter().map(|name| Ok(Peer::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
-            Inner::start(seat, lane as u32, peers, Processor::new(endpoint, self.vigil.clone())).map(Lane::new)
+            Inner::start(seat, lane as u32, peers, Tended::new(endpoint, self.vigil.clone()).processor()).map(Lane::new)
         });
         lanes.collect()
     }

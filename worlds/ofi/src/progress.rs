@@ -43,7 +43,7 @@ impl Inner {
         }
         let mut some = false;
         for _ in 0..BATCHES {
-            let more = self.cpu.endpoint.poll(|completion| {
+            let more = self.cpu.guard().endpoint.poll(|completion| {
                 some = true;
                 self.ended(completion);
             });
@@ -62,8 +62,8 @@ impl Inner {
 
     /// Sleeps until there may be something to do.
     pub(crate) fn pause(&self, longest: Nanos) {
-        if self.cpu.endpoint.can_sleep() {
-            self.cpu.endpoint.rest(longest);
+        if self.cpu.guard().endpoint.can_sleep() {
+            self.cpu.guard().endpoint.rest(longest);
         } else {
             std::thread::sleep(core::time::Duration::from_nanos(longest.min(NAP).0));
         }
@@ -98,7 +98,7 @@ impl Inner {
 
     #[cold]
     fn garbled(&self, from: usize, what: &'static str) {
-        self.cpu.fail(Cause::ProtocolViolation { from: self.rank_of(from), what }.into());
+        self.cpu.guard().fail(Cause::ProtocolViolation { from: self.rank_of(from), what }.into());
     }
 
     /// Nothing can be sent there any more.
@@ -106,7 +106,7 @@ impl Inner {
     pub(crate) fn broken(&self, to: usize) {
         let peer = &self.peers[to];
         if !peer.broken.replace(true) && !peer.left.get() {
-            self.cpu.suspect(self.rank_of(to));
+            self.cpu.guard().suspect(self.rank_of(to));
         }
     }
 
@@ -172,7 +172,7 @@ impl Inner {
             Kind::Frame => false,
             Kind::Bye => {
                 self.peers[from].left.set(true);
-                self.cpu.absolve(self.rank_of(from));
+                self.cpu.guard().absolve(self.rank_of(from));
                 self.exposures.borrow_mut().forget(from as u32);
                 true
             }
@@ -272,7 +272,7 @@ impl Inner {
     }
 
     fn inject(&self, to: usize, kind: Kind, frame: &[u8]) -> isize {
-        let result = self.cpu.endpoint.inject(frame, self.peers[to].address, self.tag(to, kind));
+        let result = self.cpu.guard().endpoint.inject(frame, self.peers[to].address, self.tag(to, kind));
         self.transmitted(to, kind, result)
     }
 
@@ -283,7 +283,7 @@ impl Inner {
         let result = unsafe {
             (&mut *bytes)[..HEAD].copy_from_slice(&head.to_le_bytes());
             let (descriptor, context) = (self.outgoing.descriptor(slot), self.outgoing.context(slot));
-            self.cpu.endpoint.send((bytes.cast(), len), descriptor, self.peers[to].address, self.tag(to, kind), context)
+            self.cpu.guard().endpoint.send((bytes.cast(), len), descriptor, self.peers[to].address, self.tag(to, kind), context)
         };
         self.transmitted(to, kind, result)
     }
@@ -304,8 +304,8 @@ impl Inner {
 
     /// A buffer for a frame to that lane. `None`: memory cannot be registered, and all is over.
     pub(crate) fn buffer_for(&self, to: usize) -> Option<u32> {
-        self.outgoing.take(&self.cpu.endpoint, Use::Send, to).unwrap_or_else(|error| {
-            self.cpu.fail(error);
+        self.outgoing.take(&self.cpu.guard().endpoint, Use::Send, to).unwrap_or_else(|error| {
+            self.cpu.guard().fail(error);
             None
         })
     }
@@ -353,7 +353,7 @@ impl Inner {
     pub(crate) fn send_filled(&self, to: usize, head: u32, len: usize) -> Result<bool, Error> {
         let filling = &self.peers[to].filling;
         let Some(slot) = filling.take().or_else(|| self.buffer_for(to)) else {
-            return self.cpu.fault().map_or(Ok(false), Err);
+            return self.cpu.guard().fault().map_or(Ok(false), Err);
         };
         if self.is_clear(to) && self.transmit_filled(to, head, slot, len) == 0 {
             return Ok(true);
@@ -380,7 +380,7 @@ impl Inner {
         if peer.broken.get() && peer.left.get() {
             return Ok(Later::Nobody);
         }
-        self.cpu.trouble(&WaitContext::new("post", self.seat.rank).of(self.rank_of(to)))?;
+        self.cpu.guard().trouble(&WaitContext::new("post", self.seat.rank).of(self.rank_of(to)))?;
         let full = peer.backlog.get() >= QUEUED_MAX || peer.broken.get();
         Ok(if full { Later::Full } else { Later::Queue })
     }
@@ -388,14 +388,14 @@ impl Inner {
     /// Sees to it that so many receives stand open as there should be.
     pub(crate) fn restock(&self) {
         while (self.posted.get() as usize) < POSTED {
-            match self.incoming.take(&self.cpu.endpoint, Use::Receive, 0) {
+            match self.incoming.take(&self.cpu.guard().endpoint, Use::Receive, 0) {
                 Ok(Some(slot)) => {
                     if !self.open_for_frames(slot) {
                         return self.incoming.give(slot);
                     }
                 }
                 Ok(None) => return,
-                Err(error) => return self.cpu.fail(error),
+                Err(error) => return self.cpu.guard().fail(error),
             }
         }
     }
@@ -403,12 +403,13 @@ impl Inner {
     fn open_for_frames(&self, slot: u32) -> bool {
         let (descriptor, context) = (self.incoming.descriptor(slot), self.incoming.context(slot));
         // SAFETY: the slot is taken, and nobody looks at it until its completion.
-        let result = unsafe { self.cpu.endpoint.receive(self.incoming.bytes(slot).cast(), HEAD + BUFFER, descriptor, context) };
+        let result =
+            unsafe { self.cpu.guard().endpoint.receive(self.incoming.bytes(slot).cast(), HEAD + BUFFER, descriptor, context) };
         if result == 0 {
             self.posted.set(self.posted.get() + 1);
-        } else if result != AGAIN && !self.cpu.endpoint.is_silent() {
+        } else if result != AGAIN && !self.cpu.guard().endpoint.is_silent() {
             let remedy = "FI_LOG_LEVEL=warn makes libfabric say more";
-            self.cpu.fail(Cause::Os { what: "fi_trecv", errno: -result as c_int, remedy }.into());
+            self.cpu.guard().fail(Cause::Os { what: "fi_trecv", errno: -result as c_int, remedy }.into());
         }
         result == 0
     }

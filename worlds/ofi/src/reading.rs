@@ -13,7 +13,7 @@ use crate::slots::Use;
 use crate::wire::{Kind, Record};
 use core::ptr::null_mut;
 use foregather_host::{clock, pause::pause};
-use foregather_machine::{Address, Cause, Cpu, Error, Key, Nanos, WaitContext};
+use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, WaitContext};
 use std::sync::Arc;
 
 /// How long what is under way may take to end once a rank was lost.
@@ -72,8 +72,8 @@ impl Inner {
         let (mut records, mut registrations) = (Vec::new(), Vec::new());
         for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
             // SAFETY: the caller of `expose` keeps the borrow until `conceal`, which drops the registration.
-            let registration = unsafe { self.registrations.lease(&self.cpu.endpoint, piece.as_ptr(), piece.len())? };
-            records.push(record(&self.cpu.endpoint, &registration, piece.as_ptr(), piece.len()));
+            let registration = unsafe { self.registrations.lease(&self.cpu.guard().endpoint, piece.as_ptr(), piece.len())? };
+            records.push(record(&self.cpu.guard().endpoint, &registration, piece.as_ptr(), piece.len()));
             registrations.push(registration);
         }
         let exposure = Exposure { records, readers: Vec::new(), ends: false, _registrations: registrations };
@@ -96,12 +96,12 @@ impl Inner {
     /// Somebody who was lost may still be reading or written to: only without an endpoint nothing touches that memory.
     #[cold]
     fn end_all(&self, error: Error) {
-        self.cpu.fail(error);
-        self.cpu.endpoint.silence();
+        self.cpu.guard().fail(error);
+        self.cpu.guard().endpoint.silence();
     }
 
     fn can_read(&self) -> Result<(), Error> {
-        if self.cpu.endpoint.provider().reads() {
+        if self.cpu.guard().endpoint.provider().reads() {
             return Ok(());
         }
         let needs = "a provider that lets memory be read; `limits().direct` says so";
@@ -120,7 +120,7 @@ impl Inner {
             } else if clock::now() - idle_since < looking.min(self.cpu.max_spin()) {
                 pause();
             } else {
-                self.cpu.check(&self.cpu.bell, why)?;
+                self.cpu.check(&self.cpu.guard().bell, why)?;
                 self.pause(SLEEP);
             }
         }
@@ -153,12 +153,12 @@ impl Inner {
 
     /// Reads it all. When it returns nothing is written into the pieces any more, however it ends.
     fn pull(&self, from: usize, records: &[Record], into: &mut [&mut [u8]], why: &WaitContext) -> Result<(), Error> {
-        let provider = self.cpu.endpoint.provider();
+        let provider = self.cpu.guard().endpoint.provider();
         let mut local: Vec<Arc<Registration>> = Vec::new();
         if provider.memory_mode() & MR_LOCAL != 0 {
             for piece in into.iter().filter(|piece| !piece.is_empty()) {
                 // SAFETY: borrowed until this function returns, and dropped by then.
-                local.push(unsafe { self.registrations.lease(&self.cpu.endpoint, piece.as_ptr(), piece.len())? });
+                local.push(unsafe { self.registrations.lease(&self.cpu.guard().endpoint, piece.as_ptr(), piece.len())? });
             }
         }
         // Empty pieces have no registration: which one a piece has is its place among the others.
@@ -185,7 +185,7 @@ impl Inner {
         match ended {
             Ok(()) if self.reading.borrow().failed => {
                 // It may have gone because somebody else was lost: the vigil says who, or the suspicion proves true.
-                self.cpu.suspect(self.rank_of(from));
+                self.cpu.guard().suspect(self.rank_of(from));
                 self.attend(why, LOOKING, || false)
             }
             Ok(()) => Ok(()),
@@ -240,11 +240,11 @@ impl Inner {
 
     /// Starts one read. `false`: the network has no room just now.
     fn begin_read(&self, from: usize, there: (u64, u64), into: &[libc::iovec], descriptors: &mut [Object]) -> bool {
-        let slot = match self.outgoing.take(&self.cpu.endpoint, Use::Read, from) {
+        let slot = match self.outgoing.take(&self.cpu.guard().endpoint, Use::Read, from) {
             Ok(Some(slot)) => slot,
             Ok(None) => return false,
             Err(error) => {
-                self.cpu.fail(error);
+                self.cpu.guard().fail(error);
                 return false;
             }
         };
@@ -252,7 +252,7 @@ impl Inner {
         // lent until the completion gives the slot back.
         let result = unsafe {
             let context = self.outgoing.context(slot);
-            self.cpu.endpoint.read(into, descriptors, self.peers[from].address, there, context)
+            self.cpu.guard().endpoint.read(into, descriptors, self.peers[from].address, there, context)
         };
         if result == 0 {
             self.reading.borrow_mut().outstanding += 1;

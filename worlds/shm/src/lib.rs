@@ -8,10 +8,10 @@
 //!
 //! ```
 //! use foregather_machine::{Cpu, Error};
-//! use foregather_shm::{Process, Segment};
+//! use foregather_shm::{Process, Watch, Segment};
 //!
 //! let segment = Segment::new(2, 0)?;
-//! let cpu = Process::alone();
+//! let cpu = Watch::none().process();
 //! cpu.store(segment.word(1), 7);
 //!
 //! // Another process gets the descriptor by inheritance and attaches to it.
@@ -33,5 +33,5 @@ mod segment;
 mod watch;
 
 pub use fabric::{Exchange, Lane, Shape};
-pub use process::Process;
+pub use process::{Process, Watch};
 pub use segment::Segment;

@@ -11,14 +11,14 @@ const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
 
 /// Some processes, and when somebody last looked after them.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct Peers {
     /// Process descriptors are readable once the process has ended.
     peers: Box<[(Rank, OwnedFd)]>,
     last_look: AtomicU64,
 }
 
-impl Watch {
-    pub(crate) fn over(peers: impl IntoIterator<Item = (Rank, OwnedFd)>) -> Self {
+impl Peers {
+    pub(crate) fn new(peers: impl IntoIterator<Item = (Rank, OwnedFd)>) -> Self {
         Self { peers: peers.into_iter().collect(), last_look: AtomicU64::new(0) }
     }
 
@@ -34,7 +34,7 @@ impl Watch {
             }
         })?;
         // Had it ended before, the descriptor could be that of a later process with its number.
-        if getppid() == Some(parent) { Ok(Self::over([(rank, pidfd)])) } else { Err(lost()) }
+        if getppid() == Some(parent) { Ok(Self::new([(rank, pidfd)])) } else { Err(lost()) }
     }
 
     /// Names a peer that has ended, once in an interval: whoever knows that it has left in peace can wait on.

@@ -2,7 +2,7 @@
 use foregather_conformance::{World, barrier, cpu, harmonize, team};
 use foregather_host::affinity;
 use foregather_machine::{Nanos, Rank, block_on};
-use foregather_shm::Process;
+use foregather_shm::{Process, Watch};
 
 struct Processes;
 
@@ -10,7 +10,7 @@ impl World for Processes {
     type Cpu<'w> = Process;
 
     fn run<'w, T: Send, F: Future<Output = T>>(&'w self, size: u32, program: impl Fn(Self::Cpu<'w>, Rank) -> F + Sync) -> Vec<T> {
-        foregather_thread::run(size, |_| None, |_, rank| block_on(program(Process::alone(), rank))).unwrap()
+        foregather_thread::run(size, |_| None, |_, rank| block_on(program(Watch::none().process(), rank))).unwrap()
     }
 
     fn processors(&self) -> u32 {

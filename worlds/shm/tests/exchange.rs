@@ -4,8 +4,8 @@ mod common;
 
 use common::{LONG, child_with, inherited, watchdog};
 use foregather_host::{child::Child, clock, vigil::Vigil};
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, SplitMix, WaitContext, block_on};
-use foregather_shm::{Exchange, Lane, Process, Shape};
+use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, SplitMix, WaitContext, Words, block_on};
+use foregather_shm::{Exchange, Lane, Process, Shape, Watch};
 use foregather_thread::Thread;
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::fstat;
@@ -73,7 +73,7 @@ fn key_of(bytes: &[u8]) -> Key {
 fn peer() {
     let Some((number, _)) = inherited() else { return };
     let exchange = Arc::new(Exchange::inherited(number).unwrap());
-    let lane = lane(&exchange, B, Process::watching_parent(0).unwrap());
+    let lane = lane(&exchange, B, Watch::parent(0).unwrap().process());
     loop {
         let (what, bytes) = receive(&lane, A, false).unwrap();
         match what {
@@ -101,7 +101,7 @@ fn with_peer(shape: Shape) -> (Lane<Process>, Child) {
     watchdog();
     let exchange = Arc::new(Exchange::new(shape).unwrap());
     let peer = child_with("peer", exchange.fd(), &[], &[]);
-    let cpu = Process::watching(1, peer.pidfd().try_clone_to_owned().unwrap());
+    let cpu = Watch::of(1, peer.pidfd().try_clone_to_owned().unwrap()).process();
     (lane(&exchange, A, cpu), peer)
 }
 
@@ -168,7 +168,7 @@ fn a_vigil_ends_waits_that_sleep() {
     watchdog();
     let exchange = Exchange::between_threads(Shape::new(2, 1)).unwrap();
     let vigil = Arc::new(Vigil::default());
-    let lane = exchange.lane(Process::vigilant(vigil.clone()), A).unwrap();
+    let lane = exchange.lane(Watch::by(vigil.clone()).process(), A).unwrap();
     let steward = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(20));
         vigil.declare_lost(1);

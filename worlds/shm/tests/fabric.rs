@@ -2,7 +2,7 @@
 mod common;
 
 use common::watchdog;
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on};
+use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, WaitContext, Words, block_on};
 use foregather_shm::{Exchange, Lane, Shape};
 use foregather_thread::Thread;
 use std::sync::Arc;

@@ -4,8 +4,8 @@ mod common;
 use common::{LONG, arguments, child, watchdog};
 use foregather_barrier::{Algorithm, ForkJoin, Group};
 use foregather_host::child::Child;
-use foregather_machine::{Cause, Costs, Cpu, Error, Nanos, Rank, SharedLines, block_on};
-use foregather_shm::{Process, Segment};
+use foregather_machine::{Cause, Costs, Error, Nanos, Rank, SharedLines, Words, block_on};
+use foregather_shm::{Process, Segment, Watch};
 use foregather_thread::Word;
 use foregather_wait::Policy;
 use rustix::fd::OwnedFd;
@@ -56,7 +56,7 @@ fn open(process: Pid) -> OwnedFd {
 /// The processor of a child that watches all the others, or its parent alone.
 fn watching(all: bool, rank: Rank, control: &SharedLines<Word>) -> Process {
     if !all {
-        return Process::watching_parent(0).unwrap();
+        return Watch::parent(0).unwrap().process();
     }
     let number = |other: Rank| &control[PROCESSES][other as usize];
     until(|| (1..SIZE).all(|other| number(other).load() != 0));
@@ -64,16 +64,11 @@ fn watching(all: bool, rank: Rank, control: &SharedLines<Word>) -> Process {
         // They are their parent's to reap, so their numbers stay theirs as long as it lives.
         (other, open(Pid::from_raw(number(other).load() as i32).unwrap()))
     });
-    Process::watching_all(siblings.chain([(0, open(getppid().unwrap()))]))
+    Watch::all(siblings.chain([(0, open(getppid().unwrap()))])).process()
 }
 
 /// Meets so often, and checks that nobody leaves before all have come.
-fn meet(
-    cpu: &Process,
-    member: &mut foregather_barrier::BarrierMember<'_, Process>,
-    come: &Word,
-    times: u32,
-) -> Result<(), Error> {
+fn meet(cpu: &Process, member: &mut foregather_barrier::BarrierMember<Process>, come: &Word, times: u32) -> Result<(), Error> {
     for episode in 1..=times {
         cpu.fetch_add(come, 1);
         block_on(member.wait())?;
@@ -126,7 +121,7 @@ fn children(test: &str, segment: &Arc<Segment>, told: &[&str], size: u32) -> Vec
 
 /// The processor of rank 0, which has the others' descriptors.
 fn watching_children(children: &[Child]) -> Process {
-    Process::watching_all((1..).zip(children).map(|(rank, child)| (rank, child.pidfd().try_clone_to_owned().unwrap())))
+    Watch::all((1..).zip(children).map(|(rank, child)| (rank, child.pidfd().try_clone_to_owned().unwrap()))).process()
 }
 
 fn all_well(children: Vec<Child>) {
@@ -216,14 +211,14 @@ fn the_end_of_a_process_whose_member_has_left_is_no_news() {
     let mut gone = Child::spawn(Command::new("true"), &[]).unwrap();
     assert!(gone.wait_until(foregather_host::clock::now() + LONG).unwrap().is_some());
     let group = Group::<Process>::new(Algorithm::Tournament, 3).unwrap();
-    drop(group.member(Process::alone(), 2, Policy::Block).unwrap());
+    drop(group.member(Watch::none().process(), 2, Policy::Block).unwrap());
     std::thread::scope(|threads| {
-        let watcher = Process::watching(2, gone.pidfd().try_clone_to_owned().unwrap());
+        let watcher = Watch::of(2, gone.pidfd().try_clone_to_owned().unwrap()).process();
         let one = threads.spawn(|| block_on(group.join(watcher, 1).unwrap().wait_for(LONG)));
         sleep(Duration::from_millis(150));
         assert!(!one.is_finished(), "{:?}", one.join());
         let named = || Err(Error::from(Cause::Poisoned { by: Some(2) }));
-        assert_eq!(block_on(group.join(Process::alone(), 0).unwrap().wait()), named());
+        assert_eq!(block_on(group.join(Watch::none().process(), 0).unwrap().wait()), named());
         assert_eq!(one.join().unwrap(), named());
     });
 }
@@ -239,22 +234,22 @@ fn lines_of_another_size_are_refused() {
 
 #[test]
 #[ignore = "runs in child processes of the next test"]
-fn slave() {
+fn worker() {
     let Some((segment, told)) = arguments() else { return };
     let segment = Arc::new(segment);
     let (control, lines) = parts(&segment);
-    let (rank, cpu) = (told[0].parse().unwrap(), Process::watching_parent(0).unwrap());
+    let (rank, cpu) = (told[0].parse().unwrap(), Watch::parent(0).unwrap().process());
     let team = ForkJoin::over(lines, 3).unwrap();
-    let mut slave = team.join(cpu.clone(), rank).unwrap();
+    let mut worker = team.join(cpu.clone(), rank).unwrap();
     let end = loop {
-        match block_on(slave.wait()) {
+        match block_on(worker.wait()) {
             Ok(Some(region)) if region > 200 && rank == VICTIM => {
                 cpu.publish(&control[READY][0], 1);
                 until(|| false);
             }
             Ok(Some(_)) => {
                 cpu.fetch_add(&control[COME][0], 1);
-                slave.done().unwrap();
+                worker.done().unwrap();
             }
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
@@ -273,12 +268,12 @@ fn a_team_of_processes_forks_and_joins_and_misses_a_killed_slave() {
         let segment = segment(ForkJoin::<Process>::lines(3));
         let (control, lines) = parts(&segment);
         let missed = [&*VICTIM.to_string()];
-        let mut others = children("slave", &segment, if killed { &missed } else { &[] }, 3);
+        let mut others = children("worker", &segment, if killed { &missed } else { &[] }, 3);
         let team = ForkJoin::over(lines, 3).unwrap();
-        let mut master = team.lead(watching_children(&others)).unwrap();
+        let mut leader = team.lead(watching_children(&others)).unwrap();
         for region in 1..=200 {
-            assert_eq!(master.fork(), Ok(region));
-            block_on(master.join()).unwrap();
+            assert_eq!(leader.fork(), Ok(region));
+            block_on(leader.join()).unwrap();
             assert_eq!(control[COME][0].load(), 2 * region);
         }
         if killed {
@@ -287,12 +282,12 @@ fn a_team_of_processes_forks_and_joins_and_misses_a_killed_slave() {
                 until(|| control[READY][0].load() == 1);
                 drop(victim);
             });
-            master.fork().unwrap();
-            assert!(lost(&block_on(master.join())));
+            leader.fork().unwrap();
+            assert!(lost(&block_on(leader.join())));
             killer.join().unwrap();
-            drop(master);
+            drop(leader);
         } else {
-            master.finish().unwrap();
+            leader.finish().unwrap();
         }
         all_well(others);
     }

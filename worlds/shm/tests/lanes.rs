@@ -5,7 +5,7 @@ use common::{LONG, child_with, inherited, watchdog};
 use foregather_conformance::fabric::{Fabrics, Program, all};
 use foregather_host::clock;
 use foregather_machine::{Address, block_on};
-use foregather_shm::{Exchange, Process, Shape};
+use foregather_shm::{Exchange, Shape, Watch};
 use foregather_thread::Thread;
 use std::sync::Arc;
 
@@ -65,11 +65,11 @@ fn rank() {
     let exchange = Arc::new(Exchange::inherited(number).unwrap());
     let (program, rank, rounds) = (Program::parse(&told[0]).unwrap(), told[1].parse().unwrap(), told[2].parse().unwrap());
     exchange.join(rank).unwrap();
-    exchange.meet(&Process::alone(), clock::now() + LONG).unwrap();
+    exchange.meet(&Watch::none().process(), clock::now() + LONG).unwrap();
     std::thread::scope(|threads| {
         for lane in 0..program.lanes() {
             let exchange = &exchange;
-            let lane = move || exchange.lane(Process::alone(), Address { rank, lane }).unwrap();
+            let lane = move || exchange.lane(Watch::none().process(), Address { rank, lane }).unwrap();
             threads.spawn(move || block_on(program.play(lane(), rounds)));
         }
     });

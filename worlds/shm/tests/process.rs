@@ -3,8 +3,8 @@ mod common;
 
 use common::{LONG, arguments, child, command, watchdog};
 use foregather_host::{child::Child, clock};
-use foregather_machine::{Cause, Cpu, Error, Nanos, Placement, Rank, WaitContext, block_on};
-use foregather_shm::{Process, Segment};
+use foregather_machine::{Cause, Error, Nanos, Placement, Rank, WaitContext, Words, block_on};
+use foregather_shm::{Process, Segment, Watch};
 use foregather_wait::Policy;
 
 const POLICIES: [Policy; 4] = [Policy::Spin, Policy::Yield, Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(10) }];
@@ -12,7 +12,7 @@ const POLICIES: [Policy; 4] = [Policy::Spin, Policy::Yield, Policy::Block, Polic
 fn wait(cpu: &Process, policy: Policy, segment: &Segment, word: u32, value: u32) -> Result<(), Error> {
     let why = WaitContext::new("test", 0).of(1).until(clock::now() + LONG);
     let word = segment.word(word);
-    block_on(policy.wait(cpu, word, why, false, || (cpu.load(word) == value).then_some(()))).map(|_| ())
+    block_on(policy.wait(cpu, word, why, || (cpu.load(word) == value).then_some(()))).map(|_| ())
 }
 
 /// Is that the loss of `peer`, with when it was found out and what went on?
@@ -21,14 +21,14 @@ fn lost(end: &Result<(), Error>, peer: Rank) -> bool {
 }
 
 fn watching(child: &Child) -> Process {
-    Process::watching(1, child.pidfd().try_clone_to_owned().unwrap())
+    Watch::of(1, child.pidfd().try_clone_to_owned().unwrap()).process()
 }
 
 #[test]
 #[ignore = "runs in a child process of the next two tests"]
 fn echo() {
     let Some((segment, arguments)) = arguments() else { return };
-    let cpu = Process::watching_parent(0).unwrap();
+    let cpu = Watch::parent(0).unwrap().process();
     let policy = POLICIES[arguments[0].parse::<usize>().unwrap()];
     for turn in 1..=200 {
         wait(&cpu, policy, &segment, 0, turn).unwrap();
@@ -74,7 +74,7 @@ fn parent() {
 #[ignore = "runs in a grandchild of the next test"]
 fn orphan() {
     let Some((segment, _)) = arguments() else { return };
-    let cpu = Process::watching_parent(7).unwrap();
+    let cpu = Watch::parent(7).unwrap().process();
     cpu.publish(segment.word(0), 1);
     let lost = lost(&wait(&cpu, Policy::Block, &segment, 1, 1), 7);
     cpu.publish(segment.word(0), if lost { 2 } else { 3 });
@@ -88,15 +88,15 @@ fn a_killed_parent_is_noticed() {
     let cpu = watching(&parent);
     wait(&cpu, Policy::Block, &segment, 0, 1).unwrap();
     drop(parent);
-    wait(&Process::alone(), Policy::Block, &segment, 0, 2).unwrap();
+    wait(&Watch::none().process(), Policy::Block, &segment, 0, 2).unwrap();
 }
 
 #[test]
 fn poison_and_deadlines_end_waits_as_between_threads() {
     let segment = Segment::new(1, 0).unwrap();
-    let cpu = Process::alone();
+    let cpu = Watch::none().process();
     let why = WaitContext::new("test", 3).until(clock::now() + Nanos::from_ms(5));
-    let end = block_on(Policy::Block.wait(&cpu, segment.word(0), why, false, || None::<()>));
+    let end = block_on(Policy::Block.wait(&cpu, segment.word(0), why, || None::<()>));
     assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 3, .. })), "{end:?}");
     cpu.poison(segment.word(0));
     assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::from(Cause::Poisoned { by: None })));
@@ -106,7 +106,7 @@ fn poison_and_deadlines_end_waits_as_between_threads() {
 #[ignore = "runs in a child process of the next test"]
 fn asleep_then_busy() {
     let Some((segment, _)) = arguments() else { return };
-    let cpu = Process::watching_parent(0).unwrap();
+    let cpu = Watch::parent(0).unwrap().process();
     cpu.publish(segment.word(1), cpu.identity().unwrap());
     wait(&cpu, Policy::Block, &segment, 0, 1).unwrap();
     loop {

@@ -2,7 +2,8 @@
 //!
 //! Its fields are atomics, all relaxed, only so that a group made of such words is `Sync` like one of real words, and
 //! one conformance suite can hand either to its members. One thread runs a simulation.
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use foregather_machine::SharedWord;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Nobody.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -39,6 +40,10 @@ pub struct SimWord {
     /// Where the next one queues up: sleepers are woken in the order in which they began to wait.
     pub(crate) last_watcher: Shared,
     poisoned: AtomicBool,
+}
+
+impl SharedWord for SimWord {
+    type Counter = AtomicU64;
 }
 
 impl SimWord {

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use foregather_host::costs::{self, Kept};
 use foregather_host::sched::{self, Class};
 use foregather_host::{affinity, facts, forks};
-use foregather_machine::{CachePadded, Clock, Costs, Cpu, CpuId, Error, Nanos, Rank, block_on};
+use foregather_machine::{CachePadded, Clock, Costs, CpuId, Error, Nanos, Park, Rank, Words, block_on};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Measured {
 }
 
 /// One for each of two partners to write.
-type Words = [CachePadded<Word>; 2];
+type PingPongLines = [CachePadded<Word>; 2];
 
 /// How a partner waits.
 #[derive(Clone, Copy)]
@@ -108,7 +108,7 @@ enum How {
 
 fn measure() -> Result<Measured, Error> {
     let allowed = affinity::allowed();
-    let [yields, blocks, lines, calls]: [Words; 4] = Default::default();
+    let [yields, blocks, lines, calls]: [PingPongLines; 4] = Default::default();
     let tick = facts::tick();
     let here = allowed[0];
     let [yielded, blocked] = pair([here, here], |cpu, rank| {
@@ -153,7 +153,7 @@ fn typical_of(mut samples: Vec<Nanos>) -> Option<Nanos> {
 }
 
 /// The partners hand a word to and fro: halves of the first one's round trips.
-fn round_trips(cpu: &Thread, rank: Rank, words: &Words, how: How) -> Vec<Nanos> {
+fn round_trips(cpu: &Thread, rank: Rank, words: &PingPongLines, how: How) -> Vec<Nanos> {
     let (mine, theirs) = (&words[rank as usize], &words[1 - rank as usize]);
     let (end, mut samples) = (cpu.now() + PART, Vec::with_capacity(ROUNDS as usize));
     for round in 1..=ROUNDS {
@@ -174,7 +174,7 @@ fn round_trips(cpu: &Thread, rank: Rank, words: &Words, how: How) -> Vec<Nanos> 
 }
 
 /// The first wakes the second: how long until that runs, and what it costs the first.
-fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &Words, woken_at: &AtomicU64) -> [Vec<Nanos>; 2] {
+fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &PingPongLines, woken_at: &AtomicU64) -> [Vec<Nanos>; 2] {
     let (end, mut woken, mut called) = (cpu.now() + PART, vec![], vec![]);
     for round in 1..=WAKES {
         if rank == 0 {
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_partner_that_never_comes_is_not_waited_for() {
-        let (cpu, words) = (Thread::current(), Words::default());
+        let (cpu, words) = (Thread::current(), PingPongLines::default());
         for how in [How::Spin, How::Yield, How::Block] {
             assert!(round_trips(&cpu, 0, &words, how).is_empty());
         }

@@ -1,11 +1,10 @@
 //! This thread's processor: it spins, yields and sleeps inside the verb, so every future is ready at once.
-use crate::Word;
+use crate::{Guard, Word};
 use core::future::Future;
+use core::sync::atomic::Ordering::AcqRel;
 use foregather_host::{clock, futex::Scope, pause::pause, sched};
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, WaitContext, block_on, ready};
+use foregather_machine::{Cause, Clock, Counter, Error, Nanos, Park, WaitContext, Words, block_on, ready};
 
-/// Looks in a blink: about half a microsecond of pauses.
-const BLINK_LOOKS: u32 = 24;
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 8;
 /// A longer gap between two readings means that somebody else had the processor: it is not this spinner's time.
@@ -15,28 +14,38 @@ const LAST_STRETCH: Nanos = Nanos(500);
 /// The longest spin under a real-time class, where nobody else gets the processor meanwhile.
 const REALTIME_PATIENCE: Nanos = Nanos::from_us(50);
 
-/// The processor of the thread that made it.
+/// The processor of the thread that made it, and what watches over its waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Thread {
+pub struct Thread<G = ()> {
     pub(crate) scope: Scope,
     max_spin: Nanos,
     pauses: bool,
+    pub(crate) guard: G,
 }
 
 impl Thread {
     /// For words of this process. Asks once for the scheduling class: under FIFO and RR every spin will be bounded.
     pub fn current() -> Self {
-        Self::in_scope(Scope::Private)
+        Self::guarded(Scope::Private, ())
     }
 
     /// For words that other processes map too.
     pub fn shared() -> Self {
-        Self::in_scope(Scope::Shared)
+        Self::guarded(Scope::Shared, ())
+    }
+}
+
+impl<G> Thread<G> {
+    /// For words of that scope, watched over by `guard`.
+    pub fn guarded(scope: Scope, guard: G) -> Self {
+        let max_spin = if sched::is_realtime() { REALTIME_PATIENCE } else { Nanos::MAX };
+        Self { scope, max_spin, pauses: true, guard }
     }
 
-    fn in_scope(scope: Scope) -> Self {
-        let patience = if sched::is_realtime() { REALTIME_PATIENCE } else { Nanos::MAX };
-        Self { scope, max_spin: patience, pauses: true }
+    /// What watches over its waits.
+    #[inline]
+    pub fn guard(&self) -> &G {
+        &self.guard
     }
 
     /// The same, but spinning without the pause instruction: a hot loop, for comparison.
@@ -79,7 +88,7 @@ impl Thread {
     }
 }
 
-impl Clock for Thread {
+impl<G> Clock for Thread<G> {
     #[inline]
     fn now(&self) -> Nanos {
         clock::now()
@@ -98,7 +107,7 @@ impl Clock for Thread {
     }
 }
 
-impl Cpu for Thread {
+impl<G> Words for Thread<G> {
     type Word = Word;
 
     #[inline]
@@ -118,16 +127,22 @@ impl Cpu for Thread {
         word.fetch_add(n, self.scope)
     }
     #[inline]
-    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> bool {
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> Result<u32, u32> {
         word.compare_exchange(expected, new, self.scope)
     }
     fn poison(&self, word: &Word) {
         word.poison(self.scope);
     }
+    #[inline]
+    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+        counter.fetch_add(1, AcqRel)
+    }
+}
 
+impl<G: Guard> Park for Thread<G> {
     #[inline]
     fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T> {
-        self.look(BLINK_LOOKS, probe)
+        self.look(G::BRIEF_LOOKS, probe)
     }
     #[inline]
     fn spin_for<T>(&self, _: &Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> impl Future<Output = (Option<T>, Nanos)> {
@@ -143,9 +158,13 @@ impl Cpu for Thread {
         on.prepare_park()
     }
     #[inline]
-    fn park(&self, on: &Word, armed: u32, until: Nanos) -> impl Future<Output = ()> {
-        let timeout = (until < Nanos::MAX).then(|| until - clock::now());
-        on.park(armed, timeout, self.scope);
+    fn park(&self, on: &Word, prepared: u32, until: Nanos) -> impl Future<Output = ()> {
+        let longest = self.guard.longest_sleep();
+        let until = if longest < Nanos::MAX { until.min(clock::now() + longest) } else { until };
+        if !self.guard.sleep(on, prepared, until) {
+            let timeout = (until < Nanos::MAX).then(|| until - clock::now());
+            on.park(prepared, timeout, self.scope);
+        }
         ready(())
     }
 
@@ -159,16 +178,16 @@ impl Cpu for Thread {
         self.max_spin
     }
     #[inline]
-    fn check(&self, on: &Word, why: &WaitContext) -> Result<(), Error> {
+    fn check(&self, on: &Word, context: &WaitContext) -> Result<(), Error> {
         if on.is_poisoned() {
             return Err(Error::from(Cause::Poisoned { by: None }));
         }
-        if why.deadline < Nanos::MAX {
+        if context.deadline < Nanos::MAX {
             let now = clock::now();
-            if now >= why.deadline {
-                return Err(Error::timed_out(why, now));
+            if now >= context.deadline {
+                return Err(Error::timed_out(context, now));
             }
         }
-        Ok(())
+        self.guard.check(context)
     }
 }

@@ -26,6 +26,8 @@ mod costs;
 #[cfg(not(loom))]
 mod cpu;
 #[cfg(not(loom))]
+mod guard;
+#[cfg(not(loom))]
 mod launch;
 #[cfg(not(loom))]
 mod placement;
@@ -34,6 +36,8 @@ mod placement;
 pub use cpu::Thread;
 #[cfg(not(loom))]
 pub use foregather_host::futex::Scope;
+#[cfg(not(loom))]
+pub use guard::Guard;
 #[cfg(not(loom))]
 pub use launch::{run, start};
 #[cfg(loom)]

@@ -2,7 +2,7 @@
 //!
 //! A thread's mask is kept from when it was first asked for, which is when its member enrols: whoever sets another one later
 //! means it, and the thread is moved no more until the mask has been read anew.
-use crate::{Scope, Thread, costs};
+use crate::{Guard, Scope, Thread, costs};
 use core::cell::Cell;
 use core::future::Future;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -75,7 +75,7 @@ fn permitted() -> bool {
     *PERMITTED.get_or_init(|| std::env::var_os("FOREGATHER_PLACEMENT").is_none_or(|value| value != "off"))
 }
 
-impl Thread {
+impl<G> Thread<G> {
     /// Not under a real-time class: whoever chose that has chosen the processors, too.
     fn may_be_moved(&self) -> bool {
         permitted() && !self.is_realtime()
@@ -87,7 +87,7 @@ impl Thread {
     }
 }
 
-impl Placement for Thread {
+impl<G: Guard> Placement for Thread<G> {
     #[inline]
     fn place(&self) -> Option<CpuId> {
         Some(affinity::current())
@@ -98,7 +98,10 @@ impl Placement for Thread {
     }
 
     fn running(&self, thread: ThreadId) -> Option<bool> {
-        if self.scope == Scope::Private { usage::advances(|| usage::thread_cpu_of(thread)) } else { None }
+        match self.scope {
+            Scope::Private => usage::advances(|| usage::thread_cpu_of(thread)),
+            Scope::Shared => self.guard.running(thread, affinity::current()),
+        }
     }
 
     fn affinity(&self) -> Option<Affinity> {
@@ -125,7 +128,7 @@ impl Placement for Thread {
     fn pull(&self, thread: ThreadId) -> impl Future<Output = bool> {
         // Members of a team that may be moved have the same mask.
         let pulled = || affinity::pull(thread, affinity::current(), &Enrolled::known()?.mask).then_some(());
-        ready(self.may_be_moved() && self.knows(thread) && pulled().is_some())
+        ready(G::PULLS && self.may_be_moved() && self.knows(thread) && pulled().is_some())
     }
 
     fn costs(&self) -> Costs {

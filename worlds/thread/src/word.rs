@@ -5,12 +5,12 @@ use crate::primitive::Futex;
 use crate::primitive::Scope;
 #[cfg(not(loom))]
 use foregather_host::futex::Scope;
-use foregather_machine::Nanos;
+use foregather_machine::{Nanos, SharedWord};
 
 #[cfg(not(loom))]
-use core::sync::atomic::{Ordering::*, fence};
+use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 #[cfg(loom)]
-use loom::sync::atomic::{Ordering::*, fence};
+use loom::sync::atomic::{AtomicU64, Ordering::*, fence};
 
 /// Bit 0: somebody sleeps, or is about to.
 const ARMED: u32 = 1;
@@ -23,6 +23,10 @@ const VALUE_SHIFT: u32 = 2;
 #[derive(Default)]
 #[repr(transparent)]
 pub struct Word(Futex);
+
+impl SharedWord for Word {
+    type Counter = AtomicU64;
+}
 
 impl Word {
     /// The value.
@@ -57,21 +61,24 @@ impl Word {
     }
 
     /// Publishes `new` if the value is `expected`, whatever the flags; wakes the sleepers then, if there are any.
+    ///
+    /// # Errors
+    /// The value, if it is another one.
     #[inline]
-    pub fn compare_exchange(&self, expected: u32, new: u32, scope: Scope) -> bool {
+    pub fn compare_exchange(&self, expected: u32, new: u32, scope: Scope) -> Result<u32, u32> {
         let mut before = expected << VALUE_SHIFT;
         loop {
             match self.0.0.compare_exchange(before, new << VALUE_SHIFT, AcqRel, Acquire) {
                 Ok(_) => break,
                 // The flags alone differ.
                 Err(seen) if seen >> VALUE_SHIFT == expected => before = seen,
-                Err(_) => return false,
+                Err(seen) => return Err(seen >> VALUE_SHIFT),
             }
         }
         if before & (ARMED | POISONED) != 0 {
             self.settle(before, scope);
         }
-        true
+        Ok(expected)
     }
 
     /// After a change that found flags: poison stays, sleepers wake (races 1, 3 and 5 of the README).

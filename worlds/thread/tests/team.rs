@@ -10,18 +10,18 @@ fn ends(panics: u32) -> Vec<(u32, Result<(), Error>)> {
     let (team, ends) = (ForkJoin::new(3).unwrap(), Mutex::new(vec![]));
     let regions = |cpu, rank| {
         if rank == 0 {
-            let mut master = team.lead(cpu)?;
+            let mut leader = team.lead(cpu)?;
             for region in 1..=3 {
-                assert_eq!(master.fork()?, region);
+                assert_eq!(leader.fork()?, region);
                 assert!(panics != 0 || region < 2, "as planned");
-                block_on(master.join())?;
+                block_on(leader.join())?;
             }
-            return master.finish();
+            return leader.finish();
         }
-        let mut slave = team.join(cpu, rank)?;
-        while let Some(region) = block_on(slave.wait())? {
+        let mut worker = team.join(cpu, rank)?;
+        while let Some(region) = block_on(worker.wait())? {
             assert!(panics != rank || region < 2, "as planned");
-            slave.done()?;
+            worker.done()?;
         }
         Ok(())
     };

@@ -1,111 +1,93 @@
-//! What a master and a slave have in common: the words of the team, and how to wait on one of them.
-use super::{AWAY, ForkJoin, MASTER, TAKEN};
-use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, WordLine};
-use foregather_wait::{Account, Awaited, Outcome, Policy, Roster, WaitFor, Waited, Waiter};
+//! What a leader and a worker have in common: the words of the team, and how to wait on one of them.
+use super::{AWAY, LEADER, Shared};
+use core::future::Future;
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext};
+use foregather_wait::{Account, Outcome, Policy, Roster, Wait, WaitFor, Waited, Waiter};
 use std::sync::Arc;
 
 /// For messages.
 const WHAT: &str = "team";
 
 /// One member's end.
-pub(super) struct End<'t, C: Cpu> {
+pub(super) struct End<C: Cpu> {
     pub(super) cpu: C,
     pub(super) rank: Rank,
-    /// The region that the master has forked last.
-    pub(super) epoch: &'t C::Word,
-    /// Is there none after it? Written before the last change of `epoch`.
-    pub(super) ended: &'t C::Word,
-    /// One more than the rank of whoever broke the team.
-    culprit: &'t C::Word,
-    /// How many slaves have no part of the regions. Changes only between two of them.
-    pub(super) absent: &'t C::Word,
-    /// How many parts of the region are done.
-    count: &'t C::Word,
-    /// The last region of which all are.
-    pub(super) joined: &'t C::Word,
-    seats: &'t [WordLine<C::Word>],
-    pub(super) roster: Roster<'t, C>,
-    pub(super) arrived: &'t C::Word,
-    chooser: Waiter,
+    pub(super) team: Arc<Shared<C>>,
+    waiter: Waiter,
 }
 
-impl<'t, C: Cpu> End<'t, C> {
-    pub(super) fn new(team: &'t ForkJoin<C>, cpu: C, rank: Rank, policy: Policy) -> Self {
-        let (head, seats, roster) = (&*team.head, &*team.seats, Roster::new(&team.roster));
-        roster.enroll(&cpu, rank);
-        let [epoch, ended, culprit, absent] = &head[0].0;
-        let (count, joined, arrived) = (&head[1][0], &head[2][0], roster.arrived(rank));
-        let chooser = Waiter::new(policy, rank);
-        Self { cpu, rank, epoch, ended, culprit, absent, count, joined, seats, roster, arrived, chooser }
+impl<C: Cpu> End<C> {
+    pub(super) fn new(team: &Arc<Shared<C>>, cpu: C, rank: Rank, policy: Policy) -> Result<Self, Error> {
+        team.membership().claim(&cpu, rank)?;
+        team.roster().enroll(&cpu, rank);
+        Ok(Self { cpu, rank, team: Arc::clone(team), waiter: Waiter::new(policy, rank) })
     }
 
     /// Another thread is this member from now on.
     pub(super) fn enroll(&mut self, cpu: C) {
-        self.roster.enroll(&cpu, self.rank);
+        self.team.roster().enroll(&cpu, self.rank);
         self.cpu = cpu;
     }
 
     /// From its next wait on.
     pub(super) fn wait_by(&mut self, policy: Policy) {
-        self.chooser = Waiter::new(policy, self.rank);
+        self.waiter = Waiter::new(policy, self.rank);
     }
 
-    /// How many parts a region has besides the master's.
+    #[inline]
+    pub(super) fn roster(&self) -> Roster<'_, C> {
+        self.team.roster()
+    }
+
+    #[inline]
+    pub(super) fn load(&self, word: &C::Word) -> u32 {
+        self.cpu.load(word)
+    }
+
+    /// The ranks of all workers.
+    #[inline]
+    pub(super) fn workers(&self) -> impl Iterator<Item = Rank> + use<C> {
+        LEADER + 1..self.team.size
+    }
+
+    /// How many parts a region has besides the leader's.
     #[inline]
     pub(super) fn parts(&self) -> u32 {
-        self.roster.size() - 1 - self.cpu.load(self.absent)
+        self.team.size - 1 - self.load(self.team.absent())
     }
 
-    /// The last region of which the part of `slave` was taken, or [`AWAY`]. Whoever changes it from the region before to the
-    /// present one has taken the part.
+    /// The part of `worker` is done, by whichever thread has taken it. The last one lets the leader go on.
     #[inline]
-    pub(super) fn taken(&self, slave: Rank) -> &'t C::Word {
-        &self.seats[slave as usize][TAKEN]
-    }
-
-    /// The part of `slave` is done, by whoever has taken it. The last one lets the master go on.
-    #[inline]
-    pub(super) fn done(&self, slave: Rank, region: u32) {
-        self.cpu.store(self.roster.arrived(slave), region);
+    pub(super) fn done(&self, worker: Rank, region: u32) {
+        let team = &*self.team;
+        self.cpu.store(team.roster().arrived(worker), region);
         // Read before the addition: after that the region may be over.
         let last = self.parts() - 1;
-        if self.cpu.fetch_add(self.count, 1) == last {
-            // In this order: the master may fork the next region before this slave goes on.
-            self.cpu.store(self.count, 0);
-            self.cpu.publish(self.joined, region);
+        if self.cpu.fetch_add(team.count(), 1) == last {
+            // In this order: the leader may fork the next region before this worker goes on.
+            self.cpu.store(team.count(), 0);
+            self.cpu.publish(team.joined(), region);
         }
     }
 
     pub(super) fn account(&self) -> &Arc<Account> {
-        self.chooser.account()
+        self.waiter.account()
     }
 
-    pub(super) fn why(&self, deadline: Nanos) -> WaitContext {
-        WaitContext::new(WHAT, self.rank).until(deadline)
+    pub(super) fn context(&self, deadline: Nanos) -> WaitContext {
+        WaitContext::new(WHAT, self.rank).until(deadline).timed(self.account().sample())
     }
 
     /// The others can see from now on where this member runs.
     #[inline]
-    pub(super) fn be_seen(&self) {
-        self.chooser.observe(&self.cpu, self.roster, self.rank);
+    pub(super) fn publish_cpu(&self) {
+        self.waiter.publish_cpu(&self.cpu, self.roster(), self.rank);
     }
 
-    /// For the master: are all parts of the region done?
+    /// For the leader: are all parts of the region done?
     #[inline]
     pub(super) fn all_done(&self, region: u32) -> Option<()> {
-        (self.parts() == 0 || self.cpu.load(self.joined) == region).then_some(())
-    }
-
-    /// The beginning of [`End::wait`] by itself.
-    #[inline]
-    pub(super) fn glance(&self, probe: impl Fn() -> Option<()>) -> bool {
-        self.chooser.arrive(&self.cpu);
-        let found = self.chooser.phases().try_wait(&self.cpu, false, probe);
-        if let Some(((), waited)) = found {
-            self.chooser.learn(waited);
-            self.met(waited);
-        }
-        found.is_some()
+        (self.parts() == 0 || self.load(self.team.joined()) == region).then_some(())
     }
 
     /// Waits on a word: looks here and now; only what may have to wait is a future. A probe that is dropped changes nothing.
@@ -113,88 +95,65 @@ impl<'t, C: Cpu> End<'t, C> {
     pub(super) fn wait<'a, T: 'a>(
         &'a self,
         on: &'a C::Word,
-        why: WaitContext,
-        whom: WaitFor,
-        probe: impl Fn() -> Option<T> + Copy + 'a,
-    ) -> Result<T, impl Future<Output = Result<T, Error>>> {
-        self.chooser.arrive(&self.cpu);
-        self.be_seen();
-        match self.chooser.phases().try_wait(&self.cpu, self.account().sample(), probe) {
-            Some((found, waited)) => {
-                self.chooser.learn(waited);
+        context: WaitContext,
+        whom: WaitFor<'a, C>,
+        probe: impl Fn() -> Option<T> + 'a,
+    ) -> Wait<T, impl Future<Output = Result<T, Error>>> {
+        self.waiter.arrive(&self.cpu);
+        self.publish_cpu();
+        match self.waiter.wait_part(&self.cpu, on, context, whom, probe) {
+            Wait::Now((found, waited)) => {
+                self.met(waited);
+                Wait::Now(found)
+            }
+            Wait::Slow(rest) => Wait::Slow(async move {
+                let (found, waited) = rest.await.map_err(|error| self.fails(error))?;
                 self.met(waited);
                 Ok(found)
-            }
-            None => Err(self.cpu.run_inline(self.persist(on, why, whom, probe))),
-        }
-    }
-
-    #[cold]
-    async fn persist<T>(&self, on: &C::Word, why: WaitContext, whom: WaitFor, probe: impl Fn() -> Option<T>) -> Result<T, Error> {
-        let awaited = Awaited { roster: self.roster, rank: self.rank, whom };
-        match self.chooser.wait_slow(&self.cpu, on, why, awaited, probe).await {
-            Ok((found, waited)) => {
-                self.met(waited);
-                Ok(found)
-            }
-            Err(error) => {
-                self.account().failed();
-                Err(self.explain(error))
-            }
+            }),
         }
     }
 
     #[inline]
     fn met(&self, waited: Waited) {
-        // A master that finds all done has come last: it has waited for nobody.
-        if self.rank == MASTER && waited.outcome == Outcome::FirstLook {
+        // A leader that finds all done has come last: it has waited for no worker.
+        if self.rank == LEADER && waited.outcome == Outcome::FirstLook {
             self.account().last();
         } else {
             self.account().waited(waited);
         }
-        self.chooser.leave(&self.cpu);
+        self.waiter.leave(&self.cpu);
     }
 
-    /// Whoever still waits for something of `rank` shall get an error.
+    /// Members that still wait for something of `rank` get an error.
     #[cold]
     pub(super) fn poison(&self, rank: Rank) {
-        if self.cpu.load(self.culprit) == 0 {
-            self.cpu.store(self.culprit, rank + 1);
+        self.team.membership().blame(&self.cpu, rank);
+        if rank != LEADER {
+            return self.cpu.poison(self.team.joined());
         }
-        if rank != MASTER {
-            return self.cpu.poison(self.joined);
-        }
-        self.cpu.poison(self.epoch);
-        self.away().for_each(|slave| self.cpu.poison(self.taken(slave)));
+        self.cpu.poison(self.team.epoch());
+        self.away().for_each(|worker| self.cpu.poison(self.team.taken(worker)));
     }
 
     /// Those who were sent away.
     pub(super) fn away(&self) -> impl Iterator<Item = Rank> {
-        (MASTER + 1..self.roster.size()).filter(|&slave| self.cpu.load(self.taken(slave)) == AWAY)
+        self.workers().filter(|&worker| self.load(self.team.taken(worker)) == AWAY)
     }
 
-    /// Names the culprit, or the slave waited for, in an error of the world.
+    /// Counts the wait as failed, and names the culprit, or the worker waited for.
     #[cold]
-    fn explain(&self, error: Error) -> Error {
-        match *error.cause() {
-            Cause::Poisoned { .. } => Cause::Poisoned { by: self.cpu.load(self.culprit).checked_sub(1) }.into(),
-            // The dead cannot tell: nobody else need be watching it.
-            Cause::PeerLost { rank, .. } if rank < self.roster.size() => {
-                self.poison(rank);
-                error
-            }
-            Cause::TimedOut { what, rank, peer: None, waited_ns } => {
-                Cause::TimedOut { what, rank, peer: self.missing(), waited_ns }.into()
-            }
-            _ => error,
-        }
+    fn fails(&self, error: Error) -> Error {
+        self.account().failed();
+        self.team.membership().explain(&self.cpu, error, || self.missing(), |lost| self.poison(lost))
     }
 
-    /// The lowest slave that has not done its part of the region that the master is joining.
+    /// The lowest worker that has not done its part of the region that the leader is joining.
     fn missing(&self) -> Option<Rank> {
-        let (cpu, region) = (&self.cpu, self.cpu.load(self.arrived));
-        let behind = |&slave: &Rank| cpu.load(self.roster.arrived(slave)) != region && cpu.load(self.taken(slave)) != AWAY;
-        (MASTER + 1..self.roster.size()).find(behind)
+        let (team, roster) = (&*self.team, self.roster());
+        let region = self.load(roster.arrived(self.rank));
+        let behind = |&worker: &Rank| self.load(roster.arrived(worker)) != region && self.load(team.taken(worker)) != AWAY;
+        self.workers().find(behind)
     }
 }
 

@@ -1,11 +1,11 @@
-//! Fork and join: a master releases its slaves into a region of work, and waits until all of them have done their part.
+//! Fork and join: a leader releases its workers into a region of work, and waits until all of them have done their part.
 //!
-//! That is half a barrier at either end (Guignon 2000 §2): nobody is waited for at the fork, and no slave waits at the join, so
-//! a region costs less than two barriers. What is done in a region is the caller's affair.
+//! That is half a barrier at either end, a master with its slaves (Guignon 2000 §2): the fork waits for no worker, and no worker
+//! waits at the join, so a region costs less than two barriers. What is done in a region is the caller's affair.
 //!
-//! A region has one part a slave. A slave takes its part before it may touch anything of the region, and the master may take
-//! those that nobody has taken: so a slave that comes late holds nobody up, and a region is over when all parts are done, whoever
-//! did them. Slaves may be sent away, too, and called back. States and named races: `README.md`.
+//! A region has one part a worker. A worker takes its part before it may touch anything of the region, and the leader may take the
+//! parts that no worker has taken: so a late worker holds up no other member, and a region is over when all parts are done,
+//! by whichever member. Workers may be sent away, too, and called back. States and named races: `README.md`.
 mod end;
 mod leader;
 mod worker;
@@ -13,40 +13,48 @@ mod worker;
 pub use leader::Leader;
 pub use worker::Worker;
 
+use crate::membership::Membership;
 use end::End;
 use foregather_machine::{Cause, Cpu, Error, Rank, SharedLines, VALUE_MASK};
 use foregather_wait::{Policy, Roster};
+use std::sync::Arc;
 
-/// The master's rank; the slaves have the ranks from 1 on.
-const MASTER: Rank = 0;
+/// The leader's rank; the workers have the ranks from 1 on.
+const LEADER: Rank = 0;
 /// The most members.
 const MOST: u32 = 1 << 24;
 
-/// Lines before the roster: the master's, the slaves' counter, and the line of whoever was last.
+/// Lines before the roster: the leader's, the workers' counter, and the line of the part that was done last.
 const HEAD: usize = 3;
-/// Words of a member's seat: is its handle out, and which part of it was taken last?
-const GIVEN: usize = 0;
-const TAKEN: usize = 1;
 
 /// Regions are counted in 29 bits.
 const REGIONS: u32 = VALUE_MASK >> 1;
-/// No region: this slave has no part in any until it is called back.
+/// No region: this worker has no part in any until it is called back.
 const AWAY: u32 = REGIONS + 1;
 
-/// A master and its slaves. Over the words of a segment they may be processes: each makes a team of its own over them.
+/// A leader and its workers. Over the words of a segment they may be processes: each makes a team of its own over them.
 ///
-/// A member that is dropped before the master has finished ends the team: whoever waits for it gets [`Cause::Poisoned`] with its
-/// rank. After such an error slaves may still be in the region: what they work on must outlive them.
-pub struct ForkJoin<C: Cpu> {
+/// A member that is dropped before the leader has finished ends the team: those that wait for it get [`Cause::Poisoned`] with its
+/// rank. After such an error workers may still be in the region: what they work on must outlive them.
+///
+/// A clone is the same team.
+pub struct ForkJoin<C: Cpu>(Arc<Shared<C>>);
+
+/// The words of a team.
+struct Shared<C: Cpu> {
     size: u32,
-    head: SharedLines<C::Word>,
-    roster: SharedLines<C::Word>,
-    /// A line a member.
-    seats: SharedLines<C::Word>,
+    /// [`HEAD`], the roster, and a line a member.
+    lines: SharedLines<C::Word>,
+}
+
+impl<C: Cpu> Clone for ForkJoin<C> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
 }
 
 impl<C: Cpu> ForkJoin<C> {
-    /// A team of `size` members, the master among them.
+    /// A team of `size` members, the leader among them.
     ///
     /// # Errors
     /// [`Cause::Size`] for none, or more than 2^24.
@@ -68,65 +76,99 @@ impl<C: Cpu> ForkJoin<C> {
     pub fn over(lines: SharedLines<C::Word>, size: u32) -> Result<Self, Error> {
         takes(size)?;
         if lines.len() != Self::lines(size) {
-            return Err(Error::from(Cause::Setting { what: "the lines of a team", needs: "as many as `Team::lines` says" }));
+            return Err(Error::from(Cause::Setting { what: "the lines of a team", needs: "as many as `ForkJoin::lines` says" }));
         }
-        let (head, rest) = lines.split(HEAD);
-        let (roster, seats) = rest.split(Roster::<C>::lines(size));
-        Ok(Self { size, head, roster, seats })
+        Ok(Self(Arc::new(Shared { size, lines })))
     }
 
-    /// How many members it has, the master among them.
+    /// How many members it has, the leader among them.
     pub fn size(&self) -> u32 {
-        self.size
+        self.0.size
     }
 
-    /// The master's handle, which waits as the load demands: by the adaptive policy, with the costs that its world knows.
+    /// The leader's handle, which waits as the load demands: by the adaptive policy, with the costs that its world knows.
     ///
     /// # Errors
-    /// As [`ForkJoin::master`].
-    pub fn lead(&self, cpu: C) -> Result<Leader<'_, C>, Error> {
+    /// As [`ForkJoin::leader`].
+    pub fn lead(&self, cpu: C) -> Result<Leader<C>, Error> {
         let policy = Policy::adaptive(&cpu.costs());
-        self.master(cpu, policy)
+        self.leader(cpu, policy)
     }
 
-    /// The master's handle, which waits by `policy`.
+    /// The leader's handle, which waits by `policy`.
     ///
     /// # Errors
     /// [`Cause::Rank`] if it was given out before.
-    pub fn master(&self, cpu: C, policy: Policy) -> Result<Leader<'_, C>, Error> {
-        Ok(Leader::new(self.end(cpu, MASTER, policy)?))
+    pub fn leader(&self, cpu: C, policy: Policy) -> Result<Leader<C>, Error> {
+        Ok(Leader::new(End::new(&self.0, cpu, LEADER, policy)?))
     }
 
-    /// The handle of the slave `rank`, from 1 on, which waits as the load demands.
+    /// The handle of the worker `rank`, from 1 on, which waits as the load demands.
     ///
     /// # Errors
-    /// As [`ForkJoin::slave`].
-    pub fn join(&self, cpu: C, rank: Rank) -> Result<Worker<'_, C>, Error> {
+    /// As [`ForkJoin::worker`].
+    pub fn join(&self, cpu: C, rank: Rank) -> Result<Worker<C>, Error> {
         let policy = Policy::adaptive(&cpu.costs());
-        self.slave(cpu, rank, policy)
+        self.worker(cpu, rank, policy)
     }
 
-    /// The handle of the slave `rank`, from 1 on, which waits by `policy`. It may be made after the master's first fork.
+    /// The handle of the worker `rank`, from 1 on, which waits by `policy`. It may be made after the leader's first fork.
     ///
     /// # Errors
-    /// [`Cause::Rank`] if there is no such slave or its handle was given out before.
-    pub fn slave(&self, cpu: C, rank: Rank, policy: Policy) -> Result<Worker<'_, C>, Error> {
-        if rank == MASTER {
-            return Err(self.no_such(rank));
+    /// [`Cause::Rank`] if there is no such worker or its handle was given out before.
+    pub fn worker(&self, cpu: C, rank: Rank, policy: Policy) -> Result<Worker<C>, Error> {
+        if rank == LEADER {
+            return Err(Cause::Rank { rank, size: self.0.size }.into());
         }
-        Ok(Worker::new(self.end(cpu, rank, policy)?))
+        Ok(Worker::new(End::new(&self.0, cpu, rank, policy)?))
+    }
+}
+
+impl<C: Cpu> Shared<C> {
+    #[inline]
+    fn roster(&self) -> Roster<'_, C> {
+        Roster::new(&self.lines[HEAD..HEAD + Roster::<C>::lines(self.size)])
     }
 
-    fn end(&self, cpu: C, rank: Rank, policy: Policy) -> Result<End<'_, C>, Error> {
-        if rank >= self.size || cpu.fetch_add(&self.seats[rank as usize][GIVEN], 1) != 0 {
-            return Err(self.no_such(rank));
-        }
-        Ok(End::new(self, cpu, rank, policy))
+    fn membership(&self) -> Membership<'_, C> {
+        Membership::new(self.roster(), &self.lines[0][2])
     }
 
-    #[cold]
-    fn no_such(&self, rank: Rank) -> Error {
-        Cause::Rank { rank, size: self.size }.into()
+    /// The region that the leader has forked last.
+    #[inline]
+    fn epoch(&self) -> &C::Word {
+        &self.lines[0][0]
+    }
+
+    /// Is there none after it? Written before the last change of `epoch`.
+    #[inline]
+    fn ended(&self) -> &C::Word {
+        &self.lines[0][1]
+    }
+
+    /// How many workers have no part of the regions. Changes only between two of them.
+    #[inline]
+    fn absent(&self) -> &C::Word {
+        &self.lines[0][3]
+    }
+
+    /// How many parts of the region are done.
+    #[inline]
+    fn count(&self) -> &C::Word {
+        &self.lines[1][0]
+    }
+
+    /// The last region of which all are.
+    #[inline]
+    fn joined(&self) -> &C::Word {
+        &self.lines[2][0]
+    }
+
+    /// The last region of which the part of `worker` was taken, or [`AWAY`]. The member that changes it from the region before to the
+    /// present one has taken the part.
+    #[inline]
+    fn taken(&self, worker: Rank) -> &C::Word {
+        &self.lines[HEAD + Roster::<C>::lines(self.size) + worker as usize][0]
     }
 }
 

@@ -1,16 +1,16 @@
 //! A member that is released into regions.
 use super::end::{End, out_of_turn};
-use super::{AWAY, MASTER, before};
+use super::{AWAY, LEADER, before};
 use core::cell::Cell;
 #[cfg(doc)]
 use foregather_machine::Cause;
 use foregather_machine::{Cpu, Error, Nanos, Rank};
-use foregather_wait::{Account, Policy, WaitFor};
+use foregather_wait::{Account, Policy, Wait, WaitFor};
 use std::sync::Arc;
 
-/// A slave's handle. Dropping it before [`Worker::wait`] has given `None` fails the master's join.
-pub struct Worker<'t, C: Cpu> {
-    end: End<'t, C>,
+/// A worker's handle. Dropping it before [`Worker::wait`] has given `None` fails the leader's join.
+pub struct Worker<C: Cpu> {
+    end: End<C>,
     /// The last region that it has seen.
     seen: Cell<u32>,
     state: Cell<State>,
@@ -30,17 +30,17 @@ enum State {
     Over,
 }
 
-impl<'t, C: Cpu> Worker<'t, C> {
-    pub(super) fn new(end: End<'t, C>) -> Self {
+impl<C: Cpu> Worker<C> {
+    pub(super) fn new(end: End<C>) -> Self {
         Self { end, seen: Cell::new(0), state: Cell::new(State::Between) }
     }
 
-    /// Ready with the number of a region when this slave has taken its part of it, or with `None` when the master has finished.
-    /// Regions in which the master took the part, or to which this slave is not called, are passed over.
+    /// Ready with the number of a region when this worker has taken its part of it, or with `None` when the leader has finished.
+    /// Regions in which the leader took the part, or to which this worker is not called, are passed over.
     /// May be dropped and called again.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the master has gone; [`Cause::Setting`] if [`Worker::done`] was not said
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone; [`Cause::Setting`] if [`Worker::done`] was not said
     /// of the region before.
     #[inline]
     pub fn wait(&mut self) -> impl Future<Output = Result<Option<u32>, Error>> {
@@ -50,7 +50,7 @@ impl<'t, C: Cpu> Worker<'t, C> {
     /// The same, for `span` at most. Whoever gives up may try again.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`], naming the master.
+    /// [`Cause::TimedOut`], naming the leader.
     pub fn wait_for(&mut self, span: Nanos) -> impl Future<Output = Result<Option<u32>, Error>> {
         self.wait_until(self.end.cpu.now() + span)
     }
@@ -61,7 +61,7 @@ impl<'t, C: Cpu> Worker<'t, C> {
         let met = (this.state.get() != State::Inside).then(|| this.look(deadline));
         async move {
             match met {
-                None => return Err(out_of_turn("a slave's wait", "`done` for the region before")),
+                None => return Err(out_of_turn("a worker's wait", "`done` for the region before")),
                 Some(Ok(value)) => this.come(value),
                 Some(Err(rest)) => this.come(rest.await?),
             }
@@ -81,9 +81,9 @@ impl<'t, C: Cpu> Worker<'t, C> {
     #[inline]
     fn look(&self, deadline: Nanos) -> Result<u32, impl Future<Output = Result<u32, Error>>> {
         let (end, state, seen) = (&self.end, self.state.get(), self.seen.get());
-        let on = if state == State::Away { end.taken(end.rank) } else { end.epoch };
+        let on = if state == State::Away { end.team.taken(end.rank) } else { end.team.epoch() };
         let come = move || {
-            let value = end.cpu.load(on);
+            let value = end.load(on);
             let new = match state {
                 State::Away => value != AWAY,
                 State::Early => value == seen,
@@ -92,7 +92,10 @@ impl<'t, C: Cpu> Worker<'t, C> {
             };
             new.then_some(value)
         };
-        end.wait(on, end.why(deadline).of(MASTER), WaitFor::One(MASTER), come)
+        match end.wait(on, end.context(deadline).of(LEADER), WaitFor::Member(end.roster(), LEADER), come) {
+            Wait::Now(value) => Ok(value),
+            Wait::Slow(rest) => Err(end.cpu.run_inline(rest)),
+        }
     }
 
     /// What it has waited for has come, and that is the word's value.
@@ -102,56 +105,56 @@ impl<'t, C: Cpu> Worker<'t, C> {
         if state == State::Away {
             return self.state.set(State::Between);
         }
-        if end.cpu.load(end.ended) != 0 {
+        if end.load(end.team.ended()) != 0 {
             return self.state.set(State::Over);
         }
         if state == State::Early {
             return self.state.set(State::Inside);
         }
         self.seen.set(value);
-        let taken = end.taken(end.rank);
-        self.state.set(if !end.cpu.compare_exchange(taken, before(value), value) {
-            if end.cpu.load(taken) == AWAY { State::Away } else { State::Between }
-        } else if end.cpu.load(end.epoch) == value {
+        let taken = end.team.taken(end.rank);
+        self.state.set(if end.cpu.compare_exchange(taken, before(value), value).is_err() {
+            if end.load(taken) == AWAY { State::Away } else { State::Between }
+        } else if end.load(end.team.epoch()) == value {
             State::Inside
         } else {
             State::Early
         });
     }
 
-    /// Is it on the processor where the master was when it forked last? Told by the adaptive policy alone.
+    /// Is it on the processor where the leader was when it forked last? Told by the adaptive policy alone.
     #[inline]
-    pub fn is_with_master(&self) -> bool {
+    pub fn is_with_leader(&self) -> bool {
         let here = self.end.cpu.place();
-        here.is_some() && self.end.roster.place(&self.end.cpu, MASTER) == here
+        here.is_some() && self.end.roster().cpu_of(&self.end.cpu, LEADER) == here
     }
 
-    /// Leaves the master's processor for one that no member is on, if there is one. Has it left?
-    pub async fn leave_master(&mut self) -> bool {
-        self.end.roster.leave(&self.end.cpu, self.end.rank).await
+    /// Leaves the leader's processor for one that no member is on, if there is one. Has it left?
+    pub async fn leave_leader(&mut self) -> bool {
+        self.end.roster().leave(&self.end.cpu, self.end.rank).await
     }
 
-    /// It has done its part of the region: the last of the slaves lets the master go on. What it has written is seen then.
+    /// It has done its part of the region: the last of the workers lets the leader go on. What it has written is seen then.
     ///
     /// # Errors
     /// [`Cause::Setting`] if it is in no region.
     #[inline]
     pub fn done(&mut self) -> Result<(), Error> {
         if self.state.get() != State::Inside {
-            return Err(out_of_turn("a slave's `done`", "a wait that has given a region"));
+            return Err(out_of_turn("a worker's `done`", "a wait that has given a region"));
         }
         self.state.set(State::Between);
-        self.end.be_seen();
+        self.end.publish_cpu();
         self.end.done(self.end.rank, self.seen.get());
         Ok(())
     }
 
-    /// Computes for `span` on the slave's own processor.
+    /// Computes for `span` on the worker's own processor.
     pub async fn delay(&self, span: Nanos) {
         self.end.cpu.delay(span).await;
     }
 
-    /// The time on the slave's clock.
+    /// The time on the worker's clock.
     pub fn now(&self) -> Nanos {
         self.end.cpu.now()
     }
@@ -172,7 +175,7 @@ impl<'t, C: Cpu> Worker<'t, C> {
     }
 }
 
-impl<C: Cpu> Drop for Worker<'_, C> {
+impl<C: Cpu> Drop for Worker<C> {
     fn drop(&mut self) {
         if self.state.get() != State::Over {
             self.end.poison(self.end.rank);

@@ -8,7 +8,7 @@ use core::cell::{Cell, RefCell};
 use core::future::Future;
 use foregather_barrier::Signaller;
 use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Packet, Port, Rank, WaitContext};
-use foregather_wait::{Awaited, Policy, WaitFor};
+use foregather_wait::{Policy, WaitFor};
 
 /// The longest short message, in bytes: with its header two pairs of cache lines at most.
 const SHORT_LIMIT: usize = 120;
@@ -30,7 +30,7 @@ struct Outgoing {
 /// away: unfinished waits of all the others fail, and name it.
 pub struct ChannelPort<'g, C: Cpu> {
     channels: &'g Channels<C>,
-    flags: Signaller<'g, C>,
+    flags: Signaller<C>,
     rank: Rank,
     deadline: Cell<Nanos>,
     system: RefCell<System>,
@@ -173,18 +173,11 @@ impl<'g, C: Cpu> ChannelPort<'g, C> {
             }
             let why = WaitContext { peer, ..WaitContext::new(what, self.rank).until(self.deadline.get()) };
             let rung = || (cpu.load(bell) != seen).then_some(());
-            let (chooser, roster) = (self.flags.chooser(), self.flags.roster());
-            chooser.observe(cpu, roster, self.rank);
-            let waited = match chooser.phases().try_wait(cpu, false, rung) {
-                Some(found) => Ok(found).inspect(|&((), waited)| chooser.learn(waited)),
-                None => {
-                    let awaited = Awaited { roster, rank: self.rank, whom: peer.map_or(WaitFor::Behind, WaitFor::One) };
-                    chooser.wait_slow(cpu, bell, why, awaited, rung).await
-                }
-            };
-            match waited {
-                Ok(((), waited)) => chooser.account().waited(waited),
-                Err(error) => break Err(error),
+            let (waiter, roster) = (self.flags.waiter(), self.flags.roster());
+            waiter.publish_cpu(cpu, roster, self.rank);
+            let whom = peer.map_or(WaitFor::All(roster), |peer| WaitFor::Member(roster, peer));
+            if let Err(error) = waiter.wait(cpu, bell, why, whom, rung).finish().await {
+                break Err(error);
             }
         };
         core::mem::forget(unfinished);

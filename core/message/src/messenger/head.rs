@@ -3,7 +3,8 @@ use super::Messenger;
 use super::connection::{Kept, Offer};
 use super::frame::{Head, Kind, NONE};
 use super::piece::{LENGTH, SHORT, Shape};
-use foregather_machine::{Error, Fabric, Rank};
+use foregather_machine::{Error, Fabric, Rank, WaitContext};
+use foregather_wait::{Roster, Wait, WaitFor};
 
 /// What is at the head of a connection.
 pub(super) enum Front {
@@ -20,13 +21,11 @@ impl<F: Fabric> Messenger<F> {
             return Ok(true);
         }
         let ready = || self.ready(from).map(|ready| ready.then_some(())).transpose();
-        match self.chooser.phases().try_wait(self.fabric.cpu(), false, ready) {
-            None => Ok(false),
-            Some((found, waited)) => {
-                self.chooser.learn(waited);
-                self.chooser.account().waited(waited);
-                found.map(|()| true)
-            }
+        let (cpu, bell, roster) = (self.fabric.cpu(), self.fabric.bell(), Roster::new(self.fabric.roster()));
+        let context = WaitContext::new("a message", self.here.rank).of(from);
+        match self.waiter.wait(cpu, bell, context, WaitFor::Message(roster, Some(from)), ready) {
+            Wait::Now(found) => found.map(|()| true),
+            Wait::Slow(_) => Ok(false),
         }
     }
 

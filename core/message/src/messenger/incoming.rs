@@ -6,7 +6,7 @@ use super::head::{Front, Place, read_shape};
 use super::piece::{Mode, Receive, Shape, Value};
 use super::{Messenger, Waiting};
 use core::future::Future;
-use foregather_machine::{Cause, Cpu, Error, Fabric, Rank};
+use foregather_machine::{Cause, Error, Fabric, Park, Rank};
 
 /// A message being taken apart. Dropped before [`Incoming::end`], it poisons its connection.
 ///

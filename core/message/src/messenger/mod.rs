@@ -28,7 +28,7 @@ use connection::{Blame, Connection, Offer};
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, WaitContext};
-use foregather_wait::{Policy, Roster, Snapshot, WaitFor, Waiter};
+use foregather_wait::{Policy, Roster, Snapshot, Waiter};
 use frame::{Head, Kind};
 use intake::Served;
 use settings::Rules;
@@ -50,7 +50,7 @@ pub struct Messenger<F: Fabric> {
     connections: Box<[Connection]>,
     signals: Box<[Cell<u32>]>,
     inbox: RefCell<Inbox<Vec<u8>>>,
-    chooser: Waiter,
+    waiter: Waiter,
     deadline: Cell<Nanos>,
     /// Things and bytes of messages that nobody has asked for yet.
     kept: Cell<u32>,
@@ -152,7 +152,7 @@ impl<F: Fabric> Messenger<F> {
             connections: (0..size).map(|_| Connection::new(rules.full)).collect(),
             signals: (0..settings.slots).map(|_| Cell::new(0)).collect(),
             inbox: RefCell::default(),
-            chooser: Waiter::new(policy, here.rank),
+            waiter: Waiter::new(policy, here.rank),
             deadline: Cell::new(Nanos::MAX),
             kept: Cell::new(0),
             kept_bytes: Cell::new(0),
@@ -185,7 +185,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// How its waits ended, and by which rules.
     pub fn account(&self) -> Snapshot {
-        self.chooser.account().snapshot()
+        self.waiter.account().snapshot()
     }
 
     /// What went through it.
@@ -320,7 +320,7 @@ impl<F: Fabric> Messenger<F> {
         let why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(self.deadline.get()) };
         loop {
             let look = || self.look(what, waiting, &mut found);
-            let waited = self.chooser.on_lane(&self.fabric, why, WaitFor::Sender(waiting.peer()), look).await;
+            let waited = self.waiter.on_lane(&self.fabric, why, waiting.peer(), look).await;
             match waited.map_err(|error| self.blamed(error))? {
                 Found::End(end) => return end.map_err(|error| self.blamed(error)),
                 Found::Fetch(from, offer) => self.fetch_aside(from, offer).await?,

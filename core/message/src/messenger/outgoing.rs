@@ -6,7 +6,7 @@ use super::piece::{LENGTH, Mode, Piece, Receive, SHORT, Shape};
 use super::{Messenger, Waiting, count, take};
 use core::cell::Cell;
 use core::future::Future;
-use foregather_machine::{Cause, Cpu, Error, Fabric, Key, Rank};
+use foregather_machine::{Cause, Error, Fabric, Key, Park, Rank};
 
 /// A message being built. Dropped before [`Outgoing::end`], it poisons its connection: the receiver is told who gave up.
 ///

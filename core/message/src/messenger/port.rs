@@ -3,7 +3,7 @@ use super::connection::Assembling;
 use super::frame::Kind;
 use super::{Messenger, Waiting, take};
 use core::future::Future;
-use foregather_machine::{Cause, Clock, Cpu, Endpoint, Error, Fabric, Member, Nanos, Packet, Port, Rank};
+use foregather_machine::{Cause, Clock, Endpoint, Error, Fabric, Member, Nanos, Packet, Park, Port, Rank};
 
 /// Bytes before those of a packet, in its first frame: tag and length.
 const BEFORE: usize = 4 + 8;

@@ -2,14 +2,14 @@
 //!
 //! - [`Adaptive`]: the policy, which is the machine's three costs. [`TABLE`]: what is done in which state, and why; data one can
 //!   read. [`Facts`]: what the state is made of.
-//! - `memory.rs`: what a member remembers from wait to wait. `wait.rs`: one wait, which asks the world for facts and does what the
+//! - `state.rs`: what a member learns from wait to wait. `steps.rs`: one wait, which asks its surroundings for facts and does what the
 //!   table says.
 //!
 //! States, sequence and races: `README.md`.
 mod facts;
 mod state;
+mod steps;
 mod table;
-mod wait;
 
 pub use facts::Facts;
 pub(crate) use state::AdaptiveState;

@@ -1,8 +1,8 @@
-//! What a member remembers from wait to wait, and how it changes. Every bound is a multiple of one of the machine's three costs.
+//! What a member learns from wait to wait. Every bound is a multiple of one of the machine's three costs.
+use super::steps::ThisWait;
 use super::{Adaptive, Facts, Rules};
-use crate::roster::Roster;
-use core::cell::Cell;
-use foregather_machine::{Cpu, CpuId, Nanos, Rank};
+use crate::Surroundings;
+use foregather_machine::Nanos;
 
 /// Waits after the last one that found a member on this processor in which the next may: no blind pauses then.
 const LATELY: u32 = 8;
@@ -20,171 +20,157 @@ const LONGEST_HOLD: u64 = 125;
 /// For so many ticks after a preemption a stranger is believed to be there still.
 const DISTURBED: u64 = 8;
 
-/// One member's.
+/// One member's state.
 pub(crate) struct AdaptiveState {
     /// The costs it reckons with, and the rules that are off.
     pub(super) of: Adaptive,
-    lately: Cell<u32>,
-    here: Cell<u32>,
-    distrust: Cell<u32>,
-    next_distrust: Cell<u32>,
-    good: Cell<u32>,
+    lately: u32,
+    here: u32,
+    distrust: u32,
+    next_distrust: u32,
+    good: u32,
     /// When its last slow wait began, and after how many waits.
-    last_slow: Cell<Option<(Nanos, u64)>>,
-    episode: Cell<Nanos>,
-    next_move: Cell<Nanos>,
-    hold: Cell<Nanos>,
-    next_pull: Cell<Nanos>,
+    last_slow: Option<(Nanos, u64)>,
+    episode: Nanos,
+    next_move: Nanos,
+    hold: Nanos,
+    next_pull: Nanos,
     /// Until then it shares its processor with a stranger.
-    undisturbed_from: Cell<Nanos>,
+    undisturbed_from: Nanos,
     /// How often it had been preempted when it was last asked, and when that was.
-    preemptions: Cell<Option<u64>>,
-    asked: Cell<Nanos>,
-    /// Where the others believe it to be.
-    seen: Cell<Option<CpuId>>,
+    preemptions: Option<u64>,
+    asked: Nanos,
+    /// The wait that it is in.
+    pub(super) now: ThisWait,
 }
 
 impl AdaptiveState {
     pub(crate) fn new(of: Adaptive) -> Self {
         Self {
             of,
-            lately: Cell::new(0),
-            here: Cell::new(0),
-            distrust: Cell::new(0),
-            next_distrust: Cell::new(DISTRUST.0),
-            good: Cell::new(0),
-            last_slow: Cell::new(None),
-            episode: Cell::new(Nanos::ZERO),
-            next_move: Cell::new(Nanos::ZERO),
-            hold: Cell::new(of.tick.percent(50)),
-            next_pull: Cell::new(Nanos::ZERO),
-            undisturbed_from: Cell::new(Nanos::ZERO),
-            preemptions: Cell::new(None),
-            asked: Cell::new(Nanos::ZERO),
-            seen: Cell::new(None),
+            lately: 0,
+            here: 0,
+            distrust: 0,
+            next_distrust: DISTRUST.0,
+            good: 0,
+            last_slow: None,
+            episode: Nanos::ZERO,
+            next_move: Nanos::ZERO,
+            hold: of.tick.percent(50),
+            next_pull: Nanos::ZERO,
+            undisturbed_from: Nanos::ZERO,
+            preemptions: None,
+            asked: Nanos::ZERO,
+            now: ThisWait::default(),
         }
     }
 
     /// Shall the next wait begin with blind pauses?
-    pub(crate) fn blinks(&self) -> bool {
-        self.lately.get() == 0 && !self.of.without.has(Rules::BLINK)
-    }
-
-    /// The first bound of a spin.
-    pub(crate) fn bound(&self) -> Nanos {
-        self.of.bound()
-    }
-
-    /// Lets the others see where this member runs, if that is new to them.
-    #[inline]
-    pub(crate) fn observe<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) -> Option<CpuId> {
-        let here = cpu.place();
-        if here != self.seen.get() {
-            self.seen.set(here);
-            roster.publish_cpu(cpu, rank, here);
-        }
-        here
+    pub(super) fn blinks(&self) -> bool {
+        self.lately == 0 && !self.of.without.has(Rules::BLINK)
     }
 
     /// A wait begins that the blind pauses did not end.
-    pub(super) fn begin(&self, now: Nanos, waits: u64) {
-        self.lately.set(self.lately.get().saturating_sub(1));
-        if let Some((then, before)) = self.last_slow.replace(Some((now, waits)))
+    pub(super) fn begin_wait(&mut self, now: Nanos, waits: u64) {
+        self.lately = self.lately.saturating_sub(1);
+        if let Some((then, before)) = self.last_slow.replace((now, waits))
             && let Some(mean) = (now - then).0.checked_div(waits - before)
         {
             // One that had a stranger's turn in it says nothing: the length falls at once, and doubles at most.
-            let most = if self.episode.get() == Nanos::ZERO { Nanos::MAX } else { self.episode.get() * 2 };
-            self.episode.set(Nanos(mean).min(most));
+            let most = if self.episode == Nanos::ZERO { Nanos::MAX } else { self.episode * 2 };
+            self.episode = Nanos(mean).min(most);
         }
     }
 
     /// An awaited member is on this processor.
-    pub(super) fn found_here(&self) {
-        self.lately.set(LATELY);
-        self.here.set(self.here.get().saturating_add(1));
+    pub(super) fn found_here(&mut self) {
+        self.lately = LATELY;
+        self.here = self.here.saturating_add(1);
     }
 
     /// What is known from earlier waits.
     pub(super) fn facts(&self) -> Facts {
-        let (episode, hand_over) = (self.episode.get(), self.of.hand_over);
-        Facts::CROWDED.when(self.here.get() >= CROWD)
-            | Facts::DISTRUSTED.when(self.distrust.get() > 0)
+        let (episode, hand_over) = (self.episode, self.of.hand_over);
+        Facts::CROWDED.when(self.here >= CROWD)
+            | Facts::DISTRUSTED.when(self.distrust > 0)
             | Facts::CHEAP.when(hand_over * 4 < self.of.remote)
             | Facts::TINY.when(episode > Nanos::ZERO && episode < hand_over * 2)
             | Facts::LONG.when(episode > hand_over * 6)
     }
 
     /// A yield took that long. Did it go to a stranger?
-    pub(super) fn yielded(&self, span: Nanos) -> bool {
-        let good = self.good.get();
+    pub(super) fn has_yielded(&mut self, span: Nanos) -> bool {
+        let good = self.good;
         if span <= self.of.slow() {
-            self.good.set(good.saturating_add(1));
+            self.good = good.saturating_add(1);
             if good >= GOOD {
-                self.next_distrust.set(DISTRUST.0);
+                self.next_distrust = DISTRUST.0;
             }
             return false;
         }
-        self.good.set(0);
+        self.good = 0;
         // Out of good yields one that long is no stranger's turn: the whole team was stopped, by a quota perhaps.
         let stopped = span > self.of.tick * STOPPED && good >= GOOD;
         if !stopped {
-            let next = self.next_distrust.get();
-            self.distrust.set(next);
-            self.next_distrust.set((next * 2).min(DISTRUST.1));
+            let next = self.next_distrust;
+            self.distrust = next;
+            self.next_distrust = (next * 2).min(DISTRUST.1);
         }
         !stopped
     }
 
     /// One wait less in which yields are held in distrust.
-    pub(super) fn slept_instead(&self) {
-        self.distrust.set(self.distrust.get().saturating_sub(1));
+    pub(super) fn slept_instead(&mut self) {
+        self.distrust = self.distrust.saturating_sub(1);
     }
 
     pub(super) fn may_move(&self, now: Nanos) -> bool {
-        now >= self.next_move.get()
+        now >= self.next_move
     }
 
     /// Not before `span` is over.
-    pub(super) fn hold_moves(&self, now: Nanos, span: Nanos) {
-        self.next_move.set(now + span);
+    pub(super) fn hold_moves(&mut self, now: Nanos, span: Nanos) {
+        self.next_move = now + span;
     }
 
     /// It has moved.
-    pub(super) fn moved(&self, now: Nanos) {
-        let hold = self.hold.get();
-        self.here.set(0);
+    pub(super) fn has_moved(&mut self, now: Nanos) {
+        let hold = self.hold;
+        self.here = 0;
         self.hold_moves(now, hold);
-        self.hold.set((hold * 2).min(self.of.tick * LONGEST_HOLD));
+        self.hold = (hold * 2).min(self.of.tick * LONGEST_HOLD);
     }
 
     /// It was preempted while it spun: a stranger shares its processor.
-    pub(super) fn preempted(&self, now: Nanos) {
-        self.undisturbed_from.set(now + self.of.tick * DISTURBED);
+    pub(super) fn preempted(&mut self, now: Nanos) {
+        self.undisturbed_from = now + self.of.tick * DISTURBED;
     }
 
     /// Was it preempted since the last time? Asked once in a quarter of a tick, since that costs a system call. A preemption between waits, or in
     /// the pauses that nobody times, leaves no other trace.
-    pub(super) fn ask_for_preemptions<C: Cpu>(&self, cpu: &C, now: Nanos) {
-        if now - self.asked.get() < self.of.slow() {
+    pub(super) fn ask_for_preemptions(&mut self, around: &dyn Surroundings, now: Nanos) {
+        if now - self.asked < self.of.slow() {
             return;
         }
-        self.asked.set(now);
-        let preemptions = cpu.preemptions();
-        if self.preemptions.replace(preemptions).is_some_and(|before| preemptions.is_some_and(|now| now > before)) {
+        self.asked = now;
+        let preemptions = around.preemptions();
+        if core::mem::replace(&mut self.preemptions, preemptions)
+            .is_some_and(|before| preemptions.is_some_and(|now| now > before))
+        {
             self.preempted(now);
         }
     }
 
     pub(super) fn is_disturbed(&self, now: Nanos) -> bool {
-        now < self.undisturbed_from.get()
+        now < self.undisturbed_from
     }
 
     pub(super) fn may_pull(&self, now: Nanos) -> bool {
-        now >= self.next_pull.get()
+        now >= self.next_pull
     }
 
-    pub(super) fn pulled(&self, now: Nanos) {
-        self.next_pull.set(now + self.of.tick.percent(50));
+    pub(super) fn has_pulled(&mut self, now: Nanos) {
+        self.next_pull = now + self.of.tick.percent(50);
     }
 }
 
@@ -193,67 +179,69 @@ mod tests {
     use super::*;
     use foregather_machine::Costs;
 
-    fn memory() -> AdaptiveState {
+    fn state() -> AdaptiveState {
         AdaptiveState::new(Adaptive::new(&Costs::TYPICAL))
     }
 
     #[test]
     fn distrust_doubles_and_is_forgotten_after_good_yields() {
-        let memory = memory();
+        let mut state = state();
         let (slow, fast) = (Nanos::from_ms(2), Nanos(700));
-        assert!(!memory.yielded(fast) && !memory.facts().has(Facts::DISTRUSTED));
+        assert!(!state.has_yielded(fast) && !state.facts().has(Facts::DISTRUSTED));
         for expected in [1_024, 2_048, 4_096] {
-            assert!(memory.yielded(slow));
-            assert_eq!(memory.distrust.get(), expected);
+            assert!(state.has_yielded(slow));
+            assert_eq!(state.distrust, expected);
         }
-        (0..4_096).for_each(|_| memory.slept_instead());
-        assert!(!memory.facts().has(Facts::DISTRUSTED), "trusted again after as many waits");
-        assert_eq!(memory.next_distrust.get(), 8_192);
-        (0..257).for_each(|_| assert!(!memory.yielded(fast)));
-        assert_eq!(memory.next_distrust.get(), 1_024);
-        (0..20).for_each(|_| assert!(memory.yielded(slow)));
-        assert_eq!(memory.distrust.get(), 16_384, "never longer");
+        (0..4_096).for_each(|_| state.slept_instead());
+        assert!(!state.facts().has(Facts::DISTRUSTED), "trusted again after as many waits");
+        assert_eq!(state.next_distrust, 8_192);
+        (0..257).for_each(|_| assert!(!state.has_yielded(fast)));
+        assert_eq!(state.next_distrust, 1_024);
+        (0..20).for_each(|_| assert!(state.has_yielded(slow)));
+        assert_eq!(state.distrust, 16_384, "never longer");
     }
 
     #[test]
     fn a_stop_of_the_whole_team_is_no_stranger_unless_it_is_one_of_many() {
-        let (memory, stop) = (memory(), Nanos::from_ms(50));
-        assert!(memory.yielded(stop), "nothing is known yet");
-        (0..1_024).for_each(|_| memory.slept_instead());
-        (0..256).for_each(|_| assert!(!memory.yielded(Nanos(700))));
-        assert!(!memory.yielded(stop) && !memory.facts().has(Facts::DISTRUSTED));
-        assert!(memory.yielded(stop), "two in a row are turns of many strangers");
+        let (mut state, stop) = (state(), Nanos::from_ms(50));
+        assert!(state.has_yielded(stop), "nothing is known yet");
+        (0..1_024).for_each(|_| state.slept_instead());
+        (0..256).for_each(|_| assert!(!state.has_yielded(Nanos(700))));
+        assert!(!state.has_yielded(stop) && !state.facts().has(Facts::DISTRUSTED));
+        assert!(state.has_yielded(stop), "two in a row are turns of many strangers");
     }
 
     #[test]
     fn a_crowd_is_a_habit_and_ends_with_a_move() {
-        let memory = memory();
-        assert!(memory.blinks());
-        memory.found_here();
-        assert!(!memory.blinks());
-        (0..8).for_each(|episode| memory.begin(Nanos(1), episode));
-        assert!(memory.blinks(), "eight waits later");
-        (1..32).for_each(|_| memory.found_here());
-        assert!(memory.facts().has(Facts::CROWDED));
-        memory.moved(Nanos::from_ms(1));
-        assert!(!memory.facts().has(Facts::CROWDED) && !memory.may_move(Nanos::from_ms(2)) && memory.may_move(Nanos::from_ms(3)));
-        (0..20).for_each(|_| memory.moved(Nanos::ZERO));
-        assert!(!memory.may_move(Nanos::from_ms(499)) && memory.may_move(Nanos::from_ms(500)), "half a second at most");
+        let mut state = state();
+        assert!(state.blinks());
+        state.found_here();
+        assert!(!state.blinks());
+        (0..8).for_each(|episode| state.begin_wait(Nanos(1), episode));
+        assert!(state.blinks(), "eight waits later");
+        (1..32).for_each(|_| state.found_here());
+        assert!(state.facts().has(Facts::CROWDED));
+        state.has_moved(Nanos::from_ms(1));
+        assert!(!state.facts().has(Facts::CROWDED) && !state.may_move(Nanos::from_ms(2)) && state.may_move(Nanos::from_ms(3)));
+        (0..20).for_each(|_| state.has_moved(Nanos::ZERO));
+        assert!(!state.may_move(Nanos::from_ms(499)) && state.may_move(Nanos::from_ms(500)), "half a second at most");
     }
 
     #[test]
     fn an_episodes_length_is_that_of_all_since_the_last_slow_wait() {
-        let memory = memory();
-        let at = |us, waits| memory.begin(Nanos::from_us(us), waits);
-        at(100, 5);
-        assert_eq!(memory.facts(), Facts::CHEAP, "not known yet");
-        at(110, 15);
-        assert_eq!((memory.episode.get(), memory.facts()), (Nanos::from_us(1), Facts::CHEAP | Facts::TINY));
-        at(111, 15);
-        assert_eq!(memory.episode.get(), Nanos::from_us(1), "no episode in between");
-        at(121, 16);
-        assert_eq!(memory.episode.get(), Nanos::from_us(2), "longer, but perhaps by a stranger's turn");
-        (1..4).for_each(|more| at(121 + more * 10, 16 + more));
-        assert_eq!(memory.facts(), Facts::CHEAP | Facts::LONG);
+        let mut state = state();
+        fn at(state: &mut AdaptiveState, us: u64, waits: u64) {
+            state.begin_wait(Nanos::from_us(us), waits);
+        }
+        at(&mut state, 100, 5);
+        assert_eq!(state.facts(), Facts::CHEAP, "not known yet");
+        at(&mut state, 110, 15);
+        assert_eq!((state.episode, state.facts()), (Nanos::from_us(1), Facts::CHEAP | Facts::TINY));
+        at(&mut state, 111, 15);
+        assert_eq!(state.episode, Nanos::from_us(1), "no episode in between");
+        at(&mut state, 121, 16);
+        assert_eq!(state.episode, Nanos::from_us(2), "longer, but perhaps by a stranger's turn");
+        (1..4).for_each(|more| at(&mut state, 121 + more * 10, 16 + more));
+        assert_eq!(state.facts(), Facts::CHEAP | Facts::LONG);
     }
 }

@@ -1,6 +1,6 @@
 //! Waits that cannot succeed, and waits that are dropped, in every phase.
-use crate::script::Did::{Move, Park, Pull, Spin, Yield};
-use crate::script::{Did, MS, Team, US};
+use crate::script::Did::{Move, Park, Pull, Yield};
+use crate::script::{Did, MS, SPIN, Team, US};
 use foregather_machine::{Cause, Error, Nanos};
 
 type Prepares = fn() -> Team;
@@ -8,7 +8,7 @@ type Prepares = fn() -> Team;
 /// Teams whose next wait goes through that phase.
 fn phases() -> [(Did, Prepares); 5] {
     [
-        (Spin, || {
+        (SPIN, || {
             let team = Team::new(&[1]);
             team.me.running.set(Some(true));
             team
@@ -81,12 +81,12 @@ fn an_event_that_came_before_its_sender_left_is_no_loss() {
 fn a_wait_that_is_dropped_leaves_nothing_behind() {
     for (phase, prepare) in phases() {
         let team = prepare();
-        team.me.stuck.set(Some(phase));
+        team.me.stuck_in.set(Some(phase));
         team.drop_wait();
         assert_eq!(team.me.did.take().last(), Some(&phase));
-        assert_eq!(team.me.moving.get(), u32::from(matches!(phase, Move(_))), "while it moves nobody else does");
+        assert_eq!(team.moving.get(), u32::from(matches!(phase, Move(_))), "while it moves nobody else does");
         assert_eq!(team.mover().get(), 0, "{phase:?}");
-        team.me.stuck.set(None);
+        team.me.stuck_in.set(None);
         team.me.yield_span.set(Nanos(700));
         assert!(team.wait(MS * 3).result.is_ok(), "{phase:?}");
     }

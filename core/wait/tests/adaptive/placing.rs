@@ -10,7 +10,7 @@ fn until_it_acts(team: &Team, most: usize) -> (Option<Did>, usize) {
         for did in team.wait(US * 3).did {
             match did {
                 Yield => yields += 1,
-                Did::Blink => {}
+                Did::SpinBriefly => {}
                 did => return (Some(did), yields),
             }
         }
@@ -67,7 +67,8 @@ fn the_time_between_two_moves_doubles() {
 #[test]
 fn from_tiny_episodes_and_to_three_fewer_it_moves_unasked() {
     let tiny = Team::new(&[0]);
-    let did: Vec<_> = (0..40).flat_map(|_| tiny.wait(Nanos(700)).did).filter(|did| !matches!(did, Yield | Did::Blink)).collect();
+    let did: Vec<_> =
+        (0..40).flat_map(|_| tiny.wait(Nanos(700)).did).filter(|did| !matches!(did, Yield | Did::SpinBriefly)).collect();
     assert_eq!(did.first(), Some(&Move(1)));
     assert_eq!(until_it_acts(&Team::new(&[0, 0]), 20).0, Some(Move(1)));
     assert_eq!(until_it_acts(&Team::new(&[0, 0, 1]), 20).0, Some(Scout(1)), "two fewer: only with permission");
@@ -78,7 +79,7 @@ fn from_tiny_episodes_and_to_three_fewer_it_moves_unasked() {
 fn a_slow_yield_makes_it_flee_at_once() {
     let team = Team::new(&[0]);
     team.me.yield_span.set(MS * 4);
-    assert_eq!(team.wait(MS * 9).did[..3], [Did::Blink, Yield, Move(1)]);
+    assert_eq!(team.wait(MS * 9).did[..3], [Did::SpinBriefly, Yield, Move(1)]);
     let full = Team::new(&[0, 1, 1]);
     full.me.yield_span.set(MS * 4);
     assert!(!full.wait(MS * 9).did.contains(&Move(1)), "no processor has fewer members");

@@ -37,7 +37,7 @@ proptest! {
         let mut dice = SplitMix(seed);
         let team = team(of, &mut dice);
         let patience = if realtime { US * (1 + dice.below(60)) } else { Nanos::MAX };
-        team.me.patience.set(patience);
+        team.me.max_spin.set(patience);
         *team.me.dice.borrow_mut() = Some(SplitMix(!seed));
         for _ in 0..waits {
             let other = 1 + dice.below(team.others.len() as u64) as Rank;

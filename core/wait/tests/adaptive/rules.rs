@@ -1,7 +1,6 @@
 //! Every row of the table decides in some history, and no longer does once it is switched off.
-use crate::script::{MS, Team, US};
+use crate::script::{MS, Team, US, Whom};
 use foregather_machine::{CpuId, Nanos};
-use foregather_wait::WaitFor;
 use foregather_wait::adaptive::{Rules, TABLE};
 
 /// Waits for so long, so often, one right after the other.
@@ -52,7 +51,7 @@ fn provoke(rule: &str, team: &Team) {
             waits(team, 1, MS * 5);
         }
         "sleep-realtime" => {
-            team.me.patience.set(US * 50);
+            team.me.max_spin.set(US * 50);
             waits(team, 1, US * 100);
         }
         "sleep-late" => {
@@ -69,7 +68,7 @@ fn provoke(rule: &str, team: &Team) {
             waits(team, 2, US * 100);
         }
         "give-way" => {
-            team.whom.set(WaitFor::Sender(Some(1)));
+            team.whom.set(Whom::Message(Some(1)));
             team.me.gap.set(MS * 3);
             waits(team, 2, US * 100);
         }
@@ -94,10 +93,10 @@ fn every_rule_decides_in_some_history() {
 #[test]
 fn only_messages_give_way_and_only_beside_others() {
     for (whom, gap, expected) in [
-        (WaitFor::Sender(Some(1)), MS * 3, 1),
-        (WaitFor::Sender(None), MS * 3, 1),
-        (WaitFor::Sender(Some(1)), Nanos::ZERO, 0),
-        (WaitFor::One(1), MS * 3, 0),
+        (Whom::Message(Some(1)), MS * 3, 1),
+        (Whom::Message(None), MS * 3, 1),
+        (Whom::Message(Some(1)), Nanos::ZERO, 0),
+        (Whom::Member(1), MS * 3, 0),
     ] {
         let team = Team::new(&[1]);
         team.whom.set(whom);
@@ -113,7 +112,7 @@ fn only_messages_give_way_and_only_beside_others() {
 /// Most waits for messages end in pauses that nobody times, so the system is asked; by a barrier's team it is not.
 #[test]
 fn a_preemption_between_waits_is_asked_after() {
-    for (whom, expected) in [(WaitFor::Sender(Some(1)), 1), (WaitFor::Behind, 0)] {
+    for (whom, expected) in [(Whom::Message(Some(1)), 1), (Whom::All, 0)] {
         let team = Team::new(&[1]);
         team.whom.set(whom);
         for (preemptions, expected) in [(7, 0), (7, 0), (8, expected), (8, expected)] {

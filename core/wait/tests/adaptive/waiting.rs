@@ -1,8 +1,8 @@
 //! Spinning, yielding and sleeping: how long, and in which order.
-use crate::script::Did::{Ask, Blink, Park, Pull, Spin, Yield};
-use crate::script::{BOTH, Did, MS, OF, Outcome, Team, US};
+use crate::script::Did::{Ask, Park, Pull, SpinBriefly, Yield};
+use crate::script::{BOTH, Did, MS, OF, Outcome, SPIN, Team, US, Whom};
 use foregather_machine::Nanos;
-use foregather_wait::{Outcome as Ended, WaitFor};
+use foregather_wait::Outcome as Ended;
 
 fn ended(end: &Outcome) -> Ended {
     end.result.as_ref().unwrap().outcome
@@ -15,21 +15,21 @@ fn whoever_can_learn_nothing_spins_for_one_remote_wake_and_sleeps() {
     team.others[0].blind();
     team.enroll();
     let end = team.wait(US * 100);
-    assert_eq!((&end.did[..], end.spun), (&[Blink, Spin, Park][..], OF.remote));
+    assert_eq!((&end.did[..], end.spun), (&[SpinBriefly, SPIN, Park][..], OF.remote));
     assert_eq!((ended(&end), end.rules), (Ended::Parked, vec!["spin", "ask", "sleep"]));
     let end = team.wait(US * 15);
-    assert_eq!((&end.did[..], end.spun, ended(&end)), (&[Blink, Spin][..], US * 15, Ended::Spun));
+    assert_eq!((&end.did[..], end.spun, ended(&end)), (&[SpinBriefly, SPIN][..], US * 15, Ended::Spun));
 }
 
 #[test]
 fn blind_pauses_are_left_out_for_eight_waits_after_a_member_was_here() {
     let team = Team::new(&[0]);
-    assert_eq!(team.wait(US).did, [Blink, Yield, Yield]);
+    assert_eq!(team.wait(US).did, [SpinBriefly, Yield, Yield]);
     assert_eq!(team.wait(US).did, [Yield, Yield], "it may be here again");
     team.put(1, 1);
-    let blinked: Vec<_> = (0..10).map(|_| team.wait(US).did == [Blink, Spin]).collect();
+    let blinked: Vec<_> = (0..10).map(|_| team.wait(US).did == [SpinBriefly, SPIN]).collect();
     assert_eq!(blinked, [[false; 8].as_slice(), &[true; 2]].concat());
-    assert_eq!(Team::without("blink", &[1]).wait(US).did, [Spin]);
+    assert_eq!(Team::without("blink", &[1]).wait(US).did, [SPIN]);
 }
 
 #[test]
@@ -74,14 +74,14 @@ fn a_computing_member_is_awaited_for_fifteen_bounds() {
 fn no_more_than_four_are_asked_at_a_time() {
     let team = Team::new(&[1; 9]);
     team.me.running.set(Some(false));
-    assert_eq!(team.wait(US * 50).did, [Blink, Spin, Ask(2), Ask(3), Ask(4), Ask(5), Park]);
+    assert_eq!(team.wait(US * 50).did, [SpinBriefly, SPIN, Ask(2), Ask(3), Ask(4), Ask(5), Park]);
 }
 
 #[test]
 fn the_first_that_runs_is_enough() {
     let team = Team::new(&[1; 3]);
     team.me.running.set(Some(true));
-    assert_eq!(team.wait(US * 30).did, [Blink, Spin, Ask(2), Spin]);
+    assert_eq!(team.wait(US * 30).did, [SpinBriefly, SPIN, Ask(2), SPIN]);
 }
 
 #[test]
@@ -91,17 +91,17 @@ fn an_event_that_comes_while_it_asks_ends_the_wait() {
         team.me.running.set(running);
         team.me.ask_span.set(US * 2);
         let end = team.wait(OF.remote + US);
-        assert_eq!((&end.did[..], ended(&end)), (&[Blink, Spin, Ask(2)][..], Ended::Spun));
+        assert_eq!((&end.did[..], ended(&end)), (&[SpinBriefly, SPIN, Ask(2)][..], Ended::Spun));
     }
 }
 
 #[test]
 fn only_those_who_have_not_arrived_are_looked_at() {
     let team = Team::new(&[0, 1]);
-    team.whom.set(WaitFor::One(2));
-    assert_eq!(team.wait(US * 30).did, [Blink, Spin, Ask(3), Park], "the first is here, but nobody waits for it");
-    team.whom.set(WaitFor::One(1));
-    assert_eq!(team.wait(US).did, [Blink, Yield, Yield]);
+    team.whom.set(Whom::Member(2));
+    assert_eq!(team.wait(US * 30).did, [SpinBriefly, SPIN, Ask(3), Park], "the first is here, but nobody waits for it");
+    team.whom.set(Whom::Member(1));
+    assert_eq!(team.wait(US).did, [SpinBriefly, Yield, Yield]);
 }
 
 /// What was missing was somebody else's time.
@@ -168,7 +168,7 @@ fn nobody_is_fetched_twice_within_half_a_tick() {
     let team = Team::new(&[1]);
     team.me.running.set(Some(false));
     team.wait(US * 100);
-    assert_eq!(team.wait(US * 100).did, [Blink, Spin, Ask(2), Pull(2), Spin, Ask(2), Park], "one more bound, then sleep");
+    assert_eq!(team.wait(US * 100).did, [SpinBriefly, SPIN, Ask(2), Pull(2), SPIN, Ask(2), Park], "one more bound, then sleep");
     let began = team.me.now.get();
     while !team.wait(US * 100).did.contains(&Pull(2)) {}
     let passed = team.me.now.get() - began;
@@ -182,13 +182,13 @@ fn under_a_realtime_class_it_neither_yields_nor_moves_nor_fetches_and_spins_are_
     for (places, running) in begins {
         for patience in [US * 10, US * 50] {
             let team = Team::new(places);
-            team.me.patience.set(patience);
+            team.me.max_spin.set(patience);
             team.me.running.set(running);
             team.me.idle.set(Some(true));
             for _ in 0..60 {
                 let end = team.wait(US * 200);
                 assert!(end.spun <= patience, "{places:?}: {end:?}");
-                let harmless = |did: &Did| matches!(did, Blink | Spin | Ask(_) | Park);
+                let harmless = |did: &Did| matches!(did, SpinBriefly | Did::Spin(_) | Ask(_) | Park);
                 assert!(end.did.iter().all(harmless) && end.did.ends_with(&[Park]), "{places:?}: {end:?}");
             }
         }
@@ -199,7 +199,7 @@ fn under_a_realtime_class_it_neither_yields_nor_moves_nor_fetches_and_spins_are_
 #[test]
 fn no_rule_that_is_off_makes_a_realtime_member_yield() {
     let team = Team::without("sleep-realtime,sleep-late", &[0]);
-    team.me.patience.set(US * 50);
+    team.me.max_spin.set(US * 50);
     let end = team.wait(MS);
     assert!(!end.did.contains(&Yield) && end.spun <= US * 50, "{end:?}");
 }

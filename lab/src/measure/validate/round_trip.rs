@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use anyhow::Result;
 use foregather_bench::ping_pong::{self, Method};
 use foregather_host::clock;
-use foregather_machine::{Clock, Cpu, Error, Nanos, WaitContext};
+use foregather_machine::{Clock, Error, Nanos, WaitContext, Words};
 use foregather_sim::SimWord;
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{Smp, SmpCpu};
@@ -58,7 +58,7 @@ async fn play(cpu: SmpCpu<'_, Heap>, words: &[SimWord; 2]) -> Result<Nanos, Erro
             cpu.publish(mine, round);
         }
         let answered = || (cpu.load(theirs) == round).then_some(());
-        Policy::Block.wait(&cpu, theirs, WaitContext::new("ping-pong", rank).of(1 - rank), false, answered).await?;
+        Policy::Block.wait(&cpu, theirs, WaitContext::new("ping-pong", rank).of(1 - rank), answered).await?;
         if rank == 1 {
             cpu.publish(mine, round);
         }

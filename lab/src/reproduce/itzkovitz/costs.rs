@@ -10,7 +10,7 @@ use foregather_dsm::{Access, Minipage};
 use foregather_machine::{Address, Clock, Error, Fabric, Nanos, Rank, WaitContext};
 use foregather_sim::cluster::{Cluster, ClusterSpec};
 use foregather_sim::event::Heap;
-use foregather_wait::{Policy, WaitFor, Waiter};
+use foregather_wait::{Policy, Waiter};
 use std::sync::Arc;
 
 /// The paper's hosts.
@@ -108,14 +108,14 @@ fn message(stage: &Stage, bytes: usize) -> Result<f64> {
     let report = cluster.run(async |lane| {
         let here = lane.here();
         let peer = Address { rank: 1 - here.rank, ..here };
-        let chooser = Waiter::new(Policy::Spin, here.rank);
+        let waiter = Waiter::new(Policy::Spin, here.rank);
         for turn in 0..2 * ROUNDS {
             if turn % 2 == here.rank {
                 lane.write_with(peer, |_| ());
                 lane.post_filled(peer, 0, bytes)?;
             } else {
                 let come = || lane.arrived(None);
-                let from = chooser.on_lane(&lane, WaitContext::new("a message", here.rank), WaitFor::Sender(None), come).await?;
+                let from = waiter.on_lane(&lane, WaitContext::new("a message", here.rank), None, come).await?;
                 lane.release(from);
             }
         }

@@ -76,7 +76,7 @@ impl Bare {
 
     fn wait<T>(&self, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
         let why = WaitContext::new("bare frames", self.lane.here().rank).of(self.peer().rank).until(self.deadline);
-        block_on(self.policy.wait(self.lane.cpu(), self.lane.bell(), why, false, probe)).map(|(found, _)| found)
+        block_on(self.policy.wait(self.lane.cpu(), self.lane.bell(), why, probe)).map(|(found, _)| found)
     }
 
     fn send(&self, memory: &[u8]) -> Result<(), Error> {

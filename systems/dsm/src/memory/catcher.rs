@@ -6,7 +6,7 @@ use crate::views::{Fault, Faults, Outcome, Table, end_process};
 use crate::{Access, Minipage};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
-use foregather_machine::{Cpu, Fabric, Rank, ThreadId, block_on};
+use foregather_machine::{Fabric, Rank, ThreadId, Words, block_on};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
@@ -66,7 +66,7 @@ pub(super) struct Catcher<F: Fabric> {
 impl<F> Faults for Catcher<F>
 where
     F: Fabric + Send,
-    <F::Cpu as Cpu>::Word: Send + Sync,
+    <F::Cpu as Words>::Word: Send + Sync,
 {
     fn fault(&self, fault: &Fault) -> Outcome {
         let Some(minipage) = self.table.minipage(fault.place) else {

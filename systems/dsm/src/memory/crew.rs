@@ -86,8 +86,8 @@ impl<F: Fabric, S> Crew<'_, F, S> {
     pub(super) fn serve(&self, post: &Post<F>) -> Option<(Server, F)> {
         let (lane, homes) = (post.take(0), self.node.homes());
         let server = Server::new(homes, lane.rank(), self.node.minipages(), self.settings.locks);
-        let chooser = Waiter::new(self.settings.policy_of(&lane), lane.rank());
-        match block_on(serve(&lane, self.node, server, &chooser)) {
+        let waiter = Waiter::new(self.settings.policy_of(&lane), lane.rank());
+        match block_on(serve(&lane, self.node, server, &waiter)) {
             Ok(server) => Some((server, lane)),
             Err(error) => {
                 // If it gave up, it has told everybody why: that is delivered first. Of a lost rank all others learn without it.
@@ -141,12 +141,7 @@ impl<F: Fabric, S> Crew<'_, F, S> {
     }
 
     /// The messenger comes first: it tells those who wait for this thread if the rest fails.
-    fn ready(
-        &self,
-        lane: F,
-        cpu: threads::Thread,
-        seat: u32,
-    ) -> Option<(Messenger<F>, Stack, BarrierMember<'_, threads::Thread>)> {
+    fn ready(&self, lane: F, cpu: threads::Thread, seat: u32) -> Option<(Messenger<F>, Stack, BarrierMember<threads::Thread>)> {
         let failed = |error| self.fail(seat, Failure::Error(error));
         let messenger = Messenger::new(lane, self.settings.letters()).map_err(failed).ok()?;
         match Stack::install().and_then(|stack| Ok((stack, self.beside.join(cpu, seat - 1)?))) {

@@ -13,7 +13,7 @@ use crate::node::{Node, Requester, Tally};
 use crate::protocol::{Homes, Server};
 use crate::views::{Allocator, PAGE, Shape, Space};
 use foregather_barrier::{Algorithm, Group};
-use foregather_machine::{Cause, Cpu, Error, Fabric, Nanos};
+use foregather_machine::{Cause, Error, Fabric, Nanos, Words};
 use foregather_message::Messenger;
 use foregather_thread as threads;
 use std::fmt;
@@ -70,7 +70,7 @@ pub fn run<F, S, R>(
 ) -> Result<Served<F, R>, Error>
 where
     F: Fabric + Send + 'static,
-    <F::Cpu as Cpu>::Word: Send + Sync,
+    <F::Cpu as Words>::Word: Send + Sync,
     S: Sync,
     R: Send,
 {

@@ -28,7 +28,7 @@ pub struct Thread<'d, F: Fabric> {
     pub(super) settings: Settings,
     pub(super) messenger: &'d Messenger<F>,
     /// With the other threads of this rank; `None` once a barrier has failed.
-    pub(super) beside: RefCell<Option<BarrierMember<'d, threads::Thread>>>,
+    pub(super) beside: RefCell<Option<BarrierMember<threads::Thread>>>,
     pub(super) pot: &'d Pot,
     /// The first thread of a rank takes it, for all.
     pub(super) heap: &'d Mutex<Heap>,

@@ -7,14 +7,14 @@ use super::tally::{Kind, Tally};
 use super::ways::Ways;
 use crate::protocol::{Action, Answer, Begin, Client, FlagId, LockId, Message, Want, server_of};
 use crate::{Access, Minipage};
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Nanos, WaitContext};
-use foregather_wait::{Awaited, Policy, Roster, WaitFor, Waiter};
+use foregather_machine::{Address, Cause, Error, Fabric, Nanos, WaitContext, Words};
+use foregather_wait::{Policy, Roster, WaitFor, Waiter};
 
 /// One application thread of a rank. It allocates nothing in [`Requester::need`], which runs within a fault.
 pub struct Requester<F: Fabric> {
     lane: F,
     client: Client,
-    chooser: Waiter,
+    waiter: Waiter,
     ways: Ways,
     tally: Tally,
     /// Its server knows that it cannot go on.
@@ -27,8 +27,8 @@ impl<F: Fabric> Requester<F> {
         let here = lane.here();
         let client = Client::new(here, node.homes());
         node.stopped().enroll(here.lane);
-        let (chooser, ways) = (Waiter::new(policy, here.rank), Ways::new(&lane));
-        Self { lane, client, chooser, ways, tally: Tally::default(), stopping: false }
+        let (waiter, ways) = (Waiter::new(policy, here.rank), Ways::new(&lane));
+        Self { lane, client, waiter, ways, tally: Tally::default(), stopping: false }
     }
 
     /// Its lane.
@@ -98,14 +98,14 @@ impl<F: Fabric> Requester<F> {
     async fn persist<P: Copies>(
         &self,
         node: &Node<F::Cpu, P>,
-        on: &<F::Cpu as Cpu>::Word,
+        on: &<F::Cpu as Words>::Word,
         what: &'static str,
         mut probe: impl FnMut() -> Option<()>,
     ) -> Result<(), Error> {
-        let rank = self.lane.here().rank;
-        let awaited = Awaited { roster: Roster::new(self.lane.roster()), rank, whom: WaitFor::Sender(None) };
+        let (lane, roster) = (&self.lane, Roster::new(self.lane.roster()));
         let either = || probe().map(Ok).or_else(|| node.check().err().map(Err));
-        self.chooser.wait_slow(self.lane.cpu(), on, WaitContext::new(what, rank), awaited, either).await?.0
+        let context = WaitContext::new(what, lane.here().rank);
+        self.waiter.wait_part(lane.cpu(), on, context, WaitFor::Message(roster, None), either).finish().await?.0
     }
 
     /// This thread cannot go on, because of that: its server tells everybody, and nothing can be asked here any more. `true`: it is the
@@ -211,7 +211,7 @@ impl<F: Fabric> Requester<F> {
 
     async fn send<P: Copies>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         node.check()?;
-        let Self { lane, ways, chooser, .. } = self;
+        let Self { lane, ways, waiter, .. } = self;
         let mut parcel = Parcel::new(message);
         let why = WaitContext::new("credits for a request", lane.here().rank).of(to.rank);
         let mut sent = || -> Result<Option<()>, Error> {
@@ -223,16 +223,16 @@ impl<F: Fabric> Requester<F> {
             }
             Ok(parcel.send(lane, ways, to, node)?.then_some(()))
         };
-        chooser.on_lane(lane, why, WaitFor::Sender(Some(to.rank)), || sent().transpose()).await?
+        waiter.on_lane(lane, why, Some(to.rank), || sent().transpose()).await?
     }
 
     /// Sends a request and does what its reply says.
     async fn ask<P: Copies>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         self.send(node, to, message).await?;
-        let Self { lane, ways, chooser, .. } = self;
+        let Self { lane, ways, waiter, .. } = self;
         let why = WaitContext::new("a reply about shared memory", lane.here().rank);
         let reply = || come(lane, ways, node).transpose();
-        let (from, message) = chooser.on_lane(lane, why, WaitFor::Sender(None), reply).await??;
+        let (from, message) = waiter.on_lane(lane, why, None, reply).await??;
         self.settle(node, from, message).await
     }
 

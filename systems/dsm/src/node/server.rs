@@ -5,7 +5,7 @@ use super::stop::announce;
 use super::ways::Ways;
 use crate::protocol::{Action, Server};
 use foregather_machine::{Address, Error, Fabric, Rank, WaitContext};
-use foregather_wait::{WaitFor, Waiter};
+use foregather_wait::Waiter;
 
 /// Serves until all ranks have said goodbye, and gives back what the server knows by then.
 ///
@@ -15,10 +15,10 @@ pub async fn serve<F: Fabric, P: Copies>(
     lane: &F,
     node: &Node<F::Cpu, P>,
     server: Server,
-    chooser: &Waiter,
+    waiter: &Waiter,
 ) -> Result<Server, Error> {
     let mut desk = Desk { lane, node, server, outbox: Outbox::default(), ways: Ways::new(lane) };
-    match desk.run(chooser).await {
+    match desk.run(waiter).await {
         Ok(()) => Ok(desk.server),
         Err(error) => Err(announce(lane, &mut desk.ways, node, error)),
     }
@@ -33,11 +33,11 @@ struct Desk<'d, F: Fabric, P> {
 }
 
 impl<F: Fabric, P: Copies> Desk<'_, F, P> {
-    async fn run(&mut self, chooser: &Waiter) -> Result<(), Error> {
+    async fn run(&mut self, waiter: &Waiter) -> Result<(), Error> {
         let lane = self.lane;
         while !self.server.is_finished() || !self.outbox.is_empty() {
             let why = WaitContext::new("a request for shared memory", lane.here().rank);
-            chooser.on_lane(lane, why, WaitFor::Sender(None), || self.look().transpose()).await??;
+            waiter.on_lane(lane, why, None, || self.look().transpose()).await??;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use foregather_dsm::memory::{Array, Layout, Settings, Thread, lanes, run};
 use foregather_host::interrupt;
 use foregather_launch::spawn::{self, Plan};
 use foregather_launch::{Job, Lanes};
-use foregather_machine::{Cpu, Error, Fabric, Rank};
+use foregather_machine::{Error, Fabric, Rank, Words};
 use std::env;
 use std::process::exit;
 use std::time::Duration;
@@ -91,7 +91,7 @@ fn say(line: &str) {
 fn in_that_state<F>(all: Vec<F>, state: State, victim: Rank) -> Result<(), Error>
 where
     F: Fabric + Send + 'static,
-    <F::Cpu as Cpu>::Word: Send + Sync,
+    <F::Cpu as Words>::Word: Send + Sync,
 {
     let settings = Settings { bytes: 1 << 16, threads: THREADS, ..Settings::default() };
     let layout = |layout: &mut Layout| layout.array(WORDS, 1);

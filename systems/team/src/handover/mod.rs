@@ -94,8 +94,8 @@ struct Shared {
 
 /// The leader's side of a team, and its threads, as far as they were started. Dropping it lets them go; nobody waits for them.
 pub(crate) struct Lead {
-    /// Borrows `shared.team`: so it stands first, and is dropped first. `Some` until then.
-    leader: Option<TeamLeader<'static, Thread>>,
+    /// `Some` until it is dropped.
+    leader: Option<TeamLeader<Thread>>,
     shared: Arc<Shared>,
     policy: Policy,
     /// How many members may take part: the leader, and those who were called.
@@ -112,16 +112,13 @@ impl Lead {
     /// [`foregather_machine::Cause::Size`] for none, or more than a team takes.
     pub(crate) fn new(most: u32, policy: Policy) -> Result<Self, Error> {
         let shared = Arc::new(Shared { team: foregather_barrier::ForkJoin::new(most)?, desk: Desk::new() });
-        // SAFETY: the team stays where it is as long as `shared` lives, which stands beside its borrower in `Self` and is dropped
-        // after it; neither ever leaves it alone.
-        let team: &'static foregather_barrier::ForkJoin<Thread> = unsafe { &*core::ptr::from_ref(&shared.team) };
         let cpu = Thread::current();
         let wake = cpu.costs().remote_wake;
-        let mut master = team.master(cpu, policy)?;
-        for slave in 1..most {
-            master.dismiss(slave)?;
+        let mut leader = shared.team.leader(cpu, policy)?;
+        for worker in 1..most {
+            leader.dismiss(worker)?;
         }
-        Ok(Self { leader: Some(TeamLeader::new(master, wake)), shared, policy, width: 1, started: 1, by: this_thread() })
+        Ok(Self { leader: Some(TeamLeader::new(leader, wake)), shared, policy, width: 1, started: 1, by: this_thread() })
     }
 
     /// How many members it may have.
@@ -139,10 +136,10 @@ impl Lead {
     /// # Errors
     /// If one cannot be started: those that are there take part.
     pub(crate) fn resize(&mut self, width: u32) -> Result<(), Error> {
-        let Some(TeamLeader { master, .. }) = &mut self.leader else { return Ok(()) };
+        let Some(TeamLeader { handle, .. }) = &mut self.leader else { return Ok(()) };
         while self.width > width {
             self.width -= 1;
-            master.dismiss(self.width)?;
+            handle.dismiss(self.width)?;
         }
         while self.width < width.min(self.shared.team.size()) {
             if self.started == self.width {
@@ -150,7 +147,7 @@ impl Lead {
                 foregather_thread::start(&format!("team {rank}"), move |cpu| follow(&shared, cpu, rank, policy))?;
                 self.started += 1;
             }
-            master.recall(self.width)?;
+            handle.recall(self.width)?;
             self.width += 1;
         }
         Ok(())
@@ -163,7 +160,7 @@ impl Lead {
         let desk = &shared.desk;
         if *by != this_thread() {
             *by = this_thread();
-            leader.master.lead_from(Thread::current());
+            leader.handle.lead_from(Thread::current());
         }
         let job = Job { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: *width };
         // SAFETY: no region is open, since each call of this function ends with its join, so nobody has a part; and this one has
@@ -190,9 +187,9 @@ impl Lead {
 
 impl Drop for Lead {
     fn drop(&mut self) {
-        if let Some(TeamLeader { master, .. }) = self.leader.take() {
-            // No region is open: this cannot fail, and if it did the slaves would end with an error.
-            let _ = master.finish();
+        if let Some(TeamLeader { handle, .. }) = self.leader.take() {
+            // No region is open: this cannot fail, and if it did the workers would end with an error.
+            let _ = handle.finish();
         }
     }
 }
@@ -218,13 +215,13 @@ fn not_over(why: &str) -> ! {
 
 /// What a thread of a team does.
 fn follow(shared: &Shared, cpu: Thread, rank: Rank, policy: Policy) {
-    let Ok(slave) = shared.team.slave(cpu, rank, policy) else { return };
+    let Ok(worker) = shared.team.worker(cpu, rank, policy) else { return };
     let part = async |rank| {
-        // SAFETY: a follower's parts are those that its slave has taken and not said to be done.
+        // SAFETY: a follower's parts are those that its worker has taken and not said to be done.
         unsafe { shared.desk.part(rank) }
     };
     // An error is the end, too: there is nobody to tell.
-    let _ = block_on(TeamWorker::new(slave, policy).serve(part));
+    let _ = block_on(TeamWorker::new(worker, policy).serve(part));
 }
 
 /// One of the threads that live now, told from the others without asking the kernel. A later one may have the same.

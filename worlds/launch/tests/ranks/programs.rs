@@ -2,7 +2,7 @@
 use foregather_host::{clock, interrupt};
 use foregather_launch::spawn::{self, Host, Plan};
 use foregather_launch::{Job, Lanes};
-use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, WaitContext};
+use foregather_machine::{Address, Error, Fabric, Nanos, Park, WaitContext};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
 use std::process::{Command, exit};

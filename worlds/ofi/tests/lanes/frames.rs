@@ -1,6 +1,6 @@
 //! Frames arrive once, in order and whole, between all lanes, and who waits for them sleeps.
 use crate::{at, job, post, ranks, take, tcp, until};
-use foregather_machine::{Address, Cause, Clock, Cpu, Error, Fabric, Member, Nanos, block_on};
+use foregather_machine::{Address, Cause, Clock, Error, Fabric, Member, Nanos, Park, Words, block_on};
 
 #[test]
 fn frames_arrive_in_order_and_whole_however_long_they_are() {

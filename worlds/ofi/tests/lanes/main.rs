@@ -4,7 +4,7 @@ mod memory;
 mod tended;
 mod trouble;
 
-use foregather_machine::{Address, Cpu, Fabric, Nanos, block_on};
+use foregather_machine::{Address, Fabric, Nanos, Park, block_on};
 use foregather_ofi::{Lane, Opening, Provider};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What is missing, wrong, or lost is named, and strangers change nothing.
 use crate::{at, job, post, take, tcp, until};
 use foregather_host::vigil::Vigil;
-use foregather_machine::{Cause, Cpu, Error, Fabric, Key, Member, WaitContext, block_on};
+use foregather_machine::{Cause, Error, Fabric, Key, Member, Park, WaitContext, block_on};
 use foregather_ofi::{Opening, Provider, found};
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! What becomes of a copy by both sides whose helper is lost in the middle of a chunk: it must be dead before anybody hears of it.
 use super::{Exchange, Lane, Shape};
-use crate::Process;
+use crate::{Process, Watch};
 use foregather_host::{child::Child, clock, vigil::Vigil};
 use foregather_machine::{Address, Cause, Fabric, Key, Nanos, block_on};
 use std::process::{Command, Stdio};
@@ -38,7 +38,7 @@ fn lane(vigil: &Arc<Vigil>, stranger: &Child, place: usize) -> (Lane<Process>, K
     let exchange = Arc::new(Exchange::new(Shape::new(2, 1)).unwrap());
     exchange.join(0).unwrap();
     exchange.pose_as(1, stranger.id() as i32);
-    let cpu = Process::vigilant(vigil.clone());
+    let cpu = Watch::by(vigil.clone()).process();
     exchange.meet(&cpu, clock::now() + Nanos::from_ms(10_000)).unwrap();
     let exposure = exchange.exposure(1, 0);
     exposure.source.write(&[super::pieces::Piece { at: place, bytes: BYTES }]);

@@ -56,7 +56,7 @@ impl<Q: Queue> Lane<'_, Q> {
         let came = &self.cluster.desks[self.number as usize].came;
         let take = || came.get().checked_sub(1).map(|rest| came.set(rest));
         let why = WaitContext::new("raw", self.rank()).of(peer.rank);
-        self.cluster.spec.wait.wait(&self.cpu, self.bell(), why, false, take).await?;
+        self.cluster.spec.wait.wait(&self.cpu, self.bell(), why, take).await?;
         self.work(What::Complete, 1, 0, self.cluster.spec.card.reap);
         Ok(())
     }

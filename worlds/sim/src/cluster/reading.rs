@@ -67,7 +67,7 @@ impl<Q: Queue> Lane<'_, Q> {
             self.progress();
             asked.look()
         };
-        let (came, _) = cluster.spec.wait.wait(&self.cpu, self.bell(), why, false, look).await?;
+        let (came, _) = cluster.spec.wait.wait(&self.cpu, self.bell(), why, look).await?;
         self.work(What::Complete, count, length, card.reap);
         let Some(bytes) = came.filter(|bytes| bytes.len() >= length) else {
             return Err(Cause::Unexposed { rank: from.rank }.into());

@@ -7,9 +7,10 @@ use super::machine::{Machine, NOBODY, Want};
 use crate::engine::Engine;
 use crate::event::Queue;
 use crate::word::SimWord;
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, VALUE_MASK, WaitContext};
+use foregather_machine::{Cause, Clock, Counter, Error, Nanos, Park, VALUE_MASK, WaitContext, Words};
 use std::cell::RefCell;
 use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 /// One thread's view of the processors it runs on.
@@ -218,7 +219,7 @@ impl<Q: Queue> Clock for SmpCpu<'_, Q> {
     }
 }
 
-impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
+impl<Q: Queue> Words for SmpCpu<'_, Q> {
     type Word = SimWord;
 
     fn load(&self, word: &SimWord) -> u32 {
@@ -233,18 +234,20 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
     fn fetch_add(&self, word: &SimWord, n: u32) -> u32 {
         self.change(word, word.value.get().wrapping_add(n))
     }
-    fn compare_exchange(&self, word: &SimWord, expected: u32, new: u32) -> bool {
-        let same = word.value.get() == expected & VALUE_MASK;
-        if same {
-            self.change(word, new);
-        }
-        same
+    fn compare_exchange(&self, word: &SimWord, expected: u32, new: u32) -> Result<u32, u32> {
+        let value = word.value.get();
+        if value == expected & VALUE_MASK { Ok(self.change(word, new)) } else { Err(value) }
     }
     fn poison(&self, word: &SimWord) {
         word.poison();
         self.changed(word);
     }
+    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+        counter.fetch_add(1, Relaxed)
+    }
+}
 
+impl<Q: Queue> Park for SmpCpu<'_, Q> {
     fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
         probe()
     }
@@ -262,20 +265,20 @@ impl<Q: Queue> Cpu for SmpCpu<'_, Q> {
     fn prepare_park(&self, on: &SimWord) -> u32 {
         on.version.get()
     }
-    async fn park(&self, on: &SimWord, armed: u32, until: Nanos) {
-        let changed = || (on.version.get() != armed).then_some(());
+    async fn park(&self, on: &SimWord, prepared: u32, until: Nanos) {
+        let changed = || (on.version.get() != prepared).then_some(());
         self.leaf(Want::Park, Some(on), until, changed).await;
     }
 
-    fn check(&self, on: &SimWord, why: &WaitContext) -> Result<(), Error> {
+    fn check(&self, on: &SimWord, context: &WaitContext) -> Result<(), Error> {
         if on.is_poisoned() {
             return Err(Error::from(Cause::Poisoned { by: None }));
         }
         let machine = &mut self.kernel.borrow_mut().machine;
         if let Some((rank, since)) = machine.lost {
-            return Err(Error::peer_lost(rank, since, why));
+            return Err(Error::peer_lost(rank, since, context));
         }
-        machine.threads[self.thread as usize].why = Some(*why);
-        if self.now() >= why.deadline { Err(Error::timed_out(why, self.now())) } else { Ok(()) }
+        machine.threads[self.thread as usize].why = Some(*context);
+        if self.now() >= context.deadline { Err(Error::timed_out(context, self.now())) } else { Ok(()) }
     }
 }

@@ -7,7 +7,7 @@ use super::kernel::Kernel;
 use super::machine::{Life, Machine, Want};
 use super::scout::Answer;
 use crate::event::Queue;
-use foregather_machine::{Affinity, Costs, Cpu, CpuId, Nanos, Placement, ThreadId};
+use foregather_machine::{Affinity, Costs, CpuId, Nanos, Park, Placement, ThreadId};
 
 #[cfg(test)]
 mod tests;

@@ -84,9 +84,9 @@ struct Book {
 }
 
 /// Enters a member's account into its job's book, however its program ends.
-struct Entering<'b, 'g, 's, Q: Queue>(&'b Book, BarrierMember<'g, SmpCpu<'s, Q>>);
+struct Entering<'b, 's, Q: Queue>(&'b Book, BarrierMember<SmpCpu<'s, Q>>);
 
-impl<Q: Queue> Drop for Entering<'_, '_, '_, Q> {
+impl<Q: Queue> Drop for Entering<'_, '_, Q> {
     fn drop(&mut self) {
         self.0.waits.set(self.0.waits.get().plus(self.1.account().snapshot()));
     }

@@ -45,7 +45,7 @@ fn everything(nodes: u32, threads: u32) -> Vec<ClusterSpec> {
 /// Waits at a lane until a probe finds something.
 async fn wait<F: Fabric, T>(lane: &F, policy: Policy, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
     let why = WaitContext::new("test", lane.rank());
-    policy.wait(lane.cpu(), lane.bell(), why, false, probe).await.map(|(found, _)| found)
+    policy.wait(lane.cpu(), lane.bell(), why, probe).await.map(|(found, _)| found)
 }
 
 /// Takes the next frame of `from`.

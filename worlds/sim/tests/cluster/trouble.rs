@@ -92,7 +92,7 @@ fn who_waits_for_ever_is_named_with_what_it_waits_for() {
         lane.delay(us(30)).await;
         let peer = 1 - lane.rank();
         let why = WaitContext::new("rendezvous", lane.rank()).of(peer);
-        Policy::Block.wait(lane.cpu(), lane.bell(), why, false, || lane.peek(at(peer, 0), |_, _| ())).await.is_ok()
+        Policy::Block.wait(lane.cpu(), lane.bell(), why, || lane.peek(at(peer, 0), |_, _| ())).await.is_ok()
     });
     let lines: Vec<_> = report.stuck.iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), 2);

@@ -6,7 +6,7 @@ use foregather_thread::Thread;
 use foregather_wait::{Policy, Snapshot};
 
 /// One of them.
-pub(crate) type Member<'g> = BarrierMember<'g, Thread>;
+pub(crate) type Member<'g> = BarrierMember<Thread>;
 
 /// An episode that takes longer is taken for lost: the test fails with the name of whoever was awaited.
 pub(crate) const LOST: Nanos = Nanos::from_ms(20_000);

@@ -10,7 +10,7 @@ use super::super::world::Smp;
 use super::*;
 use crate::event::{Calendar, Heap};
 use crate::word::SimWord;
-use foregather_machine::{Clock, SplitMix};
+use foregather_machine::{Clock, SplitMix, Words};
 use proptest::prelude::*;
 use std::cell::Cell;
 

@@ -1,36 +1,34 @@
 //! The last few times of something, oldest forgotten first.
-use core::cell::Cell;
 use foregather_machine::Nanos;
 
 /// A ring of the last `N` times.
-pub(crate) struct History<const N: usize> {
-    times: [Cell<Nanos>; N],
-    seen: Cell<usize>,
+pub(super) struct History<const N: usize> {
+    times: [Nanos; N],
+    seen: usize,
 }
 
 impl<const N: usize> History<N> {
-    pub(crate) const fn new() -> Self {
-        Self { times: [const { Cell::new(Nanos::ZERO) }; N], seen: Cell::new(0) }
+    pub(super) const fn new() -> Self {
+        Self { times: [Nanos::ZERO; N], seen: 0 }
     }
 
-    pub(crate) fn push(&self, time: Nanos) {
-        let seen = self.seen.get();
-        self.times[seen % N].set(time);
-        self.seen.set(seen.wrapping_add(1));
+    pub(super) fn push(&mut self, time: Nanos) {
+        self.times[self.seen % N] = time;
+        self.seen = self.seen.wrapping_add(1);
     }
 
     /// How many there have ever been.
-    pub(crate) fn seen(&self) -> usize {
-        self.seen.get()
+    pub(super) fn seen(&self) -> usize {
+        self.seen
     }
 
     /// Those that are remembered, in no order.
-    pub(crate) fn times(&self) -> impl Iterator<Item = Nanos> + Clone {
-        self.times.iter().take(self.seen.get()).map(Cell::get)
+    pub(super) fn times(&self) -> impl Iterator<Item = Nanos> + Clone {
+        self.times.iter().take(self.seen).copied()
     }
 
     /// The middle one of those below `limit`; of two in the middle the longer. `None` if there are none.
-    pub(crate) fn median_below(&self, limit: Nanos) -> Option<Nanos> {
+    pub(super) fn median_below(&self, limit: Nanos) -> Option<Nanos> {
         let (mut kept, mut count) = ([Nanos::ZERO; N], 0);
         for time in self.times().filter(|&time| time < limit) {
             kept[count] = time;
@@ -48,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten_and_the_median_leaves_out_what_is_too_long() {
-        let history = History::<3>::new();
+        let mut history = History::<3>::new();
         assert_eq!((history.times().count(), history.median_below(Nanos::MAX)), (0, None));
         for time in [50, 7, 9] {
             history.push(Nanos(time));

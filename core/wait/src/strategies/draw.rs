@@ -1,34 +1,26 @@
 //! Random spin bounds of the density that nobody can exploit, from integers alone: the same on every machine.
-use core::cell::Cell;
 use foregather_machine::{Nanos, Rank, SplitMix};
 
 /// A member's own stream of bounds.
-pub(crate) struct Draw(Cell<u64>);
+pub(super) struct Draw(SplitMix);
 
 impl Draw {
     /// The stream of that rank, the same in every run.
-    pub(crate) fn new(rank: Rank) -> Self {
+    pub(super) fn new(rank: Rank) -> Self {
         // Mixed once: the streams of neighbours must not be one stream, shifted.
-        Self(Cell::new(SplitMix::mix(u64::from(rank) ^ 0x5851_f42d_4c95_7f2d)))
-    }
-
-    fn next(&self) -> u64 {
-        let mut numbers = SplitMix(self.0.get());
-        let next = numbers.next();
-        self.0.set(numbers.0);
-        next
+        Self(SplitMix(SplitMix::mix(u64::from(rank) ^ 0x5851_f42d_4c95_7f2d)))
     }
 
     /// A bound of density `e^(x/C) / (C (e - 1))` on `[0, C]`, to the nearest nanosecond.
     ///
     /// By comparisons only (von Neumann 1951): if the numbers of a sequence fall from `y` on and the run of falling ones has
     /// length `n`, then `n` is odd with probability `e^-y`. So an accepted `y` has a density like `e^-y`, and `1 - y` like `e^x`.
-    pub(crate) fn bound(&self, switch: Nanos) -> Nanos {
+    pub(super) fn bound(&mut self, switch: Nanos) -> Nanos {
         loop {
-            let first = self.next();
+            let first = self.0.next();
             let (mut last, mut odd) = (first, true);
             loop {
-                let next = self.next();
+                let next = self.0.next();
                 if next >= last {
                     break;
                 }
@@ -50,7 +42,7 @@ mod tests {
     #[test]
     fn bounds_have_the_density_that_nobody_can_exploit() {
         const DRAWS: usize = 200_000;
-        let (draw, switch) = (Draw::new(3), Nanos::from_ms(1));
+        let (mut draw, switch) = (Draw::new(3), Nanos::from_ms(1));
         let mut bounds: Vec<_> = (0..DRAWS).map(|_| draw.bound(switch).0 as f64 / switch.0 as f64).collect();
         bounds.sort_by(f64::total_cmp);
         let below = |x: f64| ((x.exp() - 1.0) / (E - 1.0) * DRAWS as f64) as i64;
@@ -63,7 +55,7 @@ mod tests {
     #[test]
     fn a_rank_has_a_stream_of_its_own_and_always_the_same() {
         let stream = |rank| {
-            let draw = Draw::new(rank);
+            let mut draw = Draw::new(rank);
             [(); 100].map(|()| draw.bound(Nanos::from_ms(1)))
         };
         assert_eq!(stream(1), stream(1));

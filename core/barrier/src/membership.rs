@@ -1,0 +1,62 @@
+//! Who belongs to a group, who broke it, and who is missing: the same for barriers and for fork and join.
+use foregather_machine::{Cause, Cpu, Error, Rank, VALUE_MASK};
+use foregather_wait::Roster;
+
+/// The members of a group, by the words that they share.
+pub(crate) struct Membership<'g, C: Cpu> {
+    pub(crate) roster: Roster<'g, C>,
+    /// One more than the rank of the first member that broke the group.
+    culprit: &'g C::Word,
+}
+
+impl<'g, C: Cpu> Membership<'g, C> {
+    pub(crate) fn new(roster: Roster<'g, C>, culprit: &'g C::Word) -> Self {
+        Self { roster, culprit }
+    }
+
+    /// Gives out the handle of `rank`, once.
+    ///
+    /// # Errors
+    /// [`Cause::Rank`] if there is no such rank or its handle was given out before.
+    pub(crate) fn claim(&self, cpu: &C, rank: Rank) -> Result<(), Error> {
+        let size = self.roster.size();
+        if rank < size && self.roster.claim(cpu, rank) { Ok(()) } else { Err(Cause::Rank { rank, size }.into()) }
+    }
+
+    /// Notes that `rank` broke the group, if it is the first.
+    pub(crate) fn blame(&self, cpu: &C, rank: Rank) {
+        if cpu.load(self.culprit) == 0 {
+            cpu.store(self.culprit, rank + 1);
+        }
+    }
+
+    /// The lowest rank that has not arrived in the episode that `rank` waits in.
+    pub(crate) fn missing(&self, cpu: &C, rank: Rank) -> Option<Rank> {
+        let episode = cpu.load(self.roster.arrived(rank));
+        let behind = |other: &Rank| episode.wrapping_sub(cpu.load(self.roster.arrived(*other))) & VALUE_MASK == 1;
+        (0..self.roster.size()).find(behind)
+    }
+
+    /// Names the culprit, or the member waited for, in an error of the world. `poison` does for a dead member what it can no longer do:
+    /// all that need it hear of it by its name, even those that watch nobody.
+    #[cold]
+    pub(crate) fn explain(
+        &self,
+        cpu: &C,
+        error: Error,
+        missing: impl FnOnce() -> Option<Rank>,
+        poison: impl FnOnce(Rank),
+    ) -> Error {
+        match *error.cause() {
+            Cause::Poisoned { .. } => Cause::Poisoned { by: cpu.load(self.culprit).checked_sub(1) }.into(),
+            Cause::PeerLost { rank, .. } if rank < self.roster.size() => {
+                poison(rank);
+                error
+            }
+            Cause::TimedOut { what, rank, peer: None, waited_ns } => {
+                Cause::TimedOut { what, rank, peer: missing(), waited_ns }.into()
+            }
+            _ => error,
+        }
+    }
+}

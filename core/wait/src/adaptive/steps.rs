@@ -1,0 +1,265 @@
+//! One wait by the decision table, from the end of the blind pauses on.
+use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
+use crate::{Effect, Interest, Progress, Step, Strategy};
+use foregather_machine::{CpuId, Nanos, Rank, ThreadId};
+
+/// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
+const MOST_ASKED: usize = 4;
+
+/// A shorter gap in a spin is no stranger's turn but an interrupt.
+const PREEMPTED: Nanos = Nanos::from_us(100);
+
+/// What one wait has come to so far.
+#[derive(Default)]
+pub(super) struct ThisWait {
+    /// How long it may spin, from the beginning on; preemptions do not count.
+    limit: Nanos,
+    /// Where this thread is.
+    place: Option<CpuId>,
+    /// Facts that hold until an action changes them.
+    lasting: Facts,
+    /// The emptier processor, and how many members fewer it has.
+    target: CpuId,
+    fewer: u32,
+    /// From where a scout has come back.
+    idle: Option<CpuId>,
+    /// An awaited member, for the record.
+    whom: Option<Rank>,
+    /// Members that are still to be asked, the last one first.
+    to_ask: Vec<Rank>,
+    asked: Option<Rank>,
+    any_ready: bool,
+}
+
+impl Strategy for AdaptiveState {
+    fn spins(&self) -> bool {
+        self.blinks() && self.of.bound() > Nanos::ZERO
+    }
+
+    fn interest(&self) -> Interest {
+        Interest { places: true, spans: true, ..Interest::default() }
+    }
+
+    fn begin(&mut self, wait: &Progress<'_>) -> bool {
+        let blinks = self.blinks();
+        self.begin_wait(wait.began, wait.account.waits());
+        if wait.around.is_message() {
+            self.ask_for_preemptions(wait.around, wait.began);
+        }
+        self.now = ThisWait {
+            limit: self.of.bound().min(wait.max_spin),
+            lasting: Facts::REALTIME.when(wait.max_spin < Nanos::MAX),
+            ..ThisWait::default()
+        };
+        blinks
+    }
+
+    fn next(&mut self, wait: &Progress<'_>) -> Step {
+        loop {
+            self.now.asked = self.now.to_ask.pop();
+            if let Some(rank) = self.now.asked {
+                return Step::Ask(rank);
+            }
+            let rule = decide(self.gather(wait), self.of.without);
+            wait.account.followed(rule);
+            match TABLE[rule].then {
+                Action::Spin => return Step::Spin(self.budget(wait)),
+                Action::Yield => return Step::Yield,
+                Action::Ask => self.begin_to_ask(wait),
+                Action::Stay => self.stay(wait),
+                Action::Scout => return Step::Scout(self.now.target),
+                Action::Move => {
+                    if self.may_still_move(wait) {
+                        return Step::Move(self.now.target);
+                    }
+                }
+                Action::Pull => match self.whom_to_pull(wait) {
+                    Some(thread) => return Step::Pull(thread),
+                    None => self.done(Effect::Pulled(false), wait),
+                },
+                Action::Park => {
+                    if self.facts().has(Facts::DISTRUSTED) {
+                        self.slept_instead();
+                    }
+                    return Step::Park;
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, effect: Effect, wait: &Progress<'_>) {
+        let now = wait.around.now();
+        match effect {
+            Effect::Spun { used, span } => {
+                // What is missing was a preemption: it was not waiting.
+                let missing = span - used;
+                self.now.limit += missing;
+                if missing > PREEMPTED {
+                    self.preempted(now);
+                }
+            }
+            Effect::Yielded(span) => {
+                let stranger = self.has_yielded(span);
+                self.now.lasting |= Facts::STRANGER.when(stranger);
+            }
+            Effect::Asked(runs) => self.is_answered(runs),
+            Effect::Scouted(answer) => {
+                wait.account.scouted(answer == Some(true));
+                match answer {
+                    Some(true) => self.now.idle = Some(self.now.target),
+                    Some(false) => self.hold_moves(now, self.of.patience_with_scouts()),
+                    None => self.hold_moves(now, self.of.tick * 100),
+                }
+            }
+            Effect::Moved(moved) => {
+                self.has_moved(now);
+                wait.account.moved(moved);
+                // The member that moves next must know of it.
+                if moved {
+                    self.now.place = wait.around.publish_cpu();
+                } else {
+                    wait.around.forbid_moves();
+                }
+            }
+            Effect::Pulled(pulled) => {
+                self.has_pulled(now);
+                wait.account.pulled(pulled);
+                self.stay(wait);
+            }
+        }
+    }
+
+    fn end(&mut self, wait: &Progress<'_>) {
+        wait.account.awaited(self.now.whom, wait.around.now() - wait.began);
+    }
+}
+
+impl AdaptiveState {
+    /// Everything the table asks for.
+    fn gather(&mut self, wait: &Progress<'_>) -> Facts {
+        let (around, of) = (wait.around, self.of);
+        let now = around.now();
+        let elapsed = now - wait.began;
+        let mut facts = self.now.lasting | self.facts();
+        facts |= Facts::BOUND.when(elapsed >= self.now.limit);
+        facts |= Facts::CAP.when(elapsed >= of.cap(around.size()).min(wait.max_spin));
+        facts |= Facts::DISTURBED.when(self.is_disturbed(now));
+        facts |= Facts::MESSAGE.when(around.is_message());
+        facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
+        facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
+        if self.is_any_here(wait) {
+            self.found_here();
+            facts |= Facts::HERE | self.facts();
+        }
+        // The dearer ones only where some rule could follow from them.
+        let crowd = facts.has(Facts::HERE | Facts::CROWDED);
+        facts |= Facts::STRANGER.when(crowd && facts.has(Facts::DISTRUSTED));
+        if crowd || facts.has(Facts::STRANGER) {
+            facts |= self.ways_out(wait);
+        }
+        if facts.has(Facts::READY) && self.may_place() && self.may_pull(now) {
+            // Of more than two, each that pulls undoes what another one did, and the team ends up on few processors.
+            let fits = around.size() == 2 && around.affinity().is_some_and(|affinity| affinity.width >= 2);
+            facts |= Facts::FITS.when(fits);
+            facts |= Facts::PULLABLE.when(around.is_movable());
+        }
+        self.now.lasting = self.now.lasting.without(Facts::STRANGER);
+        facts
+    }
+
+    /// Was an awaited member last seen where this thread is? Publishes where that is, if it is new.
+    fn is_any_here(&mut self, wait: &Progress<'_>) -> bool {
+        self.now.place = wait.around.publish_cpu();
+        let Some(here) = self.now.place else { return false };
+        let found = wait.around.find(&mut |other| wait.around.cpu_of(other) == Some(here));
+        self.now.whom = found.or(self.now.whom);
+        found.is_some()
+    }
+
+    /// Under a real-time class no member is placed: a yield would not reach the one that was fetched.
+    fn may_place(&self) -> bool {
+        !self.now.lasting.has(Facts::REALTIME)
+    }
+
+    /// May members move, and is there an emptier processor?
+    fn ways_out(&mut self, wait: &Progress<'_>) -> Facts {
+        let around = wait.around;
+        self.now.fewer = 0;
+        let movable = self.may_place() && self.may_move(around.now()) && around.is_movable();
+        let (Some(affinity), Some(here), true) = (around.affinity(), self.now.place, movable) else { return Facts::NONE };
+        let crowds = around.crowds(affinity.beyond.max(here + 1));
+        let allowed = (0..affinity.beyond).filter(|&other| other != here && around.allows(other));
+        let Some(target) = allowed.min_by_key(|&other| crowds[other as usize]) else { return Facts::MOVABLE };
+        let fewer = crowds[here as usize].saturating_sub(crowds[target as usize]);
+        (self.now.target, self.now.fewer) = (target, fewer);
+        Facts::MOVABLE
+            | Facts::EMPTIER.when(fewer >= 1)
+            | Facts::MUCH_EMPTIER.when(fewer >= 2)
+            | Facts::FAR_EMPTIER.when(fewer >= 3)
+            | Facts::IDLE.when(self.now.idle == Some(target) || self.of.without.has(Rules::SCOUT))
+    }
+
+    /// Takes the right to move. What it saw before that may be out of date by now: then it keeps off for a while.
+    fn may_still_move(&mut self, wait: &Progress<'_>) -> bool {
+        let (target, fewer) = (self.now.target, self.now.fewer);
+        let turn = wait.around.begin_move();
+        self.ways_out(wait);
+        self.now.idle = None;
+        let may = turn && self.now.target == target && self.now.fewer >= fewer;
+        if !may {
+            self.hold_moves(wait.around.now(), self.of.remote);
+            wait.around.end_move();
+        }
+        may
+    }
+
+    /// For how long to spin before looking around again.
+    fn budget(&self, wait: &Progress<'_>) -> Nanos {
+        let now = wait.around.now();
+        let elapsed = now - wait.began;
+        // A thread that may have to give way looks around when it should.
+        let brief = if self.is_disturbed(now) { self.of.brief() } else { Nanos::MAX };
+        let left = (self.now.limit - elapsed).min(if elapsed <= brief { brief - elapsed + Nanos(1) } else { Nanos::MAX });
+        left.min(self.of.interval()).max(Nanos(1))
+    }
+
+    /// A few awaited members are to be asked whether they run, until one does.
+    fn begin_to_ask(&mut self, wait: &Progress<'_>) {
+        let mut ranks = Vec::with_capacity(MOST_ASKED);
+        wait.around.find(&mut |other| {
+            ranks.push(other);
+            ranks.len() == MOST_ASKED
+        });
+        ranks.reverse();
+        self.now.lasting |= Facts::ASKED;
+        (self.now.to_ask, self.now.any_ready) = (ranks, false);
+    }
+
+    fn is_answered(&mut self, runs: Option<bool>) {
+        self.now.any_ready |= runs == Some(false);
+        if runs == Some(true) {
+            self.now.to_ask.clear();
+            self.now.whom = self.now.asked;
+            self.now.lasting |= Facts::RUNS;
+        } else if self.now.to_ask.is_empty() {
+            self.now.lasting |= Facts::READY.when(self.now.any_ready);
+        }
+    }
+
+    /// One more bound, after which everything is asked again.
+    fn stay(&mut self, wait: &Progress<'_>) {
+        self.now.limit = (wait.around.now() - wait.began + self.of.bound()).min(wait.max_spin);
+        self.now.lasting = self.now.lasting.without(Facts::ASKED | Facts::RUNS | Facts::READY);
+    }
+
+    /// The thread of an awaited member that is elsewhere.
+    fn whom_to_pull(&self, wait: &Progress<'_>) -> Option<ThreadId> {
+        let (around, here) = (wait.around, self.now.place);
+        let mut thread = None;
+        around.find(&mut |other| {
+            thread = (around.cpu_of(other) != here).then(|| around.thread_of(other)).flatten();
+            thread.is_some()
+        });
+        thread
+    }
+}

@@ -1,0 +1,48 @@
+//! Two-phase waiting where the program synchronises often, and blocking where it does so rarely.
+use super::{Phases, history::History};
+use crate::{Interest, Multiple, Progress, Step, Strategy};
+use foregather_machine::Nanos;
+
+/// How many gaps it remembers, and how many it must have seen before it judges.
+const GAPS: usize = 8;
+const ENOUGH_GAPS: usize = 3;
+/// Gaps from this multiple of a context switch on are coarse grain (Tsafrir & Feitelson 2002 §2.1).
+const COARSE: Multiple = Multiple::Percent(500);
+
+/// [`Policy::Grain`](crate::Policy::Grain).
+pub(crate) struct Grain {
+    switch: Nanos,
+    quantum: Nanos,
+    left: Option<Nanos>,
+    gaps: History<GAPS>,
+    phases: Phases,
+}
+
+impl Grain {
+    pub(crate) fn new(switch: Nanos, quantum: Nanos) -> Self {
+        let phases = Phases::spin(Multiple::TwoCsPlus.times(switch));
+        Self { switch, quantum, left: None, gaps: History::new(), phases }
+    }
+}
+
+impl Strategy for Grain {
+    fn spins(&self) -> bool {
+        self.phases.spins()
+    }
+    fn interest(&self) -> Interest {
+        Interest { episodes: true, ..Interest::default() }
+    }
+    fn next(&mut self, wait: &Progress<'_>) -> Step {
+        self.phases.next(wait)
+    }
+    fn arrive(&mut self, now: Nanos) {
+        let Some(left) = self.left else { return };
+        self.gaps.push(now - left);
+        let fine = self.gaps.median_below(self.quantum).is_some_and(|gap| gap < COARSE.times(self.switch));
+        let spins = fine || self.gaps.seen() < ENOUGH_GAPS;
+        self.phases = Phases::spin(if spins { Multiple::TwoCsPlus.times(self.switch) } else { Nanos::ZERO });
+    }
+    fn leave(&mut self, now: Nanos) {
+        self.left = Some(now);
+    }
+}

@@ -1,0 +1,37 @@
+//! The fixed policies: three phases (spin, yield, park), of which each takes a part.
+use crate::{Progress, Step, Strategy};
+use foregather_machine::Nanos;
+
+/// Spins for a bounded time, then yields for ever or parks.
+#[derive(Clone, Copy)]
+pub(crate) struct Phases {
+    /// The longest spin, in time on the processor.
+    pub(crate) spin: Nanos,
+    /// Does it then yield instead of parking?
+    pub(crate) yields: bool,
+}
+
+impl Phases {
+    /// Spin for that long, then park.
+    pub(crate) const fn spin(spin: Nanos) -> Self {
+        Self { spin, yields: false }
+    }
+}
+
+impl Strategy for Phases {
+    fn spins(&self) -> bool {
+        self.spin > Nanos::ZERO
+    }
+
+    fn next(&mut self, wait: &Progress<'_>) -> Step {
+        let left = self.spin.min(wait.max_spin) - wait.waited.spun;
+        if left > Nanos::ZERO {
+            Step::Spin(left)
+        } else if self.yields && wait.max_spin == Nanos::MAX {
+            // Under a real-time class a yield never reaches the rest of the machine: do not loop on it.
+            Step::Yield
+        } else {
+            Step::Park
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The place of a waiting policy: what to do next with the processor, from the end of the first look on.
+//!
+//! A policy is one [`Strategy`] in a file of its own. [`Waiter::wait`](crate::Waiter::wait) asks it for a [`Step`], takes the step in
+//! its world, and tells it what came of that; the event, poison, deadlines and lost peers are the waiter's business.
+use crate::{Account, Waited};
+use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId};
+
+/// What a waiting thread does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Keep the processor for that much of its own processor time at most.
+    Spin(Nanos),
+    /// Offer the processor to another runnable thread.
+    Yield,
+    /// Ask whether that rank holds a processor.
+    Ask(Rank),
+    /// Send a scout to that processor, or ask whether it is back.
+    Scout(CpuId),
+    /// Move to that processor, with the right to move ([`Surroundings::begin_move`]); gives the right back.
+    Move(CpuId),
+    /// Fetch that thread to this processor, and hand the processor over.
+    Pull(ThreadId),
+    /// Sleep until the word changes; the last step of a wait.
+    Park,
+}
+
+/// What came of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Spun for `used` of its own processor time, in a span of that length: what is missing was a preemption.
+    Spun {
+        /// Processor time.
+        used: Nanos,
+        /// Elapsed time.
+        span: Nanos,
+    },
+    /// The yield came back after that long.
+    Yielded(Nanos),
+    /// Does the rank hold a processor? `None` if the world cannot tell.
+    Asked(Option<bool>),
+    /// Has the scout come back from an idle processor? `None` if there is none to send.
+    Scouted(Option<bool>),
+    /// Was the thread moved?
+    Moved(bool),
+    /// Was the other thread fetched?
+    Pulled(bool),
+}
+
+/// A waiting policy of one member. It keeps what it learns from wait to wait.
+pub trait Strategy: Send {
+    /// Does the next wait begin with a brief spin, of about half a microsecond, which costs neither a clock nor a future?
+    fn spins(&self) -> bool;
+    /// What it wants to be told beside its slow waits. Asked once.
+    fn interest(&self) -> Interest {
+        Interest::default()
+    }
+    /// A wait begins which the first look and the brief spin did not end. Does it count as one that began by spinning?
+    fn begin(&mut self, wait: &Progress<'_>) -> bool {
+        let _ = wait;
+        self.spins()
+    }
+    /// What to do next. Asked again until the event has come or the step was [`Step::Park`].
+    fn next(&mut self, wait: &Progress<'_>) -> Step;
+    /// What came of the step; told before the event is looked for.
+    fn done(&mut self, effect: Effect, wait: &Progress<'_>) {
+        let _ = (effect, wait);
+    }
+    /// The slow wait is over, be it with an error.
+    fn end(&mut self, wait: &Progress<'_>) {
+        let _ = wait;
+    }
+    /// A wait has ended well: every one, where [`Interest::waits`] asks for them.
+    fn learn(&mut self, waited: Waited) {
+        let _ = waited;
+    }
+    /// The member arrives at an episode, where [`Interest::episodes`] asks for them.
+    fn arrive(&mut self, now: Nanos) {
+        let _ = now;
+    }
+    /// The episode is over for the member.
+    fn leave(&mut self, now: Nanos) {
+        let _ = now;
+    }
+}
+
+/// What a strategy wants to be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interest {
+    /// All waits that end well, the shortest too.
+    pub waits: bool,
+    /// When episodes begin and end: two readings of the clock each.
+    pub episodes: bool,
+    /// Where members run: then this one's processor is published when it arrives.
+    pub places: bool,
+    /// How long yields and spins took, on the clock; else their spans are zero.
+    pub spans: bool,
+}
+
+/// A slow wait so far.
+pub struct Progress<'w> {
+    /// Processor time spent spinning, and yields made.
+    pub waited: Waited,
+    /// When the slow wait began.
+    pub began: Nanos,
+    /// The longest that the world lets one wait spin.
+    pub max_spin: Nanos,
+    /// The member's account.
+    pub account: &'w Account,
+    /// The other members, and where threads run.
+    pub around: &'w dyn Surroundings,
+}
+
+/// What a strategy may ask about the threads around it, and the two things that it may do about them at once. Each question may go
+/// unanswered.
+pub trait Surroundings {
+    /// The time.
+    fn now(&self) -> Nanos;
+    /// How many members the team has.
+    fn size(&self) -> u32 {
+        1
+    }
+    /// Is the wait for a message, for which a sender is not worth other threads' time?
+    fn is_message(&self) -> bool {
+        false
+    }
+    /// The first awaited member for which `wanted` holds, beginning with the next rank: so members do not all find the same one.
+    fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
+        let _ = wanted;
+        None
+    }
+    /// Where this thread runs, published to the others if that is new.
+    fn publish_cpu(&self) -> Option<CpuId> {
+        None
+    }
+    /// Where a member was when it last said so.
+    fn cpu_of(&self, rank: Rank) -> Option<CpuId> {
+        let _ = rank;
+        None
+    }
+    /// The thread of a member.
+    fn thread_of(&self, rank: Rank) -> Option<ThreadId> {
+        let _ = rank;
+        None
+    }
+    /// Does that member hold a processor now? Takes a microsecond or two: [`Step::Ask`] looks for the event after each question.
+    fn is_running(&self, rank: Rank) -> Option<bool> {
+        let _ = rank;
+        None
+    }
+    /// Where this thread may run; `None` if it must not be moved.
+    fn affinity(&self) -> Option<Affinity> {
+        None
+    }
+    /// May this thread run there?
+    fn allows(&self, cpu: CpuId) -> bool {
+        let _ = cpu;
+        false
+    }
+    /// How often this thread was preempted, ever.
+    fn preemptions(&self) -> Option<u64> {
+        None
+    }
+    /// May members be moved? Only if all have come and all may use the same processors.
+    fn is_movable(&self) -> bool {
+        false
+    }
+    /// How many members each processor below `beyond` has.
+    fn crowds(&self, beyond: CpuId) -> Vec<u32> {
+        vec![0; beyond as usize]
+    }
+    /// Takes the right to move, which one member has at a time; given back after [`Step::Move`], by [`Surroundings::end_move`], or when
+    /// the wait ends.
+    fn begin_move(&self) -> bool {
+        false
+    }
+    /// Gives it back.
+    fn end_move(&self) {}
+    /// From now on no member is moved, since this one must not be.
+    fn forbid_moves(&self) {}
+}

@@ -1,0 +1,153 @@
+//! For whom a thread waits, and what may be asked about those members while it does.
+use crate::Surroundings;
+use crate::roster::{Roster, Turn};
+use core::cell::{Cell, RefCell};
+use foregather_machine::{Affinity, Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK};
+
+/// A thread that looks for others looks at that many at most: in a larger team they are as good as all.
+const MOST: u32 = 1_024;
+
+/// For whom a thread waits, and where it stands who that is.
+pub enum WaitFor<'t, C: Cpu> {
+    /// All members that have not arrived as often as this one (a barrier; a leader for its workers). If all have, for any of the
+    /// others: one of them has yet to pass it on.
+    All(Roster<'t, C>),
+    /// One member alone (a lock; a worker for its leader).
+    Member(Roster<'t, C>, Rank),
+    /// A message of one member, or of any: where others compute, it is not worth their time.
+    Message(Roster<'t, C>, Option<Rank>),
+    /// Nothing is known of them.
+    Unknown,
+}
+
+impl<C: Cpu> Clone for WaitFor<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C: Cpu> Copy for WaitFor<'_, C> {}
+
+impl<'t, C: Cpu> WaitFor<'t, C> {
+    fn roster(self) -> Option<Roster<'t, C>> {
+        match self {
+            Self::All(roster) | Self::Member(roster, _) | Self::Message(roster, _) => Some(roster),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// A wait's surroundings in its world.
+pub(crate) struct Around<'w, C: Cpu> {
+    pub(crate) cpu: &'w C,
+    pub(crate) rank: Rank,
+    pub(crate) whom: WaitFor<'w, C>,
+    /// Where the others believe this member to be.
+    pub(crate) published: &'w Cell<Option<CpuId>>,
+    pub(crate) turn: RefCell<Option<Turn<'w, 'w, C>>>,
+}
+
+impl<C: Cpu> Around<'_, C> {
+    fn others(&self) -> impl Iterator<Item = Rank> {
+        let (rank, size) = (self.rank, self.size());
+        (1..size.min(MOST)).map(move |step| (rank + step) % size)
+    }
+}
+
+impl<C: Cpu> Surroundings for Around<'_, C> {
+    fn now(&self) -> Nanos {
+        self.cpu.now()
+    }
+
+    fn size(&self) -> u32 {
+        self.whom.roster().map_or(1, Roster::size)
+    }
+
+    fn is_message(&self) -> bool {
+        matches!(self.whom, WaitFor::Message(..))
+    }
+
+    fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
+        match self.whom {
+            WaitFor::Unknown => None,
+            WaitFor::Member(_, peer) | WaitFor::Message(_, Some(peer)) => wanted(peer).then_some(peer),
+            WaitFor::Message(_, None) => self.others().find(|&other| wanted(other)),
+            WaitFor::All(roster) => {
+                let episode = self.cpu.load(roster.arrived(self.rank));
+                let behind = |other: Rank| episode.wrapping_sub(self.cpu.load(roster.arrived(other))) & VALUE_MASK == 1;
+                let mut all_came = true;
+                let found = self.others().filter(|&other| behind(other)).inspect(|_| all_came = false).find(|&rank| wanted(rank));
+                if all_came { self.others().find(|&other| wanted(other)) } else { found }
+            }
+        }
+    }
+
+    fn publish_cpu(&self) -> Option<CpuId> {
+        publish_cpu(self.cpu, self.whom.roster(), self.rank, self.published)
+    }
+
+    fn cpu_of(&self, rank: Rank) -> Option<CpuId> {
+        self.whom.roster()?.cpu_of(self.cpu, rank)
+    }
+
+    fn thread_of(&self, rank: Rank) -> Option<ThreadId> {
+        self.whom.roster()?.thread(self.cpu, rank)
+    }
+
+    fn is_running(&self, rank: Rank) -> Option<bool> {
+        self.thread_of(rank).and_then(|thread| self.cpu.running(thread))
+    }
+
+    fn affinity(&self) -> Option<Affinity> {
+        self.cpu.affinity()
+    }
+
+    fn allows(&self, cpu: CpuId) -> bool {
+        self.cpu.allows(cpu)
+    }
+
+    fn preemptions(&self) -> Option<u64> {
+        self.cpu.preemptions()
+    }
+
+    fn is_movable(&self) -> bool {
+        self.whom.roster().is_some_and(|roster| roster.movable(self.cpu, self.rank))
+    }
+
+    fn crowds(&self, beyond: CpuId) -> Vec<u32> {
+        self.whom.roster().map_or_else(Vec::new, |roster| roster.crowds(self.cpu, beyond))
+    }
+
+    fn begin_move(&self) -> bool {
+        let mut turn = self.turn.borrow_mut();
+        *turn = self.whom.roster().and_then(|roster| roster.begin_move(self.cpu));
+        turn.is_some()
+    }
+
+    fn end_move(&self) {
+        self.turn.take();
+    }
+
+    fn forbid_moves(&self) {
+        if let Some(roster) = self.whom.roster() {
+            roster.fix(self.cpu, self.rank);
+        }
+    }
+}
+
+/// Lets the others see where this member runs, if that is new to them.
+#[inline]
+pub(crate) fn publish_cpu<C: Cpu>(
+    cpu: &C,
+    roster: Option<Roster<'_, C>>,
+    rank: Rank,
+    published: &Cell<Option<CpuId>>,
+) -> Option<CpuId> {
+    let here = cpu.place();
+    if here != published.get() {
+        published.set(here);
+        if let Some(roster) = roster {
+            roster.publish_cpu(cpu, rank, here);
+        }
+    }
+    here
+}

@@ -1,0 +1,38 @@
+//! What a world adds to a thread's waits: peers that may be lost, and other places to sleep than a futex.
+use crate::Word;
+use foregather_machine::{CpuId, Error, Nanos, ThreadId, WaitContext};
+
+/// Watches over the waits of a [`Thread`](crate::Thread). That of plain threads, `()`, adds nothing.
+pub trait Guard {
+    /// Looks in a brief spin: about half a microsecond of pauses.
+    const BRIEF_LOOKS: u32 = 24;
+    /// May this thread fetch others of its team to its processor?
+    const PULLS: bool = false;
+
+    /// Can the wait still succeed? Asked when the word is not poisoned and the deadline has not passed.
+    ///
+    /// # Errors
+    /// A peer is lost.
+    fn check(&self, context: &WaitContext) -> Result<(), Error> {
+        let _ = context;
+        Ok(())
+    }
+    /// The longest sleep, where a sleeper is not woken for all that ends its wait.
+    fn longest_sleep(&self) -> Nanos {
+        Nanos::MAX
+    }
+    /// Sleeps elsewhere than on the word, until `until` at most; `false` if it does not.
+    fn sleep(&self, on: &Word, prepared: u32, until: Nanos) -> bool {
+        let _ = (on, prepared, until);
+        false
+    }
+    /// Does a thread of another process hold a processor? This one is on `here`.
+    fn running(&self, thread: ThreadId, here: CpuId) -> Option<bool> {
+        let _ = (thread, here);
+        None
+    }
+}
+
+impl Guard for () {
+    const PULLS: bool = true;
+}
