@@ -1,5 +1,8 @@
 //! Every interleaving of the races in `README.md`. Run with `RUSTFLAGS="--cfg loom"`.
 #![cfg(loom)]
+
+mod central;
+
 use foregather_thread::{Scope::Private, Word};
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
@@ -146,7 +149,7 @@ fn looking_without_a_fence_loses_a_sleeper() {
 fn an_exchange_wakes_whoever_armed_and_is_not_hindered_by_him() {
     model(|word| {
         let sleeper = spawn(&word, |w| block(w, || w.load() == 1));
-        assert!(word.compare_exchange(0, 1, Private), "only a flag has changed");
+        assert_eq!(word.compare_exchange(0, 1, Private), Ok(0), "only a flag has changed");
         vec![sleeper]
     });
 }
@@ -160,7 +163,7 @@ fn of_two_exchanges_one_succeeds() {
             .map(|new| {
                 let wins = wins.clone();
                 spawn(&word, move |w| {
-                    if w.compare_exchange(0, new, Private) {
+                    if w.compare_exchange(0, new, Private).is_ok() {
                         wins.fetch_add(1, loom::sync::atomic::Ordering::Relaxed);
                     }
                 })
@@ -176,7 +179,7 @@ fn of_two_exchanges_one_succeeds() {
 fn an_exchange_takes_no_poison_away() {
     model(|word| {
         let poisoner = spawn(&word, |w| w.poison(Private));
-        assert!(word.compare_exchange(0, 1, Private));
+        assert_eq!(word.compare_exchange(0, 1, Private), Ok(0));
         poisoner.join().unwrap();
         assert!(word.is_poisoned());
         Vec::new()

@@ -1,0 +1,305 @@
+//! Every interleaving of the central barrier's named races (`core/barrier/README.md`) on real words: tickets, arrivals that outlast
+//! their wait, places that are vacated and claimed.
+use foregather_barrier::{Algorithm, Arrival, BarrierMember, Central, Group};
+use foregather_machine::{
+    Cause, Clock, Counter, CpuId, Error, Nanos, Park, Placement, Rank, SharedLines, WaitContext, WordLine, Words, block_on,
+};
+use foregather_thread::{Scope::Private, Word};
+use foregather_wait::{Policy, Roster};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+use loom::thread;
+
+/// A thread's processor in loom's world. Deadlines have always passed: the first check of a bounded wait gives up.
+#[derive(Clone, Copy)]
+struct Looming(CpuId);
+
+impl Clock for Looming {
+    fn now(&self) -> Nanos {
+        Nanos(1)
+    }
+    async fn delay(&self, _: Nanos) {}
+}
+
+impl Placement for Looming {
+    fn place(&self) -> Option<CpuId> {
+        Some(self.0)
+    }
+}
+
+impl Words for Looming {
+    type Word = Word;
+    fn load(&self, word: &Word) -> u32 {
+        word.load()
+    }
+    fn store(&self, word: &Word, value: u32) {
+        word.store(value);
+    }
+    fn publish(&self, word: &Word, value: u32) {
+        word.publish(value, Private);
+    }
+    fn fetch_add(&self, word: &Word, n: u32) -> u32 {
+        word.fetch_add(n, Private)
+    }
+    fn compare_exchange(&self, word: &Word, expected: u32, new: u32) -> Result<u32, u32> {
+        word.compare_exchange(expected, new, Private)
+    }
+    fn poison(&self, word: &Word) {
+        word.poison(Private);
+    }
+    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+        counter.fetch_add(1, AcqRel)
+    }
+}
+
+impl Park for Looming {
+    fn spin_briefly<T>(&self, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+        probe()
+    }
+    async fn spin_for<T>(&self, _: &Word, budget: Nanos, mut probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos) {
+        thread::yield_now();
+        (probe(), budget)
+    }
+    async fn yield_now(&self) {
+        thread::yield_now();
+    }
+    fn prepare_park(&self, on: &Word) -> u32 {
+        on.prepare_park()
+    }
+    async fn park(&self, on: &Word, prepared: u32, _: Nanos) {
+        on.park(prepared, None, Private);
+    }
+    fn check(&self, on: &Word, context: &WaitContext) -> Result<(), Error> {
+        if on.is_poisoned() {
+            return Err(Cause::Poisoned { by: None }.into());
+        }
+        if context.deadline < Nanos::MAX { Err(Error::timed_out(context, Nanos(1))) } else { Ok(()) }
+    }
+}
+
+const HERE: Looming = Looming(0);
+
+/// Every interleaving with at most two preemptions.
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut explorer = loom::model::Builder::new();
+    explorer.preemption_bound = Some(2);
+    explorer.check(body);
+}
+
+fn lines(count: usize) -> Arc<Vec<WordLine<Word>>> {
+    Arc::new((0..count).map(|_| WordLine::default()).collect())
+}
+
+/// Four threads take turns at a barrier of two: the meetings end at once, or one after the other.
+fn take_turns(release: fn(&Central<'_, Looming>, u64)) {
+    model(move || {
+        let shared = lines(Central::<Looming>::LINES);
+        let turn = |shared: &[WordLine<Word>]| {
+            let central = Central::<Looming>::over(shared, 1);
+            let ticket = HERE.take_ticket(shared[0].counter());
+            release(&central, ticket);
+            ticket
+        };
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || turn(&shared))
+        };
+        let mine = turn(&shared);
+        let theirs = other.join().unwrap();
+        let central = Central::<Looming>::over(&shared, 1);
+        for meeting in [mine, theirs] {
+            assert!(central.released(&HERE, meeting).is_some(), "meeting {meeting} never ends");
+        }
+    });
+}
+
+#[test]
+fn two_meetings_that_end_at_once_both_end() {
+    take_turns(|central, _| {
+        HERE.fetch_add(central.epoch(), 1);
+    });
+    // The same, by the barrier's own text, with waiters.
+    model(|| {
+        let shared = lines(Central::<Looming>::LINES);
+        let meet = |shared: &[WordLine<Word>]| {
+            let central = Central::<Looming>::over(shared, 2);
+            let Arrival { meeting, is_last } = central.arrive(&HERE);
+            let released = || central.released(&HERE, meeting);
+            let context = WaitContext::new("central", 0);
+            assert!(is_last || block_on(Policy::Block.wait(&HERE, central.epoch(), context, released)).is_ok());
+            is_last
+        };
+        let others: Vec<_> = (0..3)
+            .map(|_| {
+                let shared = shared.clone();
+                thread::spawn(move || u32::from(meet(&shared)))
+            })
+            .collect();
+        let lasts = u32::from(meet(&shared)) + others.into_iter().map(|other| other.join().unwrap()).sum::<u32>();
+        assert_eq!(lasts, 2, "one leader each");
+    });
+}
+
+/// The negative control: an epoch that is stored goes back when the earlier meeting's last member comes late.
+#[test]
+#[should_panic(expected = "never ends")]
+fn an_epoch_that_is_stored_goes_back() {
+    take_turns(|central, meeting| HERE.publish(central.epoch(), meeting as u32 + 1));
+}
+
+fn member(group: &Group<Looming>, rank: Rank) -> BarrierMember<Looming> {
+    group.member(HERE, rank, Policy::Block).unwrap()
+}
+
+/// Rank 0 gives up at once and comes back; rank 1 waits. Whether the meeting had all members when rank 0 left it.
+fn give_up(come_back: fn(&mut BarrierMember<Looming>, &Group<Looming>)) {
+    model(move || {
+        let group = Group::new(Algorithm::Central, 2).unwrap();
+        let come = Arc::new(AtomicU32::new(0));
+        let other = {
+            let (mut member, come) = (member(&group, 1), come.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    come.fetch_add(1, Relaxed);
+                    block_on(member.wait()).unwrap();
+                }
+                member
+            })
+        };
+        let mut mine = member(&group, 0);
+        for meeting in 1..=2 {
+            come.fetch_add(1, Relaxed);
+            come_back(&mut mine, &group);
+            assert!(come.load(Relaxed) >= 2 * meeting, "released before all had come");
+        }
+        drop(other.join().unwrap());
+    });
+}
+
+#[test]
+fn an_arrival_whose_time_is_over_counts_once() {
+    give_up(|member, _| match block_on(member.wait_for(Nanos::ZERO)) {
+        Ok(()) => {}
+        Err(error) => {
+            assert!(matches!(error.cause(), Cause::TimedOut { .. }), "{error}");
+            block_on(member.wait()).unwrap();
+        }
+    });
+}
+
+/// The negative control: a member that arrives anew when it comes back is counted twice.
+#[test]
+#[should_panic(expected = "released before all had come")]
+fn an_arrival_that_is_made_again_releases_too_early() {
+    model(|| {
+        let shared = lines(Central::<Looming>::LINES);
+        let come = Arc::new(AtomicU32::new(0));
+        let other = {
+            let (shared, come) = (shared.clone(), come.clone());
+            thread::spawn(move || {
+                come.fetch_add(1, Relaxed);
+                Central::<Looming>::over(&shared, 2).arrive(&HERE);
+            })
+        };
+        let central = Central::<Looming>::over(&shared, 2);
+        come.fetch_add(1, Relaxed);
+        let first = central.arrive(&HERE);
+        if !first.is_last && central.released(&HERE, first.meeting).is_none() {
+            // Its time is over; it comes back.
+            let again = central.arrive(&HERE);
+            if again.is_last || central.released(&HERE, again.meeting).is_some() {
+                assert!(come.load(Relaxed) >= 2, "released before all had come");
+            }
+        }
+        other.join().unwrap();
+    });
+}
+
+/// A place is vacated by one thread and claimed by another, which says where it is. What all see in the end.
+fn hand_over(vacate: fn(Roster<'_, Looming>, &[WordLine<Word>])) {
+    model(move || {
+        let shared = lines(Roster::<Looming>::lines(1));
+        let roster = Roster::<Looming>::new(&shared);
+        assert!(roster.claim(&HERE, 0));
+        roster.enroll(&HERE, 0);
+        let next = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let roster = Roster::<Looming>::new(&shared);
+                let claimed = roster.claim(&HERE, 0);
+                if claimed {
+                    roster.enroll(&Looming(7), 0);
+                }
+                claimed
+            })
+        };
+        vacate(roster, &shared);
+        if next.join().unwrap() {
+            assert_eq!(roster.cpu_of(&HERE, 0), Some(7), "the new member's place was erased");
+        } else {
+            assert!(roster.claim(&HERE, 0), "a vacated place can be claimed");
+        }
+    });
+}
+
+#[test]
+fn a_place_is_free_only_when_nothing_more_is_written_there() {
+    hand_over(|roster, _| roster.vacate(&HERE, 0));
+}
+
+/// The negative control: a place that is freed first and cleared then.
+#[test]
+#[should_panic(expected = "was erased")]
+fn a_place_that_is_freed_first_loses_its_next_member() {
+    const AFFINITY: usize = 3;
+    const PLACE: usize = 1;
+    hand_over(|_, lines| {
+        HERE.store(&lines[1][AFFINITY], 0);
+        HERE.store(&lines[1][PLACE], 0);
+    });
+}
+
+/// Rank 1 comes last and goes away at once, which poisons the word on which rank 0 waits.
+fn released_and_poisoned(wait: fn(&mut BarrierMember<Looming>, &SharedLines<Word>) -> Result<(), Error>) {
+    model(move || {
+        let lines = SharedLines::own(Group::<Looming>::lines(Algorithm::Central, 2));
+        let group = Group::over(lines.clone(), Algorithm::Central, 2).unwrap();
+        let other = {
+            let mut member = member(&group, 1);
+            thread::spawn(move || {
+                // It succeeds, or learns that it came first and the other has failed.
+                let _ = block_on(member.wait());
+            })
+        };
+        let mut mine = member(&group, 0);
+        assert!(wait(&mut mine, &lines).is_ok(), "the meeting was complete");
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_member_that_goes_after_the_release_spoils_nothing() {
+    released_and_poisoned(|member, _| block_on(member.wait()));
+}
+
+/// The negative control: a waiter that asks for poison and does not look once more.
+#[test]
+#[should_panic(expected = "the meeting was complete")]
+fn a_waiter_without_a_last_look_fails_in_vain() {
+    released_and_poisoned(|member, lines| {
+        let epoch = &lines[0][0];
+        // Arrives, and gives up at once.
+        if block_on(member.wait_for(Nanos::ZERO)).is_ok() {
+            return Ok(());
+        }
+        loop {
+            let prepared = HERE.prepare_park(epoch);
+            let come = HERE.load(epoch) != 0;
+            HERE.check(epoch, &WaitContext::new("no last look", 0))?;
+            if come {
+                return Ok(());
+            }
+            block_on(HERE.park(epoch, prepared, Nanos::MAX));
+        }
+    });
+}
