@@ -36,6 +36,7 @@ pub fn all(world: &impl World) {
     }
     bigger_groups_meet_too(world);
     one_member_an_episode_comes_last(world);
+    an_arrival_outlasts_its_wait(world);
     an_account_can_be_read_while_its_member_waits(world);
     a_rank_has_one_handle(world);
     a_slot_that_is_not_there_is_an_error(world);
@@ -108,15 +109,41 @@ fn a_missing_member_is_waited_for_only_so_long<W: World>(world: &W, kind: Algori
         let group = Group::new(kind, 2).unwrap();
         let ends = world.run(1, async |cpu: W::Cpu<'_>, rank| {
             let mut member = group.member(cpu, rank, policy).unwrap();
-            (member.wait_for(Nanos::from_ms(1)).await, member.wait().await)
+            (member.wait_for(Nanos::from_ms(1)).await, member.wait_for(Nanos::from_ms(1)).await)
         });
         let [(first, again)] = &ends[..] else { panic!("one member ran") };
-        assert!(matches!(Error::of(first), Some(Cause::TimedOut { rank: 0, peer: Some(1), .. })), "{kind:?}: {first:?}");
-        assert_eq!(
-            *again,
-            Err(Error::from(Cause::Poisoned { by: Some(0) })),
-            "{kind:?}: who has arrived in vain cannot arrive again"
-        );
+        let timed_out = |end| matches!(Error::of(end), Some(Cause::TimedOut { rank: 0, peer: Some(1), .. }));
+        assert!(timed_out(first), "{kind:?}: {first:?}");
+        if kind == Algorithm::Central {
+            assert!(timed_out(again), "the arrival stays, and the other is still missing: {again:?}");
+        } else {
+            let poisoned = Err(Error::from(Cause::Poisoned { by: Some(0) }));
+            assert_eq!(*again, poisoned, "{kind:?}: a member that has arrived in vain cannot arrive again");
+        }
+    }
+}
+
+/// Members give up again and again, and come back: no meeting ends before all have come, and each ends for all.
+fn an_arrival_outlasts_its_wait<W: World>(world: &W) {
+    const MEETINGS: u32 = 30;
+    for policy in [Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(10) }, ADAPTIVE] {
+        let (group, come) = (Group::new(Algorithm::Central, 3).unwrap(), AtomicU32::new(0));
+        let gave_up: Vec<u32> = world.run(3, async |cpu: W::Cpu<'_>, rank| {
+            let (mut member, mut gave_up) = (group.member(cpu, rank, policy).unwrap(), 0);
+            for meeting in 1..=MEETINGS {
+                // Each is late in turn, for longer than the others are patient.
+                member.delay(if (meeting + rank) % 3 == 0 { Nanos::from_us(400) } else { Nanos::ZERO }).await;
+                come.fetch_add(1, SeqCst);
+                while let Err(error) = member.wait_for(Nanos::from_us(100)).await {
+                    // All may have come since its time was over: then none is named.
+                    assert!(matches!(error.cause(), Cause::TimedOut { .. }), "{policy:?}: {error}");
+                    gave_up += 1;
+                }
+                assert!(come.load(SeqCst) >= 3 * meeting, "{policy:?}: released before all had come");
+            }
+            gave_up
+        });
+        assert!(gave_up.iter().sum::<u32>() > 0, "{policy:?}: no wait was over in time, so nothing was tried");
     }
 }
 

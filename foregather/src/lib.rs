@@ -213,7 +213,7 @@
 //! [`shm::Process`] that watches others fail with [`Cause::PeerLost`] when one of them dies, and its name reaches all members.
 //!
 //! ```
-//! use foregather::shm::{Process, Watch, Segment};
+//! use foregather::shm::{Process, Segment, Watch};
 //! use foregather::{Error, Algorithm, Group, block_on};
 //! use std::os::fd::AsRawFd;
 //! use std::sync::Arc;

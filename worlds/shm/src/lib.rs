@@ -7,8 +7,8 @@
 //! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition variable.
 //!
 //! ```
-//! use foregather_machine::{Cpu, Error};
-//! use foregather_shm::{Process, Watch, Segment};
+//! use foregather_machine::{Error, Words};
+//! use foregather_shm::{Segment, Watch};
 //!
 //! let segment = Segment::new(2, 0)?;
 //! let cpu = Watch::none().process();

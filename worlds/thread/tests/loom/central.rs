@@ -86,28 +86,31 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
     explorer.check(body);
 }
 
+/// A thread with room for a member, whose account does not fit on loom's own stacks.
+fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    thread::Builder::new().stack_size(1 << 16).spawn(body).unwrap()
+}
+
 fn lines(count: usize) -> Arc<Vec<WordLine<Word>>> {
     Arc::new((0..count).map(|_| WordLine::default()).collect())
 }
 
-/// Four threads take turns at a barrier of two: the meetings end at once, or one after the other.
+/// Two threads take turns at a barrier of one, so their meetings may end at once.
 fn take_turns(release: fn(&Central<'_, Looming>, u64)) {
+    fn turn(shared: &[WordLine<Word>], release: fn(&Central<'_, Looming>, u64)) -> u64 {
+        let ticket = HERE.take_ticket(shared[0].counter());
+        release(&Central::over(shared, 1), ticket);
+        ticket
+    }
     model(move || {
         let shared = lines(Central::<Looming>::LINES);
-        let turn = |shared: &[WordLine<Word>]| {
-            let central = Central::<Looming>::over(shared, 1);
-            let ticket = HERE.take_ticket(shared[0].counter());
-            release(&central, ticket);
-            ticket
-        };
         let other = {
             let shared = shared.clone();
-            thread::spawn(move || turn(&shared))
+            thread::spawn(move || turn(&shared, release))
         };
-        let mine = turn(&shared);
-        let theirs = other.join().unwrap();
+        let meetings = [turn(&shared, release), other.join().unwrap()];
         let central = Central::<Looming>::over(&shared, 1);
-        for meeting in [mine, theirs] {
+        for meeting in meetings {
             assert!(central.released(&HERE, meeting).is_some(), "meeting {meeting} never ends");
         }
     });
@@ -151,34 +154,41 @@ fn member(group: &Group<Looming>, rank: Rank) -> BarrierMember<Looming> {
     group.member(HERE, rank, Policy::Block).unwrap()
 }
 
-/// Rank 0 gives up at once and comes back; rank 1 waits. Whether the meeting had all members when rank 0 left it.
-fn give_up(come_back: fn(&mut BarrierMember<Looming>, &Group<Looming>)) {
+/// Rank 0 gives up at once and comes back; rank 1 waits. No member may leave a meeting to which the other has not come.
+fn give_up(come_back: fn(&mut BarrierMember<Looming>)) {
     model(move || {
         let group = Group::new(Algorithm::Central, 2).unwrap();
         let come = Arc::new(AtomicU32::new(0));
-        let other = {
-            let (mut member, come) = (member(&group, 1), come.clone());
-            thread::spawn(move || {
-                for _ in 0..2 {
-                    come.fetch_add(1, Relaxed);
-                    block_on(member.wait()).unwrap();
-                }
-                member
+        let both: Vec<_> = [0, 1]
+            .into_iter()
+            .map(|rank| {
+                let (group, come) = (group.clone(), come.clone());
+                spawn(move || {
+                    let mut member = member(&group, rank);
+                    let mut together = true;
+                    for meeting in 1..=2 {
+                        come.fetch_add(1, Relaxed);
+                        match rank {
+                            0 => come_back(&mut member),
+                            _ => block_on(member.wait()).unwrap(),
+                        }
+                        together &= come.load(Relaxed) >= 2 * meeting;
+                    }
+                    // Kept until both are through: a member that goes may poison the other's wait.
+                    (together, member)
+                })
             })
-        };
-        let mut mine = member(&group, 0);
-        for meeting in 1..=2 {
-            come.fetch_add(1, Relaxed);
-            come_back(&mut mine, &group);
-            assert!(come.load(Relaxed) >= 2 * meeting, "released before all had come");
-        }
-        drop(other.join().unwrap());
+            .collect();
+        let ends: Vec<_> = both.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let together = ends.iter().all(|(together, _)| *together);
+        drop(ends);
+        assert!(together, "released before all had come");
     });
 }
 
 #[test]
 fn an_arrival_whose_time_is_over_counts_once() {
-    give_up(|member, _| match block_on(member.wait_for(Nanos::ZERO)) {
+    give_up(|member| match block_on(member.wait_for(Nanos::ZERO)) {
         Ok(()) => {}
         Err(error) => {
             assert!(matches!(error.cause(), Cause::TimedOut { .. }), "{error}");
@@ -204,14 +214,16 @@ fn an_arrival_that_is_made_again_releases_too_early() {
         let central = Central::<Looming>::over(&shared, 2);
         come.fetch_add(1, Relaxed);
         let first = central.arrive(&HERE);
+        let mut together = true;
         if !first.is_last && central.released(&HERE, first.meeting).is_none() {
             // Its time is over; it comes back.
             let again = central.arrive(&HERE);
             if again.is_last || central.released(&HERE, again.meeting).is_some() {
-                assert!(come.load(Relaxed) >= 2, "released before all had come");
+                together = come.load(Relaxed) >= 2;
             }
         }
         other.join().unwrap();
+        assert!(together, "released before all had come");
     });
 }
 
@@ -259,21 +271,22 @@ fn a_place_that_is_freed_first_loses_its_next_member() {
     });
 }
 
-/// Rank 1 comes last and goes away at once, which poisons the word on which rank 0 waits.
+/// Rank 1 goes away as soon as it has met rank 0, which poisons the word on which rank 0 waits.
 fn released_and_poisoned(wait: fn(&mut BarrierMember<Looming>, &SharedLines<Word>) -> Result<(), Error>) {
     model(move || {
         let lines = SharedLines::own(Group::<Looming>::lines(Algorithm::Central, 2));
         let group = Group::over(lines.clone(), Algorithm::Central, 2).unwrap();
-        let other = {
-            let mut member = member(&group, 1);
-            thread::spawn(move || {
-                // It succeeds, or learns that it came first and the other has failed.
-                let _ = block_on(member.wait());
-            })
+        let goes = {
+            let group = group.clone();
+            spawn(move || block_on(member(&group, 1).wait()).is_ok())
         };
-        let mut mine = member(&group, 0);
-        assert!(wait(&mut mine, &lines).is_ok(), "the meeting was complete");
-        other.join().unwrap();
+        let waits = spawn(move || {
+            let mut member = member(&group, 0);
+            (wait(&mut member, &lines).is_ok(), member)
+        });
+        let (gone, (met, member)) = (goes.join().unwrap(), waits.join().unwrap());
+        drop(member);
+        assert!(gone && met, "the meeting was complete");
     });
 }
 

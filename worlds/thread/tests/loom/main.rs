@@ -86,7 +86,7 @@ fn what_was_written_before_a_store_is_seen_after_it() {
             thread::spawn(move || {
                 // SAFETY: the reader reads only after it has seen the store below; loom checks just that.
                 shared.0.with_mut(|data| unsafe { *data = 7 });
-                shared.1.store(1, Private);
+                shared.1.publish(1, Private);
             })
         };
         block(&shared.1, || shared.1.load() == 1);
