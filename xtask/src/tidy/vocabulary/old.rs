@@ -82,7 +82,7 @@ pub(super) const OLD: [Old; 89] = [
     row(T, ANYWHERE, "Quad", "WordLine"),
     row(T, MACHINE, "Lines", "SharedLines"),
     row(T, ANYWHERE, "Tolls", "FabricCosts"),
-    row(F, ANYWHERE, "tolls", "costs"),
+    row(F, CORE_TO_SYSTEMS, "tolls", "costs"),
     row(F, HARDWARE, "fill", "write_with"),
     row(F, MACHINE, "look", "peek"),
     row(F, ANYWHERE, "conceal", "unexpose"),
