@@ -19,27 +19,27 @@ pub(super) fn link<'a>(method: Method, board: &'a Board, why: WaitContext) -> Bo
     match (method, method.means()) {
         (Method::OneSemaphore, _) => Box::new(HandOff { board, why }),
         (_, Means::Kernel(_)) => Box::new(Barriers { board, why }),
-        (Method::SpinHot, Means::Word(policy)) => Box::new(Words { board, cpu: board.cpu().without_pauses(), policy, why }),
-        (_, Means::Word(policy)) => Box::new(Words { board, cpu: board.cpu(), policy, why }),
+        (Method::SpinHot, Means::Word(policy)) => Box::new(WordPair { board, cpu: board.cpu().without_pauses(), policy, why }),
+        (_, Means::Word(policy)) => Box::new(WordPair { board, cpu: board.cpu(), policy, why }),
     }
 }
 
 /// Two words: the master stores its turn in one, the slave answers in the other.
-struct Words<'a> {
+struct WordPair<'a> {
     board: &'a Board,
     cpu: Thread,
     policy: Policy,
     why: WaitContext,
 }
 
-impl Words<'_> {
+impl WordPair<'_> {
     fn wait(&self, on: &Word, round: u32) -> Result<(), Error> {
         let come = || (self.cpu.load(on) == round & VALUE_MASK).then_some(());
         block_on(self.policy.wait(&self.cpu, on, self.why, false, come)).map(|_| ())
     }
 }
 
-impl Link for Words<'_> {
+impl Link for WordPair<'_> {
     fn ping(&self, round: u32) -> Result<(), Error> {
         self.cpu.publish(self.board.ping(), round);
         Ok(())

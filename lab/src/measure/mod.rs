@@ -14,9 +14,9 @@
 
 pub mod barriers;
 pub mod blas;
+mod calibration;
 pub mod children;
 pub mod dsm;
-mod likeness;
 pub mod messages;
 pub mod noise;
 pub mod peers;

@@ -57,7 +57,7 @@ pub(super) struct Plot {
 
 /// Where a panel's lines lie.
 #[derive(Clone, Copy)]
-struct Frame {
+struct PlotArea {
     left: f64,
     right: f64,
     top: f64,
@@ -99,7 +99,7 @@ impl Lines<'_> {
             }
             for (i, plot) in row.iter().enumerate() {
                 let left = LEFT + i as f64 * pitch;
-                let frame = Frame { left, right: left + pitch - LEFT - 8.0, top, bottom: top + height };
+                let frame = PlotArea { left, right: left + pitch - LEFT - 8.0, top, bottom: top + height };
                 self.plot(&mut canvas, plot, &series, frame, (&x, &y));
             }
             bottom = top + height + BELOW;
@@ -117,7 +117,7 @@ impl Lines<'_> {
         left - 60.0
     }
 
-    fn plot(&self, canvas: &mut Canvas, plot: &Plot, series: &[&str], frame: Frame, (x, y): (&Axis, &Axis)) {
+    fn plot(&self, canvas: &mut Canvas, plot: &Plot, series: &[&str], frame: PlotArea, (x, y): (&Axis, &Axis)) {
         let (x, y) = (x.moved((frame.left, frame.right)), y.moved((frame.bottom, frame.top)));
         self.grid(canvas, &x, &y, frame.left < 2.0 * LEFT);
         let names = if let Marks::Names(names) = &self.x.marks { names.join("\n") } else { String::new() };

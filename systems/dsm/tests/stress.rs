@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
-use foregather_dsm::views::{Allocator, Backend, Extent, Fault, Faults, Outcome, Shape, Space, Stack, Table, Wish};
+use foregather_dsm::views::{Allocator, Backend, Extent, Fault, Faults, MinipageTable, Outcome, Shape, Space, Stack, Wish};
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::SplitMix;
 use std::sync::{Arc, Barrier, Mutex};
@@ -46,7 +46,7 @@ struct Copies {
 struct Cluster {
     trial: Trial,
     spaces: Vec<Arc<Space>>,
-    table: Arc<Table>,
+    table: Arc<MinipageTable>,
     copies: Vec<Mutex<Copies>>,
     faults: AtomicU64,
     already_open: AtomicU64,

@@ -25,10 +25,10 @@
 mod governor;
 #[allow(unsafe_code)]
 mod handover;
-mod heat;
+mod idle_spin;
+mod migration;
 pub mod protocol;
 mod report;
-mod room;
 mod size;
 mod team;
 

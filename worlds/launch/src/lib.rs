@@ -10,9 +10,10 @@
 //! connection ends, or that stands still for `FOREGATHER_PEER_TIMEOUT` (2 s), is lost; all others learn of it through their
 //! [`Vigil`](foregather_host::vigil::Vigil), which every wait looks at.
 
+mod coordinator;
 mod detect;
 mod frame;
-mod hub;
+mod heartbeat;
 mod job;
 mod join;
 mod lanes;
@@ -24,7 +25,6 @@ mod pmix;
 mod secret;
 mod settings;
 pub mod spawn;
-mod steward;
 #[cfg(test)]
 mod tests;
 mod watchdog;

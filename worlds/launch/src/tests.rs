@@ -48,7 +48,7 @@ impl Place {
 fn wait_in_vain(job: &Job) -> Error {
     let why = WaitContext::new("test", job.rank()).since(clock::now());
     loop {
-        if let Err(error) = job.vigil().check(&why) {
+        if let Err(error) = job.failure_detector().check(&why) {
             return error;
         }
         thread::sleep(std::time::Duration::from_millis(1));
@@ -95,7 +95,7 @@ fn whoever_leaves_is_not_lost_and_exchanges_no_more() {
             return job.leave().map(|()| String::new());
         }
         let refused = job.exchange(b"x").unwrap_err().to_string();
-        assert_eq!(job.vigil().lost(), None);
+        assert_eq!(job.failure_detector().lost(), None);
         job.leave().map(|()| refused)
     });
     assert!(ends[0].as_ref().unwrap().contains("rank 1 has left") && ends[2].as_ref().unwrap().contains("rank 1 has left"));

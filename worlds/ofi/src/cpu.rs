@@ -3,7 +3,7 @@ use crate::endpoint::Endpoint;
 use crate::turn::Turn;
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use foregather_host::{clock, vigil::Vigil};
+use foregather_host::{clock, failure_detector::FailureDetector};
 use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, WaitContext, ready};
 use foregather_thread::{Thread, Word};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const GRACE: Nanos = Nanos::from_ms(200);
 /// lane's own bell; another thread that rings that bell is noticed after 50 ms at most.
 pub struct Processor {
     thread: Thread,
-    vigil: Option<Arc<Vigil>>,
+    failure_detector: Option<Arc<FailureDetector>>,
     pub(crate) bell: Word,
     /// Whose turn the lane is, and all that follows here.
     pub(crate) turn: Turn,
@@ -33,11 +33,11 @@ pub struct Processor {
 }
 
 impl Processor {
-    pub(crate) fn new(endpoint: Endpoint, vigil: Option<Arc<Vigil>>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, vigil: Option<Arc<FailureDetector>>) -> Self {
         Self {
             // A look at the network is a system call: pause enough.
             thread: Thread::current().without_pauses(),
-            vigil,
+            failure_detector: vigil,
             bell: Word::default(),
             turn: Turn::default(),
             endpoint,
@@ -86,7 +86,7 @@ impl Processor {
         if let Some(error) = self.fault() {
             return Err(error);
         }
-        self.vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(why))
+        self.failure_detector.as_ref().map_or(Ok(()), |vigil| vigil.check(why))
     }
 }
 

@@ -2,7 +2,7 @@
 use crate::cpu::Processor;
 use crate::inner::Inner;
 use crate::turn::Owners;
-use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, SPARE};
+use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, SPARE};
 use core::cell::Cell;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -65,20 +65,20 @@ impl Lane {
     }
 
     /// By which another thread looks after this lane.
-    pub fn tender(&self) -> Tender {
-        Tender { lane: Arc::downgrade(&self.shared), seen: 0 }
+    pub fn tender(&self) -> ProgressThread {
+        ProgressThread { lane: Arc::downgrade(&self.shared), seen: 0 }
     }
 }
 
 /// Looks after a lane while its owner computes, or waits for another lane: makes connections, sends what waits for one, takes in what
 /// has come. Without anybody who does so now and then, whoever a frame was posted for may wait for as long as the owner is elsewhere.
-pub struct Tender {
+pub struct ProgressThread {
     lane: Weak<Shared>,
     /// Turns that the owner had taken at the last look.
     seen: u32,
 }
 
-impl Tender {
+impl ProgressThread {
     /// Looks at the lane's network once, unless its owner has done so since the last time. `Some(true)` if something happened; `None` if
     /// the lane is no more.
     pub fn tend(&mut self) -> Option<bool> {
@@ -94,7 +94,7 @@ impl Tender {
     }
 }
 
-impl core::fmt::Debug for Tender {
+impl core::fmt::Debug for ProgressThread {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Tender").finish_non_exhaustive()
     }
@@ -181,7 +181,7 @@ impl Fabric for Lane {
         }
     }
     fn costs(&self) -> FabricCosts {
-        self.inner().tolls()
+        self.inner().costs()
     }
 
     #[inline]
@@ -281,7 +281,7 @@ impl Fabric for Lane {
         for in_touch in [true, false] {
             for (at, peer) in lane.peers.iter().enumerate() {
                 if at != lane.own_index() && peer.in_touch.get() == in_touch {
-                    lane.enqueue(at, Kind::Bye, 0, Vec::new());
+                    lane.enqueue(at, FrameKind::Bye, 0, Vec::new());
                 }
             }
         }

@@ -32,6 +32,6 @@ mod wire;
 #[doc(hidden)]
 pub use abi::LAYOUT;
 pub use cpu::Processor;
-pub use lane::{Lane, Tender};
+pub use lane::{Lane, ProgressThread};
 pub use opening::Opening;
-pub use provider::{Found, Provider, found};
+pub use provider::{Provider, ProviderInfo, found};

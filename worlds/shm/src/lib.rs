@@ -32,6 +32,6 @@ mod running;
 mod segment;
 mod watch;
 
-pub use fabric::{Exchange, Lane, Shape};
+pub use fabric::{Lane, SegmentSpec, ShmFabric};
 pub use process::Process;
 pub use segment::Segment;

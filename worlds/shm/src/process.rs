@@ -2,7 +2,7 @@
 use crate::running::running;
 use crate::watch::Watch;
 use core::future::Future;
-use foregather_host::{usage, vigil::Vigil};
+use foregather_host::{failure_detector::FailureDetector, usage};
 use foregather_machine::{Affinity, Clock, Costs, Cpu, CpuId, Error, Nanos, Placement, Rank, ThreadId, WaitContext};
 use foregather_thread::{Thread, Word};
 use rustix::fd::OwnedFd;
@@ -29,13 +29,13 @@ const SLEEP: Nanos = Nanos::from_ms(50);
 pub struct Process {
     thread: Thread,
     watch: Option<Arc<Watch>>,
-    vigil: Option<Arc<Vigil>>,
+    failure_detector: Option<Arc<FailureDetector>>,
 }
 
 impl Process {
     /// Watches nobody: others must end its waits if a peer dies.
     pub fn alone() -> Self {
-        Self { thread: Thread::shared(), watch: None, vigil: None }
+        Self { thread: Thread::shared(), watch: None, failure_detector: None }
     }
 
     /// Watches the process of `rank`: once that has ended, waits fail. Process descriptors come from `pidfd_open`, or with a child.
@@ -58,8 +58,8 @@ impl Process {
 
     /// Learns of lost ranks from `vigil`, which another thread of this process keeps: the way in a job, where that thread also finds
     /// out who stands still.
-    pub fn vigilant(vigil: Arc<Vigil>) -> Self {
-        Self { vigil: Some(vigil), ..Self::alone() }
+    pub fn vigilant(vigil: Arc<FailureDetector>) -> Self {
+        Self { failure_detector: Some(vigil), ..Self::alone() }
     }
 
     /// The same, but spinning without the pause instruction: a hot loop, for comparison.
@@ -177,7 +177,7 @@ impl Cpu for Process {
     #[inline]
     fn check(&self, on: &Word, why: &WaitContext) -> Result<(), Error> {
         self.thread.check(on, why)?;
-        self.vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(why))?;
+        self.failure_detector.as_ref().map_or(Ok(()), |vigil| vigil.check(why))?;
         self.watch.as_ref().map_or(Ok(()), |watch| watch.check(why))
     }
 }

@@ -10,7 +10,7 @@ pub mod study;
 mod summary;
 mod trial;
 
-pub use machine::Machine;
+pub use machine::Interconnect;
 pub use study::{Outcome, Shift, Study, run, run_recorded};
 pub use summary::{Brief, METRICS, Summary, TOLERANCE};
 pub use trial::Trial;

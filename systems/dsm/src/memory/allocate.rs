@@ -3,10 +3,10 @@
 //! A minipage that is allocated has its only copy at its manager, closed, and zero. One that is freed is closed everywhere before any rank
 //! forgets it, and nothing that was asked for it ahead is under way by then: its number may be given anew.
 use super::array::{Array, Plain};
-use super::heap::Shape;
+use super::heap::ArrayLayout;
 use super::thread::Thread;
 use crate::Minipage;
-use crate::node::Copies;
+use crate::node::PageStore;
 use crate::protocol::Want;
 use core::any::type_name;
 use core::panic::Location;
@@ -74,7 +74,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// As [`Thread::array`].
     #[track_caller]
     pub fn chunked<T: Plain>(&self, len: usize, unit: usize, level: u32) -> Result<Array<T>, Error> {
-        let (shape, place) = (Shape { len, unit, level }, Location::caller());
+        let (shape, place) = (ArrayLayout { len, unit, level }, Location::caller());
         let call = number_of(type_name::<T>(), &[len as u64, unit as u64, u64::from(level), size_of::<T>() as u64]);
         self.collective(call, || self.give(shape, place))
     }
@@ -105,18 +105,18 @@ impl<F: Fabric> Thread<'_, F> {
             let needs = "that all threads of all ranks make the same calls in the same order";
             Error::from(Cause::Setting { what: "allocating and freeing shared memory", needs })
         };
-        self.pot.give(self.seat, call);
+        self.reduction.give(self.seat, call);
         self.meet(|| {
-            let mut all = [self.pot.combined(alike).ok_or_else(unlike)?];
+            let mut all = [self.reduction.combined(alike).ok_or_else(unlike)?];
             block_on(allreduce(self.messenger, &mut all, alike))?;
             let came = if all[0] == UNLIKE { Err(unlike()) } else { act()? };
-            self.pot.share(came);
+            self.reduction.share(came);
             Ok(())
         })?;
-        self.pot.shared::<Result<R, Error>>().unwrap_or_else(|| Err(unlike()))
+        self.reduction.shared::<Result<R, Error>>().unwrap_or_else(|| Err(unlike()))
     }
 
-    fn give<T: Plain>(&self, shape: Shape, place: &'static Location<'static>) -> Result<Result<Array<T>, Error>, Error> {
+    fn give<T: Plain>(&self, shape: ArrayLayout, place: &'static Location<'static>) -> Result<Result<Array<T>, Error>, Error> {
         let (known, given) = {
             let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
             (heap.numbers(), heap.give::<T>(shape, place))
@@ -125,7 +125,7 @@ impl<F: Fabric> Thread<'_, F> {
             for minipage in self.managed(array.minipages(0..array.len())) {
                 self.clear(minipage);
                 if minipage.0 < known {
-                    block_on(self.requester().tell(self.node, minipage, Want::Allot))?;
+                    block_on(self.requester().tell(self.node, minipage, Want::Allocate))?;
                 }
             }
             block_on(dissemination(self.messenger))?;

@@ -10,21 +10,21 @@
 
 mod allocate;
 mod array;
-mod catcher;
-mod crew;
 mod end;
+mod fault_handler;
 mod heap;
-mod layout;
 mod mapped;
 mod observer;
-mod pot;
+mod rank_threads;
+mod reduction;
 mod run;
 mod settings;
+mod shared_allocator;
 mod thread;
 
 pub use array::{Array, Plain};
 pub use heap::Site;
-pub use layout::Layout;
 pub use run::{Ended, Served, lanes, run};
 pub use settings::Settings;
+pub use shared_allocator::SharedAllocator;
 pub use thread::{Advice, Thread};

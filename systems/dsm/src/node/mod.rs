@@ -7,19 +7,19 @@
 //! - [`give_up`]: how a rank that cannot begin tells the others. `stop`: how everybody learns of a bad end.
 //! - `parcel`: how messages and bytes become frames; `ways`: credits; `outbox`: what had none yet. Races: `README.md`.
 
+mod links;
 mod outbox;
-mod parcel;
 mod requester;
 mod server;
 mod state;
+mod stats;
 mod stop;
-mod tally;
 #[cfg(test)]
 mod tests;
-mod ways;
+mod transfer;
 
 pub use requester::Requester;
 pub use server::serve;
-pub use state::{Copies, Node};
+pub use state::{Node, PageStore};
+pub use stats::{Stats, WaitKind};
 pub use stop::give_up;
-pub use tally::{Kind, Tally};

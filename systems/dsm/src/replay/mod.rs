@@ -18,6 +18,6 @@ mod sizes;
 mod tests;
 
 pub use grain::Grain;
-pub use player::{Played, Player};
+pub use player::{Player, TimeSpent};
 pub use profile::Profile;
 pub use sizes::Sizes;

@@ -8,7 +8,7 @@ mod registry;
 
 pub(super) use registry::{Hook, enter, remove};
 
-use super::layout::Place;
+use super::layout::ViewAddress;
 use super::stack;
 use crate::Access;
 use core::ffi::{c_int, c_void};
@@ -18,7 +18,7 @@ use foregather_machine::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Which page of which view, and where there.
-    pub place: Place,
+    pub place: ViewAddress,
     /// What the thread wants to do: read, or write.
     pub needs: Access,
     /// The address itself, for messages.

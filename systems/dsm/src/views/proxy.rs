@@ -3,7 +3,7 @@
 //! It serves one fault after the other, and each costs two wakes. The faulting thread waits in the kernel.
 use super::fault::{Fault, Faults, Outcome, say};
 use super::layout::PAGE;
-use super::protect::Stretch;
+use super::protect::PageRange;
 use super::space::Space;
 use super::uffd::{Event, Uffd};
 use crate::Access;
@@ -75,7 +75,7 @@ fn serve(space: &Space, events: &Uffd, faults: &dyn Faults) {
         // What has opened the page has woken the thread, but it may have been open already.
         let page = event.address & !(PAGE - 1);
         let start = NonNull::new(core::ptr::without_provenance_mut(page)).expect("no view begins at 0");
-        let woken = events.wake(Stretch { start, bytes: PAGE });
+        let woken = events.wake(PageRange { start, bytes: PAGE });
         debug_assert!(woken.is_ok(), "{woken:?}");
     }
 }

@@ -12,6 +12,8 @@
 
 mod busy;
 mod circuits;
+mod deadlocked;
+mod describe;
 mod explain;
 mod fault;
 mod free;
@@ -26,22 +28,20 @@ pub mod profile;
 mod programs;
 mod record;
 mod skew;
-mod stuck;
-mod told;
 mod verbs;
 mod wire;
 
 pub use busy::{Business, Busy};
-pub use circuits::{Arbitration, Circuits, Pool};
+pub use circuits::{Arbitration, Circuits, HeaderBuffers};
+pub use deadlocked::Deadlocked;
+pub use describe::describe;
 pub use explain::{Held, Last};
 pub use fault::{Drift, Faults, Pause};
 pub use network::Network;
 pub use node::Node;
 pub use noise::Interrupts;
-pub use parcel::Kind;
-pub use programs::{Awaited, Programs, Wait};
+pub use parcel::PacketKind;
+pub use programs::{Programs, Wait, WaitFor};
 pub use record::{Circuit, Record};
 pub use skew::Skew;
-pub use stuck::Stuck;
-pub use told::told;
 pub use wire::Model;

@@ -2,7 +2,7 @@
 //!
 //! A thread's time is accounted for when its processor is looked at, as by `update_curr` of Linux. That its slice is over
 //! is noticed at ticks, and when somebody joins its queue; there is no finer timer.
-use super::limits::Limits;
+use super::limits::LimitedGroups;
 use super::queue::{Entity, Place, Queue};
 use super::rules::Eevdf;
 use super::shares::Shares;
@@ -22,7 +22,7 @@ pub(super) struct Fair {
     pub(super) entities: Vec<Entity>,
     pub(super) queues: Vec<Queue>,
     pub(super) shares: Shares,
-    pub(super) limits: Limits,
+    pub(super) limits: LimitedGroups,
     /// The most lag that a thread keeps, either way.
     most_lag: Nanos,
     /// The last tick at which queues were evened out.
@@ -45,7 +45,7 @@ impl Fair {
             entities: machine.threads.iter().map(entity).collect(),
             queues: (0..cpus).map(|_| Queue::default()).collect(),
             shares: Shares::new(&rules.groups),
-            limits: Limits::new(&rules.groups, cpus),
+            limits: LimitedGroups::new(&rules.groups, cpus),
             rules: rules.clone(),
         }
     }

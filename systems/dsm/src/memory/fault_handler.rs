@@ -2,7 +2,7 @@
 use super::mapped::Mapped;
 use super::observer;
 use crate::node::{Node, Requester};
-use crate::views::{Fault, Faults, Outcome, Table, end_process};
+use crate::views::{Fault, Faults, MinipageTable, Outcome, end_process};
 use crate::{Access, Minipage};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -15,18 +15,18 @@ thread_local! {
 }
 
 /// All requesters of a rank, by seat.
-pub(super) struct Seats<F: Fabric>(Box<[Chair<F>]>);
+pub(super) struct ThreadTable<F: Fabric>(Box<[ThreadEntry<F>]>);
 
-struct Chair<F: Fabric> {
+struct ThreadEntry<F: Fabric> {
     requester: Mutex<Requester<F>>,
     /// The thread's number to the system, by which one that serves faults for others is told of it; 0 for none.
     thread: AtomicU32,
 }
 
-impl<F: Fabric> Seats<F> {
+impl<F: Fabric> ThreadTable<F> {
     pub(super) fn new(requesters: Vec<Requester<F>>) -> Self {
-        let chair = |requester| Chair { requester: Mutex::new(requester), thread: AtomicU32::new(0) };
-        Self(requesters.into_iter().map(chair).collect())
+        let entry = |requester| ThreadEntry { requester: Mutex::new(requester), thread: AtomicU32::new(0) };
+        Self(requesters.into_iter().map(entry).collect())
     }
 
     /// From now on the calling thread sits there, which has that number.
@@ -44,7 +44,7 @@ impl<F: Fabric> Seats<F> {
     /// Where the thread sits that has faulted; 0 for nowhere.
     fn seat_of(&self, fault: &Fault) -> u32 {
         let Some(thread) = fault.on_behalf_of else { return SEAT.get() };
-        self.0.iter().position(|chair| chair.thread.load(Acquire) == thread).map_or(0, |at| at as u32 + 1)
+        self.0.iter().position(|entry| entry.thread.load(Acquire) == thread).map_or(0, |at| at as u32 + 1)
     }
 
     /// The requester of seat `seat`. Only its thread takes it, so nobody waits here.
@@ -54,16 +54,16 @@ impl<F: Fabric> Seats<F> {
 }
 
 /// What is asked when a page was closed.
-pub(super) struct Catcher<F: Fabric> {
+pub(super) struct FaultHandler<F: Fabric> {
     pub(super) node: Arc<Node<F::Cpu, Mapped>>,
-    pub(super) seats: Arc<Seats<F>>,
-    pub(super) table: Arc<Table>,
+    pub(super) seats: Arc<ThreadTable<F>>,
+    pub(super) table: Arc<MinipageTable>,
     pub(super) rank: Rank,
     /// Do threads write journals?
     pub(super) observed: bool,
 }
 
-impl<F> Faults for Catcher<F>
+impl<F> Faults for FaultHandler<F>
 where
     F: Fabric + Send,
     <F::Cpu as Cpu>::Word: Send + Sync,
@@ -97,7 +97,7 @@ where
     }
 }
 
-impl<F: Fabric> Catcher<F> {
+impl<F: Fabric> FaultHandler<F> {
     #[cold]
     fn die(&self, fault: &Fault, Minipage(minipage): Minipage, why: &str) -> ! {
         self.end(fault, &format!("minipage {minipage}, "), why)

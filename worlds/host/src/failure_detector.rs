@@ -12,7 +12,7 @@ const NOBODY: u64 = 0;
 
 /// Shared by the waits of a process and its steward.
 #[derive(Debug, Default)]
-pub struct Vigil {
+pub struct FailureDetector {
     /// One more than the rank that was lost first.
     lost: AtomicU64,
     since: AtomicU64,
@@ -29,7 +29,7 @@ pub struct Wait {
     pub seen: Nanos,
 }
 
-impl Vigil {
+impl FailureDetector {
     /// From now on every wait fails: the process of `rank` is gone. Only the first loss counts, since the others may follow from it.
     pub fn declare_lost(&self, rank: Rank) {
         let since = clock::now().0.max(1);
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_first_loss_fails_every_wait_and_says_what_it_was() {
-        let vigil = Vigil::default();
+        let vigil = FailureDetector::default();
         let why = WaitContext::new("message", 0).of(1);
         assert_eq!(vigil.check(&why), Ok(()));
         vigil.declare_lost(3);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn only_long_waits_are_told() {
-        let vigil = Vigil::default();
+        let vigil = FailureDetector::default();
         let now = clock::now();
         assert!(vigil.check(&WaitContext::new("short", 0).since(now)).is_ok());
         assert!(vigil.check(&WaitContext::new("long", 0).since(Nanos(1))).is_ok());
