@@ -35,7 +35,7 @@ impl Work {
         (0..20).map(|_| once()).fold(0.0, f64::max)
     }
 
-    /// `grain_ns` on average; of [`Shape::Imbalanced`] only over an even and an odd rank. Members of different ranks draw
+    /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank. Members of different ranks draw
     /// different lengths, the same in every run.
     pub fn new(grain_ns: u64, iterations_per_us: f64, shape: WorkDistribution, rank: u64) -> Self {
         let part = match shape {

@@ -10,7 +10,7 @@ use foregather_thread::Thread;
 /// Runs a program on so many ranks of this process, each of `settings.threads` threads.
 ///
 /// # Errors
-/// As [`play`]; [`Cause::Refused`] if a thread panics.
+/// As [`run_app`]; [`Cause::Refused`] if a thread panics.
 pub fn here<A: App>(app: &A, ranks: u32, settings: Settings) -> Result<Outcome<A::Output>, Error> {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(ranks, lanes(settings.threads)))?;
     let rank_of = |rank| {

@@ -1,7 +1,7 @@
 //! What of a fault is the kernel's: faults that are answered at once, and the calls that protect memory, alone.
 use super::{Figures, Quantity, Timed};
 use foregather_dsm::Access;
-use foregather_dsm::views::{Backend, Fault, Faults, Outcome, PAGE, Refused, Shape, Space, Span, Stack};
+use foregather_dsm::views::{Backend, Fault, FaultEnd, Faults, PAGE, Refused, Shape, Space, Span, Stack};
 use foregather_machine::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -47,11 +47,11 @@ impl AtOnce {
 }
 
 impl Faults for AtOnce {
-    fn fault(&self, fault: &Fault) -> Outcome {
+    fn fault(&self, fault: &Fault) -> FaultEnd {
         match self.open(fault.place.page, fault.needs) {
-            Ok(()) => Outcome::Retry,
+            Ok(()) => FaultEnd::Retry,
             // The signal goes its usual way, which ends this process.
-            Err(_) => Outcome::NotMine,
+            Err(_) => FaultEnd::NotMine,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What shared memory costs: faults between two ranks, and what they are made of.
 //!
-//! - [`Plan`]: what one process, or the two of a job, are to measure; [`Answer`]: what they found, as one line. Both sides are this program.
+//! - [`Plan`]: what one process, or the two of a job, are to measure; [`Figures`]: what they found, as one line. Both sides are this program.
 //! - [`main`]: such a process. A plan that [`Plan::is_job`] wants two of them, which a launcher starts.
 //! - `faults`: between ranks. `at_once`: faults that nobody else has to be asked about, and calls that protect memory, alone.
 //!   `fetch`: a request and its answer as bare frames. `views`: one loop over memory seen through many views. `world`: which process
@@ -55,14 +55,14 @@ pub enum DsmBenchmark {
     },
     /// In one process: faults that are answered at once, and the calls that protect a page.
     AtOnce {
-        /// As in [`Task::Faults`].
+        /// As in [`DsmBenchmark::Faults`].
         backend: String,
         /// How often a few hundred pages go through all states.
         rounds: u32,
     },
     /// In one process: a loop over open memory, seen through several views and through one.
     Views {
-        /// As in [`Task::Faults`].
+        /// As in [`DsmBenchmark::Faults`].
         backend: String,
         /// Bytes of the object.
         bytes: usize,

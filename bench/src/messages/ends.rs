@@ -1,7 +1,7 @@
 //! A rank's ends, and its part in an errand: what rank 0 asks for on the control lane both ranks do.
 use super::bare::Bare;
 use super::letters::{self, echo, ping_pong, receive, send, stream};
-use super::ways::{Pattern, Transport};
+use super::transport::{Pattern, Transport};
 use super::{Answer, Waits};
 use foregather_host::{clock, usage};
 use foregather_machine::{Error, Fabric, Nanos, block_on};

@@ -17,7 +17,7 @@ mod letters;
 mod sizes;
 #[cfg(test)]
 mod tests;
-mod ways;
+mod transport;
 mod world;
 
 use foregather_machine::{Cause, Error, Nanos};
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use bare::Bare;
 pub use counted::hog_main;
-pub use ways::{LARGE, Pattern, Transport};
+pub use transport::{LARGE, Pattern, Transport};
 pub use world::{main, peer_main};
 
 /// The first argument of the process of rank 0; the plan follows.

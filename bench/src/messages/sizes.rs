@@ -1,6 +1,6 @@
 //! Messages of one size, by every way in turn: batch after batch, every other round backwards, so that a disturbance meets them all.
 use super::ends::{Ends, Errand};
-use super::ways::{Pattern, Transport};
+use super::transport::{Pattern, Transport};
 use super::{Answer, Timed};
 use foregather_machine::{Error, Fabric, Limits};
 

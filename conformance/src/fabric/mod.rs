@@ -21,7 +21,7 @@ use talk::Talk;
 
 /// A world whose lanes are under test.
 pub trait Fabrics {
-    /// Makes [`Program::ranks`] ranks with [`Program::lanes`] lanes each, and lets every lane [`play`](Program::play) its part at the
+    /// Makes [`Program::ranks`] ranks with [`Program::lanes`] lanes each, and lets every lane [`run`](Program::run) its part at the
     /// same time, over so many rounds.
     ///
     /// # Panics

@@ -16,8 +16,8 @@ const BELOW: f64 = 48.0;
 /// A chart of curves.
 pub(super) struct Lines<'a> {
     pub(super) title: &'a str,
-    pub(super) x: Side,
-    pub(super) y: Side,
+    pub(super) x: AxisSide,
+    pub(super) y: AxisSide,
     /// Does a curve keep its height until the next point?
     pub(super) steps: bool,
     /// A height that curves are to be held against, and what it means.
@@ -26,7 +26,7 @@ pub(super) struct Lines<'a> {
 }
 
 /// An axis in words.
-pub(super) struct Side {
+pub(super) struct AxisSide {
     pub(super) name: String,
     pub(super) scale: Scale,
     pub(super) marks: Marks,
@@ -34,7 +34,7 @@ pub(super) struct Side {
     pub(super) holds: Vec<f64>,
 }
 
-impl Side {
+impl AxisSide {
     /// An axis with round values.
     pub(super) fn new(name: impl Into<String>, scale: Scale) -> Self {
         Self { name: name.into(), scale, marks: Marks::Round, holds: vec![] }

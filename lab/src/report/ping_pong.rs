@@ -5,7 +5,7 @@
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use super::svg::colour;
 use super::{Drawn, distinct};
 use crate::results::Measurement;
@@ -232,8 +232,8 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
     let title = format!("Ping-pong round trips of {}, {}", partners(first.partners), placement(first.placement));
     let lines = Lines {
         title: &title,
-        x: Side::new(format!("{} per round trip (log scale)", first.of.unit), Scale::Log10),
-        y: Side::new("share of round trips done", Scale::Linear),
+        x: AxisSide::new(format!("{} per round trip (log scale)", first.of.unit), Scale::Log10),
+        y: AxisSide::new("share of round trips done", Scale::Linear),
         steps: true,
         level: None,
         plots: vec![Plot { curves, ..Plot::default() }],

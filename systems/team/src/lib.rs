@@ -15,7 +15,7 @@
 //!
 //! - [`Team::run`]: one call a member. [`Team::split`]: parts that members claim. [`Team::report`]: how large it is and why.
 //! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
-//! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members. `heat.rs`: for how
+//! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members. `idle_spin.rs`: for how
 //!   long a slave stays hot.
 //!
 //! States and decisions: `README.md`.

@@ -1,7 +1,7 @@
 //! What a process knows about its job while its threads wait: whether a rank was lost, and who waits for what since when.
 //!
-//! One thread of the process (its steward, `foregather_launch`) finds out and writes it down; waits read it in every check. It also
-//! lets the steward tell of waits that last long, since a hang that says nothing is the worst of errors.
+//! One thread of the process (its heartbeat thread, `foregather_launch`) finds out and writes it down; waits read it in every check. It also
+//! lets the heartbeat thread tell of waits that last long, since a hang that says nothing is the worst of errors.
 use crate::clock;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, Rank, WaitContext};
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 /// No rank was lost.
 const NOBODY: u64 = 0;
 
-/// Shared by the waits of a process and its steward.
+/// Shared by the waits of a process and its heartbeat thread.
 #[derive(Debug, Default)]
 pub struct FailureDetector {
     /// One more than the rank that was lost first.
@@ -54,7 +54,7 @@ impl FailureDetector {
         if let Some(rank) = self.lost() {
             return Err(Error::peer_lost(rank, Nanos(self.since.load(Acquire)), why));
         }
-        // Short waits are nobody's business; and nobody waits here for a steward that is reading.
+        // Short waits are nobody's business; and nobody waits here for a heartbeat thread that is reading.
         let now = clock::now();
         if why.since > Nanos::ZERO
             && now - why.since > Nanos::from_ms(100)

@@ -40,7 +40,7 @@ impl SchedClass {
     }
 }
 
-/// The calling thread's class; classes that this library does not know count as [`Class::Other`].
+/// The calling thread's class; classes that this library does not know count as [`SchedClass::Other`].
 pub fn class() -> SchedClass {
     // SAFETY: the call takes a thread number (0: the caller) and touches no memory of ours.
     let number = unsafe { libc::sched_getscheduler(0) };
@@ -57,7 +57,7 @@ pub fn is_realtime() -> bool {
 /// real-time classes and 0 for the others.
 ///
 /// # Errors
-/// If the priority does not fit the class, this process lacks the right, or the class is [`Class::Deadline`], which
+/// If the priority does not fit the class, this process lacks the right, or the class is [`SchedClass::Deadline`], which
 /// needs a budget and a period and is recognised here only.
 pub fn set_class(class: SchedClass, priority: i32) -> Result<(), Error> {
     let refused = |errno, remedy| Error::from(Cause::Os { what: "changing the scheduling class", errno, remedy });
@@ -86,8 +86,8 @@ pub fn round_robin_slice() -> Option<Nanos> {
     text.trim().parse().ok().filter(|&ms| ms > 0).map(Nanos::from_ms)
 }
 
-/// Asks for turns of that length for the calling thread, 0.1 to 100 ms, while its class is [`Class::Other`]; it keeps them in
-/// [`Class::Idle`]. Linux has that since 6.12; earlier ones, and filters that forbid the call, leave turns as they are: `false`.
+/// Asks for turns of that length for the calling thread, 0.1 to 100 ms, while its class is [`SchedClass::Other`]; it keeps them in
+/// [`SchedClass::Idle`]. Linux has that since 6.12; earlier ones, and filters that forbid the call, leave turns as they are: `false`.
 pub fn set_slice(slice: Nanos) -> bool {
     /// The first version of `struct sched_attr`, which all kernels know.
     #[repr(C)]

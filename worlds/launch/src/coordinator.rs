@@ -1,7 +1,7 @@
-//! The hub of a job, a thread of rank 0: lets ranks in, hands everybody's card to all, and tells all when somebody is lost.
+//! The coordinator of a job, a thread of rank 0: lets ranks in, hands everybody's card to all, and tells all when somebody is lost.
 //!
-//! A rank is lost when its connection ends before it left, or when nothing has come from it for a while, although its steward
-//! ([`crate::steward`]) sends something five times a second. That while is counted in the hub's own rounds, not in time: a hub that
+//! A rank is lost when its connection ends before it left, or when nothing has come from it for a while, although its heartbeat thread
+//! ([`crate::heartbeat`]) sends something five times a second. That while is counted in the coordinator's own rounds, not in time: a coordinator that
 //! got no processor itself has missed nothing, and reads what came meanwhile before it counts.
 use crate::frame::{Frame, MOST_OF_RANK, MOST_STRANGER, VERSION};
 use crate::link::{Closed, Link};
@@ -14,7 +14,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// How often who came and who is quiet is looked at. Stewards and hub send a sign of life every second time.
+/// How often who came and who is quiet is looked at. Stewards and coordinator send a sign of life every second time.
 pub(crate) const TICK: Nanos = Nanos::from_ms(100);
 /// A sign of life comes every so many ticks.
 pub(crate) const BEAT_TICKS: u64 = 2;
@@ -22,7 +22,7 @@ pub(crate) const BEAT_TICKS: u64 = 2;
 const MOST_STRANGERS: usize = 64;
 /// A stranger has that long to prove itself.
 const STRANGER_TICKS: u64 = 50;
-/// After so many complaints about strangers the hub is silent.
+/// After so many complaints about strangers the coordinator is silent.
 const MOST_COMPLAINTS: u32 = 5;
 
 /// After so many ticks without a sign of life somebody is lost: soon enough for all to know within the bound.
@@ -30,7 +30,7 @@ pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
     (settings.peer_timeout.percent(75).0 / TICK.0).max(3)
 }
 
-/// The hub's thread; at its end it says who was lost.
+/// The coordinator's thread; at its end it says who was lost.
 pub(crate) type Running = JoinHandle<Option<Rank>>;
 
 enum RankStatus {
@@ -72,7 +72,7 @@ impl Coordinator {
         let port = listener.local_addr().map_err(refused)?.port();
         let until = clock::now() + settings.join_timeout;
         let seats = (0..size).map(|_| RankStatus::Absent).collect();
-        let hub = Self {
+        let coordinator = Self {
             listener,
             port,
             key,
@@ -85,7 +85,7 @@ impl Coordinator {
             until,
             ticks: 0,
         };
-        Builder::new().name("hub".to_owned()).spawn(move || hub.run()).map_err(refused)
+        Builder::new().name("hub".to_owned()).spawn(move || coordinator.run()).map_err(refused)
     }
 
     fn run(mut self) -> Option<Rank> {
@@ -112,7 +112,7 @@ impl Coordinator {
         self.lost
     }
 
-    /// Without rank 0's process there is no hub; and without anybody else no need for one.
+    /// Without rank 0's process there is no coordinator; and without anybody else no need for one.
     fn over(&self) -> bool {
         let gone = |seat: &RankStatus| matches!(seat, RankStatus::Left | RankStatus::Lost);
         matches!(self.seats[0], RankStatus::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())

@@ -1,4 +1,4 @@
-//! A rank's thread for its job: shows that the process is alive whatever its program does, hears from the hub who was lost, and
+//! A rank's thread for its job: shows that the process is alive whatever its program does, hears from the coordinator who was lost, and
 //! tells of waits that last long. It looks after lanes of libfabric, too, whose own threads may be elsewhere.
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
@@ -22,7 +22,7 @@ const DYING: Nanos = Nanos::from_ms(500);
 /// Between two looks after lanes, while the last one found something to do.
 const TENDING: Nanos = Nanos::from_ms(1);
 
-/// What a rank's threads and its steward share.
+/// What a rank's threads and its heartbeat thread share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) rank: Rank,
@@ -68,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// Sends a frame. A connection that is over is the steward's business.
+    /// Sends a frame. A connection that is over is the heartbeat thread's business.
     pub(crate) fn send(&self, frame: &Frame) {
         let _one = lock(&self.writing);
         let _ = (&self.stream).write_all(&frame.encode());
@@ -120,9 +120,9 @@ impl Shared {
 
 /// Starts the thread.
 pub(crate) fn start(shared: Arc<Shared>, inbox: Inbox, settings: Settings) -> Result<JoinHandle<()>, Error> {
-    let steward =
+    let heartbeat =
         Heartbeat { shared, inbox, quiet: 0, ticks: 0, most: quiet_ticks(&settings), watchdog: Watchdog::new(settings.watchdog) };
-    Builder::new().name("steward".to_owned()).spawn(move || steward.run()).map_err(|error| {
+    Builder::new().name("steward".to_owned()).spawn(move || heartbeat.run()).map_err(|error| {
         let (what, remedy) = ("starting a thread", "raise the limit of processes (ulimit -u)");
         Error::from(Cause::Os { what, errno: error.raw_os_error().unwrap_or(0), remedy })
     })
@@ -131,7 +131,7 @@ pub(crate) fn start(shared: Arc<Shared>, inbox: Inbox, settings: Settings) -> Re
 struct Heartbeat {
     shared: Arc<Shared>,
     inbox: Inbox,
-    /// Ticks since the hub's last sign of life.
+    /// Ticks since the coordinator's last sign of life.
     quiet: u64,
     ticks: u64,
     most: u64,
@@ -160,7 +160,7 @@ impl Heartbeat {
                 tending = self.shared.tend();
             }
         }
-        // The hub is a thread of rank 0: without a word from it, that is who is gone.
+        // The coordinator is a thread of rank 0: without a word from it, that is who is gone.
         if !self.shared.leaving.load(Acquire) && self.shared.failure_detector.lost().is_none() {
             self.shared.lose(0, self.quiet > self.most);
         }
@@ -179,7 +179,7 @@ impl Heartbeat {
         }
     }
 
-    /// Does what the hub says. `false`: it speaks nonsense, and counts as lost.
+    /// Does what the coordinator says. `false`: it speaks nonsense, and counts as lost.
     fn digest(&mut self) -> bool {
         loop {
             match self.inbox.next(MOST_OF_HUB) {

@@ -36,7 +36,7 @@ pub struct Job {
     round: Mutex<u32>,
 }
 
-/// The connection to the hub and the threads at its ends.
+/// The connection to the coordinator and the threads at its ends.
 #[derive(Debug)]
 struct CoordinatorLink {
     shared: Arc<Shared>,
@@ -50,7 +50,7 @@ impl Job {
     /// Returns when all ranks have come.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if the variables make no sense, the hub cannot be found, it or this process lacks the job's secret, the
+    /// [`Cause::Refused`] if the variables make no sense, the coordinator cannot be found, it or this process lacks the job's secret, the
     /// rank is taken, the versions differ, or not all ranks come within `FOREGATHER_JOIN_TIMEOUT`.
     pub fn join() -> Result<Self, Error> {
         if JOINED.swap(true, AcqRel) {
@@ -80,18 +80,18 @@ impl Job {
     pub(crate) fn begin(launcher: Launcher, mut meeting: Meeting, secret: &[u8], settings: Settings) -> Result<Self, Error> {
         let key = JobKey::new(secret, &meeting.name);
         let (rank, size) = (meeting.rank, meeting.size);
-        let hub =
+        let coordinator =
             meeting.listener.take().map(|listener| Coordinator::start(listener, size, key.clone(), settings)).transpose()?;
         let (stream, inbox) = join::join(&meeting, &key, &settings)?;
         let shared = Arc::new(Shared::new(rank, stream));
-        let steward = heartbeat::start(Arc::clone(&shared), inbox, settings)?;
+        let heartbeat = heartbeat::start(Arc::clone(&shared), inbox, settings)?;
         let mut job = Self {
             rank,
             size,
             launcher,
             host_address: settings.host_address,
             failure_detector: Arc::clone(&shared.failure_detector),
-            line: Some(CoordinatorLink { shared, key, heartbeat: steward, coordinator: hub }),
+            line: Some(CoordinatorLink { shared, key, heartbeat, coordinator }),
             places: vec![],
             round: Mutex::default(),
         };
@@ -192,14 +192,14 @@ impl Job {
         Arc::clone(&self.failure_detector)
     }
 
-    /// From now on the steward looks after these lanes, too.
+    /// From now on the heartbeat thread looks after these lanes, too.
     pub(crate) fn look_after(&self, tenders: impl Iterator<Item = foregather_ofi::ProgressThread>) {
         if let Some(line) = &self.line {
             line.shared.tenders.lock().unwrap_or_else(PoisonError::into_inner).extend(tenders);
         }
     }
 
-    /// Leaves in order. Rank 0 stays until all others have left, too: the hub is its thread.
+    /// Leaves in order. Rank 0 stays until all others have left, too: the coordinator is its thread.
     ///
     /// # Errors
     /// [`Cause::PeerLost`] if a rank was lost meanwhile.
@@ -208,7 +208,7 @@ impl Job {
             None => None,
             Some(line) => {
                 let lost = self.failure_detector.lost();
-                // Before the word itself: once all have left, the hub hangs up, and that is no loss.
+                // Before the word itself: once all have left, the coordinator hangs up, and that is no loss.
                 line.shared.leaving.store(true, Release);
                 line.shared.send(&Frame::Leave);
                 lost.or(line.end())
@@ -219,18 +219,18 @@ impl Job {
 }
 
 impl CoordinatorLink {
-    /// Hangs up, and waits for both threads. Who was lost, as the hub knows.
+    /// Hangs up, and waits for both threads. Who was lost, as the coordinator knows.
     fn end(self) -> Option<Rank> {
         self.shared.leaving.store(true, Release);
         let _ = self.shared.stream.shutdown(Shutdown::Both);
         let _ = self.heartbeat.join();
-        self.coordinator.and_then(|hub| hub.join().ok().flatten())
+        self.coordinator.and_then(|coordinator| coordinator.join().ok().flatten())
     }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // Without a word of leaving: the hub takes it for a loss, and tells the others.
+        // Without a word of leaving: the coordinator takes it for a loss, and tells the others.
         if let Some(line) = self.line.take() {
             line.end();
         }

@@ -1,4 +1,4 @@
-//! A rank's way into its job: finds the hub, proves that it knows the secret, and has the hub prove the same.
+//! A rank's way into its job: finds the coordinator, proves that it knows the secret, and has the coordinator prove the same.
 use crate::frame::{Frame, Inbox, MOST_STRANGER, VERSION};
 use crate::meet::Meeting;
 use crate::secret::{self, JobKey, Prover, Transcript};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Between two rounds of attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Where several hubs are possible, none is waited for longer than that at a time.
+/// Where several coordinators are possible, none is waited for longer than that at a time.
 const GLANCE: Nanos = Nanos::from_ms(1_000);
 
 /// Why an attempt failed, and whether another one might not.
@@ -21,7 +21,7 @@ struct Failed {
     why: String,
 }
 
-/// A connection to the hub, and what came behind its welcome.
+/// A connection to the coordinator, and what came behind its welcome.
 pub(crate) fn join(meeting: &Meeting, key: &JobKey, settings: &Settings) -> Result<(TcpStream, Inbox), Error> {
     let until = clock::now() + settings.join_timeout;
     let alone = meeting.candidates.len() == 1;

@@ -1,7 +1,7 @@
 //! Joining needs the job's secret. Nobody sends it: both sides prove that they know it, by a keyed hash (HMAC-SHA-256) over fresh
 //! random numbers of both.
 //!
-//! The proof also covers the port of the hub, so whoever sits at another port cannot pass the two sides' proofs on.
+//! The proof also covers the port of the coordinator, so whoever sits at another port cannot pass the two sides' proofs on.
 use crate::detect::own;
 use foregather_machine::{Cause, Error, Rank};
 use hmac::{Hmac, KeyInit, Mac};
@@ -40,7 +40,7 @@ pub(crate) enum Prover {
     Rank,
 }
 
-/// What is proved: that this rank and this hub speak to each other now.
+/// What is proved: that this rank and this coordinator speak to each other now.
 #[derive(Clone, Copy)]
 pub(crate) struct Transcript {
     pub(crate) of_hub: Token,

@@ -17,9 +17,9 @@ impl Watchdog {
     }
 
     /// Prints what is new.
-    pub(crate) fn look(&mut self, vigil: &FailureDetector, rank: Rank) {
+    pub(crate) fn look(&mut self, failure_detector: &FailureDetector, rank: Rank) {
         if self.long < Nanos::MAX {
-            for line in self.news(&vigil.long_waits(self.long), rank) {
+            for line in self.news(&failure_detector.long_waits(self.long), rank) {
                 eprintln!("foregather: {line}");
             }
         }

@@ -11,7 +11,7 @@ use foregather_machine::{Address, Cause, Clock, Error, Fabric, FabricCosts, Key,
 use foregather_thread::Word;
 use std::sync::{Arc, Weak};
 
-/// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls, and in those of its [`Tender`].
+/// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls, and in those of its [`ProgressThread`].
 ///
 /// Dropping it ends all it has lent; if it has left ([`Fabric::leave`]), what it posted is delivered first, for two seconds at most.
 pub struct Lane {
@@ -23,7 +23,7 @@ pub struct Lane {
 struct Shared(Inner);
 
 // SAFETY: it is used by one thread at a time, which has the turn: the lane's owner by `Lane::turn` and in its processor, the caretaker
-// in `Tender::tend`. What is used without a turn are words, and what never changes.
+// in `ProgressThread::tend`. What is used without a turn are words, and what never changes.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}

@@ -3,7 +3,7 @@ use super::description::Description;
 use super::{Drawn, Shown, choices, circumstances, describe, distinct, plain};
 use crate::report::axis::{Marks, Scale};
 use crate::report::curve::{Curve, Look, Point};
-use crate::report::lines::{Lines, Plot, Side};
+use crate::report::lines::{AxisSide, Lines, Plot};
 use crate::results::Measurement;
 use crate::results::number::nanoseconds;
 
@@ -79,8 +79,8 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     let ends = if let Marks::Names(names) = &across.marks { vec![-0.5, names.len() as f64 - 0.5] } else { vec![] };
     let lines = Lines {
         title: plan.title,
-        x: Side { name: across.name, scale: across.scale.unwrap_or(Scale::Span), marks: across.marks, holds: ends },
-        y: Side { holds, ..Side::new(y, Scale::Linear) },
+        x: AxisSide { name: across.name, scale: across.scale.unwrap_or(Scale::Span), marks: across.marks, holds: ends },
+        y: AxisSide { holds, ..AxisSide::new(y, Scale::Linear) },
         steps: false,
         level,
         plots,

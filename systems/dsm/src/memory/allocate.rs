@@ -33,7 +33,7 @@ fn number_of(name: &str, arguments: &[u64]) -> u64 {
 }
 
 impl<F: Fabric> Thread<'_, F> {
-    /// Allocates as [`Layout::array`](super::Layout::array), while the program runs: all threads of all ranks call alike. A barrier, too.
+    /// Allocates as [`SharedAllocator::array`](super::SharedAllocator::array), while the program runs: all threads of all ranks call alike. A barrier, too.
     ///
     /// ```
     /// use foregather_dsm::memory::{Settings, lanes, run};
@@ -61,14 +61,14 @@ impl<F: Fabric> Thread<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// As [`Layout::array`](super::Layout::array) and [`Thread::barrier`]; [`Cause::Setting`] if threads do not call alike. Without
+    /// As [`SharedAllocator::array`](super::SharedAllocator::array) and [`Thread::barrier`]; [`Cause::Setting`] if threads do not call alike. Without
     /// room, or with calls that are not alike, all threads get the error, nothing has changed, and the program can go on.
     #[track_caller]
     pub fn array<T: Plain>(&self, len: usize, unit: usize) -> Result<Array<T>, Error> {
         self.chunked(len, unit, 1)
     }
 
-    /// The same as [`Layout::chunked`](super::Layout::chunked).
+    /// The same as [`SharedAllocator::chunked`](super::SharedAllocator::chunked).
     ///
     /// # Errors
     /// As [`Thread::array`].

@@ -2,7 +2,7 @@
 use super::mapped::Mapped;
 use super::observer;
 use crate::node::{Node, Requester};
-use crate::views::{Fault, Faults, MinipageTable, Outcome, end_process};
+use crate::views::{Fault, FaultEnd, Faults, MinipageTable, end_process};
 use crate::{Access, Minipage};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -68,13 +68,13 @@ where
     F: Fabric + Send,
     <F::Cpu as Cpu>::Word: Send + Sync,
 {
-    fn fault(&self, fault: &Fault) -> Outcome {
+    fn fault(&self, fault: &Fault) -> FaultEnd {
         let Some(minipage) = self.table.minipage(fault.place) else {
             self.end(fault, "", "nothing is allocated there: arrays are used before they are freed")
         };
         let holds = self.table.extent(minipage).is_some_and(|extent| extent.holds(fault.place));
         let requester = match self.seats.seat_of(fault) {
-            _ if !holds => return Outcome::NotMine,
+            _ if !holds => return FaultEnd::NotMine,
             0 => self.die(fault, minipage, "this thread is none of those that share memory: let it be run by `memory::run`"),
             seat => self.seats.0[seat as usize - 1].requester.try_lock(),
         };
@@ -90,7 +90,7 @@ where
         let done = block_on(requester.need(&self.node, minipage, fault.needs));
         began.into_iter().for_each(observer::fault_ended);
         match done {
-            Ok(()) => Outcome::Retry,
+            Ok(()) => FaultEnd::Retry,
             // A load cannot fail: without what it loads this process cannot go on.
             Err(error) => self.die(fault, minipage, &format!("{error} (asked for {} ago)", requester.lane().now() - since)),
         }

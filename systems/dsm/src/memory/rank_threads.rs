@@ -1,6 +1,6 @@
 //! The threads of a rank from beginning to end: its server, and those of the program.
-use super::end::{Failure, FirstFailure};
 use super::fault_handler::ThreadTable;
+use super::first_failure::{Failure, FirstFailure};
 use super::heap::Heap;
 use super::mapped::Mapped;
 use super::observer;

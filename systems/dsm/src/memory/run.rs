@@ -1,6 +1,6 @@
 //! A rank's part from beginning to end: its space, its server and its threads.
-use super::end::FirstFailure;
 use super::fault_handler::{FaultHandler, ThreadTable};
+use super::first_failure::FirstFailure;
 use super::heap::{Heap, Site};
 use super::mapped::Mapped;
 use super::rank_threads::{Mailbox, RankThreads};

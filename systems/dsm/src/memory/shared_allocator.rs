@@ -42,7 +42,7 @@ impl SharedAllocator {
     /// (Itzkovitz & Schuster 1999 §5).
     ///
     /// # Errors
-    /// As [`Layout::array`].
+    /// As [`SharedAllocator::array`].
     #[track_caller]
     pub fn chunked<T: Plain>(&mut self, len: usize, unit: usize, level: u32) -> Result<Array<T>, Error> {
         self.heap.give(ArrayLayout { len, unit, level }, Location::caller())

@@ -8,7 +8,7 @@ use foregather_machine::{Address, Error, Rank};
 /// A thread of a rank, as the protocol sees it. It allocates nothing, except to say that a peer sent nonsense.
 ///
 /// After a fault: [`Word::begin`](super::Word::begin); on `Go`, [`Client::ask`]; then the first frame on this lane is the reply,
-/// and [`Client::reply`] says what to do. Prefetches go the same way, by [`Client::ahead`], but the server takes their replies.
+/// and [`Client::reply`] says what to do. Prefetches go the same way, by [`Client::prefetch`], but the server takes their replies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Client {
     me: Address,
@@ -73,7 +73,7 @@ impl Client {
     }
 
     /// What to send, and where, for a thread that goes on: a prefetch, or a push that is not waited for. The caller bounds how
-    /// many are under way; one ends with [`Ended::ahead`](super::Ended::ahead) or [`Action::Ended`] at this rank's server.
+    /// many are under way; one ends with [`Ended::prefetched`](super::Ended::prefetched) or [`Action::Ended`] at this rank's server.
     pub fn prefetch(&self, minipage: Minipage, want: Want) -> (Address, Message) {
         (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: super::SERVER })
     }

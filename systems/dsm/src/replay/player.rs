@@ -26,7 +26,7 @@ pub struct Player<'r, F: Fabric> {
     pub pace_percent: u64,
 }
 
-/// Where a thread's time went, from [`What::Start`] on.
+/// Where a thread's time went, from [`Operation::Start`] on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeSpent {
     /// All of it.

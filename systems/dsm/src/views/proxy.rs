@@ -1,7 +1,7 @@
 //! A thread that asks on behalf of whoever faults: for programs that hand shared memory to system calls, which cannot take signals.
 //!
 //! It serves one fault after the other, and each costs two wakes. The faulting thread waits in the kernel.
-use super::fault::{Fault, Faults, Outcome, say};
+use super::fault::{Fault, FaultEnd, Faults, say};
 use super::layout::PAGE;
 use super::protect::PageRange;
 use super::space::Space;
@@ -68,7 +68,7 @@ fn wait(events: &Uffd, stop: &OwnedFd) -> bool {
 fn serve(space: &Space, events: &Uffd, faults: &dyn Faults) {
     while let Ok(Some(event)) = events.next() {
         let Some(fault) = fault(space, event) else { continue };
-        if faults.fault(&fault) == Outcome::NotMine {
+        if faults.fault(&fault) == FaultEnd::NotMine {
             say("a thread touched shared memory that belongs to nobody");
             std::process::abort();
         }

@@ -13,7 +13,7 @@ use foregather_machine::{
 use foregather_thread::Word;
 use std::sync::Arc;
 
-/// A lane: [`Exchange::lane`] makes it. Waiting is done in place, so its futures are ready at once.
+/// A lane: [`ShmFabric::lane`] makes it. Waiting is done in place, so its futures are ready at once.
 pub struct Lane<C> {
     pub(super) fabric: Arc<ShmFabric>,
     pub(super) cpu: C,
@@ -31,7 +31,7 @@ impl ShmFabric {
     /// sleepers of other processes ([`Process`](crate::Process)).
     ///
     /// # Errors
-    /// For an address that does not exist or is taken already, of a rank that is not this process's, or before [`Exchange::meet`].
+    /// For an address that does not exist or is taken already, of a rank that is not this process's, or before [`ShmFabric::meet`].
     pub fn lane<C: Cpu<Word = Word>>(self: &Arc<Self>, cpu: C, at: Address) -> Result<Lane<C>, Error> {
         let port = self.port_of(at)?;
         let Some(met) = self.attached.get() else {

@@ -72,8 +72,8 @@ impl Cursor<'_> {
 /// Moves the bytes of `range`, counted over all pieces of `here` and over all of `there`, in the given direction.
 ///
 /// # Safety
-/// The pieces of `here` are memory of this process that lives; by [`Way::Read`] the range of them is borrowed by the caller alone. By
-/// [`Way::Write`] the process `pid`, if it is this one, has lent the range of `there` to the caller.
+/// The pieces of `here` are memory of this process that lives; by [`CopyDirection::Read`] the range of them is borrowed by the caller alone. By
+/// [`CopyDirection::Write`] the process `pid`, if it is this one, has lent the range of `there` to the caller.
 pub(crate) unsafe fn transfer(
     way: CopyDirection,
     pid: i32,

@@ -50,10 +50,10 @@ const _: () = assert!(size_of::<Header>() <= BUFFER && size_of::<Port>() == PORT
 
 /// Memory for the frames of a job's lanes: rings, static buffers, bells, and what they expose to each other.
 ///
-/// 1. One process makes it ([`Exchange::new`]); the others attach to its descriptor, which they inherit or are sent.
-/// 2. Each says which rank it is ([`Exchange::join`]); a process can be several.
-/// 3. All meet ([`Exchange::meet`]) and find out whether they may read each other's memory.
-/// 4. Each makes the lanes of its ranks ([`Exchange::lane`]), each lane once and for ever.
+/// 1. One process makes it ([`ShmFabric::new`]); the others attach to its descriptor, which they inherit or are sent.
+/// 2. Each says which rank it is ([`ShmFabric::join`]); a process can be several.
+/// 3. All meet ([`ShmFabric::meet`]) and find out whether they may read each other's memory.
+/// 4. Each makes the lanes of its ranks ([`ShmFabric::lane`]), each lane once and for ever.
 ///
 /// It has no name, so nothing is left of it once the last process has ended, and only who is given the descriptor gets in.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl ShmFabric {
     /// A new one all of whose ranks are threads of this process: they have joined and met.
     ///
     /// # Errors
-    /// As [`Exchange::new`].
+    /// As [`ShmFabric::new`].
     pub fn between_threads(shape: SegmentSpec) -> Result<Arc<Self>, Error> {
         let exchange = Self::new(shape)?;
         for rank in 0..shape.ranks {
@@ -126,7 +126,7 @@ impl ShmFabric {
         }
     }
 
-    /// [`Exchange::attach`] to a descriptor that this process has inherited under that number.
+    /// [`ShmFabric::attach`] to a descriptor that this process has inherited under that number.
     ///
     /// # Errors
     /// If no such descriptor is open, or it is something else.

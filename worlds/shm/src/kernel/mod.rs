@@ -1,6 +1,6 @@
 //! The kernel's own ways to wait, each as a counting semaphore, one file each.
 //!
-//! One process makes a semaphore ([`Kind::create`]) and tells others its [`Semaphore::name`], by which they find it
+//! One process makes a semaphore ([`WaitMethod::create`]) and tells others its [`Semaphore::name`], by which they find it
 //! ([`attach`]); those made of descriptors must be inherited under the same numbers ([`Semaphore::descriptors`]).
 //!
 //! # Bounds

@@ -1,6 +1,6 @@
 //! A thread's lane: the verbs of [`Fabric`] on a card.
-use super::desk::Exposed;
-use super::parcel::{ClusterEvent, Frame, Payload};
+use super::cluster_event::{ClusterEvent, Frame, Payload};
+use super::lane_state::Exposed;
 use super::report::Report;
 use super::simulation::Cluster;
 use super::timeline::Activity;

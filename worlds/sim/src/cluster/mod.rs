@@ -3,14 +3,14 @@
 //! - [`ClusterSpec`]: what to simulate. [`Card`]: what the network costs, as VIA of 1999 or by LogGP.
 //! - [`Cluster`]: runs a program on every thread of every node; [`Report`]: what came of it.
 //! - [`Lane`]: a thread's [`Fabric`](foregather_machine::Fabric). It spins on a processor that others want, parks, is interrupted.
-//! - [`Stroke`]: who did what when: thread, card, wire. [`Stuck`]: who waits for ever, and for what.
+//! - [`Stroke`]: who did what when: thread, card, wire. [`Deadlocked`]: who waits for ever, and for what.
 //! - [`raw`]: the same card without a message layer above it.
 
 mod card;
-mod desk;
+mod cluster_event;
 mod lane;
+mod lane_state;
 mod notice;
-mod parcel;
 pub mod raw;
 mod reading;
 mod report;

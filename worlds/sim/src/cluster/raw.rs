@@ -1,7 +1,7 @@
 //! VIA without a message layer above it: the programs beside which Namyst et al. 1999 §3.3 set theirs. Both know beforehand how
 //! long the message is, so nothing is agreed upon; a receive is always posted before the peer may send.
+use super::cluster_event::Payload;
 use super::lane::Lane;
-use super::parcel::Payload;
 use super::simulation::Cluster;
 use super::spec::ClusterSpec;
 use super::timeline::Activity;

@@ -2,9 +2,9 @@
 //!
 //! On a card that reads by itself that is a request and its answer. On VIA the reader posts receives for its pieces and sends a
 //! request, which the other side's [`help`](foregather_machine::Fabric::help) answers by one descriptor that gathers what it exposes.
-use super::desk::ReadProgress;
+use super::cluster_event::Payload;
 use super::lane::Lane;
-use super::parcel::Payload;
+use super::lane_state::ReadProgress;
 use super::timeline::Activity;
 use crate::event::Queue;
 use foregather_machine::{Address, Cause, Error, Fabric, Key, WaitContext};

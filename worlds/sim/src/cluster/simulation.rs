@@ -1,7 +1,7 @@
 //! The cluster itself: its machines, cards and lanes, and the loop that lets things happen.
-use super::desk::LaneState;
+use super::cluster_event::ClusterEvent;
+use super::lane_state::LaneState;
 use super::notice::Timer;
-use super::parcel::ClusterEvent;
 use super::report::{Deadlocked, Report};
 use super::spec::ClusterSpec;
 use super::timeline::{Activity, Actor, Stroke, Timeline};

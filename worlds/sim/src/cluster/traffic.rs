@@ -1,6 +1,6 @@
 //! Messages between nodes: how they leave, land, arrive, and ring; what becomes of nodes that die.
-use super::desk::{ReadProgress, Request};
-use super::parcel::{ClusterEvent, Parcel, Payload};
+use super::cluster_event::{ClusterEvent, Parcel, Payload};
+use super::lane_state::{ReadProgress, Request};
 use super::simulation::Cluster;
 use super::timeline::{Activity, Actor, Stroke};
 use super::wires::Flight;

@@ -1,5 +1,5 @@
 //! Why somebody waits for ever: for what, since when, of whom, and whether it was lost on its way.
-use super::parcel::PacketKind;
+use super::packet::PacketKind;
 use super::programs::{Wait, WaitFor};
 use super::record::{Circuit, Record};
 use foregather_machine::{Nanos, Rank};

@@ -2,7 +2,7 @@
 //! backwards. The packet that waited is followed, not the one that held the port: that one had its turn, the question is why
 //! this one came behind it.
 use super::busy::Busy;
-use super::parcel::PacketKind;
+use super::packet::PacketKind;
 use super::programs::WaitFor;
 use super::record::{Circuit, Record};
 use foregather_machine::{Nanos, Packet, Rank};

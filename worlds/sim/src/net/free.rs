@@ -1,6 +1,6 @@
 //! A network on which nobody is in anybody's way: each message costs what LogGP says.
 use super::nodes::{LATE, Nodes, PARCEL};
-use super::parcel::{PacketKind, Parcel};
+use super::packet::{PacketKind, Parcel};
 use super::wire::{Model, Wire};
 use crate::event::{Event, EventPriority, Queue};
 use foregather_machine::{Error, LogGp, Nanos, Rank};

@@ -1,7 +1,7 @@
 //! What all nodes share, whatever lies between them: time, programs, slots, inboxes, disturbances.
 use super::fault::{Drift, Fate, Fates};
 use super::noise::Noise;
-use super::parcel::{NONE, PacketKind, Parcel};
+use super::packet::{NONE, PacketKind, Parcel};
 use super::record::Recorder;
 use crate::engine::Engine;
 use crate::event::{EventPriority, Queue};

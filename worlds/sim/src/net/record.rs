@@ -1,6 +1,6 @@
 //! Every packet's way, written down: who asked for which port, who held it, and until when.
 use super::noise::Noise;
-use super::parcel::{NONE, PacketKind, Parcel};
+use super::packet::{NONE, PacketKind, Parcel};
 use super::programs::{Programs, WaitFor};
 use foregather_machine::{Nanos, Rank};
 use std::cell::RefCell;

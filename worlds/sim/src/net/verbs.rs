@@ -2,7 +2,7 @@
 use super::leaf::{Request, Sent, Wait, WantedMessage, WantedNull, compute};
 use super::node::Node;
 use super::nodes::SENDING;
-use super::parcel::{NONE, PacketKind, Parcel};
+use super::packet::{NONE, PacketKind, Parcel};
 use super::wire::{Model, Wire};
 use crate::event::Queue;
 use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Packet, Port, Rank};

@@ -138,7 +138,7 @@ fn the_privileged_view_is_always_open_and_the_same_memory() {
 fn errno_survives_a_fault() {
     struct Failing(Arc<Opener>);
     impl Faults for Failing {
-        fn fault(&self, fault: &Fault) -> Outcome {
+        fn fault(&self, fault: &Fault) -> FaultEnd {
             // SAFETY: the kernel refuses this descriptor, and the C library notes that.
             assert_eq!(unsafe { libc::close(-1) }, -1);
             self.0.fault(fault)

@@ -102,8 +102,8 @@ fn run_part(part: &str, backend: Backend) -> ! {
 struct Nobody;
 
 impl Faults for Nobody {
-    fn fault(&self, _: &Fault) -> Outcome {
-        Outcome::NotMine
+    fn fault(&self, _: &Fault) -> FaultEnd {
+        FaultEnd::NotMine
     }
 }
 

@@ -13,7 +13,7 @@ mod port;
 
 use super::circuits::{Arbitration, Circuits};
 use super::nodes::{LATE, Nodes, PARCEL, RESUME, RUNNING, WIRE};
-use super::parcel::{PacketKind, Parcel};
+use super::packet::{PacketKind, Parcel};
 use super::programs::WaitFor;
 use super::wire::{Model, Wire};
 use crate::event::{Event, EventPriority, Queue};

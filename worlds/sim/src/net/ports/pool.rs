@@ -2,7 +2,7 @@
 //! keeps for its sender. The headers of messages the other way give them back, one each; if too few go that way, the
 //! receiver's system runs out and sends a release message of its own.
 use crate::net::circuits::HeaderBuffers;
-use crate::net::parcel::{PacketKind, Parcel};
+use crate::net::packet::{PacketKind, Parcel};
 use foregather_machine::Rank;
 use std::cell::RefCell;
 

@@ -1,5 +1,5 @@
 //! What stands at one lane: its bell, the frames that came, what is on its way from it, what it exposes and what it reads.
-use super::parcel::Frame;
+use super::cluster_event::Frame;
 use crate::SimWord;
 use foregather_machine::Nanos;
 use std::cell::{Cell, RefCell};
