@@ -124,9 +124,9 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         if exposed < bytes {
             return Err(Error::from(Cause::Unexposed { rank: from.rank }));
         }
-        // SAFETY: `target` is what `into` borrows, until this function returns; ranges of it are read into by this side or written by
-        // the helper, and `both_sides` returns when the helper has finished.
         let read = |range| {
+            // SAFETY: `target` is what `into` borrows, until this function returns; ranges of it are read into by this side or written
+            // by the helper, and `both_sides` returns when the helper has finished.
             unsafe { transfer(CopyDirection::Read, pid, target, source, range) }.map_err(|errno| self.failed(from, errno))
         };
         let chunk = chunk_of(bytes);
