@@ -38,9 +38,9 @@ impl<F: Fabric> Thread<'_, F> {
     /// ```
     /// use foregather_dsm::memory::{Settings, lanes, run};
     /// # use foregather_machine::Address;
-    /// # use foregather_shm::{Exchange, Shape};
-    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(2)))?;
-    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # use foregather_shm::{SegmentSpec, ShmFabric};
+    /// # let fabric = ShmFabric::between_threads(SegmentSpec::new(1, lanes(2)))?;
+    /// # let lane = |lane| fabric.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
     /// # let lanes = (0..lanes(2)).map(lane).collect();
     /// let settings = Settings { bytes: 4096, threads: 2, ..Settings::default() };
     /// let ended = run(lanes, settings, |_| Ok(()), |thread, ()| {

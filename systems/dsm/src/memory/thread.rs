@@ -97,9 +97,9 @@ impl<F: Fabric> Thread<'_, F> {
     /// use foregather_dsm::memory::{Settings, lanes, run};
     /// use foregather_machine::Address;
     /// use foregather_message::collective::{maximum, sum};
-    /// # use foregather_shm::{Exchange, Shape};
-    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(3)))?;
-    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # use foregather_shm::{SegmentSpec, ShmFabric};
+    /// # let fabric = ShmFabric::between_threads(SegmentSpec::new(1, lanes(3)))?;
+    /// # let lane = |lane| fabric.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
     /// # let lanes = (0..lanes(3)).map(lane).collect();
     /// let settings = Settings { bytes: 4096, threads: 3, ..Settings::default() };
     /// let ended = run(lanes, settings, |_| Ok(()), |thread, ()| {
@@ -175,14 +175,14 @@ impl<F: Fabric> Thread<'_, F> {
     /// numbers of locks, and nothing else to do with them.
     ///
     /// ```
-    /// use foregather_dsm::memory::{Array, Layout, Settings, lanes, run};
+    /// use foregather_dsm::memory::{Array, Settings, SharedAllocator, lanes, run};
     /// # use foregather_machine::Address;
-    /// # use foregather_shm::{Exchange, Shape};
-    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(2)))?;
-    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # use foregather_shm::{SegmentSpec, ShmFabric};
+    /// # let fabric = ShmFabric::between_threads(SegmentSpec::new(1, lanes(2)))?;
+    /// # let lane = |lane| fabric.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
     /// # let lanes = (0..lanes(2)).map(lane).collect();
     /// let settings = Settings { bytes: 4096, threads: 2, ..Settings::default() };
-    /// let layout = |layout: &mut Layout| layout.array::<u64>(1, 1);
+    /// let layout = |layout: &mut SharedAllocator| layout.array::<u64>(1, 1);
     /// let ended = run(lanes, settings, layout, |thread, word: &Array<u64>| {
     ///     if thread.number() == 0 {
     ///         word.set(0, 7);

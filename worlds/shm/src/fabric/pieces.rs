@@ -163,11 +163,8 @@ mod tests {
         let here: Vec<_> = of_mutable(&mut [&mut ours]).collect();
         for there in [vec![Piece { at: 8, bytes: 16 }], vec![Piece { at: usize::MAX - 4, bytes: 16 }], vec![]] {
             // SAFETY: `ours` is borrowed by this call alone.
-            assert_eq!(
-                unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..16) },
-                Err(Errno(libc::EFAULT)),
-                "{there:?}"
-            );
+            let end = unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..16) };
+            assert_eq!(end, Err(Errno(libc::EFAULT)), "{there:?}");
         }
         // SAFETY: as above.
         assert_eq!(unsafe { transfer(CopyDirection::Read, i32::MAX, &here, &here, 0..16) }, Err(Errno(libc::ESRCH)));
