@@ -1,5 +1,5 @@
 //! What all five have in common.
-use foregather_dsm::memory::{Layout, Settings, Thread};
+use foregather_dsm::memory::{Settings, SharedAllocator, Thread};
 use foregather_machine::{Error, Fabric};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,7 @@ pub trait App: Sync {
     ///
     /// # Errors
     /// If there is no room.
-    fn layout(&self, layout: &mut Layout) -> Result<Self::Shared, Error>;
+    fn layout(&self, layout: &mut SharedAllocator) -> Result<Self::Shared, Error>;
 
     /// What each thread does.
     ///

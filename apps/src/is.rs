@@ -2,7 +2,7 @@
 //! Itzkovitz & Schuster 1999 §4). Keys and ranks are private; only the counts of all values are shared.
 use crate::App;
 use core::ops::Range;
-use foregather_dsm::memory::{Array, Layout, Settings, Thread};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_machine::{Cause, Error, Fabric};
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ impl Is {
 
     /// The program without anything shared.
     pub fn sequential(&self) -> Ranked {
-        let mut part = Part::new(self, 0..self.keys());
+        let mut part = Local::new(self, 0..self.keys());
         for iteration in [1].into_iter().chain(1..=self.iterations) {
             part.count(self, iteration);
             part.all.copy_from_slice(&part.mine);
@@ -195,7 +195,7 @@ impl Randlc {
 }
 
 /// What a thread has for itself.
-struct Part {
+struct Local {
     /// The number of its first key.
     first: usize,
     ranked: Ranked,
@@ -208,7 +208,7 @@ struct Part {
     region: Vec<u32>,
 }
 
-impl Part {
+impl Local {
     fn new(is: &Is, part: Range<usize>) -> Self {
         let none = || vec![0; is.values()];
         let (first, ranks) = (part.start, vec![0; part.len()]);
@@ -292,13 +292,13 @@ impl App for Is {
         Settings { bytes: 4 * self.values() + 4_096 * (self.regions as usize + 1), views: 8, ..Settings::default() }
     }
 
-    fn layout(&self, layout: &mut Layout) -> Result<Self::Shared, Error> {
+    fn layout(&self, layout: &mut SharedAllocator) -> Result<Self::Shared, Error> {
         self.check()?;
         layout.array(self.values(), self.values().div_ceil(self.regions as usize))
     }
 
     fn run<F: Fabric>(&self, thread: &Thread<'_, F>, counts: &Self::Shared) -> Result<Self::Output, Error> {
-        let mut part = Part::new(self, thread.share(self.keys()));
+        let mut part = Local::new(self, thread.share(self.keys()));
         // As the NAS have it: once before the clock runs.
         part.iterate(self, 1, thread, counts)?;
         thread.start_clock()?;

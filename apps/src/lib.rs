@@ -5,10 +5,10 @@
 mod app;
 pub mod is;
 pub mod lu;
-mod play;
+mod run;
 pub mod sor;
 pub mod tsp;
 pub mod water;
 
 pub use app::App;
-pub use play::{Outcome, Played, play};
+pub use run::{Outcome, RunResult, run_app};

@@ -6,7 +6,7 @@
 //! without blocks, so the result is the same to the bit, whatever the block and however many threads.
 use crate::App;
 use foregather_dsm::Access;
-use foregather_dsm::memory::{Array, Layout, Settings, Thread};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_dsm::views::PAGE;
 use foregather_machine::{Cause, Error, Fabric, SplitMix};
 use std::ops::Range;
@@ -248,7 +248,7 @@ impl App for Lu {
         Settings { bytes: self.blocks() * self.blocks() * block + PAGE, views: 1, ..Settings::default() }
     }
 
-    fn layout(&self, layout: &mut Layout) -> Result<Self::Shared, Error> {
+    fn layout(&self, layout: &mut SharedAllocator) -> Result<Self::Shared, Error> {
         if self.block == 0 || self.order == 0 || !self.order.is_multiple_of(self.block) {
             return Err(
                 Cause::Setting { what: "the matrix of LU", needs: "an order that is a multiple of that of a block" }.into()

@@ -5,7 +5,7 @@
 //! interior, 0 at first, tends to. The factor of over-relaxation is 1, as the mean has it. Then the residual cannot be negative
 //! anywhere, and each update moves a quarter of a cell's residual to each neighbour and over the border: its sum falls, always.
 use crate::App;
-use foregather_dsm::memory::{Array, Layout, Settings, Thread};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_dsm::views::{GRAIN, PAGE};
 use foregather_machine::{Cause, Error, Fabric};
 use std::ops::Range;
@@ -142,7 +142,7 @@ impl App for Sor {
         Settings { bytes: pages * PAGE, views: views as u32, ..Settings::default() }
     }
 
-    fn layout(&self, layout: &mut Layout) -> Result<Self::Shared, Error> {
+    fn layout(&self, layout: &mut SharedAllocator) -> Result<Self::Shared, Error> {
         if self.rows < 3 || self.columns < 3 {
             return Err(Cause::Setting {
                 what: "the grid of SOR",

@@ -3,7 +3,7 @@
 //! eye on the minimum.
 use crate::App;
 use core::cell::Cell;
-use foregather_dsm::memory::{Array, Layout, Settings, Thread};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_machine::{Cause, Error, Fabric};
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct Tsp {
 
 /// What a thread gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct BestTour {
     /// The length of the shortest tour, as this thread reads it in the end.
     pub length: u32,
     /// Its cities in order.
@@ -51,7 +51,7 @@ pub struct Found {
 
 /// What all threads share.
 #[derive(Debug)]
-pub struct Pool {
+pub struct SharedTours {
     /// Partial tours, one after the other.
     tours: Array<u32>,
     /// A heap of those that are neither finished nor split: bound, cities lacking, place; the least first.
@@ -69,7 +69,7 @@ const TOURS: u32 = 0;
 /// Guards the shortest tour.
 const MINIMUM: u32 = 1;
 
-impl Pool {
+impl SharedTours {
     fn tour(&self, place: u32) -> Tour {
         let mut words = [0; WORDS];
         self.tours.load(place as usize * WORDS, &mut words);
@@ -148,7 +148,7 @@ impl Pool {
 /// A thread's sight of the shortest tour.
 struct Together<'t, 'd, F: Fabric> {
     thread: &'t Thread<'d, F>,
-    pool: &'t Pool,
+    pool: &'t SharedTours,
     push: bool,
 }
 
@@ -205,8 +205,8 @@ impl Tsp {
 const QUEUED: usize = 64;
 
 impl App for Tsp {
-    type Shared = Pool;
-    type Output = Found;
+    type Shared = SharedTours;
+    type Output = BestTour;
     const NAME: &'static str = "tsp";
 
     fn settings(&self) -> Settings {
@@ -220,13 +220,13 @@ impl App for Tsp {
         Settings { bytes: 4_096 * pages, views: self.views(), ..Settings::default() }
     }
 
-    fn layout(&self, layout: &mut Layout) -> Result<Self::Shared, Error> {
+    fn layout(&self, layout: &mut SharedAllocator) -> Result<Self::Shared, Error> {
         if !(1..1 << 24).contains(&self.pool) || self.unit_bytes < 4 || !self.unit_bytes.is_multiple_of(4) {
             let needs = "a pool of 1 to 2^24 - 1 tours, and units of a multiple of 4 bytes";
             return Err(Cause::Setting { what: "the input of TSP", needs }.into());
         }
         let pool = self.pool as usize;
-        Ok(Pool {
+        Ok(SharedTours {
             tours: layout.array(pool * WORDS, self.unit_bytes as usize / 4)?,
             queue: layout.array(pool, QUEUED)?,
             lengths: layout.array(2, 2)?,
@@ -250,13 +250,13 @@ impl App for Tsp {
         thread.barrier()?;
         let mut words = [0; WORDS];
         pool.tour.load(0, &mut words);
-        Ok(Found { length: search.length(shortest.length()), tour: words[..self.cities.count()].to_vec(), finished })
+        Ok(BestTour { length: search.length(shortest.length()), tour: words[..self.cities.count()].to_vec(), finished })
     }
 
     fn validate(&self, outputs: &[Self::Output]) -> Result<String, String> {
         let cities = &self.cities;
         let (optimum, who) = cities.optimum();
-        for Found { length, tour, .. } in outputs {
+        for BestTour { length, tour, .. } in outputs {
             let mut seen = tour.clone();
             seen.sort_unstable();
             if !seen.into_iter().eq(0..cities.count() as u32) {

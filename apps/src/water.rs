@@ -9,7 +9,7 @@ mod oracle;
 
 use crate::App;
 use core::ops::Range;
-use foregather_dsm::memory::{Array, Layout, Settings, Thread};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread};
 use foregather_dsm::views::PAGE;
 use foregather_machine::{Cause, Error, Fabric, SplitMix, block_on};
 use foregather_message::collective::{allreduce, sum};
@@ -286,7 +286,7 @@ impl App for Water {
         Settings { bytes: (pages + 2) * PAGE + moments * 24, views: 6, locks: self.molecules + 1, ..Settings::default() }
     }
 
-    fn layout(&self, layout: &mut Layout) -> Result<Shared, Error> {
+    fn layout(&self, layout: &mut SharedAllocator) -> Result<Shared, Error> {
         if self.molecules < 8 || self.edge().pow(3) != self.molecules as usize {
             return Err(
                 Cause::Setting { what: "the number of molecules", needs: "the cube of 2 or more: 8, 27, 64, 343, 512" }.into()

@@ -6,7 +6,7 @@ use foregather_apps::App;
 use foregather_apps::is::{Is, Ranked};
 use foregather_dsm::memory::{lanes, run};
 use foregather_machine::Address;
-use foregather_shm::{Exchange, Shape};
+use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
 /// Few keys, of the paper's number of values.
@@ -91,7 +91,7 @@ fn impossible_inputs_are_refused() {
 
 /// Why a rank cannot begin.
 fn refusal(is: &Is) -> String {
-    let exchange = Exchange::between_threads(Shape::new(1, lanes(1))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(1, lanes(1))).unwrap();
     let lane = |lane| exchange.lane(Thread::current(), Address { rank: 0, lane }).unwrap();
     let lanes = (0..lanes(1)).map(lane).collect();
     let run = run(lanes, FEW.settings(), |layout| is.layout(layout), |thread, counts| is.run(thread, counts));

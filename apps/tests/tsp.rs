@@ -3,10 +3,10 @@ mod common;
 
 use common::{backends, prove};
 use foregather_apps::App;
-use foregather_apps::tsp::{Cities, Found, Tsp};
+use foregather_apps::tsp::{BestTour, Cities, Tsp};
 use foregather_dsm::memory::{Settings, lanes, run};
 use foregather_machine::Address;
-use foregather_shm::{Exchange, Shape};
+use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
 fn random() -> Tsp {
@@ -91,11 +91,11 @@ fn shortest_tours_of_nineteen_random_cities_are_found() {
 fn wrong_results_are_refused() {
     // A tour of burma14 that is as long as its optimum.
     let tour = vec![0, 1, 13, 2, 3, 4, 5, 11, 6, 12, 7, 10, 8, 9];
-    let right = Found { length: 3_323, tour, finished: vec![0, 4] };
-    let validate = |outputs: &[Found]| Tsp::small().validate(outputs);
-    assert!(validate(&[right.clone(), Found { finished: vec![1], ..right.clone() }]).is_ok());
+    let right = BestTour { length: 3_323, tour, finished: vec![0, 4] };
+    let validate = |outputs: &[BestTour]| Tsp::small().validate(outputs);
+    assert!(validate(&[right.clone(), BestTour { finished: vec![1], ..right.clone() }]).is_ok());
 
-    type Wrong = fn(&mut Found);
+    type Wrong = fn(&mut BestTour);
     let cases: [(Wrong, &str); 5] = [
         (|found| found.length -= 1, "not 3322"),
         (|found| found.tour[3] = 1, "no tour of 14 cities"),
@@ -109,10 +109,10 @@ fn wrong_results_are_refused() {
         let said = validate(&[wrong]);
         assert!(said.as_ref().is_err_and(|said| said.contains(why)), "{why}: {said:?}");
     }
-    let longer = Found { length: 6_479, tour: (0..14).collect(), finished: vec![] };
+    let longer = BestTour { length: 6_479, tour: (0..14).collect(), finished: vec![] };
     let length = validate(std::slice::from_ref(&longer)).unwrap_err();
     let walked: u32 = length.split([' ', ',']).find_map(|word| word.parse().ok()).unwrap();
-    let said = validate(&[Found { length: walked, ..longer }]);
+    let said = validate(&[BestTour { length: walked, ..longer }]);
     assert!(said.as_ref().is_err_and(|said| said.contains("the shortest one of burma14 takes 3323")), "{said:?}");
 }
 
@@ -125,7 +125,7 @@ fn impossible_inputs_are_refused() {
 
 /// Why a rank cannot begin.
 fn refusal(tsp: &Tsp) -> String {
-    let exchange = Exchange::between_threads(Shape::new(1, lanes(1))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(1, lanes(1))).unwrap();
     let lane = |lane| exchange.lane(Thread::current(), Address { rank: 0, lane }).unwrap();
     let settings = Settings { bytes: 1 << 20, ..Tsp::small().settings() };
     let run = run((0..lanes(1)).map(lane).collect(), settings, |layout| tsp.layout(layout), |thread, pool| tsp.run(thread, pool));

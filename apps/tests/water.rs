@@ -6,7 +6,7 @@ use foregather_apps::App;
 use foregather_apps::water::{Energy, Part, Water};
 use foregather_dsm::memory::{lanes, run};
 use foregather_machine::Address;
-use foregather_shm::{Exchange, Shape};
+use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
 /// The fewest that have neighbours all around.
@@ -98,7 +98,7 @@ fn a_wrong_result_is_refused() {
 
 #[test]
 fn molecules_that_fill_no_cube_are_refused_by_name() {
-    let exchange = Exchange::between_threads(Shape::new(1, lanes(1))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(1, lanes(1))).unwrap();
     let lane = |lane| exchange.lane(Thread::current(), Address { rank: 0, lane }).unwrap();
     let water = Water { molecules: 500, ..FEW };
     let all = (0..lanes(1)).map(lane).collect();

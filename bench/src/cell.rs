@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// How the computation of the members varies around the grain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shape {
+pub enum WorkDistribution {
     /// From three quarters to five quarters of it.
     Uniform,
     /// Mostly shorter, sometimes many times longer.
@@ -28,7 +28,7 @@ pub struct Cell {
     /// Mean computation of a member between two barriers.
     pub grain_ns: u64,
     /// Its variation.
-    pub shape: Shape,
+    pub shape: WorkDistribution,
     /// The processor of each member, repeated if there are more members; empty leaves them free.
     pub pins: Vec<u32>,
     /// Two barriers an episode with the computation between them, as a parallel region has; nothing is computed outside it.

@@ -33,6 +33,6 @@ pub mod teams;
 pub mod victim;
 mod work;
 
-pub use cell::{Cell, CellResult, Shape};
+pub use cell::{Cell, CellResult, WorkDistribution};
 pub use episodes::{Episodes, Meeting};
 pub use work::{Work, hog};

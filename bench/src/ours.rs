@@ -53,11 +53,11 @@ pub fn run(cell: &Cell, kind: Algorithm, policy: Policy) -> Result<CellResult, E
     let accounts: Vec<Snapshot> = accounts.into_iter().collect::<Result<_, Error>>()?;
     let all = accounts.into_iter().fold(Snapshot::default(), Snapshot::plus);
     let result = episodes.result().ok_or_else(|| Error::from(Cause::Poisoned { by: None }))?;
-    Ok(told(&all, policy, result))
+    Ok(describe(&all, policy, result))
 }
 
 /// The result with what the accounts of all members say; of rules only if the policy goes by any.
-fn told(all: &Snapshot, policy: Policy, result: CellResult) -> CellResult {
+fn describe(all: &Snapshot, policy: Policy, result: CellResult) -> CellResult {
     let outcomes = Some([all.last, all.first_look, all.spun, all.yielded, all.parked]);
     let result = CellResult { ssr: all.successful_spin_rate(), outcomes, ..result };
     if !matches!(policy, Policy::Adaptive(_)) {
@@ -70,7 +70,7 @@ fn told(all: &Snapshot, policy: Policy, result: CellResult) -> CellResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Shape, Work};
+    use crate::{Work, WorkDistribution};
 
     #[test]
     fn a_cell_passes_barriers_and_accounts_for_every_wait() {
@@ -84,7 +84,7 @@ mod tests {
             waiter: "central/two-phase:20us".into(),
             threads: 3,
             grain_ns: 500,
-            shape: Shape::Exponential,
+            shape: WorkDistribution::Exponential,
             pins: vec![],
             fork_join,
             span_ns: 5_000_000,
@@ -107,9 +107,9 @@ mod tests {
     fn only_who_goes_by_rules_tells_of_them() {
         let all = Snapshot { last: 7, pulls: 3, ..Snapshot::default() };
         let policy = |name| Policy::parse(name, &Costs::TYPICAL).unwrap();
-        let adaptive = told(&all, policy("adaptive"), CellResult::default());
+        let adaptive = describe(&all, policy("adaptive"), CellResult::default());
         assert_eq!((adaptive.rules.map(|rules| rules.len()), adaptive.pulls), (Some(TABLE.len()), Some(3)));
-        let fixed = told(&all, policy("block"), CellResult::default());
+        let fixed = describe(&all, policy("block"), CellResult::default());
         assert_eq!((fixed.rules, fixed.pulls, fixed.outcomes), (None, None, Some([7, 0, 0, 0, 0])));
     }
 

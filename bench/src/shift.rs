@@ -103,7 +103,7 @@ pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
     let told = foregather_thread::run(setup.threads, place, |cpu, rank| {
         let member = group.member(cpu, rank, setup.policy)?;
         let port = channels.port(cpu, rank, setup.policy)?;
-        let told = Player::new(setup, &port)?.play(member, &last, end)?;
+        let told = Player::new(setup, &port)?.run(member, &last, end)?;
         port.leave();
         Ok::<_, Error>(told)
     })?;
@@ -130,7 +130,7 @@ impl<'a, 'g> Player<'a, 'g> {
     }
 
     /// Round after round, until one is the last; each way's passes.
-    fn play(mut self, mut member: BarrierMember<Thread>, last: &AtomicU32, end: Nanos) -> Result<Vec<Vec<Pass>>, Error> {
+    fn run(mut self, mut member: BarrierMember<Thread>, last: &AtomicU32, end: Nanos) -> Result<Vec<Vec<Pass>>, Error> {
         // All members draw the same orders.
         let mut orders = SplitMix(self.setup.seed);
         let ways = self.setup.ways.len();

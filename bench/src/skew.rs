@@ -89,20 +89,20 @@ struct Pass {
 }
 
 /// All that a member brings home.
-struct Told {
+struct MemberLog {
     passes: Vec<Pass>,
     cpu: Nanos,
     slack: Nanos,
 }
 
 /// From which episode to which is measured: announced by member 0 before a barrier, so everybody knows of it behind that.
-struct Stretch {
+struct EpisodeRange {
     first: AtomicU32,
     last: AtomicU32,
     began: Nanos,
 }
 
-impl Stretch {
+impl EpisodeRange {
     /// Member 0 is about to begin that episode.
     fn announce(&self, setup: &Setup, episode: u32) {
         let (first, late) = (self.first.load(Relaxed), |share| clock::now() > self.began + setup.at_most.percent(share));
@@ -128,11 +128,11 @@ pub fn run(setup: &Setup) -> Result<Series, Error> {
     }
     clock::init();
     let never = || AtomicU32::new(u32::MAX);
-    let stretch = Stretch { first: never(), last: never(), began: clock::now() };
+    let stretch = EpisodeRange { first: never(), last: never(), began: clock::now() };
     let place = |rank| Some(setup.cpus[rank as usize % setup.cpus.len()]);
     let told = foregather_thread::run(setup.threads, place, |cpu, rank| {
         let mut member = group.member(cpu, rank, setup.policy)?;
-        play(setup, &mut member, &stretch)
+        run_member(setup, &mut member, &stretch)
     })?;
     let told = told.into_iter().collect::<Result<Vec<_>, _>>()?;
     let cpu = told.iter().fold(Nanos::ZERO, |sum, member| sum + member.cpu);
@@ -140,7 +140,7 @@ pub fn run(setup: &Setup) -> Result<Series, Error> {
     Ok(Series { episodes: together(&told), cpu, slack })
 }
 
-fn play(setup: &Setup, member: &mut BarrierMember<Thread>, stretch: &Stretch) -> Result<Told, Error> {
+fn run_member(setup: &Setup, member: &mut BarrierMember<Thread>, stretch: &EpisodeRange) -> Result<MemberLog, Error> {
     let mut random = SplitMix(setup.seed.wrapping_mul(1_009).wrapping_add(u64::from(member.rank())));
     let mut pass = |member: &mut BarrierMember<Thread>| {
         block_on(member.delay(Nanos(random.below(setup.entry_skew.0.max(1)))));
@@ -169,11 +169,11 @@ fn play(setup: &Setup, member: &mut BarrierMember<Thread>, stretch: &Stretch) ->
         }
     }
     let cpu = usage::thread_cpu() - cpu;
-    Ok(Told { passes, cpu, slack: member.slack() })
+    Ok(MemberLog { passes, cpu, slack: member.slack() })
 }
 
 /// Episode by episode, what all members did.
-fn together(told: &[Told]) -> Vec<Episode> {
+fn together(told: &[MemberLog]) -> Vec<Episode> {
     let count = told.iter().map(|member| member.passes.len()).min().unwrap_or(0);
     let episode = |at: usize| {
         let all = || told.iter().map(|member| &member.passes[at]);

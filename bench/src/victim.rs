@@ -2,7 +2,7 @@
 //!
 //! The victim is a parallel loop with a static split, one thread bound to each processor, and a barrier at each end; it
 //! knows nothing of us. Beside it one of our slaves waits for work that does not come.
-use crate::{Shape, Work};
+use crate::{Work, WorkDistribution};
 use foregather_host::{affinity, clock};
 use foregather_machine::{Cause, Error, Nanos, WaitContext, Words, block_on};
 use foregather_thread::{Thread, Word};
@@ -114,7 +114,7 @@ fn parallel_loop(regions: usize, speed: f64) -> Result<Vec<Nanos>, Error> {
     let member = &|cpu| {
         let bound = affinity::pin(cpu);
         // The same seed: all parts of a region are equally long.
-        let mut work = Work::new(WORK.0, speed, Shape::Uniform, 1);
+        let mut work = Work::new(WORK.0, speed, WorkDistribution::Uniform, 1);
         let mut region = || {
             let began = clock::now();
             start.wait();

@@ -1,5 +1,5 @@
 //! Computation of a known length, with the variation that real members have.
-use crate::Shape;
+use crate::WorkDistribution;
 use foregather_host::clock;
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ const CALIBRATION: u64 = 20_000;
 /// One member's computation between two barriers.
 pub struct Work {
     iterations: f64,
-    shape: Shape,
+    shape: WorkDistribution,
     random: u64,
 }
 
@@ -35,12 +35,12 @@ impl Work {
         (0..20).map(|_| once()).fold(0.0, f64::max)
     }
 
-    /// `grain_ns` on average; of [`Shape::Imbalanced`] only over an even and an odd rank. Members of different ranks draw
+    /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank. Members of different ranks draw
     /// different lengths, the same in every run.
-    pub fn new(grain_ns: u64, iterations_per_us: f64, shape: Shape, rank: u64) -> Self {
+    pub fn new(grain_ns: u64, iterations_per_us: f64, shape: WorkDistribution, rank: u64) -> Self {
         let part = match shape {
-            Shape::Imbalanced if rank.is_multiple_of(2) => 0.5,
-            Shape::Imbalanced => 1.5,
+            WorkDistribution::Imbalanced if rank.is_multiple_of(2) => 0.5,
+            WorkDistribution::Imbalanced => 1.5,
             _ => 1.0,
         };
         let iterations = part * grain_ns as f64 / 1e3 * iterations_per_us;
@@ -58,9 +58,9 @@ impl Work {
     fn next(&mut self) -> f64 {
         self.iterations
             * match self.shape {
-                Shape::Uniform | Shape::Imbalanced => 0.75 + 0.5 * self.uniform(),
-                Shape::Exponential => -self.uniform().ln(),
-                Shape::LogNormal => (LOG_VARIANCE.sqrt() * self.normal() - LOG_VARIANCE / 2.0).exp(),
+                WorkDistribution::Uniform | WorkDistribution::Imbalanced => 0.75 + 0.5 * self.uniform(),
+                WorkDistribution::Exponential => -self.uniform().ln(),
+                WorkDistribution::LogNormal => (LOG_VARIANCE.sqrt() * self.normal() - LOG_VARIANCE / 2.0).exp(),
             }
     }
 
@@ -92,7 +92,7 @@ mod tests {
     const MEAN: f64 = 1_000.0;
 
     /// Mean and deviation of a rank's draws.
-    fn moments(shape: Shape, rank: u64) -> (f64, f64) {
+    fn moments(shape: WorkDistribution, rank: u64) -> (f64, f64) {
         let mut work = Work::new(MEAN as u64, 1_000.0, shape, rank);
         let draws: Vec<f64> = (0..200_000).map(|_| work.next()).collect();
         assert!(draws.iter().all(|&draw| draw >= 0.0));
@@ -106,11 +106,11 @@ mod tests {
         // A uniform number over half the mean deviates by the twelfth part of it, squared.
         let uniform = 0.5 / 12f64.sqrt();
         for (shape, rank, expected) in [
-            (Shape::Uniform, 5, (1.0, uniform)),
-            (Shape::Exponential, 5, (1.0, 1.0)),
-            (Shape::LogNormal, 5, (1.0, 1.0)),
-            (Shape::Imbalanced, 4, (0.5, 0.5 * uniform)),
-            (Shape::Imbalanced, 5, (1.5, 1.5 * uniform)),
+            (WorkDistribution::Uniform, 5, (1.0, uniform)),
+            (WorkDistribution::Exponential, 5, (1.0, 1.0)),
+            (WorkDistribution::LogNormal, 5, (1.0, 1.0)),
+            (WorkDistribution::Imbalanced, 4, (0.5, 0.5 * uniform)),
+            (WorkDistribution::Imbalanced, 5, (1.5, 1.5 * uniform)),
         ] {
             let (mean, deviation) = moments(shape, rank);
             assert!((mean - expected.0).abs() < 0.02, "{shape:?}: mean {mean}");
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn members_draw_different_lengths_and_the_same_in_every_run() {
-        let first = |rank| Work::new(1_000, 1_000.0, Shape::LogNormal, rank).next();
+        let first = |rank| Work::new(1_000, 1_000.0, WorkDistribution::LogNormal, rank).next();
         assert_eq!(first(1).to_bits(), first(1).to_bits());
         assert_ne!(first(1).to_bits(), first(2).to_bits());
     }

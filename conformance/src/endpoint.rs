@@ -153,17 +153,17 @@ impl AsyncProgram<Result<(), Error>> for FourOfEight {
 
 /// Whose row has met and whose column has met has heard of the whole grid.
 fn rows_and_columns_take_turns(network: &impl Network, kind: Algorithm) {
-    let ends = network.run(2 * kind.slots(4), &[Nanos::ZERO; 16], Grid { kind, arrived: Default::default() });
+    let ends = network.run(2 * kind.slots(4), &[Nanos::ZERO; 16], GridTest { kind, arrived: Default::default() });
     assert_eq!(ends, [const { Ok(()) }; 16], "{kind:?}");
 }
 
-struct Grid {
+struct GridTest {
     kind: Algorithm,
     /// By row, for each episode.
     arrived: [[AtomicU32; 4]; 3],
 }
 
-impl AsyncProgram<Result<(), Error>> for Grid {
+impl AsyncProgram<Result<(), Error>> for GridTest {
     async fn node<E: Endpoint>(&self, endpoint: &E) -> Result<(), Error> {
         let (row, column) = (Subcube::row(endpoint, 0)?, Subcube::column(endpoint, self.kind.slots(4))?);
         for (episode, arrived) in self.arrived.iter().enumerate() {

@@ -36,7 +36,7 @@ fn run<T>(
     let messengers = messengers(table, size, settings);
     let program = &program;
     let ends = table.run(messengers.iter().map(|messenger| Box::pin(program(messenger)) as _).collect(), |_| ());
-    ends.into_iter().collect::<Option<_>>().ok_or_else(|| table.stuck())
+    ends.into_iter().collect::<Option<_>>().ok_or_else(|| table.deadlocked())
 }
 
 /// The same for random orders, in both kinds of networks.
@@ -115,7 +115,7 @@ fn whoever_waits_is_told_when_all_others_have_left() {
         let table = Table::new(3, NARROW, Chooser::random(seed));
         let messengers = messengers(&table, 3, SETTINGS);
         let ends = table.run(messengers.into_iter().map(|messenger| Box::pin(left_in_order(messenger)) as _).collect(), |_| ());
-        assert!(ends.iter().all(|end| *end == Some(Ok(()))), "seed {seed}: {ends:?} {:?}", table.stuck());
+        assert!(ends.iter().all(|end| *end == Some(Ok(()))), "seed {seed}: {ends:?} {:?}", table.deadlocked());
     }
 }
 
@@ -125,7 +125,7 @@ fn whoever_goes_away_without_leaving_is_named() {
         let table = Table::new(3, NARROW, Chooser::random(seed));
         let messengers = messengers(&table, 3, SETTINGS);
         let ends = table.run(messengers.into_iter().map(|messenger| Box::pin(gone(messenger)) as _).collect(), |_| ());
-        assert!(ends.iter().all(|end| *end == Some(Ok(()))), "seed {seed}: {ends:?} {:?}", table.stuck());
+        assert!(ends.iter().all(|end| *end == Some(Ok(()))), "seed {seed}: {ends:?} {:?}", table.deadlocked());
     }
 }
 
@@ -140,7 +140,7 @@ fn a_lost_rank_fails_every_wait_wherever_it_dies() {
                 table.kill(2);
             }
         });
-        assert!(ends.iter().all(Option::is_some), "seed {seed}: {ends:?} {:?}", table.stuck());
+        assert!(ends.iter().all(Option::is_some), "seed {seed}: {ends:?} {:?}", table.deadlocked());
         let ends: Vec<_> = ends.into_iter().flatten().collect();
         let told = |end: &Result<(), Error>| {
             matches!(Error::of(end), None | Some(Cause::PeerLost { rank: 2, .. } | Cause::Poisoned { by: Some(2) }))
@@ -172,7 +172,7 @@ fn survivors_name_the_lost_rank_and_not_each_other() {
         let named = |end: &Option<Result<(), Error>>| {
             end.as_ref().is_some_and(|end| matches!(Error::of(end), Some(Cause::PeerLost { rank: 3, .. })))
         };
-        assert!(ends[..3].iter().all(named), "seed {seed}: {ends:?} {:?}", table.stuck());
+        assert!(ends[..3].iter().all(named), "seed {seed}: {ends:?} {:?}", table.deadlocked());
     }
 }
 
@@ -201,7 +201,7 @@ fn hostile_frames_are_named_errors() {
         table.run(vec![Box::pin(async { *told.borrow_mut() = Some(victim.await) })], |_| ());
         // It may wait for more, be told what is wrong, or have got a message: but nothing breaks.
         let told = told.into_inner();
-        assert!(told.is_some() || !table.stuck().is_empty(), "seed {seed}");
+        assert!(told.is_some() || !table.deadlocked().is_empty(), "seed {seed}");
     }
 }
 
@@ -220,7 +220,7 @@ impl Ports for Orders {
             end
         };
         let ends = table.run(messengers.into_iter().map(|messenger| Box::pin(node(messenger)) as _).collect(), |_| ());
-        ends.into_iter().collect::<Option<_>>().unwrap_or_else(|| panic!("order {}: {:?}", self.0.get(), table.stuck()))
+        ends.into_iter().collect::<Option<_>>().unwrap_or_else(|| panic!("order {}: {:?}", self.0.get(), table.deadlocked()))
     }
 }
 

@@ -6,14 +6,14 @@ mod scheduled;
 
 use explore::{check_pct, check_random};
 use foregather_conformance::fabric::{Fabrics, Program, all};
-use plain::{Mistake, play};
+use plain::{Mistake, run_schedule};
 
 /// Each program under so many schedules.
 struct Plain(usize);
 
 impl Fabrics for Plain {
     fn run(&self, program: Program, rounds: u32) {
-        let schedule = move || play(program, rounds, Mistake::Nothing);
+        let schedule = move || run_schedule(program, rounds, Mistake::Nothing);
         check_random(schedule, self.0);
         check_pct(schedule, self.0, 4);
     }
@@ -34,7 +34,7 @@ fn every_program_has_a_name_of_its_own() {
 }
 
 fn found(program: Program, mistake: Mistake) {
-    check_random(move || play(program, 3, mistake), 300);
+    check_random(move || run_schedule(program, 3, mistake), 300);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_frame_that_overtakes_is_found() {
 #[test]
 #[should_panic(expected = "Ok(())")]
 fn memory_that_stays_readable_is_found() {
-    found(Program::Concealed, Mistake::Remembers);
+    found(Program::Unexposed, Mistake::Remembers);
 }
 
 #[test]

@@ -243,12 +243,12 @@
 //!
 //! ```
 //! use foregather::message::{Cheaper, Messenger, Mode, Receive, Safer, Settings};
-//! use foregather::shm::{Exchange, Shape};
+//! use foregather::shm::{SegmentSpec, ShmFabric};
 //! use foregather::{Address, Error, block_on, thread};
 //!
-//! let exchange = Exchange::between_threads(Shape::new(2, 1))?;
+//! let fabric = ShmFabric::between_threads(SegmentSpec::new(2, 1))?;
 //! let sums = thread::run(2, |_| None, |cpu, rank| {
-//!     let messenger = Messenger::new(exchange.lane(cpu, Address { rank, lane: 0 })?, Settings::default())?;
+//!     let messenger = Messenger::new(fabric.lane(cpu, Address { rank, lane: 0 })?, Settings::default())?;
 //!     let sum = block_on(async {
 //!         if rank == 0 {
 //!             let body = vec![1; 100_000];
@@ -292,11 +292,11 @@
 //! - System calls cannot fault: data goes to files through a copy of one's own.
 //!
 //! ```
-//! use foregather::dsm::memory::{Array, Layout, Settings, Thread, lanes, run};
-//! use foregather::shm::{Exchange, Shape};
+//! use foregather::dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
+//! use foregather::shm::{SegmentSpec, ShmFabric};
 //! use foregather::{Address, Error, Fabric, thread};
 //!
-//! fn layout(layout: &mut Layout) -> Result<Array<u64>, Error> {
+//! fn layout(layout: &mut SharedAllocator) -> Result<Array<u64>, Error> {
 //!     layout.array(8, 1) // eight elements, each shared for itself
 //! }
 //!
@@ -307,9 +307,9 @@
 //! }
 //!
 //! // In earnest ranks are processes: `launch::Job` gives their lanes. Here they are threads, each with a memory of its own.
-//! let exchange = Exchange::between_threads(Shape::new(2, lanes(1)))?;
+//! let fabric = ShmFabric::between_threads(SegmentSpec::new(2, lanes(1)))?;
 //! let sums = thread::run(2, |_| None, |cpu, rank| {
-//!     let lane = |lane| exchange.lane(cpu.clone(), Address { rank, lane });
+//!     let lane = |lane| fabric.lane(cpu.clone(), Address { rank, lane });
 //!     let served = run((0..lanes(1)).map(lane).collect::<Result<_, Error>>()?, Settings::default(), layout, program)?;
 //!     Ok::<_, Error>(served.leave()[0].result)
 //! })?;

@@ -4,7 +4,7 @@
 //! same thing, so an allowance is added: the drift between the two halves of each run (an A/A comparison that every
 //! file carries in itself), and at least what the noise verdict of the noisier run suggests.
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use crate::results::{Distribution, Level, Measurement, Provenance, Results};
 use bootstrap::medians;
 use foregather_machine::SplitMix;
@@ -90,8 +90,8 @@ impl Comparison {
     }
 
     /// One row a pair.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new(["id", "a", "b", "unit", "b/a", "low", "high", "allowance", "mark"]);
+    pub fn table(&self) -> ResultTable {
+        let mut table = ResultTable::new(["id", "a", "b", "unit", "b/a", "low", "high", "allowance", "mark"]);
         for p in &self.pairs {
             let [a, b, ratio, low, high, allowance] = [p.a, p.b, p.ratio, p.low, p.high, p.allowance].map(|v| digits(v, 4));
             let mark = format!("{:?}", p.mark).to_lowercase();

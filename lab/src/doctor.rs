@@ -4,7 +4,7 @@ mod signals;
 mod teams;
 
 use crate::measure::children;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, cgroup, clock, facts};
 use foregather_machine::Cause;
@@ -67,8 +67,8 @@ impl Diagnosis {
     }
 
     /// For people and spreadsheets.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new(["", "what", "found", "remedy"]);
+    pub fn table(&self) -> ResultTable {
+        let mut table = ResultTable::new(["", "what", "found", "remedy"]);
         for check in &self.checks {
             let mark = match check.status {
                 Status::Ok => "ok",

@@ -1,10 +1,10 @@
 //! What answers each verb: gather, print, write.
 use crate::cli::{
-    App, Barriers, Blas, Cli, Dsm, Format, Measure, Messages, Noise, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
+    App, Barriers, Blas, Cli, Dsm, Format, Measure, Messages, NoiseOptions, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
 };
 use crate::failure::Failure;
 use crate::measure::Measured;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use crate::results::{Results, Run, file};
 use crate::simulate::{self, shipped};
 use crate::{app, compare, demo, doctor, measure, report, reproduce, run};
@@ -182,7 +182,7 @@ fn blas(cli: &Cli, options: &Blas) -> Result<()> {
     finish_measured(cli, run, found, options.output.as_deref(), table)
 }
 
-fn noise(cli: &Cli, options: &Noise) -> Result<()> {
+fn noise(cli: &Cli, options: &NoiseOptions) -> Result<()> {
     let run = Run::begin("measure noise", None);
     let found = measure::noise::run(options)?;
     let table = measure::noise::table(&found).to_text();
@@ -265,7 +265,7 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
     })
 }
 
-fn print_table(cli: &Cli, table: &Table) -> Result<()> {
+fn print_table(cli: &Cli, table: &ResultTable) -> Result<()> {
     print(&match cli.format {
         Format::Table => table.to_text(),
         Format::Json => table.to_json(),

@@ -88,7 +88,7 @@ fn held(args: &[String]) -> Result<(), String> {
 fn under(args: &[String]) -> Result<(), String> {
     let (scheduling, program) = args.split_first().ok_or("a nice value or a class is missing")?;
     match scheduling.as_str() {
-        "round-robin" => sched::set_class(sched::Class::RoundRobin, 1),
+        "round-robin" => sched::set_class(sched::SchedClass::RoundRobin, 1),
         nice => sched::set_nice(nice.parse().map_err(|_| format!("`{nice}` is no nice value"))?),
     }
     .map_err(|error| error.to_string())?;

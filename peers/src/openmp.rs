@@ -12,11 +12,11 @@ pub(crate) struct Runtime {
     pub(crate) remedy: &'static str,
 }
 
-type Body = extern "C" fn(*mut c_void);
+type RegionFn = extern "C" fn(*mut c_void);
 
 /// What a compiler makes of `#pragma omp parallel` and `#pragma omp barrier`.
 struct Calls {
-    parallel: unsafe extern "C" fn(Body, *mut c_void, c_uint, c_uint),
+    parallel: unsafe extern "C" fn(RegionFn, *mut c_void, c_uint, c_uint),
     barrier: unsafe extern "C" fn(),
     thread_num: unsafe extern "C" fn() -> c_int,
     num_threads: unsafe extern "C" fn() -> c_int,
@@ -29,7 +29,7 @@ impl Calls {
         // library is never unloaded.
         unsafe {
             Ok(Self {
-                parallel: transmute::<*mut c_void, unsafe extern "C" fn(Body, *mut c_void, c_uint, c_uint)>(
+                parallel: transmute::<*mut c_void, unsafe extern "C" fn(RegionFn, *mut c_void, c_uint, c_uint)>(
                     library.symbol("GOMP_parallel")?,
                 ),
                 barrier: transmute::<*mut c_void, unsafe extern "C" fn()>(library.symbol("GOMP_barrier")?),

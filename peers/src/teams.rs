@@ -49,14 +49,14 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
     serde_json::to_string(&result).map_err(|error| Trouble::Failed(error.to_string()))
 }
 
-struct Pool(rayon::ThreadPool);
+struct RayonPool(rayon::ThreadPool);
 
-fn pool(cell: &TeamCell) -> Result<Pool, Trouble> {
+fn pool(cell: &TeamCell) -> Result<RayonPool, Trouble> {
     let builder = rayon::ThreadPoolBuilder::new().num_threads(cell.threads as usize);
-    builder.build().map(Pool).map_err(|error| Trouble::Failed(format!("rayon: {error}")))
+    builder.build().map(RayonPool).map_err(|error| Trouble::Failed(format!("rayon: {error}")))
 }
 
-impl Pool {
+impl RayonPool {
     fn broadcast(&self, cell: &TeamCell) -> CellResult {
         measure(cell, |body| {
             self.0.broadcast(|_| body());

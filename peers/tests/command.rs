@@ -1,7 +1,7 @@
 //! The program as its callers use it: what it prints and how it exits.
 use foregather_bench::blas::{BlasCell, BlasResult, Routine};
 use foregather_bench::teams::TeamCell;
-use foregather_bench::{Cell, CellResult, Shape, Work};
+use foregather_bench::{Cell, CellResult, Work, WorkDistribution};
 use foregather_host::{affinity, child::Child};
 use foregather_machine::Nanos;
 use serde_json::Value;
@@ -82,7 +82,7 @@ fn cell(waiter: &str, threads: u32) -> Cell {
         waiter: waiter.into(),
         threads,
         grain_ns: 500,
-        shape: Shape::Uniform,
+        shape: WorkDistribution::Uniform,
         pins: affinity::allowed(),
         fork_join: false,
         span_ns: 5_000_000,

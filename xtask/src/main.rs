@@ -20,11 +20,12 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The chores of this repository.
 
-  cargo xtask tidy      style of the house: lengths, arrows, unsafe, worlds, wording, links
-  cargo xtask claims    papers/*.toml are well formed and every claim has an experiment; prints the coverage
-  cargo xtask peers     other people's work beside ours, in the same run; `cargo xtask peers help` says how
-  cargo xtask regret    a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
-  cargo xtask help      this text
+  cargo xtask tidy        style of the house: lengths, arrows, unsafe, worlds, wording, names, links
+  cargo xtask tidy words  of these the names alone: no old word, no type's name with many meanings
+  cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
+  cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
+  cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
+  cargo xtask help        this text
 
 Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or worse rows, 2 wrong usage or unreadable files,
 3 (peers) something is not installed.";
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let chore: fn(&tree::Tree) -> (Vec<violation::Violation>, String) = match words[..] {
         ["tidy"] => tidy::run,
+        ["tidy", "words"] => tidy::run_words,
         ["claims"] => claims::run,
         ["peers", "help" | "--help" | "-h"] => {
             println!("{}", peers::HELP);

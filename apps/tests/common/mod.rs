@@ -1,9 +1,9 @@
 //! Runs an application on ranks that are threads of this process, each with a space of its own.
-use foregather_apps::{App, play};
+use foregather_apps::{App, run_app};
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_dsm::views::Backend;
 use foregather_machine::Address;
-use foregather_shm::{Exchange, Shape};
+use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ pub(crate) fn backends() -> Vec<Backend> {
 /// Runs it on so many ranks of so many threads, and says what was proved.
 pub(crate) fn prove<A: App>(app: &A, ranks: u32, threads: u32, backend: Backend) -> Result<String, String> {
     let settings = Settings { threads, backend: Some(backend), policy: Some(Policy::Block), ..app.settings() };
-    let exchange = Exchange::between_threads(Shape::new(ranks, lanes(threads))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(ranks, lanes(threads))).unwrap();
     let outcome = std::thread::scope(|scope| {
         let start = |rank| {
             let exchange = Arc::clone(&exchange);
             scope.spawn(move || {
                 let lane = |lane| exchange.lane(Thread::current(), Address { rank, lane }).unwrap();
                 let lanes = (0..lanes(threads)).map(lane).collect();
-                play(app, lanes, settings).unwrap()
+                run_app(app, lanes, settings).unwrap()
             })
         };
         let started: Vec<_> = (0..ranks).map(start).collect();

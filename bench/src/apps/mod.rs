@@ -1,21 +1,21 @@
 //! The programs on shared memory, wherever their ranks are.
 //!
 //! - [`here`]: each rank is a few threads of this process, with a space of its own.
-use foregather_apps::{App, Outcome, play};
+use foregather_apps::{App, Outcome, run_app};
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_machine::{Address, Cause, Error};
-use foregather_shm::{Exchange, Shape};
+use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
 /// Runs a program on so many ranks of this process, each of `settings.threads` threads.
 ///
 /// # Errors
-/// As [`play`]; [`Cause::Refused`] if a thread panics.
+/// As [`run_app`]; [`Cause::Refused`] if a thread panics.
 pub fn here<A: App>(app: &A, ranks: u32, settings: Settings) -> Result<Outcome<A::Output>, Error> {
-    let exchange = Exchange::between_threads(Shape::new(ranks, lanes(settings.threads)))?;
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(ranks, lanes(settings.threads)))?;
     let rank_of = |rank| {
         let lane = |lane| exchange.lane(Thread::current(), Address { rank, lane });
-        play(app, (0..lanes(settings.threads)).map(lane).collect::<Result<Vec<_>, Error>>()?, settings)
+        run_app(app, (0..lanes(settings.threads)).map(lane).collect::<Result<Vec<_>, Error>>()?, settings)
     };
     let ends: Vec<_> = std::thread::scope(|scope| {
         let rank_of = &rank_of;

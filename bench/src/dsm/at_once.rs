@@ -1,7 +1,7 @@
 //! What of a fault is the kernel's: faults that are answered at once, and the calls that protect memory, alone.
-use super::{Answer, Timed, What};
+use super::{Figures, Quantity, Timed};
 use foregather_dsm::Access;
-use foregather_dsm::views::{Backend, Fault, Faults, Outcome, PAGE, Refused, Shape, Space, Span, Stack};
+use foregather_dsm::views::{Backend, Fault, FaultEnd, Faults, PAGE, Refused, Shape, Space, Span, Stack};
 use foregather_machine::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -47,11 +47,11 @@ impl AtOnce {
 }
 
 impl Faults for AtOnce {
-    fn fault(&self, fault: &Fault) -> Outcome {
+    fn fault(&self, fault: &Fault) -> FaultEnd {
         match self.open(fault.place.page, fault.needs) {
-            Ok(()) => Outcome::Retry,
+            Ok(()) => FaultEnd::Retry,
             // The signal goes its usual way, which ends this process.
-            Err(_) => Outcome::NotMine,
+            Err(_) => FaultEnd::NotMine,
         }
     }
 }
@@ -61,7 +61,7 @@ fn span(page: u32) -> Span {
 }
 
 /// All pages through all states, so many times.
-pub(super) fn measure(backend: Backend, rounds: u32) -> Result<Answer, Error> {
+pub(super) fn measure(backend: Backend, rounds: u32) -> Result<Figures, Error> {
     let space = Arc::new(Space::new(Shape { backend: Some(backend), ..Shape::new(2 * TOUCHED, 1) })?);
     let pages = (0..space.pages()).map(|_| AtomicU8::default()).collect();
     let all = Arc::new(AtOnce { space: Arc::clone(&space), pages });
@@ -70,20 +70,20 @@ pub(super) fn measure(backend: Backend, rounds: u32) -> Result<Answer, Error> {
     let mut timed = Vec::new();
     for _ in 0..rounds {
         let mut through = Through { all: &all, timed: &mut timed };
-        through.touch(What::ReadAtOnce, |space, offset| _ = space.word(0, offset).load(Relaxed));
-        through.touch(What::UpgradeAtOnce, |space, offset| space.word(0, offset).store(1, Relaxed));
-        through.call(What::CloseWritten, AtOnce::close)?;
-        through.touch(What::WriteAtOnce, |space, offset| space.word(0, offset).store(2, Relaxed));
-        through.call(What::Downgrade, AtOnce::downgrade)?;
-        through.call(What::CloseRead, AtOnce::close)?;
-        through.call(What::OpenToRead, |all, page| all.open(page, Access::Read))?;
-        through.call(What::Raise, |all, page| all.open(page, Access::Write))?;
-        through.call(What::CloseWritten, AtOnce::close)?;
-        through.call(What::OpenToWrite, |all, page| all.open(page, Access::Write))?;
-        through.call(What::CloseWritten, AtOnce::close)?;
+        through.touch(Quantity::ReadAtOnce, |space, offset| _ = space.word(0, offset).load(Relaxed));
+        through.touch(Quantity::UpgradeAtOnce, |space, offset| space.word(0, offset).store(1, Relaxed));
+        through.call(Quantity::CloseWritten, AtOnce::close)?;
+        through.touch(Quantity::WriteAtOnce, |space, offset| space.word(0, offset).store(2, Relaxed));
+        through.call(Quantity::Downgrade, AtOnce::downgrade)?;
+        through.call(Quantity::CloseRead, AtOnce::close)?;
+        through.call(Quantity::OpenToRead, |all, page| all.open(page, Access::Read))?;
+        through.call(Quantity::Raise, |all, page| all.open(page, Access::Write))?;
+        through.call(Quantity::CloseWritten, AtOnce::close)?;
+        through.call(Quantity::OpenToWrite, |all, page| all.open(page, Access::Write))?;
+        through.call(Quantity::CloseWritten, AtOnce::close)?;
     }
     let notes = space.warning().map(ToString::to_string).into_iter().collect();
-    Ok(Answer { timed, notes })
+    Ok(Figures { timed, notes })
 }
 
 struct Through<'t> {
@@ -92,7 +92,7 @@ struct Through<'t> {
 }
 
 impl Through<'_> {
-    fn timed(&mut self, what: What) -> &mut Timed {
+    fn timed(&mut self, what: Quantity) -> &mut Timed {
         let known = self.timed.iter().position(|timed| timed.what == what);
         let at = known.unwrap_or_else(|| {
             self.timed.push(Timed::of(what, 0));
@@ -101,7 +101,7 @@ impl Through<'_> {
         &mut self.timed[at]
     }
 
-    fn touch(&mut self, what: What, touch: impl Fn(&Space, usize)) {
+    fn touch(&mut self, what: Quantity, touch: impl Fn(&Space, usize)) {
         let all = self.all;
         let timed = self.timed(what);
         for page in 0..TOUCHED {
@@ -109,7 +109,7 @@ impl Through<'_> {
         }
     }
 
-    fn call(&mut self, what: What, call: impl Fn(&AtOnce, u32) -> Result<(), Refused>) -> Result<(), Error> {
+    fn call(&mut self, what: Quantity, call: impl Fn(&AtOnce, u32) -> Result<(), Refused>) -> Result<(), Error> {
         let all = self.all;
         let timed = self.timed(what);
         let mut done = Ok(());

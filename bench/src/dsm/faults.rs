@@ -1,7 +1,7 @@
 //! Faults between two ranks: rank 1 owns and manages what rank 0 touches, so one request and one reply serve each (one hop).
-use super::{Answer, Timed, What, strange};
+use super::{Figures, Quantity, Timed, strange};
 use crate::work::compute;
-use foregather_dsm::memory::{Array, Layout, Settings, Thread, run};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, run};
 use foregather_dsm::protocol::Homes;
 use foregather_dsm::views::{Backend, PAGE};
 use foregather_host::{clock, usage};
@@ -31,7 +31,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(layout: &mut Layout, bytes: usize) -> Result<Self, Error> {
+    pub(super) fn new(layout: &mut SharedAllocator, bytes: usize) -> Result<Self, Error> {
         let words = bytes.div_ceil(size_of::<u32>());
         Ok(Self { all: layout.array(2 * UNITS * words, words)?, enough: layout.array(1, 1)? })
     }
@@ -43,7 +43,7 @@ pub(super) fn measure<F>(
     manner: Manner,
     (backend, policy): (Backend, &str),
     other: Option<u32>,
-) -> Result<Answer, Error>
+) -> Result<Figures, Error>
 where
     F: Fabric + Send + 'static,
     <F::Cpu as Words>::Word: Send + Sync,
@@ -53,10 +53,10 @@ where
     let bytes = 4 * UNITS * manner.bytes.next_multiple_of(8) + 16 * PAGE;
     let views = (PAGE / manner.bytes.next_multiple_of(8)).clamp(1, 32) as u32;
     let settings = Settings { bytes, views, backend: Some(backend), policy: Some(policy), ..Settings::default() };
-    let shared = |layout: &mut Layout| Shared::new(layout, manner.bytes);
+    let shared = |layout: &mut SharedAllocator| Shared::new(layout, manner.bytes);
     let served = run(lanes, settings, shared, |thread, shared| rounds(thread, shared, manner, other))?;
     let timed = served.leave().into_iter().next().map(|thread| thread.result).unwrap_or_default();
-    Ok(Answer { timed, notes: vec![] })
+    Ok(Figures { timed, notes: vec![] })
 }
 
 /// A thread's part: all units, in all manners, so many times.
@@ -70,7 +70,7 @@ pub(super) fn rounds<F: Fabric>(
     let homes = Homes::spread(thread.ranks())?;
     let of_rank_1 = |&unit: &usize| homes.of(shared.all.minipage(unit)) == 1;
     let mine: Vec<usize> = (0..shared.all.units()).filter(of_rank_1).take(UNITS).map(|unit| unit * words).collect();
-    let mut timed = [What::Read, What::Upgrade, What::Write].map(|what| Timed::of(what, manner.bytes));
+    let mut timed = [Quantity::Read, Quantity::Upgrade, Quantity::Write].map(|what| Timed::of(what, manner.bytes));
     for turn in 0..2 * manner.rounds {
         if thread.rank() == 1 {
             mine.iter().for_each(|&at| shared.all.set(at, 0));
@@ -99,7 +99,7 @@ fn touch(timed: &mut Timed, (all, mine): (&Array<u32>, &[usize]), pause: Nanos, 
     let before = spent();
     for &at in mine {
         compute_for(pause);
-        if timed.what == What::Read {
+        if timed.what == Quantity::Read {
             timed.time(|| assert!(all.get(at) < 2, "nobody stores more than 1"));
         } else {
             timed.time(|| all.set(at, 1));

@@ -1,5 +1,5 @@
 //! What of a fault is the fabric's: a request and its answer with a minipage's bytes as bare frames, between ranks that spin.
-use super::{Answer, Timed, What};
+use super::{Figures, Quantity, Timed};
 use crate::messages::Bare;
 use foregather_machine::{Error, Fabric, Nanos};
 
@@ -7,12 +7,12 @@ use foregather_machine::{Error, Fabric, Nanos};
 pub(super) const HEAD: usize = 24;
 
 /// A rank's part.
-pub(super) fn measure<F: Fabric>(lane: F, sizes: &[usize], rounds: u32, until: Nanos) -> Result<Answer, Error> {
+pub(super) fn measure<F: Fabric>(lane: F, sizes: &[usize], rounds: u32, until: Nanos) -> Result<Figures, Error> {
     let (rank, most) = (lane.here().rank, lane.limits().buffer);
     let bare = Bare::new(lane, until);
     let mut timed = Vec::new();
     for &bytes in sizes {
-        let mut of = Timed::of(What::Fetch, bytes);
+        let mut of = Timed::of(Quantity::Fetch, bytes);
         let (from, mut into) = (vec![1; HEAD + bytes], vec![0; HEAD + bytes]);
         for _ in 0..rounds {
             let mut done = Ok(());
@@ -26,7 +26,7 @@ pub(super) fn measure<F: Fabric>(lane: F, sizes: &[usize], rounds: u32, until: N
         timed.push(of);
     }
     bare.lane.leave();
-    Ok(Answer { timed, notes: vec![] })
+    Ok(Figures { timed, notes: vec![] })
 }
 
 fn ask<F: Fabric>(bare: &Bare<F>, into: &mut [u8], most: usize) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! What shared memory costs: faults between two ranks, and what they are made of.
 //!
-//! - [`Plan`]: what one process, or the two of a job, are to measure; [`Answer`]: what they found, as one line. Both sides are this program.
+//! - [`Plan`]: what one process, or the two of a job, are to measure; [`Figures`]: what they found, as one line. Both sides are this program.
 //! - [`main`]: such a process. A plan that [`Plan::is_job`] wants two of them, which a launcher starts.
 //! - `faults`: between ranks. `at_once`: faults that nobody else has to be asked about, and calls that protect memory, alone.
 //!   `fetch`: a request and its answer as bare frames. `views`: one loop over memory seen through many views. `world`: which process
@@ -29,7 +29,7 @@ pub const VERB: &str = "__dsm";
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Task {
+pub enum DsmBenchmark {
     /// Rank 0 touches what rank 1 owns and manages.
     Faults {
         /// Bytes of a minipage.
@@ -55,14 +55,14 @@ pub enum Task {
     },
     /// In one process: faults that are answered at once, and the calls that protect a page.
     AtOnce {
-        /// As in [`Task::Faults`].
+        /// As in [`DsmBenchmark::Faults`].
         backend: String,
         /// How often a few hundred pages go through all states.
         rounds: u32,
     },
     /// In one process: a loop over open memory, seen through several views and through one.
     Views {
-        /// As in [`Task::Faults`].
+        /// As in [`DsmBenchmark::Faults`].
         backend: String,
         /// Bytes of the object.
         bytes: usize,
@@ -80,13 +80,13 @@ pub struct Plan {
     /// The processor of each rank; one process has the first.
     pub cpus: [u32; 2],
     /// What to measure.
-    pub task: Task,
+    pub task: DsmBenchmark,
 }
 
 impl Plan {
     /// Is it for the two ranks of a job, instead of for one process?
     pub fn is_job(&self) -> bool {
-        matches!(self.task, Task::Faults { .. } | Task::Fetch { .. })
+        matches!(self.task, DsmBenchmark::Faults { .. } | DsmBenchmark::Fetch { .. })
     }
 
     /// As one argument of a command.
@@ -106,7 +106,7 @@ impl Plan {
 /// What was measured: a manner of touching memory, or a part of what that takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum Quantity {
     /// A load of what another rank owns.
     Read,
     /// A store to what was loaded before.
@@ -139,7 +139,7 @@ pub enum What {
     ThroughOne,
 }
 
-impl What {
+impl Quantity {
     /// Its name in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -166,7 +166,7 @@ impl What {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timed {
     /// What took so long.
-    pub what: What,
+    pub what: Quantity,
     /// Bytes of a minipage or of the object; 0 for what has no size.
     pub bytes: usize,
     /// Nanoseconds, one by one.
@@ -176,7 +176,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    fn of(what: What, bytes: usize) -> Self {
+    fn of(what: Quantity, bytes: usize) -> Self {
         Self { what, bytes, ns: vec![], cpu_ns: [0; 2] }
     }
 
@@ -191,7 +191,7 @@ impl Timed {
 
 /// What was found, by rank 0 of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Figures {
     /// One for each thing.
     pub timed: Vec<Timed>,
     /// What is not as it should be although it works.

@@ -4,7 +4,7 @@ use super::world::{lanes, rank_of};
 use super::*;
 use foregather_dsm::memory;
 use foregather_machine::{Address, Nanos};
-use foregather_shm::{Exchange, Shape};
+use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
 fn backends() -> impl Iterator<Item = Backend> {
@@ -12,10 +12,10 @@ fn backends() -> impl Iterator<Item = Backend> {
 }
 
 /// What rank 0 finds.
-fn here(task: &Task) -> Result<Answer, Error> {
+fn here(task: &DsmBenchmark) -> Result<Figures, Error> {
     clock::init();
     let count = lanes(task);
-    let exchange = Exchange::between_threads(Shape::new(2, count))?;
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(2, count))?;
     let of = |rank: u32| {
         let lane = |lane| exchange.lane(Thread::current(), Address { rank, lane });
         rank_of((0..count).map(lane).collect::<Result<Vec<_>, _>>()?, task, None)
@@ -27,7 +27,7 @@ fn here(task: &Task) -> Result<Answer, Error> {
     })
 }
 
-fn counts(answer: &Answer) -> Vec<(What, usize, usize)> {
+fn counts(answer: &Figures) -> Vec<(Quantity, usize, usize)> {
     answer.timed.iter().map(|timed| (timed.what, timed.bytes, timed.ns.len())).collect()
 }
 
@@ -35,7 +35,7 @@ fn counts(answer: &Answer) -> Vec<(What, usize, usize)> {
 fn every_manner_of_touching_faults_as_often_as_it_touches() {
     for backend in backends() {
         for (bytes, computing) in [(148, false), (148, true), (4_096, false), (5_000, false)] {
-            let task = Task::Faults {
+            let task = DsmBenchmark::Faults {
                 bytes,
                 backend: backend.name().into(),
                 policy: "adaptive".into(),
@@ -45,7 +45,7 @@ fn every_manner_of_touching_faults_as_often_as_it_touches() {
             };
             let answer = here(&task).unwrap();
             let times = |what| (what, bytes, 2 * UNITS);
-            assert_eq!(counts(&answer), [times(What::Read), times(What::Upgrade), times(What::Write)]);
+            assert_eq!(counts(&answer), [times(Quantity::Read), times(Quantity::Upgrade), times(Quantity::Write)]);
             assert!(answer.timed.iter().all(|timed| timed.cpu_ns[0] > 0), "{backend:?}: processor time is measured");
         }
     }
@@ -55,7 +55,7 @@ fn every_manner_of_touching_faults_as_often_as_it_touches() {
 #[test]
 fn each_touch_is_one_request_to_the_manager() {
     clock::init();
-    let exchange = Exchange::between_threads(Shape::new(2, memory::lanes(1))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(2, memory::lanes(1))).unwrap();
     let rank_of = |rank: u32| {
         let lane = |lane| exchange.lane(Thread::current(), Address { rank, lane }).unwrap();
         let settings = memory::Settings { bytes: 1 << 20, ..Default::default() };
@@ -66,7 +66,7 @@ fn each_touch_is_one_request_to_the_manager() {
             |layout| faults::Shared::new(layout, 148),
             |thread, shared| faults::rounds(thread, shared, manner, None),
         );
-        run.unwrap().leave().remove(0).tally
+        run.unwrap().leave().remove(0).stats
     };
     let tally = std::thread::scope(|scope| {
         let other = scope.spawn(|| rank_of(1));
@@ -74,17 +74,17 @@ fn each_touch_is_one_request_to_the_manager() {
         other.join().unwrap();
         own
     });
-    use foregather_dsm::node::Kind;
+    use foregather_dsm::node::WaitKind;
     let expected = 3 * UNITS as u64;
-    for kind in [Kind::ReadFault, Kind::Upgrade, Kind::WriteFault] {
+    for kind in [WaitKind::ReadFault, WaitKind::Upgrade, WaitKind::WriteFault] {
         assert_eq!(tally.count(kind), expected, "{kind:?}");
     }
 }
 
 #[test]
 fn frames_bring_every_size_also_those_of_several_frames() {
-    let answer = here(&Task::Fetch { sizes: vec![4, 148, 4_096, 9_000], rounds: 30 }).unwrap();
-    let times = |bytes| (What::Fetch, bytes, 30);
+    let answer = here(&DsmBenchmark::Fetch { sizes: vec![4, 148, 4_096, 9_000], rounds: 30 }).unwrap();
+    let times = |bytes| (Quantity::Fetch, bytes, 30);
     assert_eq!(counts(&answer), [times(4), times(148), times(4_096), times(9_000)]);
 }
 
@@ -93,10 +93,17 @@ fn faults_that_are_answered_at_once_and_calls_are_timed_on_every_back_end() {
     for backend in backends() {
         let answer = at_once::measure(backend, 2).unwrap();
         let often = |what| answer.timed.iter().find(|timed| timed.what == what).map_or(0, |timed| timed.ns.len());
-        for what in [What::ReadAtOnce, What::UpgradeAtOnce, What::WriteAtOnce, What::OpenToRead, What::Raise, What::Downgrade] {
+        for what in [
+            Quantity::ReadAtOnce,
+            Quantity::UpgradeAtOnce,
+            Quantity::WriteAtOnce,
+            Quantity::OpenToRead,
+            Quantity::Raise,
+            Quantity::Downgrade,
+        ] {
             assert_eq!(often(what), 400, "{backend:?}, {what:?}");
         }
-        assert_eq!((often(What::CloseWritten), often(What::CloseRead)), (1_200, 400), "{backend:?}");
+        assert_eq!((often(Quantity::CloseWritten), often(Quantity::CloseRead)), (1_200, 400), "{backend:?}");
     }
 }
 
@@ -105,19 +112,25 @@ fn open_memory_is_traversed_through_one_view_and_through_many() {
     for backend in backends() {
         for views in [1, 27, 64] {
             let answer = super::views::measure(backend, (64 << 10, views), 3).unwrap();
-            assert_eq!(counts(&answer), [(What::ThroughViews, 64 << 10, 3), (What::ThroughOne, 64 << 10, 3)]);
+            assert_eq!(counts(&answer), [(Quantity::ThroughViews, 64 << 10, 3), (Quantity::ThroughOne, 64 << 10, 3)]);
         }
     }
 }
 
 #[test]
 fn a_plan_is_read_as_it_was_written_and_wrong_ones_are_named() {
-    let task = Task::Views { backend: "mprotect".into(), bytes: 4_096, views: 2, turns: 1 };
+    let task = DsmBenchmark::Views { backend: "mprotect".into(), bytes: 4_096, views: 2, turns: 1 };
     let plan = Plan { cpus: [0, 1], task };
     assert_eq!(Plan::from_arg(&plan.to_arg()).unwrap(), plan);
     assert!(Plan::from_arg("{}").is_err());
     assert!(backend_of("magic").unwrap_err().to_string().contains("magic"));
-    let spim =
-        Task::Faults { bytes: 8, backend: "mprotect".into(), policy: "spim".into(), computing: false, pause_ns: 0, rounds: 1 };
+    let spim = DsmBenchmark::Faults {
+        bytes: 8,
+        backend: "mprotect".into(),
+        policy: "spim".into(),
+        computing: false,
+        pause_ns: 0,
+        rounds: 1,
+    };
     assert!(here(&spim).unwrap_err().to_string().contains("spim"));
 }

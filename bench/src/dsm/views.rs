@@ -1,6 +1,6 @@
 //! What many views cost: one loop over minipages that are all open, through a view for each of a page's minipages, and the same
 //! through one view (the overhead of MultiView; Itzkovitz & Schuster 1999 tried up to 1664 views).
-use super::{Answer, Timed, What};
+use super::{Figures, Quantity, Timed};
 use foregather_dsm::Access;
 use foregather_dsm::views::{Backend, PAGE, Shape, Space, Span};
 use foregather_machine::Error;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const WORD: usize = size_of::<AtomicU64>();
 
 /// Both loops in turn, so many times.
-pub(super) fn measure(backend: Backend, (bytes, views): (usize, u32), turns: u32) -> Result<Answer, Error> {
+pub(super) fn measure(backend: Backend, (bytes, views): (usize, u32), turns: u32) -> Result<Figures, Error> {
     let pages = bytes.div_ceil(PAGE) as u32;
     let space = Space::new(Shape { backend: Some(backend), most_views: views, ..Shape::new(pages, views) })?;
     // A page of the object must be there before it can be opened.
@@ -20,7 +20,7 @@ pub(super) fn measure(backend: Backend, (bytes, views): (usize, u32), turns: u32
     for view in 0..views {
         space.open(Span { view, page: 0, pages }, Access::None, Access::Write)?;
     }
-    let [mut many, mut one] = [What::ThroughViews, What::ThroughOne].map(|what| Timed::of(what, bytes));
+    let [mut many, mut one] = [Quantity::ThroughViews, Quantity::ThroughOne].map(|what| Timed::of(what, bytes));
     // The first turn meets page tables and caches that know of nothing.
     for turn in 0..=turns {
         many.time(|| traverse(&space, views, |view| view));
@@ -30,7 +30,7 @@ pub(super) fn measure(backend: Backend, (bytes, views): (usize, u32), turns: u32
             one.ns.clear();
         }
     }
-    Ok(Answer { timed: vec![many, one], notes: space.warning().map(ToString::to_string).into_iter().collect() })
+    Ok(Figures { timed: vec![many, one], notes: space.warning().map(ToString::to_string).into_iter().collect() })
 }
 
 /// Loads every word of every minipage, as many minipages to a page as there are views.

@@ -1,5 +1,5 @@
 //! Which process measures what: one that is alone, or a rank of a job of two.
-use super::{Answer, Plan, Task, at_once, backend_of, faults, fetch, strange, views};
+use super::{DsmBenchmark, Figures, Plan, at_once, backend_of, faults, fetch, strange, views};
 use foregather_dsm::memory;
 use foregather_host::{affinity, clock};
 use foregather_launch::{Job, Lanes};
@@ -22,17 +22,17 @@ pub fn main(args: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-fn alone(plan: &Plan) -> Result<Answer, Error> {
+fn alone(plan: &Plan) -> Result<Figures, Error> {
     affinity::pin(plan.cpus[0])?;
     match &plan.task {
-        Task::AtOnce { backend, rounds } => at_once::measure(backend_of(backend)?, *rounds),
-        Task::Views { backend, bytes, views, turns } => views::measure(backend_of(backend)?, (*bytes, *views), *turns),
-        Task::Faults { .. } | Task::Fetch { .. } => Err(strange("a launcher: this needs two ranks".to_owned())),
+        DsmBenchmark::AtOnce { backend, rounds } => at_once::measure(backend_of(backend)?, *rounds),
+        DsmBenchmark::Views { backend, bytes, views, turns } => views::measure(backend_of(backend)?, (*bytes, *views), *turns),
+        DsmBenchmark::Faults { .. } | DsmBenchmark::Fetch { .. } => Err(strange("a launcher: this needs two ranks".to_owned())),
     }
 }
 
 /// This rank's part; only rank 0 has an answer.
-fn of_job(plan: &Plan) -> Result<Option<Answer>, Error> {
+fn of_job(plan: &Plan) -> Result<Option<Figures>, Error> {
     let job = Job::join()?;
     if job.size() != 2 {
         return Err(strange(format!("two ranks, not {}", job.size())));
@@ -48,25 +48,25 @@ fn of_job(plan: &Plan) -> Result<Option<Answer>, Error> {
     Ok((rank == 0).then_some(answer))
 }
 
-pub(super) fn lanes(task: &Task) -> u32 {
-    if matches!(task, Task::Faults { .. }) { memory::lanes(1) } else { 1 }
+pub(super) fn lanes(task: &DsmBenchmark) -> u32 {
+    if matches!(task, DsmBenchmark::Faults { .. }) { memory::lanes(1) } else { 1 }
 }
 
 /// `other`: the process of the other rank, if it has one of its own.
-pub(super) fn rank_of<F>(lanes: Vec<F>, task: &Task, other: Option<u32>) -> Result<Answer, Error>
+pub(super) fn rank_of<F>(lanes: Vec<F>, task: &DsmBenchmark, other: Option<u32>) -> Result<Figures, Error>
 where
     F: Fabric + Send + 'static,
     <F::Cpu as Words>::Word: Send + Sync,
 {
     match task {
-        Task::Faults { bytes, backend, policy, computing, pause_ns, rounds } => {
+        DsmBenchmark::Faults { bytes, backend, policy, computing, pause_ns, rounds } => {
             let manner = faults::Manner { bytes: *bytes, computing: *computing, pause: Nanos(*pause_ns), rounds: *rounds };
             faults::measure(lanes, manner, (backend_of(backend)?, policy), other)
         }
-        Task::Fetch { sizes, rounds } => {
+        DsmBenchmark::Fetch { sizes, rounds } => {
             let lane = lanes.into_iter().next().ok_or_else(|| strange("a lane".to_owned()))?;
             fetch::measure(lane, sizes, *rounds, clock::now() + FETCHING)
         }
-        Task::AtOnce { .. } | Task::Views { .. } => Err(strange("to be started without a launcher".to_owned())),
+        DsmBenchmark::AtOnce { .. } | DsmBenchmark::Views { .. } => Err(strange("to be started without a launcher".to_owned())),
     }
 }

@@ -1,7 +1,7 @@
 //! A rank's ends, and its part in an errand: what rank 0 asks for on the control lane both ranks do.
 use super::bare::Bare;
 use super::letters::{self, echo, ping_pong, receive, send, stream};
-use super::ways::{Pattern, Way};
+use super::transport::{Pattern, Transport};
 use super::{Answer, Waits};
 use foregather_host::{clock, usage};
 use foregather_machine::{Error, Fabric, Nanos, block_on};
@@ -49,14 +49,20 @@ pub(super) struct Ends<F: Fabric> {
     bare: Bare<F>,
     ends: Vec<Messenger<F>>,
     /// Of [`super::Task::Size`]; the messages' ways have an end each, in that order.
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: Vec<Transport>,
     from: Vec<u8>,
     into: Vec<u8>,
 }
 
 impl<F: Fabric> Ends<F> {
     /// From as many lanes as [`OWN_LANES`] and the settings; `settings` are the ends'.
-    pub(super) fn new(lanes: Vec<F>, settings: &[Settings], ways: Vec<Way>, bytes: usize, until: Nanos) -> Result<Self, Error> {
+    pub(super) fn new(
+        lanes: Vec<F>,
+        settings: &[Settings],
+        ways: Vec<Transport>,
+        bytes: usize,
+        until: Nanos,
+    ) -> Result<Self, Error> {
         let mut lanes = lanes.into_iter();
         let too_few = || super::strange("it has too few lanes".to_owned());
         let control = lanes.next().ok_or_else(too_few)?;
@@ -116,7 +122,7 @@ impl<F: Fabric> Ends<F> {
                     block_on(echo(&self.ends[end]))?;
                     usage::thread_cpu() - began
                 }
-                _ => self.play(errand, bytes)?.1,
+                _ => self.run(errand, bytes)?.1,
             };
             block_on(send(&self.control, &spent.0.to_le_bytes()))?;
         }
@@ -164,7 +170,7 @@ impl<F: Fabric> Ends<F> {
     }
 
     /// A rank's part of [`Errand::Rounds`]: how long it took, and this thread's processor time.
-    pub(super) fn play(&mut self, errand: Errand, bytes: usize) -> Result<(Nanos, Nanos), Error> {
+    pub(super) fn run(&mut self, errand: Errand, bytes: usize) -> Result<(Nanos, Nanos), Error> {
         let Errand::Rounds { way, pattern, rounds } = errand else { return Ok((Nanos::ZERO, Nanos::ZERO)) };
         let (from, mut into) = (std::mem::take(&mut self.from), std::mem::take(&mut self.into));
         let end = self.some(way, pattern, rounds / 8 + 1, &from[..bytes], &mut into[..bytes]).and_then(|()| {
@@ -180,15 +186,21 @@ impl<F: Fabric> Ends<F> {
         let way = self.ways[number];
         let end = || &self.ends[self.ways[..number].iter().filter(|way| way.is_message()).count()];
         match (way, pattern) {
-            (Way::Memcpy, _) => {
+            (Transport::Memcpy, _) => {
                 (0..if self.rank() == 0 { rounds } else { 0 }).for_each(|_| {
                     std::hint::black_box(&mut *into).copy_from_slice(std::hint::black_box(from));
                 });
                 Ok(())
             }
-            (Way::ReadAlone | Way::ReadHelped, _) => self.bare.reads(rounds, from, into, way == Way::ReadHelped),
-            (Way::Frames | Way::InPlace, Pattern::PingPong) => self.bare.frames(rounds, from, into, way == Way::Frames),
-            (Way::Frames | Way::InPlace, Pattern::Stream) => self.bare.many_frames(rounds, from, into, way == Way::Frames),
+            (Transport::ReadAlone | Transport::ReadHelped, _) => {
+                self.bare.reads(rounds, from, into, way == Transport::ReadHelped)
+            }
+            (Transport::Frames | Transport::InPlace, Pattern::PingPong) => {
+                self.bare.frames(rounds, from, into, way == Transport::Frames)
+            }
+            (Transport::Frames | Transport::InPlace, Pattern::Stream) => {
+                self.bare.many_frames(rounds, from, into, way == Transport::Frames)
+            }
             (_, Pattern::PingPong) => block_on(ping_pong(end(), rounds, from, into)),
             (_, Pattern::Stream) => block_on(stream(end(), rounds, from, into)),
         }

@@ -1,5 +1,5 @@
 //! Messages of one piece between two ranks, in the patterns that are measured.
-use super::ways::LARGE;
+use super::transport::LARGE;
 use foregather_machine::{Error, Fabric};
 use foregather_message::{Cheaper, Messenger, Mode, Receive, Safer};
 

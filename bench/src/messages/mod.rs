@@ -17,7 +17,7 @@ mod letters;
 mod sizes;
 #[cfg(test)]
 mod tests;
-mod ways;
+mod transport;
 mod world;
 
 use foregather_machine::{Cause, Error, Nanos};
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use bare::Bare;
 pub use counted::hog_main;
-pub use ways::{LARGE, Pattern, Way};
+pub use transport::{LARGE, Pattern, Transport};
 pub use world::{main, peer_main};
 
 /// The first argument of the process of rank 0; the plan follows.
@@ -56,7 +56,7 @@ pub enum Task {
         /// Bytes of a message.
         bytes: usize,
         /// Which ways; those that cannot be taken with this size or on this machine are left out.
-        ways: Vec<Way>,
+        ways: Vec<Transport>,
         /// How often each is measured, in turn.
         batches: u32,
         /// For about how long each time.
@@ -140,7 +140,7 @@ pub struct Waits {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// By which way.
-    pub way: Way,
+    pub way: Transport,
     /// In which pattern.
     pub pattern: Pattern,
     /// Batch by batch, what half a round trip takes, or one message of a stream.

@@ -1,6 +1,6 @@
 //! Messages of one size, by every way in turn: batch after batch, every other round backwards, so that a disturbance meets them all.
 use super::ends::{Ends, Errand};
-use super::ways::{Pattern, Way};
+use super::transport::{Pattern, Transport};
 use super::{Answer, Timed};
 use foregather_machine::{Error, Fabric, Limits};
 
@@ -8,7 +8,7 @@ use foregather_machine::{Error, Fabric, Limits};
 const ROUNDS: (u32, u32) = (200_000, 16);
 
 /// Which of them there are on such a fabric.
-pub(super) fn possible(ways: &[Way], bytes: usize, limits: &Limits) -> Vec<Way> {
+pub(super) fn possible(ways: &[Transport], bytes: usize, limits: &Limits) -> Vec<Transport> {
     ways.iter().copied().filter(|way| way.takes(bytes, limits)).collect()
 }
 
@@ -52,9 +52,9 @@ fn batch<F: Fabric>(
 ) -> Result<(), Error> {
     let errand = Errand::Rounds { way, pattern, rounds };
     ends.ask(errand)?;
-    let (took, here) = ends.play(errand, bytes)?;
+    let (took, here) = ends.run(errand, bytes)?;
     let there = ends.spent_there()?;
-    let halves = if pattern == Pattern::PingPong && timed.way != Way::Memcpy { 2.0 } else { 1.0 };
+    let halves = if pattern == Pattern::PingPong && timed.way != Transport::Memcpy { 2.0 } else { 1.0 };
     timed.ns.push(took.0 as f64 / f64::from(rounds) / halves);
     timed.cpu_ns = [timed.cpu_ns[0] + here.0, timed.cpu_ns[1] + there.0];
     timed.wall_ns += took.0;
@@ -62,7 +62,7 @@ fn batch<F: Fabric>(
 }
 
 impl Timed {
-    fn none(way: Way, pattern: Pattern) -> Self {
+    fn none(way: Transport, pattern: Pattern) -> Self {
         Self { way, pattern, ns: vec![], cpu_ns: [0; 2], wall_ns: 0, waits: None }
     }
 }

@@ -1,6 +1,6 @@
 //! Between threads: every way gives every batch, and hogs that are threads are seen to be disturbed. No time is tested.
 use super::world::run;
-use super::{Pattern, Plan, Task, Way, World};
+use super::{Pattern, Plan, Task, Transport, World};
 use foregather_host::affinity;
 use foregather_machine::Nanos;
 
@@ -12,13 +12,17 @@ fn plan(task: Task) -> Plan {
 #[test]
 fn every_way_gives_every_batch_in_its_patterns() {
     for bytes in [1, 64, 4_096, 70_000] {
-        let ways = Way::ALL.to_vec();
+        let ways = Transport::ALL.to_vec();
         let answer = run(&plan(Task::Size { bytes, ways, batches: 2, batch_ns: 20_000 })).unwrap();
-        let found: Vec<(Way, Pattern)> = answer.sizes.iter().map(|timed| (timed.way, timed.pattern)).collect();
+        let found: Vec<(Transport, Pattern)> = answer.sizes.iter().map(|timed| (timed.way, timed.pattern)).collect();
         let has = |way, pattern| found.contains(&(way, pattern));
-        assert!(has(Way::Chosen, Pattern::PingPong) && has(Way::Chosen, Pattern::Stream) && has(Way::Memcpy, Pattern::PingPong));
-        assert_eq!(has(Way::Buffered, Pattern::Stream), bytes >= 4_096, "{found:?}");
-        assert_eq!(has(Way::Frames, Pattern::Stream), bytes <= 4_096, "{found:?}");
+        assert!(
+            has(Transport::Chosen, Pattern::PingPong)
+                && has(Transport::Chosen, Pattern::Stream)
+                && has(Transport::Memcpy, Pattern::PingPong)
+        );
+        assert_eq!(has(Transport::Buffered, Pattern::Stream), bytes >= 4_096, "{found:?}");
+        assert_eq!(has(Transport::Frames, Pattern::Stream), bytes <= 4_096, "{found:?}");
         for timed in &answer.sizes {
             assert!(timed.ns.len() == 2 && timed.ns.iter().all(|&ns| ns > 0.0), "{timed:?}");
             let waits = timed.waits.map(|waits| waits.first_look + waits.spun + waits.yielded + waits.slept);
@@ -52,7 +56,7 @@ fn an_unknown_policy_is_an_error_that_names_it() {
 
 #[test]
 fn a_plan_is_read_as_it_was_written() {
-    let plan = plan(Task::Size { bytes: 8, ways: Way::ALL.to_vec(), batches: 3, batch_ns: 9 });
+    let plan = plan(Task::Size { bytes: 8, ways: Transport::ALL.to_vec(), batches: 3, batch_ns: 9 });
     assert_eq!(Plan::from_arg(&plan.to_arg()).unwrap(), plan);
     assert!(Plan::from_arg("{}").is_err());
 }

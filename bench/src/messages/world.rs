@@ -5,7 +5,7 @@ use super::{Answer, PEER_VERB, Plan, Task, World, cluster, hogs, sizes, strange}
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Placement};
 use foregather_message::Settings;
-use foregather_shm::{Exchange, Process, Segment, Shape, Watch};
+use foregather_shm::{ShmFabric, Process, Segment, SegmentSpec, Watch};
 use foregather_thread::Word;
 use foregather_wait::Policy;
 use std::io::{Read, Write, stdin, stdout};
@@ -70,7 +70,7 @@ impl Plan {
 }
 
 fn threads(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
-    let exchange = Exchange::between_threads(Shape::new(2, plan.lanes()))?;
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(2, plan.lanes()))?;
     let place = |rank: u32| Some(plan.cpus[rank as usize]);
     let ends = foregather_thread::run(2, place, |cpu, rank| {
         let _hogs = plan.hogs_of(rank, segment)?;
@@ -89,7 +89,7 @@ fn peer(exchange: &str, segment: &Segment, plan: &Plan) -> Result<Command, Error
 }
 
 fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
-    let exchange = Arc::new(Exchange::new(Shape::new(2, plan.lanes()))?);
+    let exchange = Arc::new(ShmFabric::new(SegmentSpec::new(2, plan.lanes()))?);
     let mut command = peer(&exchange.fd().as_raw_fd().to_string(), segment, plan)?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut peer = Child::spawn(command, &[exchange.fd(), segment.fd()])?;
@@ -135,13 +135,13 @@ pub fn peer_main(args: &[String]) -> Result<(), Error> {
         let lanes = cluster::lanes(&plan, (1, parent_id()), provider, streams)?;
         return rank_of(&plan, lanes, &segment, until).map(|_| ());
     }
-    let exchange = Arc::new(Exchange::inherited(number(exchange)?)?);
+    let exchange = Arc::new(ShmFabric::inherited(number(exchange)?)?);
     process(&plan, &exchange, Watch::parent(0)?.process(), 1, &segment, until).map(|_| ())
 }
 
 fn process(
     plan: &Plan,
-    exchange: &Arc<Exchange>,
+    exchange: &Arc<ShmFabric>,
     cpu: Process,
     rank: u32,
     segment: &Segment,
@@ -153,7 +153,7 @@ fn process(
 }
 
 fn lanes<C: Cpu<Word = Word> + Clone>(
-    exchange: &Arc<Exchange>,
+    exchange: &Arc<ShmFabric>,
     cpu: &C,
     rank: u32,
 ) -> Result<Vec<foregather_shm::Lane<C>>, Error> {

@@ -20,7 +20,7 @@ pub(super) struct Measured {
     pub(super) switches: Switches,
 }
 
-pub(super) fn play(setup: &Setup, board: &Board, link: &dyn Link) -> Result<Measured, Error> {
+pub(super) fn run(setup: &Setup, board: &Board, link: &dyn Link) -> Result<Measured, Error> {
     let trip = |round| {
         let began = clock::cycles();
         link.ping(round)?;

@@ -1,6 +1,6 @@
 //! The ways to hand over, old and new.
 use foregather_machine::{Cause, Error, Nanos};
-use foregather_shm::kernel::Kind;
+use foregather_shm::kernel::WaitMethod;
 use foregather_wait::Policy;
 
 /// How long the two-phase method spins.
@@ -91,11 +91,11 @@ impl Method {
             Self::Yield => Means::Word(Policy::Yield),
             Self::TwoPhase => Means::Word(Policy::TwoPhase { spin: SPIN }),
             Self::Futex => Means::Word(Policy::Block),
-            Self::PosixSemaphore | Self::OneSemaphore => Means::Kernel(Kind::Posix),
-            Self::SysvSemaphore => Means::Kernel(Kind::Sysv),
-            Self::Eventfd => Means::Kernel(Kind::Eventfd),
-            Self::Pipe => Means::Kernel(Kind::Pipe),
-            Self::Condvar => Means::Kernel(Kind::Condvar),
+            Self::PosixSemaphore | Self::OneSemaphore => Means::Kernel(WaitMethod::Posix),
+            Self::SysvSemaphore => Means::Kernel(WaitMethod::Sysv),
+            Self::Eventfd => Means::Kernel(WaitMethod::Eventfd),
+            Self::Pipe => Means::Kernel(WaitMethod::Pipe),
+            Self::Condvar => Means::Kernel(WaitMethod::Condvar),
         }
     }
 }
@@ -104,5 +104,5 @@ impl Method {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Means {
     Word(Policy),
-    Kernel(Kind),
+    Kernel(WaitMethod),
 }

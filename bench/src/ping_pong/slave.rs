@@ -14,7 +14,7 @@ pub const VERB: &str = "__ping-pong-slave";
 const ANYWHERE: &str = "-";
 
 /// Answers until the master says that it is over.
-pub(super) fn play(board: &Board, link: &dyn Link) -> Result<(), Error> {
+pub(super) fn run(board: &Board, link: &dyn Link) -> Result<(), Error> {
     let mut cpus = BTreeMap::new();
     let (mut round, mut began) = (0u32, Nanos::ZERO);
     loop {
@@ -61,5 +61,5 @@ pub fn slave_main(args: &[String]) -> Result<(), Error> {
         affinity::pin(cpu.parse().map_err(|_| strange())?)?;
     }
     clock::init();
-    play(&board, &*link(method, &board, WaitContext::new(WHAT, 1).of(0)))
+    run(&board, &*link(method, &board, WaitContext::new(WHAT, 1).of(0)))
 }

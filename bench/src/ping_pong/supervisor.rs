@@ -73,12 +73,12 @@ fn spawn(setup: &Setup, mut command: Command, board: &Board) -> Result<Child, Er
 
 fn slave_thread(setup: &Setup, board: &Board) -> Result<(), Error> {
     setup.slave.map_or(Ok(()), affinity::pin)?;
-    slave::play(board, &*link(setup.method, board, WaitContext::new(WHAT, 1).of(0)))
+    slave::run(board, &*link(setup.method, board, WaitContext::new(WHAT, 1).of(0)))
 }
 
 fn master_thread(setup: &Setup, board: &Board) -> Result<Measured, Error> {
     setup.master.map_or(Ok(()), affinity::pin)?;
-    master::play(setup, board, &*link(setup.method, board, WaitContext::new(WHAT, 0).of(1)))
+    master::run(setup, board, &*link(setup.method, board, WaitContext::new(WHAT, 0).of(1)))
 }
 
 /// What the supervisor looks at.

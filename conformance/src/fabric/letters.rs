@@ -8,7 +8,7 @@ use foregather_barrier::{Algorithm, dissemination};
 use foregather_machine::{Clock, Endpoint, Error, Fabric, Member};
 use foregather_message::{Messenger, Mode, Receive, Safer, Settings};
 
-pub(super) async fn play<F: Fabric>(program: Program, fabric: F, rounds: u32) {
+pub(super) async fn run_to_end<F: Fabric>(program: Program, fabric: F, rounds: u32) {
     let here = fabric.here();
     let end = run(program, fabric, rounds).await;
     end.unwrap_or_else(|error| panic!("{program:?}, {here:?}: {error}"));

@@ -21,7 +21,7 @@ use talk::Talk;
 
 /// A world whose lanes are under test.
 pub trait Fabrics {
-    /// Makes [`Program::ranks`] ranks with [`Program::lanes`] lanes each, and lets every lane [`play`](Program::play) its part at the
+    /// Makes [`Program::ranks`] ranks with [`Program::lanes`] lanes each, and lets every lane [`run`](Program::run) its part at the
     /// same time, over so many rounds.
     ///
     /// # Panics
@@ -52,7 +52,7 @@ pub enum Program {
     /// Two read from each other at the same time.
     EachOther,
     /// What is concealed or shorter cannot be read.
-    Concealed,
+    Unexposed,
     /// Who leaves is seen to have left, after everything it has sent.
     Leave,
     /// What there is not, or is too long, is an error.
@@ -91,7 +91,7 @@ impl Program {
         Self::Memory,
         Self::Readers,
         Self::EachOther,
-        Self::Concealed,
+        Self::Unexposed,
         Self::Leave,
         Self::Refused,
         Self::Crossfire,
@@ -138,9 +138,9 @@ impl Program {
     ///
     /// # Panics
     /// If a promise is broken, or a wait takes half a minute.
-    pub async fn play<F: Fabric>(self, fabric: F, rounds: u32) {
+    pub async fn run<F: Fabric>(self, fabric: F, rounds: u32) {
         if self.is_over_messages() {
-            return letters::play(self, fabric, rounds).await;
+            return letters::run_to_end(self, fabric, rounds).await;
         }
         let talk = Talk::new(&fabric, self.lanes());
         match self {
@@ -151,7 +151,7 @@ impl Program {
             Self::Memory => memory::pieces(&talk).await,
             Self::Readers => memory::readers(&talk, rounds).await,
             Self::EachOther => memory::each_other(&talk, rounds).await,
-            Self::Concealed => memory::concealed(&talk, rounds).await,
+            Self::Unexposed => memory::concealed(&talk, rounds).await,
             Self::Leave => ends::leave(&talk).await,
             Self::Refused => ends::refused(&talk).await,
             _ => frames::stream(&talk, rounds).await,

@@ -146,7 +146,7 @@ impl Table {
     }
 
     /// Who still waited for what when nothing was left to happen.
-    pub fn stuck(&self) -> Vec<String> {
+    pub fn deadlocked(&self) -> Vec<String> {
         let line = |why: WaitContext| format!("rank {} waits for {} of {:?}", why.rank, why.what, why.peer);
         self.places.iter().filter_map(|place| place.why.get()).map(line).collect()
     }

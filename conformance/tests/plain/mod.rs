@@ -232,11 +232,11 @@ pub(crate) fn lanes(ranks: u32, lanes: u32, mistake: Mistake) -> Vec<Plain> {
 }
 
 /// One schedule of a program.
-pub(crate) fn play(program: Program, rounds: u32, mistake: Mistake) {
+pub(crate) fn run_schedule(program: Program, rounds: u32, mistake: Mistake) {
     let lanes: Vec<_> = lanes(program.ranks(), program.lanes(), mistake).into_iter().map(|lane| Cell::new(Some(lane))).collect();
     let lanes = Mutex::new(lanes);
     team(program.ranks() * program.lanes(), move |number| {
         let lane = lanes.lock().unwrap()[number as usize].take();
-        lane.into_iter().for_each(|lane| block_on(program.play(lane, rounds)));
+        lane.into_iter().for_each(|lane| block_on(program.run(lane, rounds)));
     });
 }

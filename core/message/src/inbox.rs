@@ -3,18 +3,18 @@ use foregather_machine::{Packet, Rank};
 use std::collections::VecDeque;
 
 /// Whose, and under which tag.
-pub type Key = (Rank, u32);
+pub type MatchKey = (Rank, u32);
 
 /// Messages of a kind `M` that have come, and receives that were announced.
 ///
 /// Few entries at a time, so lists are searched from the front: that is also the order in which messages were sent.
 pub struct Inbox<M> {
     /// Receives that were announced.
-    posts: Vec<Key>,
-    arrived: VecDeque<(Key, M)>,
-    requests: Vec<Key>,
+    posts: Vec<MatchKey>,
+    arrived: VecDeque<(MatchKey, M)>,
+    requests: Vec<MatchKey>,
     /// Forced messages that nobody had announced, and that are lost.
-    unposted: Vec<Key>,
+    unposted: Vec<MatchKey>,
 }
 
 impl<M> Default for Inbox<M> {
@@ -23,19 +23,19 @@ impl<M> Default for Inbox<M> {
     }
 }
 
-fn take(list: &mut Vec<Key>, wanted: Key) -> bool {
+fn take(list: &mut Vec<MatchKey>, wanted: MatchKey) -> bool {
     let place = list.iter().position(|&entry| entry == wanted);
     place.map(|place| list.remove(place)).is_some()
 }
 
 impl<M> Inbox<M> {
     /// Announces a receive.
-    pub fn post(&mut self, key: Key) {
+    pub fn post(&mut self, key: MatchKey) {
         self.posts.push(key);
     }
 
     /// A packet begins to arrive: are its bytes kept? A forced one without a receive is lost, and the loss is noted.
-    pub fn admits(&mut self, packet: Packet, key: Key) -> bool {
+    pub fn admits(&mut self, packet: Packet, key: MatchKey) -> bool {
         match packet {
             Packet::Probe | Packet::Request => true,
             Packet::Short | Packet::Data => {
@@ -53,7 +53,7 @@ impl<M> Inbox<M> {
     }
 
     /// It is there as a whole, if [`Inbox::admits`] said so. A PROBE leaves nothing: [`crate::long::answer`] says what to do about it.
-    pub fn arrive(&mut self, packet: Packet, key: Key, message: M) {
+    pub fn arrive(&mut self, packet: Packet, key: MatchKey, message: M) {
         match packet {
             Packet::Probe => {}
             Packet::Request => self.requests.push(key),
@@ -62,17 +62,17 @@ impl<M> Inbox<M> {
     }
 
     /// Takes a REQUEST.
-    pub fn take_request(&mut self, key: Key) -> bool {
+    pub fn take_request(&mut self, key: MatchKey) -> bool {
         take(&mut self.requests, key)
     }
 
     /// Takes the news of a lost message.
-    pub fn take_unposted(&mut self, key: Key) -> bool {
+    pub fn take_unposted(&mut self, key: MatchKey) -> bool {
         take(&mut self.unposted, key)
     }
 
     /// Takes the first message from there with that tag.
-    pub fn take_message(&mut self, key: Key) -> Option<M> {
+    pub fn take_message(&mut self, key: MatchKey) -> Option<M> {
         let place = self.arrived.iter().position(|(of, _)| *of == key)?;
         self.arrived.remove(place).map(|(_, message)| message)
     }

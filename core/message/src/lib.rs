@@ -28,9 +28,9 @@ pub use channel::{ChannelPort, Channels};
 pub use clock::{CommonClock, Comparing, compare_clocks};
 pub use exchange::{exchange, synchronised_exchange};
 pub use harmonize::harmonize;
-pub use inbox::{Inbox, Key};
+pub use inbox::{Inbox, MatchKey};
 pub use messenger::{
-    Cheaper, Incoming, Later, Messenger, Mode, Outgoing, Path, Piece, Receive, Safer, Settings, Traffic, Value, direct_from,
+    Cheaper, Incoming, Later, Messenger, Mode, Outgoing, Path, Piece, Receive, Safer, Settings, Traffic, WireValue, direct_from,
 };
 pub use protocol::{Protocol, receive, send};
 pub use ring::Ring;

@@ -23,7 +23,7 @@ pub(crate) trait Argument<F> {
 }
 
 /// A kind of result, as it is returned in the face `F`.
-pub(crate) trait Answer<F> {
+pub(crate) trait ReturnKind<F> {
     /// What the shape of the routine computes.
     type Value;
     /// What is returned.
@@ -37,7 +37,7 @@ pub(crate) struct Int;
 /// A number passed by reference in Fortran, and by value in C if it is real.
 pub(crate) struct By<T>(PhantomData<T>);
 /// An option, `None` if it is no valid one.
-pub(crate) struct Choice<O>(PhantomData<O>);
+pub(crate) struct OptionArg<O>(PhantomData<O>);
 /// The position of an element: from 1 in Fortran, where 0 is nowhere; from 0 in C.
 pub(crate) struct Index;
 /// No result.
@@ -97,7 +97,7 @@ letter!(Uplo: Upper = b'U' 121, Lower = b'L' 122);
 letter!(Diag: Stored = b'N' 131, Unit = b'U' 132);
 letter!(Side: Left = b'L' 141, Right = b'R' 142);
 
-impl<O: Letter, I> Argument<Fortran<I>> for Choice<O> {
+impl<O: Letter, I> Argument<Fortran<I>> for OptionArg<O> {
     type Raw = *const u8;
     type Value = Option<O>;
     unsafe fn value(raw: *const u8) -> Option<O> {
@@ -106,7 +106,7 @@ impl<O: Letter, I> Argument<Fortran<I>> for Choice<O> {
     }
 }
 
-impl<O: Letter, I> Argument<C<I>> for Choice<O> {
+impl<O: Letter, I> Argument<C<I>> for OptionArg<O> {
     type Raw = c_int;
     type Value = Option<O>;
     unsafe fn value(raw: c_int) -> Option<O> {
@@ -180,7 +180,7 @@ macro_rules! as_it_is {
 }
 as_it_is!(*const T *mut T);
 
-impl<F> Answer<F> for Nothing {
+impl<F> ReturnKind<F> for Nothing {
     type Value = Option<()>;
     type Raw = ();
     fn raw(_: Option<()>) {}
@@ -188,7 +188,7 @@ impl<F> Answer<F> for Nothing {
 
 macro_rules! answer {
     ($($number:ty)*) => { $(
-        impl<F> Answer<F> for $number {
+        impl<F> ReturnKind<F> for $number {
             type Value = Self;
             type Raw = Self;
             fn raw(value: Self) -> Self {
@@ -199,7 +199,7 @@ macro_rules! answer {
 }
 answer!(f32 f64 c32 c64);
 
-impl<I: Integer> Answer<Fortran<I>> for Index {
+impl<I: Integer> ReturnKind<Fortran<I>> for Index {
     type Value = Option<usize>;
     type Raw = I;
     fn raw(value: Option<usize>) -> I {
@@ -207,7 +207,7 @@ impl<I: Integer> Answer<Fortran<I>> for Index {
     }
 }
 
-impl<I> Answer<C<I>> for Index {
+impl<I> ReturnKind<C<I>> for Index {
     type Value = Option<usize>;
     type Raw = usize;
     fn raw(value: Option<usize>) -> usize {

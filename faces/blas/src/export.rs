@@ -70,11 +70,11 @@ macro_rules! fortran_symbol {
             type F = Fortran<$int>;
             static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
             #[unsafe(export_name = concat!($before, stringify!($name), $after))]
-            unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as Answer<F>>::Raw {
+            unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as ReturnKind<F>>::Raw {
                 COUNTER.note();
                 let site = Site::fortran(stringify!($name), size_of::<$int>());
                 // SAFETY: the caller promises what the standard asks of these arguments, and nothing else is asked for.
-                <$result as Answer<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
+                <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
             }
         };
     };
@@ -90,11 +90,11 @@ macro_rules! c_symbol {
             type F = C<$int>;
             static COUNTER: trace::Counter = trace::Counter::new(concat!($before, stringify!($name), $after));
             #[unsafe(export_name = concat!($before, stringify!($name), $after))]
-            unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as Answer<F>>::Raw {
+            unsafe extern "C" fn call($($argument: <$kind as Argument<F>>::Raw),*) -> <$result as ReturnKind<F>>::Raw {
                 COUNTER.note();
                 let site = Site::c(concat!("cblas_", stringify!($name), "\0"));
                 // SAFETY: the caller promises what the standard asks of these arguments, and nothing else is asked for.
-                <$result as Answer<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
+                <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
             }
         };
     };
@@ -116,7 +116,7 @@ macro_rules! c_ordered_symbol {
                     return;
                 };
                 // SAFETY: the caller promises what the standard asks of these arguments, and nothing else is asked for.
-                <$result as Answer<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
+                <$result as ReturnKind<F>>::raw(unsafe { $shape(site, $routine, $(<$kind as Argument<F>>::value($argument)),*) })
             }
         };
     };

@@ -22,7 +22,7 @@ use foregather_launch::{Job, Launcher};
 use foregather_machine::{Costs, Nanos};
 use foregather_wait::Policy;
 use program::Program;
-use ranks::Answer;
+use ranks::RankResults;
 use std::process::{Command, Stdio};
 
 /// The hidden verb of a rank that this program starts; behind it how many ranks are threads of it (0: it is one of a job), and options.
@@ -32,7 +32,7 @@ const RANKS: u32 = 2;
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct AppReport {
     /// Runs, each with its ranks.
     pub measurements: Vec<Measurement>,
     /// What was proved, and how.
@@ -47,7 +47,7 @@ pub struct Found {
 ///
 /// # Errors
 /// If options make no sense together, or ranks fail; what is wrong with a result is no error here.
-pub fn run(options: &Options, quiet: bool) -> Result<Option<Found>> {
+pub fn run(options: &Options, quiet: bool) -> Result<Option<AppReport>> {
     check(options)?;
     let job = Job::join()?;
     if job.launcher() == Launcher::Alone {
@@ -83,7 +83,7 @@ fn check(options: &Options) -> Result<()> {
 }
 
 /// Starts all runs, one after the other.
-fn start(options: &Options, quiet: bool) -> Result<Found> {
+fn start(options: &Options, quiet: bool) -> Result<AppReport> {
     let hosts = if options.hosts.is_empty() { vec![RANKS] } else { options.hosts.clone() };
     let mut answers = Vec::new();
     let mut progress = Progress::new(options.name.name(), options.repeat as usize * hosts.len(), quiet);
@@ -102,7 +102,7 @@ fn start(options: &Options, quiet: bool) -> Result<Found> {
 }
 
 /// One run, in processes of its own.
-fn one(options: &Options, ranks: u32) -> Result<Answer> {
+fn one(options: &Options, ranks: u32) -> Result<RankResults> {
     let (myself, told) = (children::myself(), serde_json::to_string(options)?);
     let mut command = Command::new(&myself);
     if options.fabric.as_deref() == Some("threads") {

@@ -1,28 +1,29 @@
 //! What was found, as measurements and as two tables.
-use super::Found;
+use super::AppReport;
 use super::names::{self, PARTS};
-use super::ranks::{Answer, Traffic};
+use super::ranks::{RankResults, Traffic};
 use crate::cli::App as Options;
 use crate::results::Measurement;
 use crate::results::number::{digits, short};
-use crate::results::table::Table;
-use foregather_apps::Played;
-use foregather_dsm::node::Kind;
+use crate::results::table::ResultTable;
+use foregather_apps::RunResult;
+use foregather_dsm::node::WaitKind;
 
 /// What threads wait for, in the order of [`PARTS`] behind computing.
-const KINDS: [Kind; PARTS.len() - 1] = [Kind::ReadFault, Kind::WriteFault, Kind::Upgrade, Kind::Ahead, Kind::Lock, Kind::Barrier];
+const KINDS: [WaitKind; PARTS.len() - 1] =
+    [WaitKind::ReadFault, WaitKind::WriteFault, WaitKind::Upgrade, WaitKind::Prefetch, WaitKind::Lock, WaitKind::Barrier];
 /// How often each, as figures.
 const COUNTS: [&str; KINDS.len()] = ["read_faults", "write_faults", "upgrades", "awaited_ahead", "locks", "barriers"];
 const MS: f64 = 1e-6;
 
 /// All that the answers say: those of as many ranks are repetitions.
-pub(super) fn found(options: &Options, answers: Vec<Answer>) -> Found {
-    let mut found = Found::default();
+pub(super) fn found(options: &Options, answers: Vec<RankResults>) -> AppReport {
+    let mut found = AppReport::default();
     let mut ranks: Vec<u32> = answers.iter().map(|answer| answer.ranks).collect();
     ranks.sort_unstable();
     ranks.dedup();
     for ranks in ranks {
-        let same: Vec<&Answer> = answers.iter().filter(|answer| answer.ranks == ranks).collect();
+        let same: Vec<&RankResults> = answers.iter().filter(|answer| answer.ranks == ranks).collect();
         found.measurements.extend(of_runs(options, &same));
     }
     names::speedups(&mut found.measurements);
@@ -47,7 +48,7 @@ fn note(notes: &mut Vec<String>, text: String) {
 }
 
 /// Under which circumstances: fabric, back end, and what was chosen besides the class.
-fn series(options: &Options, answer: &Answer) -> String {
+fn series(options: &Options, answer: &RankResults) -> String {
     let chosen = [
         options.policy.clone(),
         (options.threads > 1).then(|| format!("{} threads", options.threads)),
@@ -61,20 +62,20 @@ fn series(options: &Options, answer: &Answer) -> String {
 }
 
 /// A run and its ranks, from all its repetitions.
-fn of_runs(options: &Options, same: &[&Answer]) -> Vec<Measurement> {
+fn of_runs(options: &Options, same: &[&RankResults]) -> Vec<Measurement> {
     let (app, ranks) = (options.name.name(), same[0].ranks);
     let series = series(options, same[0]);
     let labelled = |m: Measurement| m.label("class", options.class.clone()).label("backend", same[0].backend.clone());
-    let mine = |rank: Option<u32>| -> Vec<Vec<&Played<()>>> {
+    let mine = |rank: Option<u32>| -> Vec<Vec<&RunResult<()>>> {
         let of = |at: usize| rank.is_none_or(|rank| at as u32 / options.threads == rank);
-        let one = |answer: &&Answer| -> Vec<usize> { (0..answer.threads.len()).filter(|&at| of(at)).collect() };
+        let one = |answer: &&RankResults| -> Vec<usize> { (0..answer.threads.len()).filter(|&at| of(at)).collect() };
         same.iter().map(|answer| one(answer).into_iter().map(|at| &answer.threads[at]).collect()).collect()
     };
     let all = mine(None);
     let mut run = labelled(names::run(app, &series, ranks, spans_ms(&all), parts_ms(&all)));
     run = counted(run, &all);
-    let mean = |of: &dyn Fn(&Answer) -> f64| same.iter().map(|answer| of(answer)).sum::<f64>() / same.len() as f64;
-    let cold = |answer: &Answer| answer.threads.iter().map(|played| played.cold_ns).max().unwrap_or_default() as f64 * MS;
+    let mean = |of: &dyn Fn(&RankResults) -> f64| same.iter().map(|answer| of(answer)).sum::<f64>() / same.len() as f64;
+    let cold = |answer: &RankResults| answer.threads.iter().map(|played| played.cold_ns).max().unwrap_or_default() as f64 * MS;
     let traffic = |name: &str, of: fn(&Traffic) -> u64, m: Measurement| m.figure(name, mean(&|a| of(&a.traffic) as f64));
     run = run
         .label("fabric", same[0].fabric.clone())
@@ -93,10 +94,10 @@ fn of_runs(options: &Options, same: &[&Answer]) -> Vec<Measurement> {
 }
 
 /// A figure, and what of the traffic it is.
-type Seen = (&'static str, fn(&Traffic) -> u64);
+type TrafficFigure = (&'static str, fn(&Traffic) -> u64);
 
 /// What managers saw, as figures.
-const TRAFFIC: [Seen; 6] = [
+const TRAFFIC: [TrafficFigure; 6] = [
     ("given_reads", |of| of.reads),
     ("given_writes", |of| of.writes),
     ("given_upgrades", |of| of.upgrades),
@@ -106,17 +107,17 @@ const TRAFFIC: [Seen; 6] = [
 ];
 
 /// The slowest thread of each repetition.
-fn spans_ms(runs: &[Vec<&Played<()>>]) -> Vec<f64> {
-    let slowest = |run: &Vec<&Played<()>>| run.iter().map(|played| played.span_ns).max().unwrap_or_default() as f64 * MS;
+fn spans_ms(runs: &[Vec<&RunResult<()>>]) -> Vec<f64> {
+    let slowest = |run: &Vec<&RunResult<()>>| run.iter().map(|played| played.span_ns).max().unwrap_or_default() as f64 * MS;
     runs.iter().map(slowest).collect()
 }
 
 /// What a thread's time went into, by the mean of all.
-fn parts_ms(runs: &[Vec<&Played<()>>]) -> [f64; PARTS.len()] {
-    let threads: Vec<&Played<()>> = runs.iter().flatten().copied().collect();
+fn parts_ms(runs: &[Vec<&RunResult<()>>]) -> [f64; PARTS.len()] {
+    let threads: Vec<&RunResult<()>> = runs.iter().flatten().copied().collect();
     let mut parts = [0.0; PARTS.len()];
     for played in &threads {
-        let waits = KINDS.map(|kind| played.tally.span(kind).0);
+        let waits = KINDS.map(|kind| played.stats.span(kind).0);
         let computed = played.span_ns.saturating_sub(waits.iter().sum());
         for (part, ns) in parts.iter_mut().zip([computed].into_iter().chain(waits)) {
             *part += ns as f64 * MS / threads.len() as f64;
@@ -126,8 +127,8 @@ fn parts_ms(runs: &[Vec<&Played<()>>]) -> [f64; PARTS.len()] {
 }
 
 /// How often its threads waited for what, all together, by the mean of the repetitions.
-fn counted(m: Measurement, runs: &[Vec<&Played<()>>]) -> Measurement {
-    let count = |kind| runs.iter().flatten().map(|played| played.tally.count(kind)).sum::<u64>() as f64 / runs.len() as f64;
+fn counted(m: Measurement, runs: &[Vec<&RunResult<()>>]) -> Measurement {
+    let count = |kind| runs.iter().flatten().map(|played| played.stats.count(kind)).sum::<u64>() as f64 / runs.len() as f64;
     COUNTS.iter().zip(KINDS).fold(m, |m, (name, kind)| m.figure(name, count(kind)))
 }
 
@@ -148,7 +149,7 @@ fn span(m: &Measurement) -> String {
     m.summary.p50.map_or_else(|| "-".to_owned(), |ms| digits(ms, 3))
 }
 
-fn runs(all: &[Measurement]) -> Table {
+fn runs(all: &[Measurement]) -> ResultTable {
     let figures = [
         ("speedup", names::SPEEDUP),
         ("cold ms", "cold_ms"),
@@ -161,7 +162,8 @@ fn runs(all: &[Measurement]) -> Table {
         ("pushed", "pushed"),
         ("competing", "competing"),
     ];
-    let mut table = Table::new(["ranks", "class, fabric, back end", "p50 ms"].into_iter().chain(figures.map(|(name, _)| name)));
+    let mut table =
+        ResultTable::new(["ranks", "class, fabric, back end", "p50 ms"].into_iter().chain(figures.map(|(name, _)| name)));
     for m in all.iter().filter(|m| names::is_run(m)) {
         let own = [label(m, names::RANKS), label(m, names::SERIES), span(m)];
         table.rows.push(own.into_iter().chain(figures.map(|(_, name)| figure(m, name))).collect());
@@ -169,11 +171,11 @@ fn runs(all: &[Measurement]) -> Table {
     table
 }
 
-fn breakdown(all: &[Measurement]) -> Table {
+fn breakdown(all: &[Measurement]) -> ResultTable {
     let parts = PARTS.map(|(name, words)| (format!("{words} ms"), name));
     let counts = [("read faults", "read_faults"), ("write faults", "write_faults"), ("upgrades", "upgrades"), ("locks", "locks")];
     let headings = ["ranks", "rank", "p50 ms"].map(str::to_owned).into_iter().chain(parts.clone().map(|(heading, _)| heading));
-    let mut table = Table::new(headings.chain(counts.map(|(heading, _)| heading.to_owned())));
+    let mut table = ResultTable::new(headings.chain(counts.map(|(heading, _)| heading.to_owned())));
     for m in all.iter().filter(|m| !names::is_run(m)) {
         let own = [label(m, names::RANKS), label(m, names::RANK), span(m)];
         let figures = parts.iter().map(|(_, name)| *name).chain(counts.map(|(_, name)| name));
@@ -188,6 +190,6 @@ mod tests {
 
     #[test]
     fn every_kind_of_wait_is_a_part_and_a_count() {
-        assert_eq!(Kind::ALL.to_vec(), KINDS.to_vec());
+        assert_eq!(WaitKind::ALL.to_vec(), KINDS.to_vec());
     }
 }

@@ -3,7 +3,7 @@ use super::explain;
 use super::program::{Program, Visitor};
 use crate::cli::App as Options;
 use anyhow::{Result, anyhow};
-use foregather_apps::{App, Outcome, Played, play};
+use foregather_apps::{App, Outcome, RunResult, run_app};
 use foregather_bench::apps;
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_dsm::views::Backend;
@@ -19,7 +19,7 @@ const JOURNAL: usize = 1 << 20;
 
 /// What came of one run on all ranks.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RankResults {
     /// How many ranks there were.
     pub ranks: u32,
     /// What they were joined by: `threads`, `shm`, `ofi:tcp` ...
@@ -29,7 +29,7 @@ pub struct Answer {
     /// What was proved, or what is wrong.
     pub proof: Result<String, String>,
     /// What each thread's time went into, by their numbers.
-    pub threads: Vec<Played<()>>,
+    pub threads: Vec<RunResult<()>>,
     /// What managers saw.
     pub traffic: Traffic,
     /// Processor time of all ranks together, servers and what is cold included.
@@ -74,12 +74,12 @@ impl Traffic {
 ///
 /// # Errors
 /// If the program cannot be run.
-pub fn here(options: &Options, ranks: u32) -> Result<Answer> {
+pub fn here(options: &Options, ranks: u32) -> Result<RankResults> {
     struct Here<'o>(&'o Options, u32);
     impl Visitor for Here<'_> {
-        type Gives = Result<Answer>;
+        type Gives = Result<RankResults>;
 
-        fn visit<A: App>(self, app: &A) -> Result<Answer> {
+        fn visit<A: App>(self, app: &A) -> Result<RankResults> {
             let Self(options, ranks) = self;
             let settings = settings(app, options, &Thread::current().costs())?;
             let spent = Spent::begin();
@@ -94,10 +94,10 @@ pub fn here(options: &Options, ranks: u32) -> Result<Answer> {
 ///
 /// # Errors
 /// If the program cannot be run, or a rank is lost.
-pub fn of_job(options: &Options, job: &Job) -> Result<Option<Answer>> {
+pub fn of_job(options: &Options, job: &Job) -> Result<Option<RankResults>> {
     struct OfJob<'o>(&'o Options, &'o Job);
     impl Visitor for OfJob<'_> {
-        type Gives = Result<Option<Answer>>;
+        type Gives = Result<Option<RankResults>>;
 
         fn visit<A: App>(self, app: &A) -> Self::Gives {
             let Self(options, job) = self;
@@ -131,7 +131,7 @@ where
 {
     let costs = lanes.first().map_or(Costs::TYPICAL, |lane| lane.cpu().costs());
     let settings = settings(app, options, &costs)?;
-    Ok(play(app, lanes, settings)?)
+    Ok(run_app(app, lanes, settings)?)
 }
 
 fn settings<A: App>(app: &A, options: &Options, costs: &Costs) -> Result<Settings> {
@@ -165,7 +165,7 @@ impl Spent {
     }
 }
 
-fn answer<A: App>(app: &A, outcome: Outcome<A::Output>, options: &Options, spending: Spending) -> Result<Answer> {
+fn answer<A: App>(app: &A, outcome: Outcome<A::Output>, options: &Options, spending: Spending) -> Result<RankResults> {
     let (outputs, mut outcome) = outcome.split();
     let proof = app.validate(&outputs);
     let explained = explain::explain(options, &outcome)?;
@@ -174,5 +174,5 @@ fn answer<A: App>(app: &A, outcome: Outcome<A::Output>, options: &Options, spend
     let Spending { ranks, fabric, cpu, wall } = spending;
     let traffic = Traffic::of(&outcome);
     let (cpu_ns, wall_ns, backend) = (cpu.0, wall.0, backend.name().to_owned());
-    Ok(Answer { ranks, fabric, backend, proof, threads: outcome.threads, traffic, cpu_ns, wall_ns, explained })
+    Ok(RankResults { ranks, fabric, backend, proof, threads: outcome.threads, traffic, cpu_ns, wall_ns, explained })
 }

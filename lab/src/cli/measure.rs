@@ -28,7 +28,7 @@ pub enum Measure {
     /// and 3-10).
     #[command(after_help = "Example: foregather measure noise --seconds 5\n\
                             Example: foregather measure noise --output noise.json && foregather report noise.json --figures .")]
-    Noise(Noise),
+    Noise(NoiseOptions),
     /// What a shift around a ring of threads costs, alone and behind a synchronisation, for messages of several lengths: from
     /// which length on does it pay here to synchronise first (Seidel & Davis 1992, Table III)?
     #[command(after_help = "Example: foregather measure shift --quick\n\
@@ -289,7 +289,7 @@ pub struct Shift {
 
 /// Options of `measure noise`.
 #[derive(Args, Clone, Debug)]
-pub struct Noise {
+pub struct NoiseOptions {
     /// For how long every processor is watched, all at once.
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     pub seconds: f64,

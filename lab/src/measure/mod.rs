@@ -8,15 +8,15 @@
 //! - [`teams`](mod@teams): what a fork and a join cost.
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - [`validate`](mod@validate): the simulator of processors held against this machine.
-//! - `likeness`: this machine for the simulator.
+//! - `calibration`: this machine for the simulator.
 //! - [`children`](mod@children): hogs and cells as processes of their own. [`peers`](mod@peers): what other people's program finds.
 //!   `runners`: whose cells are compared.
 
 pub mod barriers;
 pub mod blas;
+mod calibration;
 pub mod children;
 pub mod dsm;
-mod likeness;
 pub mod messages;
 pub mod noise;
 pub mod peers;

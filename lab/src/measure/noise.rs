@@ -1,8 +1,8 @@
 //! The busy loop of Seidel & Davis 1992 (figures 3-9 and 3-10) on every processor of this machine.
-use crate::cli::Noise;
+use crate::cli::NoiseOptions;
 use crate::results::Measurement;
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use anyhow::Result;
 use foregather_bench::fit;
 use foregather_bench::noise::{self, Trace};
@@ -13,7 +13,7 @@ use foregather_machine::Nanos;
 ///
 /// # Errors
 /// If a processor cannot be watched.
-pub fn run(options: &Noise) -> Result<Vec<Measurement>> {
+pub fn run(options: &NoiseOptions) -> Result<Vec<Measurement>> {
     let span = Nanos((options.seconds * 1e9) as u64);
     let traces = noise::measure(&affinity::allowed(), span)?;
     Ok(traces.iter().flat_map(measurements).collect())
@@ -56,7 +56,7 @@ fn measurements(trace: &Trace) -> [Measurement; 3] {
 }
 
 /// One row a processor.
-pub fn table(all: &[Measurement]) -> Table {
+pub fn table(all: &[Measurement]) -> ResultTable {
     let figures = [
         ("loop us", "floor_us"),
         ("interruptions", "interruptions"),
@@ -68,7 +68,7 @@ pub fn table(all: &[Measurement]) -> Table {
         ("slope ns", "slope_ns"),
         ("intercept ns", "intercept_ns"),
     ];
-    let mut table = Table::new(["cpu"].into_iter().chain(figures.map(|(heading, _)| heading)));
+    let mut table = ResultTable::new(["cpu"].into_iter().chain(figures.map(|(heading, _)| heading)));
     for m in all.iter().filter(|m| m.id.starts_with("noise/loops/")) {
         let cpu = m.labels.get("cpu").cloned().unwrap_or_default();
         let mine = || all.iter().filter(|other| other.labels.get("cpu") == Some(&cpu));

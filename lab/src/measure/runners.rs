@@ -18,7 +18,7 @@ pub(super) struct Runner {
 }
 
 /// Who there may be for one kind of cell.
-pub(super) struct Kind {
+pub(super) struct RunnerSet {
     /// Our own, and the verb that runs them.
     pub(super) own: (&'static [&'static str], &'static str),
     /// The verbs of the peers' program: the one that lists its own, and the one that runs them.
@@ -29,7 +29,7 @@ pub(super) struct Kind {
     pub(super) unknown: &'static str,
 }
 
-impl Kind {
+impl RunnerSet {
     /// All that are here, or those of a list that is separated by commas; the notes say who is missing, and what to do about it.
     ///
     /// # Errors

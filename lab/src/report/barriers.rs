@@ -8,7 +8,7 @@ use super::heat::{Column, Heat, Row};
 use super::shades::{Shades, share};
 use super::svg::colour;
 use super::{Drawn, distinct};
-use crate::measure::barriers::class::{Class, SUBSETS};
+use crate::measure::barriers::class::{LoadClass, SUBSETS};
 use crate::measure::barriers::summary::geomean_and_worst;
 use crate::results::Measurement;
 use crate::results::number::quantity;
@@ -32,8 +32,8 @@ impl<'a> Cell<'a> {
         Some(Self { row: label("row")?, waiter: label("waiter")?, ours: label("kind") == Some("ours"), of, number })
     }
 
-    fn class(&self) -> Option<Class> {
-        self.of.labels.get("class").and_then(|name| Class::parse(name))
+    fn class(&self) -> Option<LoadClass> {
+        self.of.labels.get("class").and_then(|name| LoadClass::parse(name))
     }
 
     fn share(&self) -> Option<f64> {
@@ -135,7 +135,7 @@ pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
     let waiters = waiters(&all);
     let first = waiters.first()?;
-    let told = |name: &str, holds: &dyn Fn(Class) -> bool| {
+    let told = |name: &str, holds: &dyn Fn(LoadClass) -> bool| {
         let both = |w: &Waiter<'_>| {
             let mine = all.iter().filter(|c| c.waiter == w.name && c.class().is_some_and(holds)).filter_map(Cell::share);
             geomean_and_worst(&mine.collect::<Vec<_>>(), true)
@@ -147,7 +147,7 @@ pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
         };
         both.iter().any(Option::is_some).then(|| [row("mean", |both| both.0), row("worst", |both| both.1)])
     };
-    let by_class: Vec<Row> = Class::ALL.iter().filter_map(|class| told(class.name(), &|c| c == *class)).flatten().collect();
+    let by_class: Vec<Row> = LoadClass::ALL.iter().filter_map(|class| told(class.name(), &|c| c == *class)).flatten().collect();
     // The other subsets are classes.
     let together: Vec<Row> = SUBSETS[..2].iter().filter_map(|(name, holds)| told(name, holds)).flatten().collect();
     let weakest = by_class.chunks(2).filter_map(|rows| Some((rows[0].cells.first().copied()??.0, &rows[0].names[0])));

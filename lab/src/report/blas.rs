@@ -5,7 +5,7 @@
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use super::svg::colour;
 use super::{Drawn, distinct};
 use crate::measure::blas::output::{COLLAPSE, SIZES, slowdown};
@@ -39,8 +39,8 @@ pub(super) fn sizes(all: &[Measurement]) -> Option<Drawn> {
     let caption = worst(&all)?;
     let lines = Lines {
         title: "Calls shared by threads",
-        x: Side::new("length or order (log scale)", Scale::Log2),
-        y: Side::new("times faster than alone (log scale)", Scale::Log10),
+        x: AxisSide::new("length or order (log scale)", Scale::Log2),
+        y: AxisSide::new("times faster than alone (log scale)", Scale::Log10),
         steps: false,
         level: Some((1.0, "alone".to_owned())),
         plots,

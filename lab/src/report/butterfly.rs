@@ -4,7 +4,7 @@
 //! `formula` in its name is drawn as a band below the others.
 use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use super::{Drawn, distinct};
 use crate::results::Measurement;
 use crate::results::number::{digits, quantity};
@@ -32,8 +32,8 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     let caption = caption(&curves, unit)?;
     let lines = Lines {
         title: "Simulated butterfly barrier",
-        x: Side::new("nodes (log scale)", Scale::Log2),
-        y: Side::new(format!("{unit} per barrier"), Scale::Linear),
+        x: AxisSide::new("nodes (log scale)", Scale::Log2),
+        y: AxisSide::new(format!("{unit} per barrier"), Scale::Linear),
         steps: false,
         level: None,
         plots: vec![Plot { curves, ..Plot::default() }],

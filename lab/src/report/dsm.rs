@@ -5,7 +5,7 @@
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use super::svg::{colour, escape};
 use super::{Drawn, distinct};
 use crate::measure::dsm::output::{COMPUTING, FAULTS, PARTS, VIEWS};
@@ -180,8 +180,8 @@ pub(super) fn views(all: &[Measurement]) -> Option<Drawn> {
     );
     let chart = Lines {
         title: "What many views cost",
-        x: Side::new("views (log scale)", Scale::Log2),
-        y: Side::new("times as long as through one view", Scale::Linear),
+        x: AxisSide::new("views (log scale)", Scale::Log2),
+        y: AxisSide::new("times as long as through one view", Scale::Linear),
         steps: false,
         level: Some((1.0, "through one view".to_owned())),
         plots: vec![Plot { title: String::new(), curves: sizes.iter().map(curve).collect(), remarks: vec![] }],

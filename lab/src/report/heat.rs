@@ -86,7 +86,7 @@ impl Heat<'_> {
                 y += 5.0;
             }
             let middle = y + layout.row / 2.0 + 3.0;
-            for (part, text) in self.told(row, before) {
+            for (part, text) in self.name_parts(row, before) {
                 let place = (layout.names[part], middle, fitted(text, 12.0, NAME));
                 if summary { canvas.heading(place.0, place.1, 12.0, &place.2) } else { names.push(place) }
             }
@@ -105,7 +105,7 @@ impl Heat<'_> {
     }
 
     /// The parts of a row's name that differ from those of the row before, and all after them.
-    fn told<'b>(&self, row: &'b Row, before: &[String]) -> impl Iterator<Item = (usize, &'b String)> + use<'b> {
+    fn name_parts<'b>(&self, row: &'b Row, before: &[String]) -> impl Iterator<Item = (usize, &'b String)> + use<'b> {
         let same = row.names.iter().zip(before).take_while(|(name, before)| name == before).count();
         // A name in one part is always told.
         row.names.iter().enumerate().skip(same.min(row.names.len().saturating_sub(1)))

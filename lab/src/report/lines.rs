@@ -16,8 +16,8 @@ const BELOW: f64 = 48.0;
 /// A chart of curves.
 pub(super) struct Lines<'a> {
     pub(super) title: &'a str,
-    pub(super) x: Side,
-    pub(super) y: Side,
+    pub(super) x: AxisSide,
+    pub(super) y: AxisSide,
     /// Does a curve keep its height until the next point?
     pub(super) steps: bool,
     /// A height that curves are to be held against, and what it means.
@@ -26,7 +26,7 @@ pub(super) struct Lines<'a> {
 }
 
 /// An axis in words.
-pub(super) struct Side {
+pub(super) struct AxisSide {
     pub(super) name: String,
     pub(super) scale: Scale,
     pub(super) marks: Marks,
@@ -34,7 +34,7 @@ pub(super) struct Side {
     pub(super) holds: Vec<f64>,
 }
 
-impl Side {
+impl AxisSide {
     /// An axis with round values.
     pub(super) fn new(name: impl Into<String>, scale: Scale) -> Self {
         Self { name: name.into(), scale, marks: Marks::Round, holds: vec![] }
@@ -57,7 +57,7 @@ pub(super) struct Plot {
 
 /// Where a panel's lines lie.
 #[derive(Clone, Copy)]
-struct Frame {
+struct PlotArea {
     left: f64,
     right: f64,
     top: f64,
@@ -99,7 +99,7 @@ impl Lines<'_> {
             }
             for (i, plot) in row.iter().enumerate() {
                 let left = LEFT + i as f64 * pitch;
-                let frame = Frame { left, right: left + pitch - LEFT - 8.0, top, bottom: top + height };
+                let frame = PlotArea { left, right: left + pitch - LEFT - 8.0, top, bottom: top + height };
                 self.plot(&mut canvas, plot, &series, frame, (&x, &y));
             }
             bottom = top + height + BELOW;
@@ -117,7 +117,7 @@ impl Lines<'_> {
         left - 60.0
     }
 
-    fn plot(&self, canvas: &mut Canvas, plot: &Plot, series: &[&str], frame: Frame, (x, y): (&Axis, &Axis)) {
+    fn plot(&self, canvas: &mut Canvas, plot: &Plot, series: &[&str], frame: PlotArea, (x, y): (&Axis, &Axis)) {
         let (x, y) = (x.moved((frame.left, frame.right)), y.moved((frame.bottom, frame.top)));
         self.grid(canvas, &x, &y, frame.left < 2.0 * LEFT);
         let names = if let Marks::Names(names) = &self.x.marks { names.join("\n") } else { String::new() };

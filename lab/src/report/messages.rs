@@ -5,7 +5,7 @@
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use super::svg::colour;
 use super::{Drawn, distinct};
 use crate::measure::messages::output::{HOGS, SIZES};
@@ -97,9 +97,9 @@ fn drawn(
         let title = if worlds.len() > 1 { (*world).to_owned() } else { String::new() };
         (!curves.is_empty()).then_some(Plot { title, curves, remarks: vec![] })
     };
-    let x = Side::new("bytes (log scale)", Scale::Log2);
+    let x = AxisSide::new("bytes (log scale)", Scale::Log2);
     let plots: Vec<Plot> = worlds.iter().filter_map(plot).collect();
-    let lines = Lines { title, x, y: Side::new(y, Scale::Log10), steps: false, level: None, plots };
+    let lines = Lines { title, x, y: AxisSide::new(y, Scale::Log10), steps: false, level: None, plots };
     (!lines.plots.is_empty()).then(|| Drawn { svg: lines.render(), caption })
 }
 

@@ -7,7 +7,7 @@
 use super::Drawn;
 use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use crate::results::number::{digits, quantity, short};
 use crate::results::{Distribution, Measurement};
 
@@ -48,8 +48,8 @@ pub(super) fn trace(all: &[Measurement]) -> Option<Drawn> {
     let title = format!("A loop that ought to take the same time again and again{}", shown(traces.len()));
     let lines = Lines {
         title: &title,
-        x: Side::new("ms, loops end to end", Scale::Span),
-        y: Side::new("us a loop (log scale)", Scale::Log10),
+        x: AxisSide::new("ms, loops end to end", Scale::Span),
+        y: AxisSide::new("us a loop (log scale)", Scale::Log10),
         steps: false,
         level: None,
         plots,
@@ -96,8 +96,8 @@ pub(super) fn line(all: &[Measurement]) -> Option<Drawn> {
     let title = format!("What k iterations of a loop take{}", shown(fits.len()));
     let lines = Lines {
         title: &title,
-        x: Side::new("k iterations (log scale)", Scale::Log10),
-        y: Side::new("us (log scale)", Scale::Log10),
+        x: AxisSide::new("k iterations (log scale)", Scale::Log10),
+        y: AxisSide::new("us (log scale)", Scale::Log10),
         steps: false,
         level: None,
         plots,

@@ -5,14 +5,14 @@
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use super::svg::colour;
 use super::{Drawn, distinct};
 use crate::results::Measurement;
 use crate::results::number::{quantity, short};
 
 /// One ping-pong measurement, its id taken apart.
-struct Played<'a> {
+struct PingPongRow<'a> {
     partners: &'a str,
     placement: &'a str,
     method: &'a str,
@@ -22,7 +22,7 @@ struct Played<'a> {
     number: usize,
 }
 
-impl Played<'_> {
+impl PingPongRow<'_> {
     fn at_once(&self) -> bool {
         self.gap.starts_with('0')
     }
@@ -32,9 +32,9 @@ impl Played<'_> {
     }
 }
 
-fn played(all: &[Measurement]) -> Vec<Played<'_>> {
+fn played(all: &[Measurement]) -> Vec<PingPongRow<'_>> {
     let taken_apart = |(number, of)| match Measurement::id_parts(of)[..] {
-        ["ping-pong", partners, placement, method, gap] => Some(Played { partners, placement, method, gap, of, number }),
+        ["ping-pong", partners, placement, method, gap] => Some(PingPongRow { partners, placement, method, gap, of, number }),
         _ => None,
     };
     all.iter().enumerate().filter(|(_, m)| m.summary.n > 0).filter_map(taken_apart).collect()
@@ -63,7 +63,7 @@ fn index(of: &str, names: &[&str]) -> usize {
 }
 
 /// The methods, fastest first where they were tried first.
-fn ordered<'a>(all: &[&Played<'a>]) -> Vec<&'a str> {
+fn ordered<'a>(all: &[&PingPongRow<'a>]) -> Vec<&'a str> {
     let mut methods = distinct(all.iter().map(|p| p.method));
     let first = all.first().map_or("", |p| p.placement);
     let best = |method: &str| {
@@ -77,11 +77,11 @@ fn ordered<'a>(all: &[&Played<'a>]) -> Vec<&'a str> {
 /// Minimum, average and maximum per method.
 pub(super) fn methods(all: &[Measurement]) -> Option<Drawn> {
     let all = played(all);
-    let all: Vec<&Played<'_>> = all.iter().filter(|p| p.at_once()).collect();
+    let all: Vec<&PingPongRow<'_>> = all.iter().filter(|p| p.at_once()).collect();
     let unit = &all.first()?.of.unit;
     let methods = ordered(&all);
     let series = distinct(all.iter().map(|p| p.partners));
-    let bar = |p: &&Played<'_>| {
+    let bar = |p: &&PingPongRow<'_>| {
         let s = &p.of.summary;
         Some(Bar {
             label: index(p.method, &methods),
@@ -107,9 +107,9 @@ pub(super) fn methods(all: &[Measurement]) -> Option<Drawn> {
     Some(Drawn { svg: bars.render(), caption: methods_caption(&all) })
 }
 
-fn methods_caption(all: &[&Played<'_>]) -> String {
+fn methods_caption(all: &[&PingPongRow<'_>]) -> String {
     let mut sentence = String::new();
-    let mut before: Option<&Played<'_>> = None;
+    let mut before: Option<&PingPongRow<'_>> = None;
     for name in distinct(all.iter().map(|p| p.placement)) {
         let mut here: Vec<_> = all.iter().filter(|p| p.placement == name).collect();
         here.sort_by(|a, b| a.mean().total_cmp(&b.mean()));
@@ -144,15 +144,15 @@ pub(super) fn gaps(all: &[Measurement]) -> Option<Drawn> {
     let all = played(all);
     let with_gaps = |who: &&str| distinct(all.iter().filter(|p| p.partners == *who).map(|p| p.gap)).len() > 1;
     let who = distinct(all.iter().map(|p| p.partners)).into_iter().find(with_gaps)?;
-    let all: Vec<&Played<'_>> = all.iter().filter(|p| p.partners == who).collect();
+    let all: Vec<&PingPongRow<'_>> = all.iter().filter(|p| p.partners == who).collect();
     let gaps = distinct(all.iter().map(|p| p.gap));
     let has_gaps = |name: &&str| all.iter().any(|p| p.placement == *name && !p.at_once());
     let placements: Vec<_> = distinct(all.iter().map(|p| p.placement)).into_iter().filter(has_gaps).collect();
-    let shown: Vec<&Played<'_>> = all.iter().copied().filter(|p| placements.contains(&p.placement)).collect();
-    let at_once: Vec<&Played<'_>> = shown.iter().copied().filter(|p| p.at_once()).collect();
+    let shown: Vec<&PingPongRow<'_>> = all.iter().copied().filter(|p| placements.contains(&p.placement)).collect();
+    let at_once: Vec<&PingPongRow<'_>> = shown.iter().copied().filter(|p| p.at_once()).collect();
     let methods = ordered(if at_once.is_empty() { &shown } else { &at_once });
     let unit = &shown.first()?.of.unit;
-    let bar = |p: &&&Played<'_>| {
+    let bar = |p: &&&PingPongRow<'_>| {
         let (label, series) = (methods.iter().position(|m| *m == p.method)?, index(p.gap, &gaps));
         Some(Bar { label, series, value: p.of.summary.p50?, whisker: None, dot: None, of: p.number })
     };
@@ -174,9 +174,9 @@ pub(super) fn gaps(all: &[Measurement]) -> Option<Drawn> {
 }
 
 /// Which methods suffer least and most from the longest gap.
-fn gaps_caption(all: &[&Played<'_>], placement_shown: &str) -> String {
+fn gaps_caption(all: &[&PingPongRow<'_>], placement_shown: &str) -> String {
     let here: Vec<_> = all.iter().filter(|p| p.placement == placement_shown).collect();
-    let median = |p: &Played<'_>| p.of.summary.p50.filter(|&m| m > 0.0);
+    let median = |p: &PingPongRow<'_>| p.of.summary.p50.filter(|&m| m > 0.0);
     let Some(longest) = here.iter().rev().find(|p| !p.at_once()).map(|p| p.gap) else { return String::new() };
     let mut slower: Vec<(f64, &str)> = here
         .iter()
@@ -202,8 +202,8 @@ fn gaps_caption(all: &[&Played<'_>], placement_shown: &str) -> String {
 pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
     let all = played(all);
     let first = all.iter().find(|p| p.at_once())?;
-    let same = |p: &&Played<'_>| p.at_once() && p.partners == first.partners && p.placement == first.placement;
-    let shown: Vec<&Played<'_>> = all.iter().filter(same).filter(|p| p.of.summary.n >= 20).collect();
+    let same = |p: &&PingPongRow<'_>| p.at_once() && p.partners == first.partners && p.placement == first.placement;
+    let shown: Vec<&PingPongRow<'_>> = all.iter().filter(same).filter(|p| p.of.summary.n >= 20).collect();
     let curve = |method: &&str| {
         let p = shown.iter().find(|p| p.method == *method)?;
         let mut points: Vec<(f64, f64)> = Vec::new();
@@ -232,8 +232,8 @@ pub(super) fn distribution(all: &[Measurement]) -> Option<Drawn> {
     let title = format!("Ping-pong round trips of {}, {}", partners(first.partners), placement(first.placement));
     let lines = Lines {
         title: &title,
-        x: Side::new(format!("{} per round trip (log scale)", first.of.unit), Scale::Log10),
-        y: Side::new("share of round trips done", Scale::Linear),
+        x: AxisSide::new(format!("{} per round trip (log scale)", first.of.unit), Scale::Log10),
+        y: AxisSide::new("share of round trips done", Scale::Linear),
         steps: true,
         level: None,
         plots: vec![Plot { curves, ..Plot::default() }],

@@ -5,7 +5,7 @@
 //! and `within`.
 use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use super::{Drawn, distinct};
 use crate::measure::barriers::predict::verdict::{LIMIT_ALONE, LIMIT_CROWDED};
 use crate::measure::barriers::waiters::CANDIDATE;
@@ -49,8 +49,8 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     };
     let lines = Lines {
         title: "Time per barrier, measured here and predicted by the simulator",
-        x: Side::new("us measured (log scale)", Scale::Log10),
-        y: Side::new("us predicted (log scale)", Scale::Log10),
+        x: AxisSide::new("us measured (log scale)", Scale::Log10),
+        y: AxisSide::new("us predicted (log scale)", Scale::Log10),
         steps: false,
         level: None,
         plots: [(CANDIDATE, &adaptive), ("other policies", &others)].into_iter().filter_map(plot).collect(),

@@ -47,12 +47,12 @@ impl Row<'_> {
 }
 
 /// What members that wait by one policy do; the cheapest kind first.
-struct Part<'a> {
+struct PolicyRows<'a> {
     policy: &'a str,
     rows: Vec<Row<'a>>,
 }
 
-impl Part<'_> {
+impl PolicyRows<'_> {
     fn runs(&self) -> impl Iterator<Item = (&Row<'_>, usize, Run)> {
         let of = |row| move |(release, run): (usize, &Option<Run>)| run.map(|run| (row, release, run));
         self.rows.iter().flat_map(move |row| row.runs.iter().enumerate().filter_map(of(row)))
@@ -75,7 +75,7 @@ fn run((of, m): (usize, &Measurement)) -> Option<Run> {
     })
 }
 
-fn part<'a>(all: &[(usize, &'a Measurement)], policy: &'a str) -> Part<'a> {
+fn part<'a>(all: &[(usize, &'a Measurement)], policy: &'a str) -> PolicyRows<'a> {
     let here = || all.iter().filter(|(_, m)| label(m, "policy") == policy);
     let row = |kind: &'a str| {
         let find = |release: &str| here().find(|(_, m)| label(m, "kind") == kind && label(m, "release") == release);
@@ -88,14 +88,14 @@ fn part<'a>(all: &[(usize, &'a Measurement)], policy: &'a str) -> Part<'a> {
     let points: Vec<_> = rows.iter().flat_map(|row| row.runs.iter().flatten()).map(both).collect();
     let runs = rows.iter_mut().flat_map(|row| row.runs.iter_mut().flatten());
     runs.zip(front::layers(&points)).for_each(|(run, layer)| run.in_front = layer == 1);
-    Part { policy, rows }
+    PolicyRows { policy, rows }
 }
 
 /// Cost and exit skew of every kind, one part a policy.
 pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<(usize, &Measurement)> = all.iter().enumerate().filter(|(_, m)| m.id.starts_with("skew/")).collect();
     let policies = distinct(all.iter().map(|(_, m)| label(m, "policy")));
-    let mut parts: Vec<Part<'_>> = policies.into_iter().map(|policy| part(&all, policy)).collect();
+    let mut parts: Vec<PolicyRows<'_>> = policies.into_iter().map(|policy| part(&all, policy)).collect();
     parts.retain(|part| !part.rows.is_empty());
     let members = match label(all.first()?.1, "threads") {
         "" => "members".to_owned(),
@@ -107,7 +107,7 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
 }
 
 /// The cheapest and the evenest of a policy.
-fn caption(part: &Part<'_>) -> Option<String> {
+fn caption(part: &PolicyRows<'_>) -> Option<String> {
     let (row, release, cheapest) = part.runs().min_by(|a, b| a.2.cost_us.total_cmp(&b.2.cost_us))?;
     let named = |row: &Row<'_>, release: usize| row.kind.to_owned() + ["", ", harmonized,"][release];
     let apart = |run: &Run| {
@@ -128,7 +128,7 @@ fn caption(part: &Part<'_>) -> Option<String> {
     Some(text + ".")
 }
 
-fn render(title: &str, parts: &[Part<'_>]) -> String {
+fn render(title: &str, parts: &[PolicyRows<'_>]) -> String {
     let mut canvas = Canvas::new(WIDTH);
     canvas.heading(16.0, 26.0, 15.0, &fitted(title, 15.6, WIDTH - 32.0));
     let entry = |series, name, ink, swatch| Entry { series: Some(series), name, ink, swatch };
@@ -136,7 +136,7 @@ fn render(title: &str, parts: &[Part<'_>]) -> String {
         entry(0, "plain", colour(0), Swatch::Box),
         entry(1, "harmonized (skew of the episodes that met)", colour(1), Swatch::Box),
     ];
-    if parts.iter().flat_map(Part::runs).any(|(_, _, run)| run.predicted_us.is_some()) {
+    if parts.iter().flat_map(PolicyRows::runs).any(|(_, _, run)| run.predicted_us.is_some()) {
         entries.push(entry(PREDICTED, "cost that LogGP predicts", ink::TEXT, Swatch::Upright));
     }
     let mut y = 38.0 + canvas.legend((8.0, WIDTH), 38.0, &entries);
@@ -152,7 +152,7 @@ fn render(title: &str, parts: &[Part<'_>]) -> String {
 }
 
 /// One policy from `top` on; where the next may begin.
-fn draw_part(canvas: &mut Canvas, part: &Part<'_>, left: f64, top: f64) -> f64 {
+fn draw_part(canvas: &mut Canvas, part: &PolicyRows<'_>, left: f64, top: f64) -> f64 {
     let wide = (WIDTH - left - COSTS - SKEWS - 40.0) / 2.0;
     let costs = part.runs().flat_map(|(_, _, run)| [Some(run.cost_us), run.predicted_us]).flatten();
     let skews = part.runs().filter_map(|(_, _, run)| run.skew_ns).flat_map(|(p50, p99)| [p50, p99]);

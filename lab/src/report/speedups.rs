@@ -4,7 +4,7 @@
 //! Draws measurements `app/...` as [`names`](crate::app::names) describes them: a plot for each series, a curve for each program.
 use super::axis::{Marks, Scale};
 use super::curve::{Curve, Look, Point};
-use super::lines::{Lines, Plot, Side};
+use super::lines::{AxisSide, Lines, Plot};
 use super::{Drawn, distinct};
 use crate::app::names::{self, APP, RANKS, SERIES, SPEEDUP};
 use crate::results::Measurement;
@@ -45,8 +45,8 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     };
     let lines = Lines {
         title: "Speedups of programs on shared memory",
-        x: Side { marks: Marks::Whole, ..Side::new("ranks", Scale::Span) },
-        y: Side::new(format!("times as quick as on {fewest}"), Scale::Linear),
+        x: AxisSide { marks: Marks::Whole, ..AxisSide::new("ranks", Scale::Span) },
+        y: AxisSide::new(format!("times as quick as on {fewest}"), Scale::Linear),
         steps: false,
         level: None,
         plots: serieses.iter().map(plot).collect(),

@@ -96,7 +96,7 @@ impl Noise {
 #[derive(Clone, Copy)]
 struct Counters {
     now: Nanos,
-    machine: Option<sched::Load>,
+    machine: Option<sched::SystemLoad>,
     own: Nanos,
     preempted: u64,
     queued: Option<Nanos>,
@@ -165,7 +165,7 @@ mod tests {
 
     fn counters(ms: u64, steal: u64, busy: u64, idle: u64, own: u64) -> Counters {
         let [steal, busy, idle] = [steal, busy, idle].map(Nanos::from_ms);
-        let machine = Some(sched::Load { runnable: 1, tasks: 9, steal, busy, idle });
+        let machine = Some(sched::SystemLoad { runnable: 1, tasks: 9, steal, busy, idle });
         Counters { now: Nanos::from_ms(ms), machine, own: Nanos::from_ms(own), preempted: ms / 100, queued: None }
     }
 

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 /// Rows of cells under headings.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct ResultTable {
     /// One heading a column.
     pub headings: Vec<String>,
     /// As many cells a row as there are headings.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl ResultTable {
     /// An empty table under these headings.
     pub fn new<S: Into<String>>(headings: impl IntoIterator<Item = S>) -> Self {
         Self { headings: headings.into_iter().map(Into::into).collect(), rows: Vec::new() }
@@ -92,7 +92,7 @@ impl Results {
         let (labels, figures) = (names(&self.measurements, |m| m.labels.keys()), names(&self.measurements, |m| m.figures.keys()));
         let own = ["id", "what"].map(str::to_owned).into_iter();
         let statistics = ["unit", "n", "min", "mean", "p50", "p90", "p99", "max"].map(str::to_owned);
-        let mut table = Table::new(own.chain(labels.iter().cloned()).chain(statistics).chain(figures.iter().cloned()));
+        let mut table = ResultTable::new(own.chain(labels.iter().cloned()).chain(statistics).chain(figures.iter().cloned()));
         for m in &self.measurements {
             let s = &m.summary;
             let full = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
@@ -119,7 +119,7 @@ fn tell_apart(all: &[Measurement], labels: &[String]) -> bool {
 }
 
 /// Measurements for people: what varies of their labels (or their ids), the main statistics, and their figures.
-pub fn measurements(all: &[Measurement]) -> Table {
+pub fn measurements(all: &[Measurement]) -> ResultTable {
     let (mut labels, figures) = (names(all, |m| m.labels.keys()), names(all, |m| m.figures.keys()));
     labels.retain(|l| all.iter().any(|m| m.labels.get(l) != all[0].labels.get(l)));
     let by_id = !tell_apart(all, &labels);
@@ -127,7 +127,7 @@ pub fn measurements(all: &[Measurement]) -> Table {
         labels = vec!["id".to_owned()];
     }
     let statistics = ["n", "min", "mean", "p50", "p99", "max", "unit"].map(str::to_owned);
-    let mut table = Table::new(labels.iter().cloned().chain(statistics).chain(figures.iter().cloned()));
+    let mut table = ResultTable::new(labels.iter().cloned().chain(statistics).chain(figures.iter().cloned()));
     let shown = |v: Option<&f64>| v.map_or_else(|| "-".to_owned(), |&v| digits(v, 4));
     for m in all {
         let s = &m.summary;
@@ -145,8 +145,8 @@ pub fn measurements(all: &[Measurement]) -> Table {
 }
 
 /// Verdicts for people and for CSV.
-pub fn verdicts(all: &[Verdict]) -> Table {
-    let mut table = Table::new(["paper", "claim", "verdict", "expected", "got", "unit", "in words", "reason"]);
+pub fn verdicts(all: &[Verdict]) -> ResultTable {
+    let mut table = ResultTable::new(["paper", "claim", "verdict", "expected", "got", "unit", "in words", "reason"]);
     for v in all {
         let value = |value: &Option<super::Value>| value.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
         let (expected, got) = (value(&v.expected), value(&v.got));

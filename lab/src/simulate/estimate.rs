@@ -1,8 +1,8 @@
 //! How long a plan will take, guessed before it is run: a plan that would run for hours should be known at once.
-use super::network::{self, Machine};
+use super::network::{self, Interconnect};
 use super::plan::{Plan, Study};
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use anyhow::Result;
 use foregather_machine::Nanos;
 use foregather_message::Protocol;
@@ -42,13 +42,13 @@ impl fmt::Display for Estimate {
 ///
 /// # Errors
 /// None, for a plan that could be parsed.
-pub fn table(plan: &Plan) -> Result<Table> {
+pub fn table(plan: &Plan) -> Result<ResultTable> {
     // A swept seed is a column already.
     let is_seed = |(name, _): &(String, String)| name == "seed";
     let names: Vec<String> = plan.labels(0).into_iter().filter(|label| !is_seed(label)).map(|(name, _)| name).collect();
     let own: &[&str] = if plan.is_network() { &["seed", "nodes", "trials"] } else { &["seed", "processors", "jobs", "threads"] };
     let own = own.iter().chain(&["million-events"]).map(|&name| name.to_owned());
-    let mut table = Table::new(names.into_iter().chain(own));
+    let mut table = ResultTable::new(names.into_iter().chain(own));
     for point in 0..plan.points() {
         for seed in plan.seeds(point)? {
             let study = plan.study(point, seed)?;
@@ -90,7 +90,7 @@ pub fn of_study(study: &Study) -> f64 {
 }
 
 /// Those of all messages: as many a node as its barrier has rounds, and those of its shift.
-fn of_network(study: &network::Study<Machine>) -> f64 {
+fn of_network(study: &network::Study<Interconnect>) -> f64 {
     let rounds = study.barrier.map_or(0.0, |_| f64::from(study.nodes).log2().ceil() + 1.0);
     let packets = study.shift.map_or(0.0, |shift| if shift.protocol == Protocol::Long { 3.0 } else { 1.0 });
     f64::from(study.nodes) * f64::from(study.trials) * (rounds + packets) * EVENTS_PER_MESSAGE

@@ -20,4 +20,4 @@ pub mod timelines;
 
 pub use butterfly::barriers_over_nodes;
 pub use plan::{Ask, Labels, Plan, Study};
-pub use runner::{Played, Point, Ran, Running, run};
+pub use runner::{Point, Ran, RunResult, Running, run};

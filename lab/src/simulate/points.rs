@@ -1,9 +1,9 @@
 //! What a plan's runs come to: one measurement a point, and for people a table of the figure.
 use super::metric::{Metric, Seen, View};
 use super::plan::{Labels, Plan};
-use super::runner::{Played, Point, Ran};
+use super::runner::{Point, Ran, RunResult};
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use crate::results::{Distribution, Measurement};
 use foregather_sim::smp::State;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,11 +81,11 @@ fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a st
     let baseline = plan.baseline(point.number).map(|number| &points[number]);
     let best_ns = best(plan, points, point, of);
     point.runs.iter().map(move |ran| match &ran.played {
-        Played::Smp(study, outcome) => {
+        RunResult::Smp(study, outcome) => {
             let over = baseline.and_then(|point| point.runs.iter().find(|other| other.seed == ran.seed));
             View::Smp(Seen { study, outcome, of, over: over.and_then(Ran::smp), best_ns })
         }
-        Played::Network(_, summary) => View::Network(summary),
+        RunResult::Network(_, summary) => View::Network(summary),
     })
 }
 
@@ -138,7 +138,7 @@ fn over_time(plan: &Plan, point: &Point, ran: &Ran) -> Vec<Measurement> {
 }
 
 /// The figure in numbers: rows by columns, or x down and series across; what else varies stands before them.
-pub fn table(plan: &Plan, measurements: &[Measurement]) -> Table {
+pub fn table(plan: &Plan, measurements: &[Measurement]) -> ResultTable {
     let figure = plan.figure();
     let swept = plan.labels(0).into_iter().map(|(name, _)| name).chain((figure.of.len() > 1).then(|| "job".to_owned()));
     let across = if figure.heat { &figure.along } else { &figure.across };
@@ -160,7 +160,7 @@ pub fn table(plan: &Plan, measurements: &[Measurement]) -> Table {
         }
         means.insert((row, column), m.summary.mean);
     }
-    let mut table = Table::new(down.iter().chain(&columns).cloned());
+    let mut table = ResultTable::new(down.iter().chain(&columns).cloned());
     for row in rows {
         let mean = |column: &String| means.get(&(row.clone(), column.clone())).copied().flatten();
         let cells = columns.iter().map(|column| mean(column).map_or_else(|| "-".to_owned(), |mean| digits(mean, 4)));

@@ -1,6 +1,6 @@
 //! Runs a plan: every point with every seed, on all processors that this process may use. What comes out does not
 //! depend on how many those are.
-use super::network::{self, Machine, Summary};
+use super::network::{self, Interconnect, Summary};
 use super::plan::{Labels, Plan, Study};
 use crate::progress::Progress;
 use anyhow::{Context, Result, anyhow};
@@ -24,26 +24,26 @@ pub struct Ran {
     /// With which seed.
     pub seed: u64,
     /// What came of it.
-    pub played: Played,
+    pub played: RunResult,
 }
 
 /// What was simulated and what came of it.
-pub enum Played {
+pub enum RunResult {
     /// Processors that threads share.
     Smp(Box<smp::Study>, Box<Outcome>),
     /// Nodes that exchange messages; of their trials, what is kept.
-    Network(Box<network::Study<Machine>>, Summary),
+    Network(Box<network::Study<Interconnect>>, Summary),
 }
 
 impl Ran {
     /// The processors that were simulated, if it were processors.
     pub fn smp(&self) -> Option<(&smp::Study, &Outcome)> {
-        if let Played::Smp(study, outcome) = &self.played { Some((study, outcome)) } else { None }
+        if let RunResult::Smp(study, outcome) = &self.played { Some((study, outcome)) } else { None }
     }
 
     /// The network that was simulated, if it was one.
-    pub fn network(&self) -> Option<(&network::Study<Machine>, &Summary)> {
-        if let Played::Network(study, summary) = &self.played { Some((study, summary)) } else { None }
+    pub fn network(&self) -> Option<(&network::Study<Interconnect>, &Summary)> {
+        if let RunResult::Network(study, summary) = &self.played { Some((study, summary)) } else { None }
     }
 }
 
@@ -57,7 +57,7 @@ pub struct Running {
 }
 
 /// One simulation to do.
-struct Task {
+struct SimulationTask {
     point: usize,
     seed: u64,
 }
@@ -74,7 +74,7 @@ pub fn run(plan: &Plan, running: Running) -> Result<Vec<Point>> {
 pub(super) fn run_while(plan: &Plan, running: Running, go_on: &(impl Fn() -> bool + Sync)) -> Result<Vec<Point>> {
     let mut tasks = Vec::new();
     for point in 0..plan.points() {
-        tasks.extend(plan.seeds(point)?.into_iter().map(|seed| Task { point, seed }));
+        tasks.extend(plan.seeds(point)?.into_iter().map(|seed| SimulationTask { point, seed }));
     }
     let workers = if running.workers == 0 { affinity::allowed().len() as u32 } else { running.workers };
     let progress = Mutex::new(Progress::new(plan.name(), tasks.len(), running.quiet));
@@ -107,21 +107,21 @@ pub(super) fn run_while(plan: &Plan, running: Running, go_on: &(impl Fn() -> boo
     Ok(points)
 }
 
-fn take<'a>(tasks: &'a [Task], next: &AtomicUsize) -> Option<(usize, &'a Task)> {
+fn take<'a>(tasks: &'a [SimulationTask], next: &AtomicUsize) -> Option<(usize, &'a SimulationTask)> {
     let number = next.fetch_add(1, Ordering::Relaxed);
     tasks.get(number).map(|task| (number, task))
 }
 
-fn simulate(plan: &Plan, task: &Task, go_on: &impl Fn() -> bool) -> Result<Ran> {
+fn simulate(plan: &Plan, task: &SimulationTask, go_on: &impl Fn() -> bool) -> Result<Ran> {
     let played = match plan.study(task.point, task.seed)? {
         Study::Smp(study) => {
             let outcome = smp::run(&study, go_on).map_err(|error| anyhow!("{}: {error}", plan.name()))?;
-            Played::Smp(study, Box::new(outcome))
+            RunResult::Smp(study, Box::new(outcome))
         }
         Study::Network(study) => {
             let outcome = study.run().with_context(|| plan.name())?;
             let summary = Summary::of(&study, &outcome);
-            Played::Network(study, summary)
+            RunResult::Network(study, summary)
         }
     };
     Ok(Ran { seed: task.seed, played })

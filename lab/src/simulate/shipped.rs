@@ -1,6 +1,6 @@
 //! The plans of `plans/`, built into the program.
 use super::plan::{Ask, Plan, meant};
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 
@@ -70,8 +70,8 @@ pub fn open(name: &str, ask: &Ask) -> Result<Plan> {
 ///
 /// # Errors
 /// None, unless the program was built with a broken plan.
-pub fn list() -> Result<Table> {
-    let mut table = Table::new(["plan", "title"]);
+pub fn list() -> Result<ResultTable> {
+    let mut table = ResultTable::new(["plan", "title"]);
     for (name, _) in SHIPPED {
         table.rows.push(vec![name.to_owned(), open(name, &Ask::default())?.title().to_owned()]);
     }

@@ -56,8 +56,9 @@ fn a_reader_that_goes_away_is_no_error() {
 /// Spinners and hogs under FIFO would starve whoever wants to stop them.
 #[test]
 fn nothing_is_measured_under_a_realtime_class() {
-    let output =
-        std::thread::spawn(|| sched::set_class(sched::Class::Fifo, 1).is_ok().then(|| run(&["measure", "barriers", "--quick"])));
+    let output = std::thread::spawn(|| {
+        sched::set_class(sched::SchedClass::Fifo, 1).is_ok().then(|| run(&["measure", "barriers", "--quick"]))
+    });
     let Some(output) = output.join().unwrap() else {
         return eprintln!("skipped: this user may not run under FIFO");
     };

@@ -1,5 +1,5 @@
 //! The four kinds of numbers, behind one trait, so that every routine is written once.
-use crate::kernels::Machine;
+use crate::kernels::MachineScalar;
 use num_complex::Complex;
 use std::fmt::Debug;
 use std::iter::Sum;
@@ -28,7 +28,7 @@ pub trait Scalar:
     + AddAssign
     + SubAssign
     + MulAssign
-    + Machine
+    + MachineScalar
 {
     /// The real numbers of the same precision.
     type Real: Real;

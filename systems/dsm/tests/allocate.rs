@@ -2,7 +2,7 @@
 mod here;
 
 use foregather_dsm::Access;
-use foregather_dsm::memory::{Advice, Array, Layout, Settings};
+use foregather_dsm::memory::{Advice, Array, Settings, SharedAllocator};
 use foregather_dsm::views::Backend;
 use foregather_machine::{Cause, Error};
 use foregather_wait::Policy;
@@ -16,7 +16,7 @@ fn settings(threads: u32, backend: Backend, central: bool) -> Settings {
     Settings { bytes: BYTES, threads, backend: Some(backend), policy, central, ..Settings::default() }
 }
 
-fn nothing(_: &mut Layout) -> Result<(), Error> {
+fn nothing(_: &mut SharedAllocator) -> Result<(), Error> {
     Ok(())
 }
 
@@ -35,7 +35,7 @@ fn fill(thread: &OfThread<'_>, words: &Array<u64>, with: u64) -> Result<(), Erro
 fn what_is_freed_is_there_again_zero_and_what_lies_beside_it_keeps_its_values() {
     for backend in backends() {
         for (count, threads, central) in [(1, 2, false), (2, 1, false), (3, 2, false), (3, 1, true)] {
-            let layout = |layout: &mut Layout| layout.array::<u64>(64, 7);
+            let layout = |layout: &mut SharedAllocator| layout.array::<u64>(64, 7);
             ranks(count, settings(threads, backend, central), layout, |thread, kept: &Array<u64>| {
                 thread.share(64).for_each(|at| kept.set(at, at as u64 + 1));
                 for turn in 1..=100 {
@@ -120,7 +120,7 @@ fn a_call_about_what_was_freed_is_refused_with_the_place_of_its_allocation() {
         ranks(
             2,
             settings(1, backend, false),
-            |layout: &mut Layout| layout.array::<u64>(8, 8),
+            |layout: &mut SharedAllocator| layout.array::<u64>(8, 8),
             |thread, words: &Array<u64>| {
                 thread.push(words, 0..8)?;
                 thread.free(words.clone())?;
@@ -143,7 +143,7 @@ fn a_call_about_what_was_freed_is_refused_with_the_place_of_its_allocation() {
 #[test]
 fn where_an_array_was_allocated_is_known_in_the_end() {
     use foregather_dsm::memory::{lanes, run};
-    let exchange = foregather_shm::Exchange::between_threads(foregather_shm::Shape::new(1, lanes(1))).unwrap();
+    let exchange = foregather_shm::ShmFabric::between_threads(foregather_shm::SegmentSpec::new(1, lanes(1))).unwrap();
     let address = |lane| foregather_machine::Address { rank: 0, lane };
     let lane = |lane| exchange.lane(foregather_thread::Thread::current(), address(lane)).unwrap();
     let ended = run((0..lanes(1)).map(lane).collect(), settings(1, Backend::Mprotect, false), nothing, |thread, ()| {

@@ -2,7 +2,7 @@
 mod here;
 
 use foregather_dsm::memory::{Advice, Array, Settings};
-use foregather_dsm::node::Kind;
+use foregather_dsm::node::WaitKind;
 use foregather_message::collective::{maximum, minimum, sum};
 use foregather_wait::Policy;
 use here::{backends, ranks};
@@ -15,7 +15,7 @@ fn no_update_of_a_shared_counter_is_lost() {
         for (count, threads) in [(1, 2), (2, 1), (3, 1), (2, 2)] {
             let settings =
                 Settings { bytes: 1 << 20, threads, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
-            let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u64>(COUNTERS, 3);
+            let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(COUNTERS, 3);
             let sums = ranks(count, settings, layout, |thread, counters: &Array<u64>| {
                 thread.barrier()?;
                 for round in 0..ROUNDS {
@@ -34,8 +34,9 @@ fn no_update_of_a_shared_counter_is_lost() {
 fn long_units_locks_pushes_and_prefetches_work_on_hardware() {
     for backend in backends() {
         let settings = Settings { bytes: 4 << 20, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
-        let layout =
-            |layout: &mut foregather_dsm::memory::Layout| Ok((layout.array::<f64>(30_000, 10_000)?, layout.array::<u32>(8, 8)?));
+        let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| {
+            Ok((layout.array::<f64>(30_000, 10_000)?, layout.array::<u32>(8, 8)?))
+        };
         let sums = ranks(3, settings, layout, |thread, (rows, shared)| {
             let row = thread.rank() as usize;
             rows.store(row * 10_000, &vec![row as f64 + 1.0; 10_000]);
@@ -58,7 +59,7 @@ fn all_threads_reduce_to_the_same_and_know_how_many_they_are_before_they_begin()
     for backend in backends() {
         for (count, threads) in [(1, 1), (1, 3), (3, 1), (2, 2), (3, 2)] {
             let settings = Settings { bytes: 1 << 16, threads, backend: Some(backend), ..Settings::default() };
-            let layout = |layout: &mut foregather_dsm::memory::Layout| Ok((layout.ranks(), layout.all()));
+            let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| Ok((layout.ranks(), layout.all()));
             let all = ranks(count, settings, layout, |thread, &known| {
                 assert_eq!(known, (thread.ranks(), thread.all()));
                 let number = thread.number();
@@ -81,19 +82,19 @@ fn all_threads_reduce_to_the_same_and_know_how_many_they_are_before_they_begin()
 fn advice_is_taken_before_it_is_needed_and_changes_no_value() {
     for backend in backends() {
         let settings = Settings { bytes: 1 << 16, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
-        let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u64>(8, 1);
+        let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(8, 1);
         let all = ranks(2, settings, layout, |thread, words: &Array<u64>| {
             let (mine, theirs) = if thread.rank() == 0 { (0..4, 4..8) } else { (4..8, 0..4) };
             mine.clone().for_each(|at| words.set(at, at as u64));
             thread.advise(words, mine, Advice::AllWillRead)?;
             thread.start_clock()?;
             let sum: u64 = (0..8).map(|at| words.get(at)).sum();
-            assert_eq!(thread.tally().count(Kind::ReadFault), 0, "all had been pushed");
+            assert_eq!(thread.stats().count(WaitKind::ReadFault), 0, "all had been pushed");
             thread.barrier()?;
             thread.advise(words, theirs.clone(), Advice::WillWrite)?;
             theirs.clone().for_each(|at| words.set(at, 9));
             assert_eq!(
-                thread.tally().count(Kind::Upgrade) + thread.tally().count(Kind::WriteFault),
+                thread.stats().count(WaitKind::Upgrade) + thread.stats().count(WaitKind::WriteFault),
                 0,
                 "all was asked for ahead"
             );
@@ -109,7 +110,7 @@ fn advice_is_taken_before_it_is_needed_and_changes_no_value() {
 fn many_more_threads_than_processors_come_to_their_end() {
     for backend in backends() {
         let settings = Settings { bytes: 1 << 16, threads: 2, backend: Some(backend), ..Settings::default() };
-        let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u64>(4, 1);
+        let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(4, 1);
         let sums = ranks(8, settings, layout, |thread, words: &Array<u64>| {
             for turn in 0..10 {
                 words.fetch_add(turn % 3, 1);
@@ -128,7 +129,7 @@ fn what_was_stored_before_a_post_is_loaded_behind_it_and_no_post_is_lost() {
     for backend in backends() {
         for (count, threads) in [(1, 2), (2, 1), (3, 2)] {
             let settings = Settings { bytes: 1 << 16, threads, backend: Some(backend), ..Settings::default() };
-            let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u64>(1, 1);
+            let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(1, 1);
             // A token goes around all threads; at the end somebody posts for each of the others, who may come later.
             let ends = ranks(count, settings, layout, |thread, word: &Array<u64>| {
                 let (number, all) = (thread.number(), thread.all());
@@ -165,7 +166,7 @@ fn what_is_loaded_to_be_updated_costs_one_fault() {
     for backend in backends() {
         let settings = Settings { bytes: 1 << 16, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
         // Words of 4 bytes: the second of a unit begins no word of 8.
-        let layout = |layout: &mut foregather_dsm::memory::Layout| layout.array::<u32>(12, 6);
+        let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u32>(12, 6);
         let all = ranks(2, settings, layout, |thread, words: &Array<u32>| {
             if thread.rank() == 0 {
                 words.store(0, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
@@ -176,7 +177,7 @@ fn what_is_loaded_to_be_updated_costs_one_fault() {
                 words.load_for_update(1, &mut few);
                 words.store(1, &few.map(|word| word * 10));
             }
-            let count = [Kind::WriteFault, Kind::ReadFault, Kind::Upgrade].map(|kind| thread.tally().count(kind));
+            let count = [WaitKind::WriteFault, WaitKind::ReadFault, WaitKind::Upgrade].map(|kind| thread.stats().count(kind));
             thread.barrier()?;
             Ok((count, few, words.get(2), words.get(7)))
         });

@@ -1,10 +1,10 @@
 //! Programs made to be shared falsely, or to race, are told so, with the line that allocates; others are not.
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
-use foregather_dsm::memory::{Array, Layout, Settings, Site, Thread, lanes, run};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Site, Thread, lanes, run};
 use foregather_dsm::protocol::Counts;
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::{Address, Error};
-use foregather_shm::{Exchange, Lane, Shape};
+use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread as threads;
 use foregather_wait::Policy;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ impl Written {
 /// Runs a program on so many ranks of so many threads, as threads of this process.
 fn written<S: Sync>(
     (ranks, threads): (u32, u32),
-    layout: impl Fn(&mut Layout) -> Result<S, Error> + Sync,
+    layout: impl Fn(&mut SharedAllocator) -> Result<S, Error> + Sync,
     program: impl Fn(&OfThread<'_>, &S) -> Result<(), Error> + Sync,
 ) -> Written {
     let settings = Settings { bytes: 1 << 16, threads, journal: 10_000, policy: Some(Policy::Block), ..Settings::default() };
-    let exchange = Exchange::between_threads(Shape::new(ranks, lanes(threads))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(ranks, lanes(threads))).unwrap();
     let (layout, program) = (&layout, &program);
     std::thread::scope(|scope| {
         let start = |rank| {
@@ -59,7 +59,7 @@ const ROUNDS: usize = 30;
 /// Every rank adds to a number of its own, over and over.
 fn own_numbers(ranks: u32, unit: usize) -> (u32, Written) {
     let line = line!() + 1;
-    let layout = |layout: &mut Layout| layout.array::<u64>(8, unit);
+    let layout = |layout: &mut SharedAllocator| layout.array::<u64>(8, unit);
     let program = |thread: &OfThread<'_>, numbers: &Array<u64>| {
         let own = thread.rank() as usize;
         for _ in 0..ROUNDS {
@@ -95,7 +95,7 @@ fn false_sharing_is_named_with_its_line_and_cured_by_the_grain_that_is_told() {
 
 #[test]
 fn a_producer_and_its_consumers_share_truly() {
-    let layout = |layout: &mut Layout| layout.array::<f64>(64, 16);
+    let layout = |layout: &mut SharedAllocator| layout.array::<f64>(64, 16);
     let program = |thread: &OfThread<'_>, row: &Array<f64>| {
         for round in 0..ROUNDS {
             if thread.rank() == 0 {
@@ -115,7 +115,7 @@ fn a_producer_and_its_consumers_share_truly() {
 fn a_counter_without_a_lock_races_and_one_with_a_lock_or_added_to_at_once_does_not() {
     let counting = |add: fn(&OfThread<'_>, &Array<u64>) -> Result<(), Error>| {
         let line = line!() + 1;
-        let layout = |layout: &mut Layout| layout.array::<u64>(2, 2);
+        let layout = |layout: &mut SharedAllocator| layout.array::<u64>(2, 2);
         let program = |thread: &OfThread<'_>, counter: &Array<u64>| {
             thread.barrier()?;
             (0..5).try_for_each(|_| add(thread, counter))?;
@@ -169,7 +169,7 @@ fn a_minimum_that_is_changed_under_a_lock_and_read_without_one_is_a_race() {
             Ok(())
         };
         line = line!() + 1;
-        let all = written((3, 1), |layout: &mut Layout| layout.array::<u32>(1, 1), program);
+        let all = written((3, 1), |layout: &mut SharedAllocator| layout.array::<u32>(1, 1), program);
         let races = all.races();
         let [race] = &races.races[..] else { panic!("{races}") };
         assert!(race.place.contains(&format!("reports.rs:{line}:")), "{races}");
@@ -182,7 +182,7 @@ fn a_minimum_that_is_changed_under_a_lock_and_read_without_one_is_a_race() {
 
 #[test]
 fn competing_requests_are_told_by_allocation_and_a_trace_has_all_threads() {
-    let layout = |layout: &mut Layout| Ok((layout.array::<u64>(1, 1)?, layout.array::<u64>(4, 1)?));
+    let layout = |layout: &mut SharedAllocator| Ok((layout.array::<u64>(1, 1)?, layout.array::<u64>(4, 1)?));
     let program = |thread: &OfThread<'_>, (counter, own): &(Array<u64>, Array<u64>)| {
         for _ in 0..50 {
             counter.fetch_add(0, 1);

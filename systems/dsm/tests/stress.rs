@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU64, Ordering::*};
-use foregather_dsm::views::{Allocator, Backend, Extent, Fault, Faults, Outcome, Shape, Space, Stack, Table, Wish};
+use foregather_dsm::views::{Allocator, Backend, Extent, Fault, FaultEnd, Faults, MinipageTable, Shape, Space, Stack, Wish};
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::SplitMix;
 use std::sync::{Arc, Barrier, Mutex};
@@ -46,7 +46,7 @@ struct Copies {
 struct Cluster {
     trial: Trial,
     spaces: Vec<Arc<Space>>,
-    table: Arc<Table>,
+    table: Arc<MinipageTable>,
     copies: Vec<Mutex<Copies>>,
     faults: AtomicU64,
     already_open: AtomicU64,
@@ -63,8 +63,8 @@ struct Host {
 }
 
 impl Faults for Host {
-    fn fault(&self, fault: &Fault) -> Outcome {
-        let Some(minipage) = self.cluster.table.minipage(fault.place) else { return Outcome::NotMine };
+    fn fault(&self, fault: &Fault) -> FaultEnd {
+        let Some(minipage) = self.cluster.table.minipage(fault.place) else { return FaultEnd::NotMine };
         self.cluster.faults.fetch_add(1, Relaxed);
         let mut copies = self.cluster.copies[minipage.0 as usize].lock().unwrap();
         if copies.access[self.number] >= fault.needs {
@@ -72,7 +72,7 @@ impl Faults for Host {
         } else {
             self.cluster.bring(minipage, &mut copies, self.number, fault.needs);
         }
-        Outcome::Retry
+        FaultEnd::Retry
     }
 }
 

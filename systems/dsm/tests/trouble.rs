@@ -1,7 +1,7 @@
 //! Ranks of this process that give up: all others learn who, wherever they wait.
-use foregather_dsm::memory::{Array, Layout, Settings, Thread, lanes, run};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
 use foregather_machine::{Address, Cause, Error};
-use foregather_shm::{Exchange, Lane, Shape};
+use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread as threads;
 use foregather_wait::Policy;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,10 +15,10 @@ type End<R> = Result<Result<Vec<R>, Error>, String>;
 fn ranks<S: Sync, R: Send>(
     count: u32,
     settings: Settings,
-    layout: impl Fn(u32, &mut Layout) -> Result<S, Error> + Sync,
+    layout: impl Fn(u32, &mut SharedAllocator) -> Result<S, Error> + Sync,
     program: impl Fn(&OfThread<'_>, &S) -> Result<R, Error> + Sync,
 ) -> Vec<End<R>> {
-    let exchange = Exchange::between_threads(Shape::new(count, lanes(settings.threads))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(count, lanes(settings.threads))).unwrap();
     let (layout, program) = (&layout, &program);
     std::thread::scope(|scope| {
         let start = |rank| {
@@ -42,7 +42,7 @@ fn settings(threads: u32) -> Settings {
     Settings { bytes: 1 << 16, threads, policy: Some(Policy::Block), ..Settings::default() }
 }
 
-fn words(_: u32, layout: &mut Layout) -> Result<Array<u64>, Error> {
+fn words(_: u32, layout: &mut SharedAllocator) -> Result<Array<u64>, Error> {
     layout.array(8, 1)
 }
 
@@ -146,7 +146,7 @@ fn who_goes_on_after_an_error_gets_it_again_and_hangs_nowhere() {
 #[test]
 fn a_rank_that_cannot_begin_ends_all_others() {
     for panics in [false, true] {
-        let layout = |rank, layout: &mut Layout| match rank {
+        let layout = |rank, layout: &mut SharedAllocator| match rank {
             1 if panics => panic!("on purpose"),
             1 => layout.array::<u64>(1 << 20, 1),
             _ => layout.array(8, 1),
@@ -167,10 +167,10 @@ fn a_rank_that_cannot_begin_ends_all_others() {
 fn alone(
     count: u32,
     settings: Settings,
-    layout: impl FnOnce(&mut Layout) -> Result<(), Error>,
+    layout: impl FnOnce(&mut SharedAllocator) -> Result<(), Error>,
     program: impl Fn(&OfThread<'_>) -> Result<(), Error> + Sync,
 ) -> String {
-    let exchange = Exchange::between_threads(Shape::new(count, lanes(1))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(count, lanes(1))).unwrap();
     let lane = |lane| exchange.lane(threads::Thread::current(), Address { rank: 0, lane }).unwrap();
     let end = run((0..lanes(1)).map(lane).collect(), settings, layout, |thread, ()| program(thread));
     end.unwrap_err().to_string()
@@ -180,7 +180,7 @@ fn alone(
 fn what_cannot_be_had_is_named_with_the_remedy() {
     let ok = |_: &OfThread<'_>| Ok(());
     let settings = settings(1);
-    let array = |len, unit, level| move |layout: &mut Layout| layout.chunked::<u64>(len, unit, level).map(|_| ());
+    let array = |len, unit, level| move |layout: &mut SharedAllocator| layout.chunked::<u64>(len, unit, level).map(|_| ());
     let cases = [
         (
             alone(1, settings, array(9_000, 1, 1), ok),

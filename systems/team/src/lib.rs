@@ -15,7 +15,7 @@
 //!
 //! - [`Team::run`]: one call a member. [`Team::split`]: parts that members claim. [`Team::report`]: how large it is and why.
 //! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
-//! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members. `heat.rs`: for how
+//! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members. `idle_spin.rs`: for how
 //!   long a worker stays hot.
 //!
 //! States and decisions: `README.md`.
@@ -25,10 +25,10 @@
 mod governor;
 #[allow(unsafe_code)]
 mod handover;
-mod heat;
+mod idle_spin;
+mod migration;
 pub mod protocol;
 mod report;
-mod room;
 mod size;
 mod team;
 

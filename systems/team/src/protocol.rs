@@ -1,7 +1,7 @@
 //! A region from either side, in any world that has words: what the leader does until all parts are done, and what a follower does
 //! with those that it takes. What a part is, and how it gets from one to the other, is the caller's affair.
-use crate::heat::Heat;
-use crate::room::Room;
+use crate::idle_spin::IdleSpin;
+use crate::migration::Migration;
 use foregather_barrier::{Leader, Worker};
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
 use foregather_wait::{Adaptive, Policy};
@@ -19,7 +19,7 @@ pub struct Course {
 
 /// For how long a leader that has done its own part waits for those who have not begun theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum HelpAfter {
     /// As long again as its own part took: then waiting has cost no more than doing such a part would have.
     AsLongAgain,
     /// Not at all: parts that were not begun have nothing left to do.
@@ -51,7 +51,7 @@ impl<'t, C: Cpu> TeamLeader<C> {
     /// # Errors
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a follower has gone; parts may still be under way then.
     #[inline]
-    pub async fn region(&mut self, patience: Patience, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
+    pub async fn region(&mut self, help_after: HelpAfter, part: impl AsyncFn(Rank)) -> Result<Course, Error> {
         let leader = &mut self.handle;
         let began = leader.now();
         leader.fork()?;
@@ -61,18 +61,18 @@ impl<'t, C: Cpu> TeamLeader<C> {
             self.late = false;
             return Ok(Course { own, whole: own, late: 0 });
         }
-        self.wait_or_help(patience, began, own, part).await
+        self.wait_or_help(help_after, began, own, part).await
     }
 
     #[cold]
     async fn wait_or_help(
         &mut self,
-        patience: Patience,
+        help_after: HelpAfter,
         began: Nanos,
         own: Nanos,
         part: impl AsyncFn(Rank),
     ) -> Result<Course, Error> {
-        let joined = patience == Patience::AsLongAgain && self.in_time(began, own).await?;
+        let joined = help_after == HelpAfter::AsLongAgain && self.in_time(began, own).await?;
         let (leader, mut late) = (&mut self.handle, 0);
         if !joined {
             while let Some(rank) = leader.take_late()? {
@@ -113,14 +113,14 @@ pub struct TeamWorker<C: Cpu> {
     handle: Worker<C>,
     /// Learns between which calls it is worth staying hot, and when to change its processor; nothing where the user has named a
     /// policy.
-    learned: Option<(Heat, Room, Adaptive)>,
+    learned: Option<(IdleSpin, Migration, Adaptive)>,
 }
 
 impl<'t, C: Cpu> TeamWorker<C> {
     /// One that waits as `worker` does, and if that is adaptive, spins for about as long as lies between two regions.
     pub fn new(handle: Worker<C>, policy: Policy) -> Self {
         let learned = match policy {
-            Policy::Adaptive(of) => Some((Heat::new(of.remote), Room::new(of.remote), of)),
+            Policy::Adaptive(of) => Some((IdleSpin::new(of.remote), Migration::new(of.remote), of)),
             _ => None,
         };
         Self { handle, learned }
@@ -140,8 +140,8 @@ impl<'t, C: Cpu> TeamWorker<C> {
             }
             self.handle.done()?;
             // From here on nobody waits for this worker.
-            if let Some((heat, _, of)) = &mut self.learned
-                && let Some(remote) = heat.done(self.handle.now())
+            if let Some((idle_spin, _, of)) = &mut self.learned
+                && let Some(remote) = idle_spin.done(self.handle.now())
             {
                 self.handle.wait_by(Policy::Adaptive(Adaptive { remote, ..*of }));
             }
@@ -153,12 +153,12 @@ impl<'t, C: Cpu> TeamWorker<C> {
     #[cold]
     async fn make_room(&mut self, part: &impl AsyncFn(Rank)) {
         let began = self.handle.now();
-        let tries = self.learned.as_ref().is_some_and(|(_, room, _)| room.is_worth_it(began));
+        let tries = self.learned.as_ref().is_some_and(|(_, migration, _)| migration.is_worth_it(began));
         let left = tries && self.handle.leave_leader().await;
         part(self.handle.rank()).await;
-        if let Some((_, room, _)) = &mut self.learned {
+        if let Some((_, migration, _)) = &mut self.learned {
             let now = self.handle.now();
-            room.learn(now, now - began, left);
+            migration.learn(now, now - began, left);
         }
     }
 }

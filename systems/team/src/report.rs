@@ -4,7 +4,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Counters that one caller at a time writes and anybody reads.
-pub(crate) struct Tally {
+pub(crate) struct Stats {
     pub(crate) members: AtomicU32,
     pub(crate) regions: AtomicU64,
     pub(crate) serial: AtomicU64,
@@ -15,7 +15,7 @@ pub(crate) struct Tally {
     pub(crate) refused: AtomicU64,
 }
 
-impl Tally {
+impl Stats {
     pub(crate) const fn new() -> Self {
         Self {
             members: AtomicU32::new(1),
@@ -66,19 +66,19 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn of(tally: &Tally, asked: Option<u32>, policy: String, trouble: Vec<String>) -> Self {
+    pub(crate) fn of(stats: &Stats, asked: Option<u32>, policy: String, trouble: Vec<String>) -> Self {
         let read = |counter: &AtomicU64| counter.load(Relaxed);
         Self {
-            members: tally.members.load(Relaxed),
+            members: stats.members.load(Relaxed),
             asked,
             allowed: Allowed::now(),
-            regions: read(&tally.regions),
-            serial: read(&tally.serial),
-            busy: read(&tally.busy),
-            late: read(&tally.late),
-            shrunk: read(&tally.shrunk),
-            grown: read(&tally.grown),
-            refused: read(&tally.refused),
+            regions: read(&stats.regions),
+            serial: read(&stats.serial),
+            busy: read(&stats.busy),
+            late: read(&stats.late),
+            shrunk: read(&stats.shrunk),
+            grown: read(&stats.grown),
+            refused: read(&stats.refused),
             policy,
             trouble,
         }

@@ -1,9 +1,9 @@
 //! The team that programs use: calls of one closure by several threads, and whatever keeps that from being slower than one.
 use crate::Member;
 use crate::governor::Governor;
-use crate::handover::{Lead, Panic};
-use crate::protocol::Patience;
-use crate::report::{Report, Tally};
+use crate::handover::{Panic, Threads};
+use crate::protocol::HelpAfter;
+use crate::report::{Report, Stats};
 use crate::size::Allowed;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use foregather_host::{clock, forks, settings};
@@ -21,106 +21,106 @@ const MOST: u32 = 4_096;
 pub struct Team {
     /// `None`: as many members as fit.
     asked: Option<u32>,
-    slot: Slot,
+    own: PerProcess,
 }
 
 /// What a team has in one process. A child of a fork gets another one, which its parent's does not disturb.
-struct Slot {
+struct PerProcess {
     generation: u32,
-    crew: Mutex<Crew>,
-    tally: Tally,
+    members: Mutex<Members>,
+    stats: Stats,
     /// That of a child.
-    heir: Mutex<Option<Arc<Slot>>>,
+    fork_child: Mutex<Option<Arc<PerProcess>>>,
 }
 
-struct Crew {
-    lead: Option<Lead>,
+struct Members {
+    threads: Option<Threads>,
     /// Fewer if a thread could not be started: that is not tried in every call.
     most: u32,
     governor: Governor,
 }
 
-impl Slot {
+impl PerProcess {
     const fn new(generation: u32) -> Self {
-        let crew = Mutex::new(Crew { lead: None, most: MOST, governor: Governor::new() });
-        Self { generation, crew, tally: Tally::new(), heir: Mutex::new(None) }
+        let members = Mutex::new(Members { threads: None, most: MOST, governor: Governor::new() });
+        Self { generation, members, stats: Stats::new(), fork_child: Mutex::new(None) }
     }
 
     /// The slot of a later process. `None` if another thread is just making it, or was when this process was forked.
     #[cold]
-    fn heir(&self, generation: u32) -> Option<Arc<Self>> {
-        let mut heir = self.heir.try_lock().ok()?;
-        let fits = heir.as_ref().filter(|heir| heir.generation == generation).cloned();
+    fn fork_child(&self, generation: u32) -> Option<Arc<Self>> {
+        let mut child = self.fork_child.try_lock().ok()?;
+        let fits = child.as_ref().filter(|child| child.generation == generation).cloned();
         Some(fits.unwrap_or_else(|| {
             let new = Arc::new(Self::new(generation));
             // That of a process between has threads that are not here.
-            core::mem::forget(heir.replace(new.clone()));
+            core::mem::forget(child.replace(new.clone()));
             new
         }))
     }
 
     /// The crew, unless somebody has it.
     #[inline]
-    fn crew(&self) -> Option<MutexGuard<'_, Crew>> {
-        match self.crew.try_lock() {
-            Ok(crew) => Some(crew),
-            Err(TryLockError::Poisoned(crew)) => Some(PoisonError::into_inner(crew)),
+    fn lock(&self) -> Option<MutexGuard<'_, Members>> {
+        match self.members.try_lock() {
+            Ok(members) => Some(members),
+            Err(TryLockError::Poisoned(members)) => Some(PoisonError::into_inner(members)),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
     /// Runs on the team and gives the first panic; `None` if the caller must do it alone.
     #[inline]
-    fn run<F: Fn(Member) + Sync>(&self, asked: Option<u32>, work: &F, patience: Patience) -> Option<Option<Panic>> {
-        let Some(mut crew) = self.crew() else {
-            self.tally.busy.fetch_add(1, Relaxed);
+    fn run<F: Fn(Member) + Sync>(&self, asked: Option<u32>, work: &F, help_after: HelpAfter) -> Option<Option<Panic>> {
+        let Some(mut members) = self.lock() else {
+            self.stats.busy.fetch_add(1, Relaxed);
             return None;
         };
         let width = match asked {
             Some(width) => width,
             None => {
-                let most = crew.most;
-                crew.governor.width(clock::now(), || Allowed::now().members().min(most))
+                let most = members.most;
+                members.governor.width(clock::now(), || Allowed::now().members().min(most))
             }
         };
-        let width = width.min(crew.most);
-        if crew.lead.as_ref().map_or(1, Lead::width) != width {
-            self.resize(&mut crew, width);
+        let width = width.min(members.most);
+        if members.threads.as_ref().map_or(1, Threads::width) != width {
+            self.resize(&mut members, width);
         }
-        let Crew { lead, governor, .. } = &mut *crew;
-        let Some(lead) = lead.as_mut().filter(|lead| lead.width() > 1) else {
-            Tally::count(&self.tally.serial, 1);
+        let Members { threads, governor, .. } = &mut *members;
+        let Some(threads) = threads.as_mut().filter(|threads| threads.width() > 1) else {
+            Stats::count(&self.stats.serial, 1);
             return None;
         };
-        let (course, panic) = lead.run(work, patience);
-        Tally::count(&self.tally.regions, 1);
+        let (course, panic) = threads.run(work, help_after);
+        Stats::count(&self.stats.regions, 1);
         if course.late > 0 {
-            Tally::count(&self.tally.late, course.late.into());
+            Stats::count(&self.stats.late, course.late.into());
         }
         if asked.is_none() {
             governor.learn(clock::now(), course);
-            self.tally.shrunk.store(governor.shrunk, Relaxed);
-            self.tally.grown.store(governor.grown, Relaxed);
+            self.stats.shrunk.store(governor.shrunk, Relaxed);
+            self.stats.grown.store(governor.grown, Relaxed);
         }
         Some(panic)
     }
 
     #[cold]
-    fn resize(&self, crew: &mut Crew, width: u32) {
-        let most = width.max(crew.governor.ceiling());
-        let lead = &mut crew.lead;
-        if lead.as_ref().is_some_and(|lead| lead.most() < most) {
-            *lead = None;
+    fn resize(&self, members: &mut Members, width: u32) {
+        let most = width.max(members.governor.ceiling());
+        let threads = &mut members.threads;
+        if threads.as_ref().is_some_and(|threads| threads.most() < most) {
+            *threads = None;
         }
-        if lead.is_none() {
-            *lead = Lead::new(most, policy().0).ok();
+        if threads.is_none() {
+            *threads = Threads::new(most, policy().0).ok();
         }
-        let Some(lead) = lead else { return };
-        if lead.resize(width).is_err() {
-            crew.most = lead.width();
-            Tally::count(&self.tally.refused, 1);
+        let Some(threads) = threads else { return };
+        if threads.resize(width).is_err() {
+            members.most = threads.width();
+            Stats::count(&self.stats.refused, 1);
         }
-        self.tally.members.store(lead.width(), Relaxed);
+        self.stats.members.store(threads.width(), Relaxed);
     }
 }
 
@@ -133,18 +133,18 @@ impl Team {
         if !(1..=MOST).contains(&members) {
             return Err(Cause::Size { what: "team", size: members, needs: "at least 1 and at most 4096" }.into());
         }
-        Ok(Self { asked: Some(members), slot: Slot::new(forks::generation()) })
+        Ok(Self { asked: Some(members), own: PerProcess::new(forks::generation()) })
     }
 
     /// A team of as many members as the machine allows: by affinity, quota and `FOREGATHER_THREADS` (else `OMP_NUM_THREADS`),
     /// asked again about once a second, and fewer while more do not pay.
     pub fn fitting() -> Self {
-        Self { asked: None, slot: Slot::new(forks::generation()) }
+        Self { asked: None, own: PerProcess::new(forks::generation()) }
     }
 
     /// The fitting team that all libraries of this process share.
     pub fn global() -> &'static Self {
-        static GLOBAL: Team = Team { asked: None, slot: Slot::new(0) };
+        static GLOBAL: Team = Team { asked: None, own: PerProcess::new(0) };
         &GLOBAL
     }
 
@@ -156,7 +156,7 @@ impl Team {
     /// With the first panic of a member, after all calls have ended. The team stays as it was.
     #[inline]
     pub fn run(&self, work: impl Fn(Member) + Sync) {
-        self.go(&work, Patience::AsLongAgain);
+        self.go(&work, HelpAfter::AsLongAgain);
     }
 
     /// Calls `work` once for every part below `parts`. Members take parts one by one, so a late or slow one gets fewer.
@@ -174,19 +174,19 @@ impl Team {
             }
         };
         if parts > 1 {
-            self.go(&take, Patience::None);
+            self.go(&take, HelpAfter::None);
         } else {
             take(Member::ALONE);
         }
     }
 
     #[inline]
-    fn go<F: Fn(Member) + Sync>(&self, work: &F, patience: Patience) {
+    fn go<F: Fn(Member) + Sync>(&self, work: &F, help_after: HelpAfter) {
         let generation = forks::generation();
-        let ran = if self.slot.generation == generation {
-            self.slot.run(self.asked, work, patience)
+        let ran = if self.own.generation == generation {
+            self.own.run(self.asked, work, help_after)
         } else {
-            self.slot.heir(generation).and_then(|slot| slot.run(self.asked, work, patience))
+            self.own.fork_child(generation).and_then(|child| child.run(self.asked, work, help_after))
         };
         match ran {
             None => work(Member::ALONE),
@@ -197,37 +197,37 @@ impl Team {
 
     /// How many members the next call can count on at most: for deciding whether it is worth a call. May be wrong by the time of it.
     pub fn members(&self) -> u32 {
-        self.asked.unwrap_or_else(|| match self.slot.tally.regions.load(Relaxed) + self.slot.tally.serial.load(Relaxed) {
+        self.asked.unwrap_or_else(|| match self.own.stats.regions.load(Relaxed) + self.own.stats.serial.load(Relaxed) {
             0 => Allowed::now().members(),
-            _ => self.slot.tally.members.load(Relaxed),
+            _ => self.own.stats.members.load(Relaxed),
         })
     }
 
     /// Whether a call would find nobody else's, nor a call that this thread is in. May be wrong by the time of it.
     pub fn is_free(&self) -> bool {
         let generation = forks::generation();
-        if self.slot.generation == generation {
-            return self.slot.crew().is_some();
+        if self.own.generation == generation {
+            return self.own.lock().is_some();
         }
-        self.slot.heir(generation).is_some_and(|slot| slot.crew().is_some())
+        self.own.fork_child(generation).is_some_and(|child| child.lock().is_some())
     }
 
     /// How it is doing, in this process.
     pub fn report(&self) -> Report {
         let generation = forks::generation();
-        let heir = (self.slot.generation != generation).then(|| self.slot.heir(generation)).flatten();
-        let tally = heir.as_ref().map_or(&self.slot.tally, |slot| &slot.tally);
+        let child = (self.own.generation != generation).then(|| self.own.fork_child(generation)).flatten();
+        let stats = child.as_ref().map_or(&self.own.stats, |child| &child.stats);
         let (policy, trouble) = policy();
         let troubles = settings::threads().err().into_iter().chain(trouble);
-        Report::of(tally, self.asked, policy.to_string(), troubles.collect())
+        Report::of(stats, self.asked, policy.to_string(), troubles.collect())
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
-        let crew = self.slot.crew.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lead) = crew.lead.take_if(|_| self.slot.generation != forks::generation()) {
-            lead.forget();
+        let members = self.own.members.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(threads) = members.threads.take_if(|_| self.own.generation != forks::generation()) {
+            threads.forget();
         }
     }
 }

@@ -3,7 +3,7 @@ use foregather_barrier::ForkJoin;
 use foregather_machine::{Clock, Nanos, Placement};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{Eevdf, MachineSpec, Scheduler, Smp, SmpCpu};
-use foregather_team::protocol::{Course, Patience, TeamLeader, TeamWorker};
+use foregather_team::protocol::{Course, HelpAfter, TeamLeader, TeamWorker};
 use foregather_wait::Policy;
 use std::cell::{Cell, RefCell};
 
@@ -20,7 +20,7 @@ struct Seen {
 }
 
 /// A team of `size` on `cpus` processors, beside hogs that never stop. Each part computes for the grain.
-fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, patience: Patience) -> Seen {
+fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpAfter) -> Seen {
     let machine = MachineSpec { cpus, scheduler: Scheduler::Eevdf(Eevdf::LINUX), ..MachineSpec::tsafrir2002() };
     let team = ForkJoin::new(size).unwrap();
     let (done, courses) = (RefCell::new(vec![vec![0; size as usize]; REGIONS as usize]), RefCell::new(Vec::new()));
@@ -40,7 +40,7 @@ fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, patience: Patience) -> S
                     let mut leader = TeamLeader::new(team.leader(cpu, policy).unwrap(), cpu.costs().remote_wake);
                     for number in 0..REGIONS as usize {
                         region.set(number);
-                        let course = leader.region(patience, part).await.unwrap();
+                        let course = leader.region(help_after, part).await.unwrap();
                         courses.borrow_mut().push(course);
                     }
                     over.set(true);
@@ -68,9 +68,9 @@ fn policies() -> [Policy; 3] {
 #[test]
 fn each_part_is_done_once_whatever_the_machine() {
     for policy in policies() {
-        for patience in [Patience::AsLongAgain, Patience::None] {
+        for help_after in [HelpAfter::AsLongAgain, HelpAfter::None] {
             for (cpus, size, hogs) in [(1, 1, 0), (1, 3, 0), (2, 2, 0), (2, 2, 1), (2, 4, 2), (4, 3, 0), (8, 7, 3)] {
-                let seen = run(cpus, size, hogs, policy, patience);
+                let seen = run(cpus, size, hogs, policy, help_after);
                 assert!(seen.done.iter().flatten().all(|&times| times == 1), "{policy:?} {cpus} {size} {hogs}");
                 assert_eq!(seen.courses.len(), REGIONS as usize);
             }
@@ -80,7 +80,7 @@ fn each_part_is_done_once_whatever_the_machine() {
 
 #[test]
 fn with_a_processor_each_nobody_is_late_and_a_region_takes_little_more_than_a_part() {
-    let seen = run(4, 4, 0, Policy::default(), Patience::AsLongAgain);
+    let seen = run(4, 4, 0, Policy::default(), HelpAfter::AsLongAgain);
     // The first regions find workers that have yet to arrive.
     for course in &seen.courses[10..] {
         assert_eq!((course.own, course.late), (GRAIN, 0));
@@ -91,19 +91,19 @@ fn with_a_processor_each_nobody_is_late_and_a_region_takes_little_more_than_a_pa
 /// On one processor a worker cannot begin before the leader waits, and waiting for it on the processor would be in vain.
 #[test]
 fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
-    let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, Patience::AsLongAgain);
+    let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, HelpAfter::AsLongAgain);
     let late: u32 = seen.courses.iter().map(|course| course.late).sum();
     assert!(late > REGIONS / 2, "{late} of {} parts", 2 * REGIONS);
 }
 
 #[test]
 fn without_patience_whatever_was_not_begun_is_done_by_the_leader() {
-    let seen = run(2, 2, 0, Policy::Block, Patience::None);
+    let seen = run(2, 2, 0, Policy::Block, HelpAfter::None);
     assert!(seen.courses.iter().all(|course| course.whole <= GRAIN * 2 + Nanos::from_us(60)), "{:?}", seen.courses);
 }
 
 #[test]
 fn the_same_run_goes_the_same_way() {
-    let again = || run(2, 3, 2, Policy::default(), Patience::AsLongAgain);
+    let again = || run(2, 3, 2, Policy::default(), HelpAfter::AsLongAgain);
     assert_eq!(again(), again());
 }

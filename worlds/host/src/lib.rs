@@ -13,7 +13,7 @@
 //! - [`settings`]: what the user asks of teams by environment variables.
 //! - [`interrupt`]: a request to stop that keeps what was measured.
 //! - [`dl`]: shared libraries that may or may not be installed.
-//! - [`vigil`]: whether a rank of the job was lost, and who waits for what since when.
+//! - [`failure_detector`]: whether a rank of the job was lost, and who waits for what since when.
 //! - [`facts`]: what this machine is, for the record.
 //! - [`costs`]: what switching costs on it, kept from run to run. [`kept`]: other numbers that are kept beside it.
 
@@ -24,6 +24,7 @@ pub mod clock;
 pub mod costs;
 pub mod dl;
 pub mod facts;
+pub mod failure_detector;
 pub mod forks;
 pub mod futex;
 pub mod interrupt;
@@ -33,4 +34,3 @@ pub mod sched;
 pub mod scout;
 pub mod settings;
 pub mod usage;
-pub mod vigil;

@@ -5,7 +5,7 @@ use std::fs;
 
 /// A scheduling class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
+pub enum SchedClass {
     /// The fair class of ordinary threads.
     Other,
     /// The fair class, for threads that compute and never react.
@@ -20,7 +20,7 @@ pub enum Class {
     Deadline,
 }
 
-impl Class {
+impl SchedClass {
     const ALL: [(Self, libc::c_int); 6] = [
         (Self::Other, libc::SCHED_OTHER),
         (Self::Batch, libc::SCHED_BATCH),
@@ -40,12 +40,12 @@ impl Class {
     }
 }
 
-/// The calling thread's class; classes that this library does not know count as [`Class::Other`].
-pub fn class() -> Class {
+/// The calling thread's class; classes that this library does not know count as [`SchedClass::Other`].
+pub fn class() -> SchedClass {
     // SAFETY: the call takes a thread number (0: the caller) and touches no memory of ours.
     let number = unsafe { libc::sched_getscheduler(0) };
     let plain = number & !libc::SCHED_RESET_ON_FORK;
-    Class::ALL.iter().find(|(_, known)| number >= 0 && *known == plain).map_or(Class::Other, |&(class, _)| class)
+    SchedClass::ALL.iter().find(|(_, known)| number >= 0 && *known == plain).map_or(SchedClass::Other, |&(class, _)| class)
 }
 
 /// Is the calling thread of a real-time class? Then every spin of it must be bounded: it would starve its own waker.
@@ -57,11 +57,11 @@ pub fn is_realtime() -> bool {
 /// real-time classes and 0 for the others.
 ///
 /// # Errors
-/// If the priority does not fit the class, this process lacks the right, or the class is [`Class::Deadline`], which
+/// If the priority does not fit the class, this process lacks the right, or the class is [`SchedClass::Deadline`], which
 /// needs a budget and a period and is recognised here only.
-pub fn set_class(class: Class, priority: i32) -> Result<(), Error> {
+pub fn set_class(class: SchedClass, priority: i32) -> Result<(), Error> {
     let refused = |errno, remedy| Error::from(Cause::Os { what: "changing the scheduling class", errno, remedy });
-    if class == Class::Deadline {
+    if class == SchedClass::Deadline {
         return Err(refused(libc::EINVAL, "start the program with `chrt --deadline` instead"));
     }
     let param = libc::sched_param { sched_priority: priority };
@@ -86,8 +86,8 @@ pub fn round_robin_slice() -> Option<Nanos> {
     text.trim().parse().ok().filter(|&ms| ms > 0).map(Nanos::from_ms)
 }
 
-/// Asks for turns of that length for the calling thread, 0.1 to 100 ms, while its class is [`Class::Other`]; it keeps them in
-/// [`Class::Idle`]. Linux has that since 6.12; earlier ones, and filters that forbid the call, leave turns as they are: `false`.
+/// Asks for turns of that length for the calling thread, 0.1 to 100 ms, while its class is [`SchedClass::Other`]; it keeps them in
+/// [`SchedClass::Idle`]. Linux has that since 6.12; earlier ones, and filters that forbid the call, leave turns as they are: `false`.
 pub fn set_slice(slice: Nanos) -> bool {
     /// The first version of `struct sched_attr`, which all kernels know.
     #[repr(C)]
@@ -123,7 +123,7 @@ pub fn set_nice(nice: i8) -> Result<(), Error> {
 
 /// How busy the machine is, and has been since it started. Times add up over its processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct SystemLoad {
     /// Threads running or ready to run at this moment, the caller included.
     pub runnable: u32,
     /// Threads there are.
@@ -140,7 +140,7 @@ pub struct Load {
 ///
 /// # Errors
 /// If `/proc` is not mounted or not readable.
-pub fn load() -> Result<Load, Error> {
+pub fn load() -> Result<SystemLoad, Error> {
     let missing = |what: &str| {
         Error::from(Cause::Unavailable { what: what.to_owned(), remedy: "mount /proc and allow reading it".to_owned() })
     };
@@ -150,7 +150,7 @@ pub fn load() -> Result<Load, Error> {
     let stat = read("/proc/stat")?;
     let ticks = parse_stat(&stat).ok_or_else(|| missing("a line of processor times in /proc/stat"))?;
     let [steal, busy, idle] = ticks.map(|n| Nanos(n.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second())));
-    Ok(Load { runnable, tasks, steal, busy, idle })
+    Ok(SystemLoad { runnable, tasks, steal, busy, idle })
 }
 
 /// How long this process's living threads have been ready to run without a processor, added up; `None` if the kernel
@@ -203,10 +203,10 @@ mod tests {
     #[test]
     fn a_thread_enters_the_idle_class_and_is_seen_there() {
         thread::spawn(|| {
-            set_class(Class::Batch, 0).unwrap();
-            assert_eq!(class(), Class::Batch);
-            set_class(Class::Idle, 0).unwrap();
-            assert_eq!(class(), Class::Idle);
+            set_class(SchedClass::Batch, 0).unwrap();
+            assert_eq!(class(), SchedClass::Batch);
+            set_class(SchedClass::Idle, 0).unwrap();
+            assert_eq!(class(), SchedClass::Idle);
             assert!(!is_realtime());
         })
         .join()
@@ -216,11 +216,11 @@ mod tests {
     /// Needs a right that the test may lack; then the error must say what to do.
     #[test]
     fn real_time_is_recognised_or_refused_with_a_remedy() {
-        thread::spawn(|| match set_class(Class::RoundRobin, 1) {
+        thread::spawn(|| match set_class(SchedClass::RoundRobin, 1) {
             Ok(()) => {
                 assert!(is_realtime());
-                assert_eq!(class(), Class::RoundRobin);
-                set_class(Class::Other, 0).unwrap();
+                assert_eq!(class(), SchedClass::RoundRobin);
+                set_class(SchedClass::Other, 0).unwrap();
                 assert!(!is_realtime());
             }
             Err(error) => assert!(error.to_string().contains("root"), "{error}"),
@@ -243,7 +243,9 @@ mod tests {
 
     #[test]
     fn impossible_classes_are_errors() {
-        for (class, priority) in [(Class::Other, 5), (Class::Fifo, 0), (Class::Fifo, 1_000), (Class::Deadline, 0)] {
+        for (class, priority) in
+            [(SchedClass::Other, 5), (SchedClass::Fifo, 0), (SchedClass::Fifo, 1_000), (SchedClass::Deadline, 0)]
+        {
             assert!(matches!(Error::of(&set_class(class, priority)), Some(Cause::Os { .. })), "{class:?} {priority}");
         }
     }

@@ -10,7 +10,7 @@ mod atomic {
 
 use core::cell::Cell;
 use core::sync::atomic::AtomicU64;
-use desk::{Desk, GOOD, Kernel, PROMPT};
+use desk::{GOOD, Kernel, PROMPT, ScoutQueue};
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
@@ -54,7 +54,7 @@ struct Stage {
 
 struct Machine {
     fault: Fault,
-    desk: Desk,
+    desk: ScoutQueue,
     now: AtomicU64,
     /// Where the scout is.
     place: AtomicU32,
@@ -78,7 +78,7 @@ impl Seen {
     fn first(fault: Fault) -> Self {
         let machine = Machine {
             fault,
-            desk: Desk::new(),
+            desk: ScoutQueue::new(),
             now: AtomicU64::new(Nanos::from_ms(1_000).0),
             place: AtomicU32::new(FREE),
             sending: AtomicU32::new(0),

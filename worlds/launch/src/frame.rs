@@ -1,4 +1,4 @@
-//! What hub and ranks say to each other: frames of a kind, a length and so many bytes. Whatever comes in is a stranger's until it
+//! What coordinator and ranks say to each other: frames of a kind, a length and so many bytes. Whatever comes in is a stranger's until it
 //! has been looked at: lengths are bounded before anything is kept.
 use crate::detect::MOST_RANKS;
 use crate::secret::{BYTES, Token};
@@ -14,20 +14,20 @@ pub(crate) const MOST_CARD: usize = 16 << 10;
 pub(crate) const MOST_STRANGER: usize = 512;
 /// The longest frame a rank may send.
 pub(crate) const MOST_OF_RANK: usize = MOST_CARD + 64;
-/// The longest frame of the hub: everybody's card.
+/// The longest frame of the coordinator: everybody's card.
 pub(crate) const MOST_OF_HUB: usize = MOST_RANKS as usize * (MOST_CARD + 4) + 64;
 const MOST_TEXT: usize = 400;
 
 /// Everything that can be said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// The hub's first word. Of another version nothing but that is known.
+    /// The coordinator's first word. Of another version nothing but that is known.
     Hello { version: u32, nonce: Token },
     /// A rank's answer, with its proof.
     Join { version: u32, rank: Rank, size: u32, nonce: Token, proof: Token },
-    /// It is in; the hub's own proof.
+    /// It is in; the coordinator's own proof.
     Welcome { proof: Token },
-    /// It is not, or the job cannot be. `final`: another hub would say the same.
+    /// It is not, or the job cannot be. `final`: another coordinator would say the same.
     Refused { last: bool, why: String },
     /// I am alive.
     Beat,

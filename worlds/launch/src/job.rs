@@ -1,14 +1,14 @@
 //! A process's place in its job, from joining to leaving.
+use crate::coordinator::{self, Coordinator};
 use crate::detect::{Launcher, detect};
 use crate::frame::{Frame, MOST_CARD};
-use crate::hub::{self, Hub};
+use crate::heartbeat::{self, Shared};
 use crate::join;
 use crate::meet::{Meeting, meet};
-use crate::secret::{self, Key};
+use crate::secret::{self, JobKey};
 use crate::settings::Settings;
-use crate::steward::{self, Shared};
 use crate::whereabouts::Whereabouts;
-use foregather_host::vigil::Vigil;
+use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Rank};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::env;
@@ -27,22 +27,22 @@ pub struct Job {
     size: u32,
     launcher: Launcher,
     host_address: Option<IpAddr>,
-    vigil: Arc<Vigil>,
+    failure_detector: Arc<FailureDetector>,
     /// `None` for a job of one: there is nobody to talk to.
-    line: Option<Line>,
+    line: Option<CoordinatorLink>,
     /// Of each rank.
     places: Vec<Whereabouts>,
     /// Which exchange comes next; locked for as long as one lasts.
     round: Mutex<u32>,
 }
 
-/// The connection to the hub and the threads at its ends.
+/// The connection to the coordinator and the threads at its ends.
 #[derive(Debug)]
-struct Line {
+struct CoordinatorLink {
     shared: Arc<Shared>,
-    key: Key,
-    steward: JoinHandle<()>,
-    hub: Option<hub::Running>,
+    key: JobKey,
+    heartbeat: JoinHandle<()>,
+    coordinator: Option<coordinator::Running>,
 }
 
 impl Job {
@@ -50,7 +50,7 @@ impl Job {
     /// Returns when all ranks have come.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if the variables make no sense, the hub cannot be found, it or this process lacks the job's secret, the
+    /// [`Cause::Refused`] if the variables make no sense, the coordinator cannot be found, it or this process lacks the job's secret, the
     /// rank is taken, the versions differ, or not all ranks come within `FOREGATHER_JOIN_TIMEOUT`.
     pub fn join() -> Result<Self, Error> {
         if JOINED.swap(true, AcqRel) {
@@ -70,7 +70,7 @@ impl Job {
             size: 1,
             launcher,
             host_address: settings.host_address,
-            vigil: Arc::default(),
+            failure_detector: Arc::default(),
             line: None,
             places: vec![Whereabouts::here()?],
             round: Mutex::default(),
@@ -78,19 +78,20 @@ impl Job {
     }
 
     pub(crate) fn begin(launcher: Launcher, mut meeting: Meeting, secret: &[u8], settings: Settings) -> Result<Self, Error> {
-        let key = Key::new(secret, &meeting.name);
+        let key = JobKey::new(secret, &meeting.name);
         let (rank, size) = (meeting.rank, meeting.size);
-        let hub = meeting.listener.take().map(|listener| Hub::start(listener, size, key.clone(), settings)).transpose()?;
+        let coordinator =
+            meeting.listener.take().map(|listener| Coordinator::start(listener, size, key.clone(), settings)).transpose()?;
         let (stream, inbox) = join::join(&meeting, &key, &settings)?;
         let shared = Arc::new(Shared::new(rank, stream));
-        let steward = steward::start(Arc::clone(&shared), inbox, settings)?;
+        let heartbeat = heartbeat::start(Arc::clone(&shared), inbox, settings)?;
         let mut job = Self {
             rank,
             size,
             launcher,
             host_address: settings.host_address,
-            vigil: Arc::clone(&shared.vigil),
-            line: Some(Line { shared, key, steward, hub }),
+            failure_detector: Arc::clone(&shared.failure_detector),
+            line: Some(CoordinatorLink { shared, key, heartbeat, coordinator }),
             places: vec![],
             round: Mutex::default(),
         };
@@ -187,18 +188,18 @@ impl Job {
     }
 
     /// Who was lost, and who waits: for the waits of this process.
-    pub fn vigil(&self) -> Arc<Vigil> {
-        Arc::clone(&self.vigil)
+    pub fn failure_detector(&self) -> Arc<FailureDetector> {
+        Arc::clone(&self.failure_detector)
     }
 
-    /// From now on the steward looks after these lanes, too.
-    pub(crate) fn look_after(&self, tenders: impl Iterator<Item = foregather_ofi::Tender>) {
+    /// From now on the heartbeat thread looks after these lanes, too.
+    pub(crate) fn look_after(&self, tenders: impl Iterator<Item = foregather_ofi::ProgressThread>) {
         if let Some(line) = &self.line {
             line.shared.tenders.lock().unwrap_or_else(PoisonError::into_inner).extend(tenders);
         }
     }
 
-    /// Leaves in order. Rank 0 stays until all others have left, too: the hub is its thread.
+    /// Leaves in order. Rank 0 stays until all others have left, too: the coordinator is its thread.
     ///
     /// # Errors
     /// [`Cause::PeerLost`] if a rank was lost meanwhile.
@@ -206,8 +207,8 @@ impl Job {
         let lost = match self.line.take() {
             None => None,
             Some(line) => {
-                let lost = self.vigil.lost();
-                // Before the word itself: once all have left, the hub hangs up, and that is no loss.
+                let lost = self.failure_detector.lost();
+                // Before the word itself: once all have left, the coordinator hangs up, and that is no loss.
                 line.shared.leaving.store(true, Release);
                 line.shared.send(&Frame::Leave);
                 lost.or(line.end())
@@ -217,19 +218,19 @@ impl Job {
     }
 }
 
-impl Line {
-    /// Hangs up, and waits for both threads. Who was lost, as the hub knows.
+impl CoordinatorLink {
+    /// Hangs up, and waits for both threads. Who was lost, as the coordinator knows.
     fn end(self) -> Option<Rank> {
         self.shared.leaving.store(true, Release);
         let _ = self.shared.stream.shutdown(Shutdown::Both);
-        let _ = self.steward.join();
-        self.hub.and_then(|hub| hub.join().ok().flatten())
+        let _ = self.heartbeat.join();
+        self.coordinator.and_then(|coordinator| coordinator.join().ok().flatten())
     }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // Without a word of leaving: the hub takes it for a loss, and tells the others.
+        // Without a word of leaving: the coordinator takes it for a loss, and tells the others.
         if let Some(line) = self.line.take() {
             line.end();
         }

@@ -1,7 +1,7 @@
-//! A rank's way into its job: finds the hub, proves that it knows the secret, and has the hub prove the same.
+//! A rank's way into its job: finds the coordinator, proves that it knows the secret, and has the coordinator prove the same.
 use crate::frame::{Frame, Inbox, MOST_STRANGER, VERSION};
 use crate::meet::Meeting;
-use crate::secret::{self, Claim, Key, Side};
+use crate::secret::{self, JobKey, Prover, Transcript};
 use crate::settings::Settings;
 use foregather_host::clock;
 use foregather_machine::{Cause, Error, Nanos};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Between two rounds of attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Where several hubs are possible, none is waited for longer than that at a time.
+/// Where several coordinators are possible, none is waited for longer than that at a time.
 const GLANCE: Nanos = Nanos::from_ms(1_000);
 
 /// Why an attempt failed, and whether another one might not.
@@ -21,8 +21,8 @@ struct Failed {
     why: String,
 }
 
-/// A connection to the hub, and what came behind its welcome.
-pub(crate) fn join(meeting: &Meeting, key: &Key, settings: &Settings) -> Result<(TcpStream, Inbox), Error> {
+/// A connection to the coordinator, and what came behind its welcome.
+pub(crate) fn join(meeting: &Meeting, key: &JobKey, settings: &Settings) -> Result<(TcpStream, Inbox), Error> {
     let until = clock::now() + settings.join_timeout;
     let alone = meeting.candidates.len() == 1;
     let mut complaint = String::new();
@@ -45,7 +45,7 @@ pub(crate) fn join(meeting: &Meeting, key: &Key, settings: &Settings) -> Result<
     }
 }
 
-fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &Key) -> Result<(TcpStream, Inbox), Failed> {
+fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &JobKey) -> Result<(TcpStream, Inbox), Failed> {
     let again = |error: &dyn std::fmt::Display| Failed { last: false, why: error.to_string() };
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|error| again(&error))?.collect();
     let patience = Duration::from_nanos(patience.0.max(1_000_000));
@@ -64,7 +64,7 @@ fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &Key)
     Ok((stream, inbox))
 }
 
-fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &Key) -> Result<Inbox, Failed> {
+fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> Result<Inbox, Failed> {
     let again = |why: &str| Failed { last: false, why: why.to_owned() };
     let mut inbox = Inbox::default();
     let of_hub = match hear(stream, &mut inbox)? {
@@ -76,12 +76,12 @@ fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &Key) -> Res
         _ => return Err(again("somebody else answered")),
     };
     let of_rank = secret::random().map_err(|error| again(&error.to_string()))?;
-    let claim = Claim { of_hub, of_rank, rank: meeting.rank, size: meeting.size, port };
-    let proof = key.prove(Side::Rank, &claim);
+    let claim = Transcript { of_hub, of_rank, rank: meeting.rank, size: meeting.size, port };
+    let proof = key.prove(Prover::Rank, &claim);
     let join = Frame::Join { version: VERSION, rank: meeting.rank, size: meeting.size, nonce: of_rank, proof };
     stream.write_all(&join.encode()).map_err(|error| again(&error.to_string()))?;
     match hear(stream, &mut inbox)? {
-        Frame::Welcome { proof } if key.holds(Side::Hub, &claim, &proof) => Ok(inbox),
+        Frame::Welcome { proof } if key.holds(Prover::Coordinator, &claim, &proof) => Ok(inbox),
         Frame::Welcome { .. } => Err(again("the hub does not know the job's secret")),
         Frame::Refused { last, why } => Err(Failed { last: last || meeting.candidates.len() == 1, why }),
         _ => Err(again("somebody else answered")),

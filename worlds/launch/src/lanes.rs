@@ -4,7 +4,7 @@ use crate::spawn::FABRIC;
 use foregather_host::clock;
 use foregather_machine::{Address, Cause, Error, Nanos};
 use foregather_ofi::{Opening, Provider};
-use foregather_shm::{Exchange, Process, Shape, Watch};
+use foregather_shm::{ShmFabric, Process, SegmentSpec, Watch};
 use rustix::fd::AsRawFd;
 use std::env;
 use std::fs::OpenOptions;
@@ -26,12 +26,12 @@ pub enum Lanes {
 
 /// Which fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Choice {
+enum FabricChoice {
     Shm,
     Ofi(String),
 }
 
-impl Choice {
+impl FabricChoice {
     /// `None`: the text means none.
     fn of(text: &str, one_host: bool) -> Option<Self> {
         match text.trim() {
@@ -54,19 +54,19 @@ impl Job {
     pub fn lanes(&self, lanes: u32) -> Result<Lanes, Error> {
         let one_host = self.local_ranks().len() == self.size() as usize;
         let text = env::var(FABRIC).unwrap_or_default();
-        let choice = Choice::of(&text, one_host);
+        let choice = FabricChoice::of(&text, one_host);
         // A rank that fails says so, too: the others would wait for it.
         let choice = choice
             .ok_or_else(|| refused(format!("{FABRIC} should be shm, ofi or ofi:PROVIDER, and is `{}`", text.escape_debug())));
         let choice = self.all_agree(choice)?;
         match choice {
-            Choice::Shm if one_host => self.shm(lanes).map(Lanes::Shm),
-            Choice::Shm => Err(refused(format!("its ranks live on several hosts, and {FABRIC} is shm: choose ofi"))),
-            Choice::Ofi(provider) => self.ofi(&provider, lanes, one_host).map(Lanes::Ofi),
+            FabricChoice::Shm if one_host => self.shm(lanes).map(Lanes::Shm),
+            FabricChoice::Shm => Err(refused(format!("its ranks live on several hosts, and {FABRIC} is shm: choose ofi"))),
+            FabricChoice::Ofi(provider) => self.ofi(&provider, lanes, one_host).map(Lanes::Ofi),
         }
     }
 
-    fn all_agree(&self, mine: Result<Choice, Error>) -> Result<Choice, Error> {
+    fn all_agree(&self, mine: Result<FabricChoice, Error>) -> Result<FabricChoice, Error> {
         let cards = self.exchange(format!("{:?}", mine.as_ref().ok()).as_bytes())?;
         let choice = mine?;
         let own = &cards[self.rank() as usize];
@@ -92,7 +92,7 @@ impl Job {
 
     /// Rank 0 makes the memory, the others open it by rank 0's table of descriptors.
     fn shm(&self, lanes: u32) -> Result<Vec<foregather_shm::Lane<Process>>, Error> {
-        let made = (self.rank() == 0).then(|| Exchange::new(Shape::new(self.size(), lanes))).transpose();
+        let made = (self.rank() == 0).then(|| ShmFabric::new(SegmentSpec::new(self.size(), lanes))).transpose();
         let card = match &made {
             Ok(Some(exchange)) => format!("/proc/{}/fd/{}", self.process(0)?, exchange.fd().as_raw_fd()),
             _ => String::new(),
@@ -101,7 +101,7 @@ impl Job {
         let opened = made.and_then(|made| made.map_or_else(|| open(&String::from_utf8_lossy(&cards[0]), lanes), Ok));
         let joined = opened.and_then(|exchange| exchange.join(self.rank()).map(|()| exchange));
         let exchange = Arc::new(self.all_well(joined, "sharing memory")?);
-        let cpu = Watch::by(self.vigil()).process();
+        let cpu = Watch::by(self.failure_detector()).process();
         exchange.meet(&cpu, clock::now() + MEETING)?;
         (0..lanes).map(|lane| exchange.lane(cpu.clone(), Address { rank: self.rank(), lane })).collect()
     }
@@ -112,7 +112,7 @@ impl Job {
         let number = self.number();
         let open = || {
             let provider = Arc::new(Provider::open(provider, loopback)?);
-            Ok(Opening::new(provider, self.rank(), self.size(), lanes, number)?.watched_by(self.vigil()))
+            Ok(Opening::new(provider, self.rank(), self.size(), lanes, number)?.watched_by(self.failure_detector()))
         };
         let opening = self.all_well(open(), "opening libfabric")?;
         let addresses = self.exchange(&opening.address())?;
@@ -122,7 +122,7 @@ impl Job {
     }
 }
 
-fn open(path: &str, lanes: u32) -> Result<Exchange, Error> {
+fn open(path: &str, lanes: u32) -> Result<ShmFabric, Error> {
     if !path.starts_with("/proc/") {
         return Err(refused(format!("rank 0 could not make the shared memory of {lanes} lanes")));
     }
@@ -131,7 +131,7 @@ fn open(path: &str, lanes: u32) -> Result<Exchange, Error> {
             "the memory of rank 0 cannot be opened ({path}: {error}): run all ranks as one user, or set {FABRIC}=ofi"
         ))
     })?;
-    Exchange::attach(file.into())
+    ShmFabric::attach(file.into())
 }
 
 fn refused(why: String) -> Error {
@@ -144,14 +144,14 @@ mod tests {
 
     #[test]
     fn a_fabric_is_chosen_by_where_ranks_live_unless_somebody_says() {
-        let ofi = |name: &str| Some(Choice::Ofi(name.to_owned()));
-        assert_eq!(Choice::of("", true), Some(Choice::Shm));
-        assert_eq!(Choice::of("", false), ofi("tcp"));
-        assert_eq!(Choice::of("ofi", true), ofi("tcp"));
-        assert_eq!(Choice::of("ofi:verbs", true), ofi("verbs"));
-        assert_eq!(Choice::of("shm", false), Some(Choice::Shm));
+        let ofi = |name: &str| Some(FabricChoice::Ofi(name.to_owned()));
+        assert_eq!(FabricChoice::of("", true), Some(FabricChoice::Shm));
+        assert_eq!(FabricChoice::of("", false), ofi("tcp"));
+        assert_eq!(FabricChoice::of("ofi", true), ofi("tcp"));
+        assert_eq!(FabricChoice::of("ofi:verbs", true), ofi("verbs"));
+        assert_eq!(FabricChoice::of("shm", false), Some(FabricChoice::Shm));
         for bad in ["tcp", "ofi:", "SHM"] {
-            assert_eq!(Choice::of(bad, true), None);
+            assert_eq!(FabricChoice::of(bad, true), None);
         }
     }
 }

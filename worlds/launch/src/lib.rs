@@ -5,14 +5,15 @@
 //! - [`Lanes`]: the job's fabric, shared memory or libfabric.
 //! - [`spawn`]: the launcher itself, which `foregather run` is.
 //!
-//! A foreign launcher need only tell rank, size and where rank 0 is. Everything else is the job's own: a **hub**, which is a thread
-//! of rank 0, and a **steward** in every rank, a thread that shows that its process is alive whatever the program does. A rank whose
+//! A foreign launcher need only tell rank, size and where rank 0 is. Everything else is the job's own: a **coordinator**, which is a thread
+//! of rank 0, and a **heartbeat thread** in every rank, a thread that shows that its process is alive whatever the program does. A rank whose
 //! connection ends, or that stands still for `FOREGATHER_PEER_TIMEOUT` (2 s), is lost; all others learn of it through their
-//! [`Vigil`](foregather_host::vigil::Vigil), which every wait looks at.
+//! [`FailureDetector`](foregather_host::failure_detector::FailureDetector), which every wait looks at.
 
+mod coordinator;
 mod detect;
 mod frame;
-mod hub;
+mod heartbeat;
 mod job;
 mod join;
 mod lanes;
@@ -24,7 +25,6 @@ mod pmix;
 mod secret;
 mod settings;
 pub mod spawn;
-mod steward;
 #[cfg(test)]
 mod tests;
 mod watchdog;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Closed;
 
-/// The hub's end of a connection.
+/// The coordinator's end of a connection.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) stream: TcpStream,
@@ -76,7 +76,7 @@ impl Link {
                     Err(_) => return (frames, Err(Closed)),
                 }
             }
-            // Nobody who sends without end keeps the hub from the others.
+            // Nobody who sends without end keeps the coordinator from the others.
             if frames.len() >= 64 {
                 return (frames, Ok(()));
             }

@@ -1,4 +1,4 @@
-//! Where the ranks of a job meet: rank 0 binds a socket for its hub, and the others learn where it is. That is all that a foreign
+//! Where the ranks of a job meet: rank 0 binds a socket for its coordinator, and the others learn where it is. That is all that a foreign
 //! launcher must help with.
 //!
 //! A launcher with a store of keys and values carries rank 0's address. Without one the address follows from what all ranks know:
@@ -25,7 +25,7 @@ pub(crate) struct Meeting {
     pub(crate) size: u32,
     /// Different for every job.
     pub(crate) name: Vec<u8>,
-    /// Where the hub may be.
+    /// Where the coordinator may be.
     pub(crate) candidates: Vec<(String, u16)>,
     /// Rank 0's.
     pub(crate) listener: Option<TcpListener>,

@@ -28,16 +28,16 @@ struct Process {
 
 /// `pmix_value_t`, with room to spare after its union.
 #[repr(C)]
-struct Value {
+struct PmixValue {
     kind: u16,
     data: [*mut c_void; 7],
 }
 
 type Init = unsafe extern "C" fn(*mut Process, *const c_void, usize) -> c_int;
-type Put = unsafe extern "C" fn(u8, *const c_char, *mut Value) -> c_int;
+type Put = unsafe extern "C" fn(u8, *const c_char, *mut PmixValue) -> c_int;
 type Commit = unsafe extern "C" fn() -> c_int;
 type Fence = unsafe extern "C" fn(*const Process, usize, *const c_void, usize) -> c_int;
-type Get = unsafe extern "C" fn(*const Process, *const c_char, *const c_void, usize, *mut *mut Value) -> c_int;
+type Get = unsafe extern "C" fn(*const Process, *const c_char, *const c_void, usize, *mut *mut PmixValue) -> c_int;
 type Finalize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
 
 /// A conversation with the server.
@@ -75,7 +75,7 @@ impl Pmix {
     pub(crate) fn spread(&self, mine: Option<&str>) -> Result<String, Error> {
         if let Some(text) = mine {
             let text = CString::new(text).map_err(|_| refused("an address has a zero byte".to_owned()))?;
-            let mut value = Value { kind: STRING, data: [null_mut(); 7] };
+            let mut value = PmixValue { kind: STRING, data: [null_mut(); 7] };
             value.data[0] = text.as_ptr().cast_mut().cast();
             let put = self.library.symbol("PMIx_Put")?;
             // SAFETY: the library declares it so, and copies the value and its string before it returns.
@@ -96,7 +96,7 @@ impl Pmix {
     }
 
     /// The value is never given back: there are two in a process's life.
-    fn get(&self, rank: u32, key: &CStr) -> Result<*const Value, Error> {
+    fn get(&self, rank: u32, key: &CStr) -> Result<*const PmixValue, Error> {
         let (of, mut value) = (Process { rank, ..self.me }, null_mut());
         let get = self.library.symbol("PMIx_Get")?;
         // SAFETY: the library declares it so; it writes one pointer, and no options are given.

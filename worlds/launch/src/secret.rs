@@ -1,7 +1,7 @@
 //! Joining needs the job's secret. Nobody sends it: both sides prove that they know it, by a keyed hash (HMAC-SHA-256) over fresh
 //! random numbers of both.
 //!
-//! The proof also covers the port of the hub, so whoever sits at another port cannot pass the two sides' proofs on.
+//! The proof also covers the port of the coordinator, so whoever sits at another port cannot pass the two sides' proofs on.
 use crate::detect::own;
 use foregather_machine::{Cause, Error, Rank};
 use hmac::{Hmac, KeyInit, Mac};
@@ -35,14 +35,14 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// Who proves it.
 #[derive(Clone, Copy)]
-pub(crate) enum Side {
-    Hub,
+pub(crate) enum Prover {
+    Coordinator,
     Rank,
 }
 
-/// What is proved: that this rank and this hub speak to each other now.
+/// What is proved: that this rank and this coordinator speak to each other now.
 #[derive(Clone, Copy)]
-pub(crate) struct Claim {
+pub(crate) struct Transcript {
     pub(crate) of_hub: Token,
     pub(crate) of_rank: Token,
     pub(crate) rank: Rank,
@@ -52,21 +52,21 @@ pub(crate) struct Claim {
 
 /// The job's key: from the secret and the job's name.
 #[derive(Clone)]
-pub(crate) struct Key(Token);
+pub(crate) struct JobKey(Token);
 
 /// Without a word of what it is.
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for JobKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key")
     }
 }
 
-impl Key {
+impl JobKey {
     pub(crate) fn new(secret: &[u8], job: &[u8]) -> Self {
         Self(keyed(secret, &[b"foregather job", job]).finalize().into_bytes().into())
     }
 
-    pub(crate) fn prove(&self, side: Side, claim: &Claim) -> Token {
+    pub(crate) fn prove(&self, side: Prover, claim: &Transcript) -> Token {
         self.over(side, claim).finalize().into_bytes().into()
     }
 
@@ -77,14 +77,14 @@ impl Key {
     }
 
     /// In constant time.
-    pub(crate) fn holds(&self, side: Side, claim: &Claim, proof: &Token) -> bool {
+    pub(crate) fn holds(&self, side: Prover, claim: &Transcript, proof: &Token) -> bool {
         self.over(side, claim).verify_slice(proof).is_ok()
     }
 
-    fn over(&self, side: Side, claim: &Claim) -> Hmac<Sha256> {
+    fn over(&self, side: Prover, claim: &Transcript) -> Hmac<Sha256> {
         let side: &[u8] = match side {
-            Side::Hub => b"hub",
-            Side::Rank => b"rank",
+            Prover::Coordinator => b"hub",
+            Prover::Rank => b"rank",
         };
         let numbers = [claim.rank.to_le_bytes(), claim.size.to_le_bytes(), u32::from(claim.port).to_le_bytes()].concat();
         keyed(&self.0, &[side, &claim.of_hub, &claim.of_rank, &numbers])
@@ -179,26 +179,26 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn claim() -> Claim {
-        Claim { of_hub: [1; BYTES], of_rank: [2; BYTES], rank: 3, size: 4, port: 5 }
+    fn claim() -> Transcript {
+        Transcript { of_hub: [1; BYTES], of_rank: [2; BYTES], rank: 3, size: 4, port: 5 }
     }
 
     #[test]
     fn a_proof_holds_for_its_claim_its_side_and_its_key_alone() {
-        let key = Key::new(b"secret", b"job");
-        let proof = key.prove(Side::Rank, &claim());
-        assert!(key.holds(Side::Rank, &claim(), &proof));
-        assert!(!key.holds(Side::Hub, &claim(), &proof), "a reflected proof");
-        assert!(!Key::new(b"Secret", b"job").holds(Side::Rank, &claim(), &proof));
-        assert!(!Key::new(b"secret", b"jab").holds(Side::Rank, &claim(), &proof));
+        let key = JobKey::new(b"secret", b"job");
+        let proof = key.prove(Prover::Rank, &claim());
+        assert!(key.holds(Prover::Rank, &claim(), &proof));
+        assert!(!key.holds(Prover::Coordinator, &claim(), &proof), "a reflected proof");
+        assert!(!JobKey::new(b"Secret", b"job").holds(Prover::Rank, &claim(), &proof));
+        assert!(!JobKey::new(b"secret", b"jab").holds(Prover::Rank, &claim(), &proof));
         for other in [
-            Claim { of_hub: [9; BYTES], ..claim() },
-            Claim { of_rank: [9; BYTES], ..claim() },
-            Claim { rank: 9, ..claim() },
-            Claim { size: 9, ..claim() },
-            Claim { port: 9, ..claim() },
+            Transcript { of_hub: [9; BYTES], ..claim() },
+            Transcript { of_rank: [9; BYTES], ..claim() },
+            Transcript { rank: 9, ..claim() },
+            Transcript { size: 9, ..claim() },
+            Transcript { port: 9, ..claim() },
         ] {
-            assert!(!key.holds(Side::Rank, &other, &proof));
+            assert!(!key.holds(Prover::Rank, &other, &proof));
         }
     }
 

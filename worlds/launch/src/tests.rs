@@ -1,4 +1,4 @@
-//! Jobs whose ranks are threads of one process: what hub and stewards do about each other, and about strangers.
+//! Jobs whose ranks are threads of one process: what coordinator and stewards do about each other, and about strangers.
 use crate::detect::Launcher;
 use crate::frame::{Frame, VERSION};
 use crate::job::Job;
@@ -48,7 +48,7 @@ impl Place {
 fn wait_in_vain(job: &Job) -> Error {
     let why = WaitContext::new("test", job.rank()).since(clock::now());
     loop {
-        if let Err(error) = job.vigil().check(&why) {
+        if let Err(error) = job.failure_detector().check(&why) {
             return error;
         }
         thread::sleep(std::time::Duration::from_millis(1));
@@ -95,7 +95,7 @@ fn whoever_leaves_is_not_lost_and_exchanges_no_more() {
             return job.leave().map(|()| String::new());
         }
         let refused = job.exchange(b"x").unwrap_err().to_string();
-        assert_eq!(job.vigil().lost(), None);
+        assert_eq!(job.failure_detector().lost(), None);
         job.leave().map(|()| refused)
     });
     assert!(ends[0].as_ref().unwrap().contains("rank 1 has left") && ends[2].as_ref().unwrap().contains("rank 1 has left"));
@@ -115,7 +115,7 @@ fn strangers_are_refused_by_name_and_the_job_goes_on() {
     let mut place = Place::new();
     let settings = place.settings;
     let first = place.meeting(0, 2);
-    let hub = thread::spawn(move || Job::begin(Launcher::Own, first, SECRET, settings).and_then(Job::leave));
+    let coordinator = thread::spawn(move || Job::begin(Launcher::Own, first, SECRET, settings).and_then(Job::leave));
     let refusal = |meeting, secret: &[u8]| Job::begin(Launcher::Own, meeting, secret, settings).unwrap_err().to_string();
 
     assert!(refusal(place.meeting(1, 2), b"wrong").contains("secret"));
@@ -126,12 +126,12 @@ fn strangers_are_refused_by_name_and_the_job_goes_on() {
     for bytes in nonsense {
         let mut stranger = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
         stranger.write_all(bytes).unwrap();
-        // The hub hangs up, be it with a word about it.
+        // The coordinator hangs up, be it with a word about it.
         let _ = stranger.read_to_end(&mut Vec::new());
     }
     let silent = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
     Job::begin(Launcher::Own, place.meeting(1, 2), SECRET, settings).and_then(Job::leave).unwrap();
-    hub.join().unwrap().unwrap();
+    coordinator.join().unwrap().unwrap();
     drop(silent);
 }
 
@@ -155,7 +155,7 @@ fn a_rank_joins_once() {
 
 #[test]
 fn another_version_is_named_on_both_sides() {
-    // A hub of another version.
+    // A coordinator of another version.
     let mut place = Place::new();
     let old = place.listener.take().unwrap();
     let settings = place.settings;
@@ -171,7 +171,7 @@ fn another_version_is_named_on_both_sides() {
     // A rank of another version.
     let mut place = Place::new();
     let meeting = place.meeting(0, 2);
-    let hub = thread::spawn(move || {
+    let coordinator = thread::spawn(move || {
         Job::begin(Launcher::Own, meeting, SECRET, Settings { join_timeout: Nanos::from_ms(700), ..settings })
     });
     let mut stream = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
@@ -180,5 +180,5 @@ fn another_version_is_named_on_both_sides() {
     let mut said = Vec::new();
     stream.read_to_end(&mut said).unwrap();
     assert!(String::from_utf8_lossy(&said).contains(&format!("speaks version {}", VERSION + 1)));
-    assert!(hub.join().unwrap().is_err());
+    assert!(coordinator.join().unwrap().is_err());
 }

@@ -1,5 +1,5 @@
 //! One line about every wait that lasts long: a hang that says nothing is the worst of errors.
-use foregather_host::vigil::{Vigil, Wait};
+use foregather_host::failure_detector::{FailureDetector, Wait};
 use foregather_machine::{Nanos, Rank};
 
 /// What has been told.
@@ -17,9 +17,9 @@ impl Watchdog {
     }
 
     /// Prints what is new.
-    pub(crate) fn look(&mut self, vigil: &Vigil, rank: Rank) {
+    pub(crate) fn look(&mut self, failure_detector: &FailureDetector, rank: Rank) {
         if self.long < Nanos::MAX {
-            for line in self.news(&vigil.long_waits(self.long), rank) {
+            for line in self.news(&failure_detector.long_waits(self.long), rank) {
                 eprintln!("foregather: {line}");
             }
         }

@@ -115,7 +115,7 @@ layout! {
 pub(crate) type GetInfo = unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const c_void, *mut Object) -> c_int;
 pub(crate) type DupInfo = unsafe extern "C" fn(*const c_void) -> Object;
 pub(crate) type FreeInfo = unsafe extern "C" fn(Object);
-pub(crate) type OpenFabric = unsafe extern "C" fn(Object, *mut Object, Object) -> c_int;
+pub(crate) type OpenFn = unsafe extern "C" fn(Object, *mut Object, Object) -> c_int;
 pub(crate) type Version = unsafe extern "C" fn() -> u32;
 pub(crate) type Close = unsafe extern "C" fn(Object) -> c_int;
 pub(crate) type Bind = unsafe extern "C" fn(Object, Object, u64) -> c_int;

@@ -5,7 +5,7 @@ use crate::wire::Record;
 pub(crate) const PIECES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ReadReply {
     #[default]
     None,
     Told,
@@ -17,7 +17,7 @@ pub(crate) enum Answer {
 pub(crate) struct Reading {
     pub(crate) ticket: u32,
     pub(crate) from: usize,
-    pub(crate) answer: Answer,
+    pub(crate) answer: ReadReply,
     pub(crate) records: Vec<Record>,
     /// Reads that libfabric has not ended.
     pub(crate) outstanding: u32,
@@ -31,7 +31,7 @@ impl Reading {
     }
 
     fn awaits(&self, from: usize, ticket: u32) -> bool {
-        self.from == from && self.ticket == ticket && self.answer == Answer::None
+        self.from == from && self.ticket == ticket && self.answer == ReadReply::None
     }
 
     /// `false`: the bytes are no records. Answers that nobody waits for any more are nobody's business.
@@ -40,7 +40,7 @@ impl Reading {
         if self.awaits(from, ticket) {
             self.records.append(&mut records);
             if !more {
-                self.answer = Answer::Told;
+                self.answer = ReadReply::Told;
             }
         }
         self.records.len() <= PIECES_MAX
@@ -48,7 +48,7 @@ impl Reading {
 
     pub(crate) fn refused(&mut self, from: usize, ticket: u32) -> bool {
         if self.awaits(from, ticket) {
-            self.answer = Answer::Refused;
+            self.answer = ReadReply::Refused;
         }
         true
     }

@@ -2,7 +2,7 @@
 use crate::endpoint::Endpoint;
 use crate::turn::Turn;
 use core::cell::{Cell, RefCell};
-use foregather_host::{clock, vigil::Vigil};
+use foregather_host::{clock, failure_detector::FailureDetector};
 use foregather_machine::{Error, Nanos, Rank, WaitContext};
 use foregather_thread::{Guard, Scope, Thread, Word};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub type Processor = Thread<Tended>;
 
 /// A lane, as the waits of its owner look after it.
 pub struct Tended {
-    vigil: Option<Arc<Vigil>>,
+    failure_detector: Option<Arc<FailureDetector>>,
     pub(crate) bell: Word,
     /// Whose turn the lane is, and all that follows here.
     pub(crate) turn: Turn,
@@ -32,9 +32,9 @@ pub struct Tended {
 }
 
 impl Tended {
-    pub(crate) fn new(endpoint: Endpoint, vigil: Option<Arc<Vigil>>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, failure_detector: Option<Arc<FailureDetector>>) -> Self {
         Self {
-            vigil,
+            failure_detector,
             bell: Word::default(),
             turn: Turn::default(),
             endpoint,
@@ -88,7 +88,7 @@ impl Tended {
         if let Some(error) = self.fault() {
             return Err(error);
         }
-        self.vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(why))
+        self.failure_detector.as_ref().map_or(Ok(()), |failure_detector| failure_detector.check(why))
     }
 }
 

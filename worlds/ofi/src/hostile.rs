@@ -2,7 +2,7 @@
 use crate::abi::WAIT_FD;
 use crate::endpoint::Endpoint;
 use crate::provider::Provider;
-use crate::wire::{BUFFER, CREDITS, Card, HEAD, Kind, SPARE, Tag, stamp};
+use crate::wire::{BUFFER, CREDITS, EndpointAddress, FrameKind, HEAD, SPARE, Tag, stamp};
 use crate::{Lane, Opening};
 use core::ptr::null_mut;
 use foregather_host::clock;
@@ -30,8 +30,8 @@ impl Scene {
         };
         let opening = Opening::new(Arc::clone(&provider), 0, 2, 1, JOB).unwrap();
         let enemy = Endpoint::open(Arc::clone(&provider), WAIT_FD).unwrap();
-        let card = Card { provider: provider.name().to_owned(), lanes: vec![enemy.name().unwrap()] };
-        let own = Card::read(&opening.address(), 0).unwrap();
+        let card = EndpointAddress { provider: provider.name().to_owned(), lanes: vec![enemy.name().unwrap()] };
+        let own = EndpointAddress::read(&opening.address(), 0).unwrap();
         let target = enemy.insert(&own.lanes[0]).unwrap();
         let lane = opening.connect(&[own.write(), card.write()]).unwrap().remove(0);
         Some(Self { lane, enemy, target })
@@ -75,24 +75,24 @@ impl Scene {
 /// A tag and the bytes behind it.
 type Sent<'a> = (u64, &'a [u8]);
 
-fn tag(kind: Kind, number: u16) -> u64 {
+fn tag(kind: FrameKind, number: u16) -> u64 {
     Tag { kind, from: 1, number }.pack(stamp(JOB))
 }
 
 #[test]
 fn what_no_peer_sends_is_garbled_and_names_the_sender() {
     let long = vec![0; HEAD + BUFFER + 1];
-    let unknown = tag(Kind::Frame, 0) | 0xf << 36;
+    let unknown = tag(FrameKind::Frame, 0) | 0xf << 36;
     let cases: [(&[Sent<'_>], &str); 9] = [
         (&[(unknown, &[0; 8])], "a frame of an unknown kind"),
-        (&[(tag(Kind::Frame, 0), &[0; 3])], "a frame of an impossible length"),
-        (&[(tag(Kind::Frame, 0), &long)], "a frame that is too long"),
-        (&[(tag(Kind::Frame, 0), &[0; 8]), (tag(Kind::Frame, 0), &[0; 8])], "a frame twice, or out of turn"),
-        (&[(tag(Kind::Frame, 9_999), &[0; 8])], "a frame twice, or out of turn"),
-        (&[(tag(Kind::Bye, 0), &[0; 4]), (tag(Kind::Frame, 1), &[0; 8])], "a frame after its last"),
-        (&[(tag(Kind::Ask, 0), &[0; 9])], "a control frame that makes no sense"),
-        (&[(tag(Kind::Done, 0), &[7; 12])], "a control frame that makes no sense"),
-        (&[(tag(Kind::Records, 0), &[1; 40])], "a control frame that makes no sense"),
+        (&[(tag(FrameKind::Frame, 0), &[0; 3])], "a frame of an impossible length"),
+        (&[(tag(FrameKind::Frame, 0), &long)], "a frame that is too long"),
+        (&[(tag(FrameKind::Frame, 0), &[0; 8]), (tag(FrameKind::Frame, 0), &[0; 8])], "a frame twice, or out of turn"),
+        (&[(tag(FrameKind::Frame, 9_999), &[0; 8])], "a frame twice, or out of turn"),
+        (&[(tag(FrameKind::Bye, 0), &[0; 4]), (tag(FrameKind::Frame, 1), &[0; 8])], "a frame after its last"),
+        (&[(tag(FrameKind::Ask, 0), &[0; 9])], "a control frame that makes no sense"),
+        (&[(tag(FrameKind::Done, 0), &[7; 12])], "a control frame that makes no sense"),
+        (&[(tag(FrameKind::Records, 0), &[1; 40])], "a control frame that makes no sense"),
     ];
     for (frames, expected) in cases {
         let Some(scene) = Scene::open() else { return };
@@ -107,21 +107,21 @@ fn what_no_peer_sends_is_garbled_and_names_the_sender() {
 fn who_sends_more_than_its_credits_is_named() {
     let Some(scene) = Scene::open() else { return };
     for number in 0..CREDITS + SPARE {
-        scene.send(tag(Kind::Frame, number as u16), &[0; 8]);
+        scene.send(tag(FrameKind::Frame, number as u16), &[0; 8]);
     }
     assert_eq!(scene.verdict(), None);
-    scene.send(tag(Kind::Frame, (CREDITS + SPARE) as u16), &[0; 8]);
+    scene.send(tag(FrameKind::Frame, (CREDITS + SPARE) as u16), &[0; 8]);
     assert_eq!(scene.verdict(), Some(Cause::ProtocolViolation { from: 1, what: "more frames than there are credits" }));
 }
 
 #[test]
 fn answers_to_nothing_and_frames_of_nobody_change_nothing() {
     let Some(scene) = Scene::open() else { return };
-    let nobody = Tag { kind: Kind::Frame, from: 2, number: 0 }.pack(stamp(JOB));
+    let nobody = Tag { kind: FrameKind::Frame, from: 2, number: 0 }.pack(stamp(JOB));
     scene.send(nobody, &[0; 8]);
-    scene.send(Tag { kind: Kind::Bye, from: 1, number: 0 }.pack(stamp(JOB + 1)), &[0; 4]);
-    scene.send(tag(Kind::Concealed, 0), &[0; 4]);
-    scene.send(tag(Kind::Records, 1), &[0; 12]);
+    scene.send(Tag { kind: FrameKind::Bye, from: 1, number: 0 }.pack(stamp(JOB + 1)), &[0; 4]);
+    scene.send(tag(FrameKind::Unexposed, 0), &[0; 4]);
+    scene.send(tag(FrameKind::Records, 1), &[0; 12]);
     assert_eq!(scene.verdict(), None);
     assert_eq!(scene.lane.arrived(None), None);
     assert!(!scene.lane.has_left(foregather_machine::Address { rank: 1, lane: 0 }));

@@ -3,7 +3,7 @@ use crate::abi::{RECV, SEND};
 use crate::asked::Reading;
 use crate::cpu::Processor;
 use crate::exposure::Exposures;
-use crate::peers::Peer;
+use crate::peers::RemoteLane;
 use crate::queued::{POSTED, Queued};
 use crate::registration::Registrations;
 use crate::slots::Slots;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 /// Whose lanes these are, among whom.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct LaneSet {
     pub(crate) rank: Rank,
     pub(crate) size: u32,
     pub(crate) lanes: u32,
@@ -25,9 +25,9 @@ pub(crate) struct Seat {
 
 /// The endpoint, its buffers, and what is known of the others.
 pub(crate) struct Inner {
-    pub(crate) seat: Seat,
+    pub(crate) seat: LaneSet,
     pub(crate) lane: u32,
-    pub(crate) peers: Box<[Peer]>,
+    pub(crate) peers: Box<[RemoteLane]>,
     /// Frames for the layer above that are not released: while there are none, nobody looks for them peer by peer.
     pub(crate) waiting: Cell<u32>,
     pub(crate) incoming: Slots,
@@ -54,7 +54,7 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    pub(crate) fn start(seat: Seat, lane: u32, peers: Vec<Peer>, cpu: Processor) -> Result<Self, Error> {
+    pub(crate) fn start(seat: LaneSet, lane: u32, peers: Vec<RemoteLane>, cpu: Processor) -> Result<Self, Error> {
         let (frames, count) = ((CREDITS + SPARE) as usize, peers.len());
         let made = Self {
             seat,
@@ -84,7 +84,7 @@ impl Inner {
     }
 
     pub(crate) fn index(&self, address: Address) -> Result<usize, Error> {
-        let Seat { size, lanes, .. } = self.seat;
+        let LaneSet { size, lanes, .. } = self.seat;
         if address.rank >= size {
             return Err(Cause::Rank { rank: address.rank, size }.into());
         }
@@ -94,7 +94,7 @@ impl Inner {
         Ok((address.rank * lanes + address.lane) as usize)
     }
 
-    pub(crate) fn known(&self, address: Address) -> Option<&Peer> {
+    pub(crate) fn known(&self, address: Address) -> Option<&RemoteLane> {
         self.peers.get(self.index(address).ok()?)
     }
 
@@ -117,7 +117,7 @@ impl Inner {
 
     /// A table: measured for tcp on one host (README), for the others what such networks typically cost. A reading takes two journeys
     /// there and back.
-    pub(crate) fn tolls(&self) -> FabricCosts {
+    pub(crate) fn costs(&self) -> FabricCosts {
         let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
         match self.cpu.guard().endpoint.provider().name().split(';').next() {
             Some("shm") => FabricCosts { buffered: slope(600, 250), direct: slope(4_000, 100) },

@@ -2,7 +2,7 @@
 use crate::cpu::Processor;
 use crate::inner::Inner;
 use crate::turn::Owners;
-use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, SPARE};
+use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, SPARE};
 use core::cell::Cell;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -11,7 +11,7 @@ use foregather_machine::{Address, Cause, Clock, Error, Fabric, FabricCosts, Key,
 use foregather_thread::Word;
 use std::sync::{Arc, Weak};
 
-/// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls, and in those of its [`Tender`].
+/// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls, and in those of its [`ProgressThread`].
 ///
 /// Dropping it ends all it has lent; if it has left ([`Fabric::leave`]), what it posted is delivered first, for two seconds at most.
 pub struct Lane {
@@ -23,7 +23,7 @@ pub struct Lane {
 struct Shared(Inner);
 
 // SAFETY: it is used by one thread at a time, which has the turn: the lane's owner by `Lane::turn` and in its processor, the caretaker
-// in `Tender::tend`. What is used without a turn are words, and what never changes.
+// in `ProgressThread::tend`. What is used without a turn are words, and what never changes.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
@@ -65,20 +65,20 @@ impl Lane {
     }
 
     /// By which another thread looks after this lane.
-    pub fn tender(&self) -> Tender {
-        Tender { lane: Arc::downgrade(&self.shared), seen: 0 }
+    pub fn tender(&self) -> ProgressThread {
+        ProgressThread { lane: Arc::downgrade(&self.shared), seen: 0 }
     }
 }
 
 /// Looks after a lane while its owner computes, or waits for another lane: makes connections, sends what waits for one, takes in what
 /// has come. Without anybody who does so now and then, whoever a frame was posted for may wait for as long as the owner is elsewhere.
-pub struct Tender {
+pub struct ProgressThread {
     lane: Weak<Shared>,
     /// Turns that the owner had taken at the last look.
     seen: u32,
 }
 
-impl Tender {
+impl ProgressThread {
     /// Looks at the lane's network once, unless its owner has done so since the last time. `Some(true)` if something happened; `None` if
     /// the lane is no more.
     pub fn tend(&mut self) -> Option<bool> {
@@ -94,7 +94,7 @@ impl Tender {
     }
 }
 
-impl core::fmt::Debug for Tender {
+impl core::fmt::Debug for ProgressThread {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Tender").finish_non_exhaustive()
     }
@@ -181,7 +181,7 @@ impl Fabric for Lane {
         }
     }
     fn costs(&self) -> FabricCosts {
-        self.inner().tolls()
+        self.inner().costs()
     }
 
     #[inline]
@@ -281,7 +281,7 @@ impl Fabric for Lane {
         for in_touch in [true, false] {
             for (at, peer) in lane.peers.iter().enumerate() {
                 if at != lane.own_index() && peer.in_touch.get() == in_touch {
-                    lane.enqueue(at, Kind::Bye, 0, Vec::new());
+                    lane.enqueue(at, FrameKind::Bye, 0, Vec::new());
                 }
             }
         }

@@ -3,7 +3,7 @@
 //! - [`found`]: is libfabric here, and which networks does it drive?
 //! - [`Provider`]: one of them, by name: `tcp`, `shm`, `verbs`, `efa`.
 //! - [`Opening`]: the lanes of a rank, on their way: open them, hand [`Opening::address`] to the others, connect.
-//! - [`Lane`]: one of them. [`Processor`]: its owner's processor, which sleeps on the network. [`Tender`]: looks after it meanwhile.
+//! - [`Lane`]: one of them. [`Processor`]: its owner's processor, which sleeps on the network. [`ProgressThread`]: looks after it meanwhile.
 //!
 //! What it assumes of libfabric, how memory is read, and which errors become which: `README.md`.
 
@@ -32,6 +32,6 @@ mod wire;
 #[doc(hidden)]
 pub use abi::LAYOUT;
 pub use cpu::{Processor, Tended};
-pub use lane::{Lane, Tender};
+pub use lane::{Lane, ProgressThread};
 pub use opening::Opening;
-pub use provider::{Found, Provider, found};
+pub use provider::{Provider, ProviderInfo, found};

@@ -1,5 +1,5 @@
 //! libfabric itself: found at run time, or not at all.
-use crate::abi::{DupInfo, FreeInfo, GetInfo, OpenFabric, Version};
+use crate::abi::{DupInfo, FreeInfo, GetInfo, OpenFn, Version};
 use crate::signals::kept;
 use core::ffi::c_void;
 use foregather_host::dl::Library;
@@ -17,7 +17,7 @@ pub(crate) struct Api {
     pub(crate) get_info: GetInfo,
     pub(crate) dup_info: DupInfo,
     pub(crate) free_info: FreeInfo,
-    pub(crate) open_fabric: OpenFabric,
+    pub(crate) open_fabric: OpenFn,
 }
 
 impl Api {
@@ -51,7 +51,7 @@ impl Api {
                 get_info: core::mem::transmute::<*mut c_void, GetInfo>(get),
                 dup_info: core::mem::transmute::<*mut c_void, DupInfo>(dup),
                 free_info: core::mem::transmute::<*mut c_void, FreeInfo>(free),
-                open_fabric: core::mem::transmute::<*mut c_void, OpenFabric>(open),
+                open_fabric: core::mem::transmute::<*mut c_void, OpenFn>(open),
                 library,
             })
         }

@@ -2,22 +2,22 @@
 use crate::abi::WAIT_FD;
 use crate::cpu::Tended;
 use crate::endpoint::Endpoint;
-use crate::inner::{Inner, Seat};
+use crate::inner::{Inner, LaneSet};
 use crate::lane::Lane;
-use crate::peers::Peer;
+use crate::peers::RemoteLane;
 use crate::provider::Provider;
-use crate::wire::{Card, LANES_MAX, stamp};
-use foregather_host::vigil::Vigil;
+use crate::wire::{EndpointAddress, LANES_MAX, stamp};
+use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Rank};
 use std::sync::Arc;
 
 /// The lanes of a rank that are open, but do not know the others yet.
 pub struct Opening {
     provider: Arc<Provider>,
-    seat: Seat,
-    card: Vec<u8>,
+    seat: LaneSet,
+    address: Vec<u8>,
     endpoints: Vec<Endpoint>,
-    vigil: Option<Arc<Vigil>>,
+    failure_detector: Option<Arc<FailureDetector>>,
 }
 
 impl Opening {
@@ -37,19 +37,25 @@ impl Opening {
         }
         let endpoints: Vec<_> = (0..lanes).map(|_| Endpoint::open(Arc::clone(&provider), WAIT_FD)).collect::<Result<_, _>>()?;
         let names = endpoints.iter().map(Endpoint::name).collect::<Result<_, _>>()?;
-        let card = Card { provider: provider.name().to_owned(), lanes: names }.write();
-        Ok(Self { provider, seat: Seat { rank, size, lanes, stamp: stamp(job) }, card, endpoints, vigil: None })
+        let card = EndpointAddress { provider: provider.name().to_owned(), lanes: names }.write();
+        Ok(Self {
+            provider,
+            seat: LaneSet { rank, size, lanes, stamp: stamp(job) },
+            address: card,
+            endpoints,
+            failure_detector: None,
+        })
     }
 
     /// Waits of these lanes fail once the vigil knows that a rank was lost.
     #[must_use]
-    pub fn watched_by(self, vigil: Arc<Vigil>) -> Self {
-        Self { vigil: Some(vigil), ..self }
+    pub fn watched_by(self, vigil: Arc<FailureDetector>) -> Self {
+        Self { failure_detector: Some(vigil), ..self }
     }
 
     /// Where the others reach this rank's lanes: to be handed to each of them as it is.
     pub fn address(&self) -> Vec<u8> {
-        self.card.clone()
+        self.address.clone()
     }
 
     /// The lanes, once every rank's address is known: in the order of the ranks, this one's own among them. Connections are
@@ -63,9 +69,9 @@ impl Opening {
         if addresses.len() != seat.size as usize {
             return Err(Cause::Setting { what: "the number of addresses", needs: "one of each rank, in order" }.into());
         }
-        let cards = addresses.iter().enumerate().map(|(from, bytes)| Card::read(bytes, from as Rank));
-        let cards: Vec<Card> = cards.collect::<Result<_, _>>()?;
-        let own = Card::read(&self.card, seat.rank)?;
+        let cards = addresses.iter().enumerate().map(|(from, bytes)| EndpointAddress::read(bytes, from as Rank));
+        let cards: Vec<EndpointAddress> = cards.collect::<Result<_, _>>()?;
+        let own = EndpointAddress::read(&self.address, seat.rank)?;
         let len = own.lanes.first().map_or(0, Vec::len);
         for (from, card) in cards.iter().enumerate() {
             if card.provider != self.provider.name() || card.lanes.len() != seat.lanes as usize {
@@ -80,8 +86,8 @@ impl Opening {
         }
         let names: Vec<&Vec<u8>> = cards.iter().flat_map(|card| &card.lanes).collect();
         let lanes = self.endpoints.into_iter().enumerate().map(|(lane, endpoint)| {
-            let peers = names.iter().map(|name| Ok(Peer::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
-            Inner::start(seat, lane as u32, peers, Tended::new(endpoint, self.vigil.clone()).processor()).map(Lane::new)
+            let peers = names.iter().map(|name| Ok(RemoteLane::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
+            Inner::start(seat, lane as u32, peers, Tended::new(endpoint, self.failure_detector.clone()).processor()).map(Lane::new)
         });
         lanes.collect()
     }

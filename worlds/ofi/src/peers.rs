@@ -12,7 +12,7 @@ pub(crate) struct Arrived {
 
 /// One other lane, as seen from here. What waits for a number waits in `early`.
 #[derive(Debug, Default)]
-pub(crate) struct Peer {
+pub(crate) struct RemoteLane {
     /// In libfabric's address book.
     pub(crate) address: u64,
     /// The number of the next frame there, and of the next one from there.
@@ -35,7 +35,7 @@ pub(crate) struct Peer {
 /// Frames that may arrive before one that was sent earlier: more than are ever on their way.
 const WINDOW: u16 = 4_096;
 
-impl Peer {
+impl RemoteLane {
     pub(crate) fn at(address: u64) -> Self {
         Self { address, ..Self::default() }
     }
@@ -73,10 +73,10 @@ impl Peer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Kind;
+    use crate::wire::FrameKind;
 
     fn tag(number: u16) -> Tag {
-        Tag { kind: Kind::Frame, from: 0, number }
+        Tag { kind: FrameKind::Frame, from: 0, number }
     }
 
     fn arrived(slot: u32) -> Arrived {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn frames_come_out_in_the_order_of_their_numbers() {
-        let peer = Peer::default();
+        let peer = RemoteLane::default();
         peer.next_in.set(u16::MAX - 1);
         let numbers = [0, u16::MAX, 1, u16::MAX - 1, 2];
         let mut out = Vec::new();
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_came_before_and_what_cannot_come_is_refused() {
-        let peer = Peer::default();
+        let peer = RemoteLane::default();
         assert!(peer.sort(tag(0), arrived(0)) && peer.next().is_some());
         assert!(!peer.sort(tag(0), arrived(1)), "a duplicate");
         assert!(peer.sort(tag(2), arrived(1)));
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn nobody_sends_more_than_its_credits() {
-        let peer = Peer::default();
+        let peer = RemoteLane::default();
         assert!((0..CREDITS + SPARE).all(|slot| peer.keep(arrived(slot))));
         assert!(!peer.keep(arrived(99)));
     }

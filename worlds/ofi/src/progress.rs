@@ -6,9 +6,9 @@ use crate::abi::{EAGAIN, ECANCELED, ETRUNC};
 use crate::endpoint::Completion;
 use crate::inner::Inner;
 use crate::peers::Arrived;
-use crate::queued::{Body, POSTED, Queued};
+use crate::queued::{POSTED, Payload, Queued};
 use crate::slots::{Slots, Use};
-use crate::wire::{BUFFER, CREDITS, HEAD, INLINE, Kind, RECORDS_MAX, Read, Record, SPARE, Tag};
+use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, RECORDS_MAX, Record, SPARE, Tag, TagReading};
 use core::ffi::c_int;
 use foregather_machine::{Cause, Error, Key, Nanos, WaitContext};
 
@@ -115,23 +115,23 @@ impl Inner {
     fn spoilt(&self, slot: u32, completion: Completion) {
         match Tag::read(completion.tag, self.seat.stamp, self.peers.len()) {
             _ if u64::from(completion.error) == ECANCELED => {}
-            Read::Ours(Tag { from, .. }) | Read::Garbled(from) if u64::from(completion.error) == ETRUNC => {
+            TagReading::Ours(Tag { from, .. }) | TagReading::ProtocolViolation(from) if u64::from(completion.error) == ETRUNC => {
                 self.garbled(from as usize, "a frame that is too long");
             }
-            Read::Ours(Tag { from, .. }) => self.broken(from as usize),
-            Read::Garbled(_) | Read::Stranger => {}
+            TagReading::Ours(Tag { from, .. }) => self.broken(from as usize),
+            TagReading::ProtocolViolation(_) | TagReading::Stranger => {}
         }
         self.incoming.give(slot);
     }
 
     fn received(&self, slot: u32, completion: Completion) {
         let tag = match Tag::read(completion.tag, self.seat.stamp, self.peers.len()) {
-            Read::Ours(tag) => tag,
-            Read::Garbled(from) => {
+            TagReading::Ours(tag) => tag,
+            TagReading::ProtocolViolation(from) => {
                 self.garbled(from as usize, "a frame of an unknown kind");
                 return self.incoming.give(slot);
             }
-            Read::Stranger => return self.incoming.give(slot),
+            TagReading::Stranger => return self.incoming.give(slot),
         };
         let from = tag.from as usize;
         if !(HEAD..=HEAD + BUFFER).contains(&completion.len) {
@@ -139,7 +139,7 @@ impl Inner {
             return self.incoming.give(slot);
         }
         let peer = &self.peers[from];
-        if tag.kind != Kind::Bye {
+        if tag.kind != FrameKind::Bye {
             peer.in_touch.set(true);
         }
         if !peer.sort(tag, Arrived { slot, len: (completion.len - HEAD) as u32 }) {
@@ -147,13 +147,13 @@ impl Inner {
             return self.incoming.give(slot);
         }
         while let Some((tag, arrived)) = peer.next() {
-            if tag.kind == Kind::Frame && !peer.left.get() && peer.keep(arrived) {
+            if tag.kind == FrameKind::Frame && !peer.left.get() && peer.keep(arrived) {
                 self.waiting.set(self.waiting.get() + 1);
                 continue;
             }
             match tag.kind {
-                Kind::Frame if peer.left.get() => self.garbled(from, "a frame after its last"),
-                Kind::Frame => self.garbled(from, "more frames than there are credits"),
+                FrameKind::Frame if peer.left.get() => self.garbled(from, "a frame after its last"),
+                FrameKind::Frame => self.garbled(from, "more frames than there are credits"),
                 kind => self.obey(from, kind, arrived),
             }
             self.incoming.give(arrived.slot);
@@ -161,7 +161,7 @@ impl Inner {
     }
 
     /// A frame between lanes.
-    fn obey(&self, from: usize, kind: Kind, arrived: Arrived) {
+    fn obey(&self, from: usize, kind: FrameKind, arrived: Arrived) {
         let bytes = self.incoming.bytes(arrived.slot);
         // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric.
         let (head, rest) = unsafe { (&*bytes).split_at(HEAD) };
@@ -169,20 +169,20 @@ impl Inner {
         let rest = &rest[..arrived.len as usize];
         let number = |at: usize| rest.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
         let fits = match kind {
-            Kind::Frame => false,
-            Kind::Bye => {
+            FrameKind::Frame => false,
+            FrameKind::Bye => {
                 self.peers[from].left.set(true);
                 self.cpu.guard().absolve(self.rank_of(from));
                 self.exposures.borrow_mut().forget(from as u32);
                 true
             }
-            Kind::Ask => {
+            FrameKind::Ask => {
                 let asked = number(0).zip(number(8)).filter(|_| rest.len() == 16);
                 asked.map(|(key, bytes)| self.answer(from, ticket, Key(key), bytes)).is_some()
             }
-            Kind::Records => self.reading.borrow_mut().told(from, ticket, rest),
-            Kind::Concealed => self.reading.borrow_mut().refused(from, ticket),
-            Kind::Done => number(0).is_some_and(|key| self.exposures.borrow_mut().done(Key(key), from as u32)),
+            FrameKind::Records => self.reading.borrow_mut().told(from, ticket, rest),
+            FrameKind::Unexposed => self.reading.borrow_mut().refused(from, ticket),
+            FrameKind::Done => number(0).is_some_and(|key| self.exposures.borrow_mut().done(Key(key), from as u32)),
         };
         if !fits {
             self.garbled(from, "a control frame that makes no sense");
@@ -192,19 +192,19 @@ impl Inner {
     /// Says where exposed memory stands.
     fn answer(&self, from: usize, ticket: u32, key: Key, bytes: u64) {
         let Some(records) = self.exposures.borrow_mut().read_by(key, bytes, from as u32) else {
-            return self.enqueue(from, Kind::Concealed, ticket, Vec::new());
+            return self.enqueue(from, FrameKind::Unexposed, ticket, Vec::new());
         };
         self.read_from_here(bytes);
         let frames = records.len().div_ceil(RECORDS_MAX).max(1);
         for at in 0..frames {
             let part = &records[at * RECORDS_MAX..records.len().min((at + 1) * RECORDS_MAX)];
-            self.enqueue(from, Kind::Records, ticket, Record::write_all(part, at + 1 < frames));
+            self.enqueue(from, FrameKind::Records, ticket, Record::write_all(part, at + 1 < frames));
         }
     }
 
     /// Sends a frame of the lane's own as soon as it can go, behind all that was posted before.
-    pub(crate) fn enqueue(&self, to: usize, kind: Kind, head: u32, bytes: Vec<u8>) {
-        self.push(Queued { to, kind, head, body: Body::Bytes(bytes) });
+    pub(crate) fn enqueue(&self, to: usize, kind: FrameKind, head: u32, bytes: Vec<u8>) {
+        self.push(Queued { to, kind, head, body: Payload::Bytes(bytes) });
     }
 
     fn push(&self, queued: Queued) {
@@ -228,8 +228,8 @@ impl Inner {
             let result = match body {
                 _ if peer.broken.get() => GONE,
                 _ if stuck[to] => AGAIN,
-                Body::Bytes(bytes) => self.transmit(to, kind, head, bytes),
-                &Body::Filled(slot, len) => self.transmit_filled(to, head, slot, len),
+                Payload::Bytes(bytes) => self.transmit(to, kind, head, bytes),
+                &Payload::Filled(slot, len) => self.transmit_filled(to, head, slot, len),
             };
             if result == AGAIN {
                 stuck[to] = true;
@@ -237,7 +237,7 @@ impl Inner {
                 continue;
             }
             // Whom it cannot reach has gone, and its frames with it.
-            if let Body::Filled(slot, _) = body
+            if let Payload::Filled(slot, _) = body
                 && result != 0
             {
                 self.outgoing.give(*slot);
@@ -248,12 +248,12 @@ impl Inner {
         some
     }
 
-    fn tag(&self, to: usize, kind: Kind) -> u64 {
+    fn tag(&self, to: usize, kind: FrameKind) -> u64 {
         Tag { kind, from: self.own_index() as u32, number: self.peers[to].next_out.get() }.pack(self.seat.stamp)
     }
 
     /// Hands a frame to libfabric, if it takes it.
-    fn transmit(&self, to: usize, kind: Kind, head: u32, bytes: &[u8]) -> isize {
+    fn transmit(&self, to: usize, kind: FrameKind, head: u32, bytes: &[u8]) -> isize {
         let len = HEAD + bytes.len();
         if len <= self.inject.min(HEAD + INLINE) {
             let mut frame = [0; HEAD + INLINE];
@@ -271,13 +271,13 @@ impl Inner {
         result
     }
 
-    fn inject(&self, to: usize, kind: Kind, frame: &[u8]) -> isize {
+    fn inject(&self, to: usize, kind: FrameKind, frame: &[u8]) -> isize {
         let result = self.cpu.guard().endpoint.inject(frame, self.peers[to].address, self.tag(to, kind));
         self.transmitted(to, kind, result)
     }
 
     /// The same with what stands in a slot, which is lent if the result is 0.
-    fn transmit_slot(&self, to: usize, kind: Kind, head: u32, slot: u32, len: usize) -> isize {
+    fn transmit_slot(&self, to: usize, kind: FrameKind, head: u32, slot: u32, len: usize) -> isize {
         let bytes = self.outgoing.bytes(slot);
         // SAFETY: the slot is taken and not lent to libfabric yet; from a 0 on it is, until its completion gives it back.
         let result = unsafe {
@@ -289,11 +289,11 @@ impl Inner {
     }
 
     #[inline]
-    fn transmitted(&self, to: usize, kind: Kind, result: isize) -> isize {
+    fn transmitted(&self, to: usize, kind: FrameKind, result: isize) -> isize {
         let peer = &self.peers[to];
         if result == 0 {
             peer.next_out.set(peer.next_out.get().wrapping_add(1));
-            if kind != Kind::Bye {
+            if kind != FrameKind::Bye {
                 peer.in_touch.set(true);
             }
         } else if result != AGAIN {
@@ -313,12 +313,12 @@ impl Inner {
     /// The same with a buffer that was filled. A result of 0 takes the buffer.
     fn transmit_filled(&self, to: usize, head: u32, slot: u32, len: usize) -> isize {
         if HEAD + len > self.inject {
-            return self.transmit_slot(to, Kind::Frame, head, slot, HEAD + len);
+            return self.transmit_slot(to, FrameKind::Frame, head, slot, HEAD + len);
         }
         // SAFETY: the slot is taken and not lent to libfabric.
         let bytes = unsafe { &mut *self.outgoing.bytes(slot) };
         bytes[..HEAD].copy_from_slice(&head.to_le_bytes());
-        let result = self.inject(to, Kind::Frame, &bytes[..HEAD + len]);
+        let result = self.inject(to, FrameKind::Frame, &bytes[..HEAD + len]);
         if result == 0 {
             self.outgoing.give(slot);
         }
@@ -335,12 +335,12 @@ impl Inner {
     /// Sends a frame of the layer above. `false`: not now.
     #[inline]
     pub(crate) fn send(&self, to: usize, head: u32, bytes: &[u8]) -> Result<bool, Error> {
-        if self.is_clear(to) && self.transmit(to, Kind::Frame, head, bytes) == 0 {
+        if self.is_clear(to) && self.transmit(to, FrameKind::Frame, head, bytes) == 0 {
             return Ok(true);
         }
         Ok(match self.room_later(to)? {
             Later::Queue => {
-                self.enqueue(to, Kind::Frame, head, bytes.to_vec());
+                self.enqueue(to, FrameKind::Frame, head, bytes.to_vec());
                 self.progress();
                 true
             }
@@ -361,7 +361,7 @@ impl Inner {
         let later = self.room_later(to);
         match later {
             Ok(Later::Queue) => {
-                self.push(Queued { to, kind: Kind::Frame, head, body: Body::Filled(slot, len) });
+                self.push(Queued { to, kind: FrameKind::Frame, head, body: Payload::Filled(slot, len) });
                 self.progress();
             }
             Ok(Later::Nobody) => self.outgoing.give(slot),

@@ -28,7 +28,7 @@ unsafe impl Sync for Provider {}
 
 /// What was found on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ProviderInfo {
     /// Of the interface, major and minor.
     pub version: (u32, u32),
     /// The file that was loaded.
@@ -41,9 +41,9 @@ pub struct Found {
 ///
 /// # Errors
 /// [`Cause::Unavailable`] if libfabric is not installed.
-pub fn found() -> Result<Found, Error> {
+pub fn found() -> Result<ProviderInfo, Error> {
     let api = Api::load()?;
-    Ok(Found { version: api.version(), path: api.path().to_owned(), providers: providers(&api) })
+    Ok(ProviderInfo { version: api.version(), path: api.path().to_owned(), providers: providers(&api) })
 }
 
 fn providers(api: &Api) -> Vec<String> {

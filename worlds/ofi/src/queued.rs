@@ -1,5 +1,5 @@
 //! Frames that wait for the network, and receives that wait for frames.
-use crate::wire::Kind;
+use crate::wire::FrameKind;
 
 /// Receives that stand open when there is time to see to it.
 pub(crate) const POSTED: usize = 32;
@@ -8,14 +8,14 @@ pub(crate) const POSTED: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Queued {
     pub(crate) to: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FrameKind,
     pub(crate) head: u32,
-    pub(crate) body: Body,
+    pub(crate) body: Payload,
 }
 
 /// A frame's bytes: on their own, or in a buffer that was filled, and so many of it.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub(crate) enum Payload {
     Bytes(Vec<u8>),
     Filled(u32, usize),
 }

@@ -4,13 +4,13 @@
 //! when the last reader is through. So a key is asked after first: what is concealed is refused in words, and concealing waits
 //! for those that were told and have not said that they are done.
 use crate::abi::{EAGAIN, MR_LOCAL, Object};
-use crate::asked::Answer;
+use crate::asked::ReadReply;
 use crate::endpoint::Registration;
 use crate::exposure::Exposure;
 use crate::inner::Inner;
 use crate::registration::record;
 use crate::slots::Use;
-use crate::wire::{Kind, Record};
+use crate::wire::{FrameKind, Record};
 use core::ptr::null_mut;
 use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, WaitContext};
@@ -27,21 +27,21 @@ const SLEEP: Nanos = Nanos::from_ms(10);
 
 /// A stretch of the reader's memory.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct MemoryRange {
     piece: usize,
     at: *mut u8,
     len: usize,
 }
 
 /// One read: so many bytes from there, into these.
-struct Step {
+struct ReadChunk {
     from: (u64, u64),
-    into: Vec<Stretch>,
+    into: Vec<MemoryRange>,
 }
 
 /// Cuts a reading into steps: each from one record, into at most `gather` stretches of at most `longest` bytes together.
-fn steps(records: &[Record], into: &mut [&mut [u8]], gather: usize, longest: usize) -> Vec<Step> {
-    let stretch = |(piece, bytes): (usize, &mut &mut [u8])| Stretch { piece, at: bytes.as_mut_ptr(), len: bytes.len() };
+fn steps(records: &[Record], into: &mut [&mut [u8]], gather: usize, longest: usize) -> Vec<ReadChunk> {
+    let stretch = |(piece, bytes): (usize, &mut &mut [u8])| MemoryRange { piece, at: bytes.as_mut_ptr(), len: bytes.len() };
     let mut rest = into.iter_mut().enumerate().map(stretch).filter(|stretch| stretch.len > 0).peekable();
     let mut steps = Vec::new();
     for record in records {
@@ -51,15 +51,15 @@ fn steps(records: &[Record], into: &mut [&mut [u8]], gather: usize, longest: usi
             let mut into = Vec::new();
             while let Some(next) = rest.peek_mut().filter(|_| room > 0 && into.len() < gather) {
                 let len = next.len.min(room);
-                into.push(Stretch { len, ..*next });
+                into.push(MemoryRange { len, ..*next });
                 (room, done) = (room - len, done + len as u64);
                 if len < next.len {
-                    *next = Stretch { at: next.at.wrapping_add(len), len: next.len - len, ..*next };
+                    *next = MemoryRange { at: next.at.wrapping_add(len), len: next.len - len, ..*next };
                 } else {
                     rest.next();
                 }
             }
-            steps.push(Step { from: (record.address.wrapping_add(begin), record.key), into });
+            steps.push(ReadChunk { from: (record.address.wrapping_add(begin), record.key), into });
         }
     }
     steps
@@ -133,10 +133,10 @@ impl Inner {
         let bytes: u64 = into.iter().map(|piece| piece.len() as u64).sum();
         let why = WaitContext::new("get", self.seat.rank).of(from.rank).since(clock::now());
         let ticket = self.reading.borrow_mut().begin(index);
-        self.enqueue(index, Kind::Ask, ticket, [key.0.to_le_bytes(), bytes.to_le_bytes()].concat());
+        self.enqueue(index, FrameKind::Ask, ticket, [key.0.to_le_bytes(), bytes.to_le_bytes()].concat());
         let peer = &self.peers[index];
-        self.attend(&why, LOOKING, || self.reading.borrow().answer != Answer::None || peer.left.get())?;
-        if self.reading.borrow().answer != Answer::Told {
+        self.attend(&why, LOOKING, || self.reading.borrow().answer != ReadReply::None || peer.left.get())?;
+        if self.reading.borrow().answer != ReadReply::Told {
             return Err(Cause::Unexposed { rank: from.rank }.into());
         }
         let records = core::mem::take(&mut self.reading.borrow_mut().records);
@@ -146,7 +146,7 @@ impl Inner {
         } else {
             self.pull(index, &records, into, &why)
         };
-        self.enqueue(index, Kind::Done, 0, key.0.to_le_bytes().to_vec());
+        self.enqueue(index, FrameKind::Done, 0, key.0.to_le_bytes().to_vec());
         self.progress();
         pulled
     }
@@ -174,7 +174,7 @@ impl Inner {
         let mut outcome = Ok(());
         for step in steps(records, into, provider.pieces(), provider.message_size().max(1)) {
             let vector: Vec<_> = step.into.iter().map(|to| libc::iovec { iov_base: to.at.cast(), iov_len: to.len }).collect();
-            let descriptor = |to: &Stretch| local.get(places[to.piece]).map_or(null_mut(), |known| known.descriptor());
+            let descriptor = |to: &MemoryRange| local.get(places[to.piece]).map_or(null_mut(), |known| known.descriptor());
             let mut descriptors: Vec<Object> = step.into.iter().map(descriptor).collect();
             outcome = self.attend(why, looking, || self.begin_read(from, step.from, &vector, &mut descriptors));
             if outcome.is_err() || self.reading.borrow().failed {
@@ -215,7 +215,7 @@ impl Inner {
     /// How long to look at the network for so many bytes to be read: twice as long as it should take, since nothing else shows
     /// that they are on their way, and a sleep would end with each of the parts in which they come.
     fn looking_for(&self, bytes: usize) -> Nanos {
-        LOOKING.max(Nanos(2 * self.tolls().direct.of(bytes).0))
+        LOOKING.max(Nanos(2 * self.costs().direct.of(bytes).0))
     }
 
     /// Somebody has been told where memory of ours stands: its bytes may go in calls of ours only.
@@ -282,7 +282,7 @@ mod tests {
         let (mut a, mut b, mut c) = ([0_u8; 5], [0_u8; 0], [0_u8; 9]);
         let mut into: [&mut [u8]; 3] = [&mut a, &mut b, &mut c];
         let cut = |records: &[Record], into: &mut [&mut [u8]], gather, longest| {
-            let shape = |step: &Step| (step.from, step.into.iter().map(|to| (to.piece, to.len)).collect::<Vec<_>>());
+            let shape = |step: &ReadChunk| (step.from, step.into.iter().map(|to| (to.piece, to.len)).collect::<Vec<_>>());
             steps(records, into, gather, longest).iter().map(shape).collect::<Vec<_>>()
         };
         assert_eq!(cut(&records(&[7, 7]), &mut into, 4, 100), [((0, 0), vec![(0, 5), (2, 2)]), ((1_000, 1), vec![(2, 7)])]);
@@ -306,10 +306,10 @@ mod tests {
         let ticket = reading.begin(2);
         let bytes = Record::write_all(&records(&[5]), false);
         assert!(reading.told(1, ticket, &bytes) && reading.told(2, ticket + 1, &bytes) && reading.refused(1, ticket));
-        assert_eq!((reading.answer, reading.records.len()), (Answer::None, 0));
+        assert_eq!((reading.answer, reading.records.len()), (ReadReply::None, 0));
         assert!(!reading.told(2, ticket, &bytes[1..]));
-        assert!(reading.told(2, ticket, &Record::write_all(&records(&[5]), true)) && reading.answer == Answer::None);
+        assert!(reading.told(2, ticket, &Record::write_all(&records(&[5]), true)) && reading.answer == ReadReply::None);
         assert!(reading.told(2, ticket, &bytes));
-        assert_eq!((reading.answer, reading.records.len()), (Answer::Told, 2));
+        assert_eq!((reading.answer, reading.records.len()), (ReadReply::Told, 2));
     }
 }

@@ -19,7 +19,7 @@ pub(crate) const LANES_MAX: u64 = 1 << 20;
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     /// For the layer above.
     Frame,
     /// Nothing more will be posted.
@@ -29,19 +29,20 @@ pub(crate) enum Kind {
     /// Yes, it stands there. The first byte says whether more records follow.
     Records,
     /// No, not any more.
-    Concealed,
+    Unexposed,
     /// I have read it. The bytes are the key.
     Done,
 }
 
-const KINDS: [Kind; 6] = [Kind::Frame, Kind::Bye, Kind::Ask, Kind::Records, Kind::Concealed, Kind::Done];
+const KINDS: [FrameKind; 6] =
+    [FrameKind::Frame, FrameKind::Bye, FrameKind::Ask, FrameKind::Records, FrameKind::Unexposed, FrameKind::Done];
 
 /// A frame's tag: which job and version (24 bits), its kind (4), its sender (20), and its number on this way (16).
 ///
 /// Messages of the same two lanes may be completed in another order than they were sent; the number restores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FrameKind,
     pub(crate) from: u32,
     pub(crate) number: u16,
 }
@@ -54,10 +55,10 @@ pub(crate) fn stamp(job: u64) -> u32 {
 
 /// What a tag turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
+pub(crate) enum TagReading {
     Ours(Tag),
     /// One of ours sent what none of us sends.
-    Garbled(u32),
+    ProtocolViolation(u32),
     Stranger,
 }
 
@@ -67,24 +68,24 @@ impl Tag {
     }
 
     /// `lanes` is how many there are in the job.
-    pub(crate) fn read(bits: u64, stamp: u32, lanes: usize) -> Read {
+    pub(crate) fn read(bits: u64, stamp: u32, lanes: usize) -> TagReading {
         let from = (bits >> 16 & (LANES_MAX - 1)) as u32;
         if (bits >> 40) as u32 != stamp || from as usize >= lanes {
-            return Read::Stranger;
+            return TagReading::Stranger;
         }
         let kind = KINDS.get((bits >> 36 & 0xf) as usize);
-        kind.map_or(Read::Garbled(from), |&kind| Read::Ours(Self { kind, from, number: bits as u16 }))
+        kind.map_or(TagReading::ProtocolViolation(from), |&kind| TagReading::Ours(Self { kind, from, number: bits as u16 }))
     }
 }
 
 /// By what the others reach a rank: the names of its lanes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct EndpointAddress {
     pub(crate) provider: String,
     pub(crate) lanes: Vec<Vec<u8>>,
 }
 
-impl Card {
+impl EndpointAddress {
     pub(crate) fn write(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.push(VERSION);
@@ -170,20 +171,20 @@ mod tests {
         let stamp = stamp(77);
         for (kind, from, number) in KINDS.into_iter().zip([0, 1, 5, 1_023, 9, 3]).map(|(kind, from)| (kind, from, 0xfedc)) {
             let tag = Tag { kind, from, number };
-            assert_eq!(Tag::read(tag.pack(stamp), stamp, 1_024), Read::Ours(tag));
-            assert_eq!(Tag::read(tag.pack(stamp), stamp, from as usize), Read::Stranger);
-            assert_eq!(Tag::read(tag.pack(super::stamp(78)), stamp, 1_024), Read::Stranger);
+            assert_eq!(Tag::read(tag.pack(stamp), stamp, 1_024), TagReading::Ours(tag));
+            assert_eq!(Tag::read(tag.pack(stamp), stamp, from as usize), TagReading::Stranger);
+            assert_eq!(Tag::read(tag.pack(super::stamp(78)), stamp, 1_024), TagReading::Stranger);
         }
-        let unknown = Tag { kind: Kind::Frame, from: 2, number: 0 }.pack(stamp) | 0xf << 36;
-        assert_eq!(Tag::read(unknown, stamp, 3), Read::Garbled(2));
+        let unknown = Tag { kind: FrameKind::Frame, from: 2, number: 0 }.pack(stamp) | 0xf << 36;
+        assert_eq!(Tag::read(unknown, stamp, 3), TagReading::ProtocolViolation(2));
     }
 
     #[test]
     fn a_card_is_read_as_it_was_written_and_no_other() {
-        let card = Card { provider: "tcp".to_owned(), lanes: vec![vec![1, 2, 3], vec![], vec![9; 300]] };
+        let card = EndpointAddress { provider: "tcp".to_owned(), lanes: vec![vec![1, 2, 3], vec![], vec![9; 300]] };
         let bytes = card.write();
-        assert_eq!(Card::read(&bytes, 0), Ok(card));
-        let what = |bytes: &[u8]| match Card::read(bytes, 4).map_err(|error| error.cause().clone()) {
+        assert_eq!(EndpointAddress::read(&bytes, 0), Ok(card));
+        let what = |bytes: &[u8]| match EndpointAddress::read(bytes, 4).map_err(|error| error.cause().clone()) {
             Err(Cause::ProtocolViolation { from: 4, what }) => what,
             other => panic!("{other:?}"),
         };
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(what(&other), "the address of another version");
         for len in 0..bytes.len() {
             // Cut where a lane ends it is an address of fewer lanes; nowhere does reading it go wrong.
-            let _ = Card::read(&bytes[..len], 0);
+            let _ = EndpointAddress::read(&bytes[..len], 0);
         }
     }
 

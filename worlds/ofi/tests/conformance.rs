@@ -15,7 +15,7 @@ impl Fabrics for Network {
         let addresses: Vec<_> = openings.iter().map(Opening::address).collect();
         std::thread::scope(|scope| {
             for lane in openings.into_iter().flat_map(|opening| opening.connect(&addresses).unwrap()) {
-                scope.spawn(move || block_on(program.play(lane, rounds)));
+                scope.spawn(move || block_on(program.run(lane, rounds)));
             }
         });
     }

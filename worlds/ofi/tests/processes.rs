@@ -39,11 +39,11 @@ fn part() {
     let lines = std::io::stdin().lines().take(program.ranks() as usize);
     let addresses: Vec<_> = lines.map(|line| unhex(&line.unwrap())).collect();
     let lane = opening.connect(&addresses).unwrap().remove(0);
-    block_on(program.play(lane, ROUNDS));
+    block_on(program.run(lane, ROUNDS));
 }
 
 /// Starts the ranks of a program as children, and waits for them.
-fn play(fabric: &str, program: Program) {
+fn run(fabric: &str, program: Program) {
     let mut children = Vec::new();
     for rank in 0..program.ranks() {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -80,7 +80,7 @@ fn processes_conform_over_tcp_and_shm() {
             continue;
         }
         for program in Program::ALL.into_iter().filter(|program| program.lanes() == 1) {
-            play(fabric, program);
+            run(fabric, program);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! memory with and without help. For tuning; on a quiet machine, with `--release`.
 use foregather_host::{affinity, clock, pause::pause};
 use foregather_machine::{Address, Error, Fabric, Key, Nanos, block_on};
-use foregather_shm::{Exchange, Lane, Shape};
+use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
 type Spinning = Lane<Thread>;
@@ -129,7 +129,7 @@ fn measure(lane: &Spinning) -> Result<(), Error> {
 
 fn main() -> Result<(), Error> {
     let cpus = affinity::allowed();
-    let exchange = Exchange::between_threads(Shape::new(2, 1))?;
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(2, 1))?;
     let place = |rank: u32| cpus.get(rank as usize).copied();
     if cpus.len() < 2 {
         println!("needs two processors");

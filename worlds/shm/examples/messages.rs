@@ -3,7 +3,7 @@
 use foregather_host::{affinity, clock};
 use foregather_machine::{Address, Error, Member, Nanos, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
-use foregather_shm::{Exchange, Lane, Shape};
+use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
 type Ends = Messenger<Lane<Thread>>;
@@ -96,7 +96,7 @@ fn main() -> Result<(), Error> {
         return Ok(());
     }
     for path in [Path::Chosen, Path::Buffered, Path::Direct] {
-        let exchange = Exchange::between_threads(Shape::new(2, 1))?;
+        let exchange = ShmFabric::between_threads(SegmentSpec::new(2, 1))?;
         let ends = foregather_thread::run(
             2,
             |rank| cpus.get(rank as usize).copied(),

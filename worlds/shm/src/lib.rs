@@ -3,7 +3,7 @@
 //!
 //! - [`Segment`]: lines of words in memory that several processes map, enough for a group or a team.
 //! - [`Process`]: a process's processor, a [`Cpu`](foregather_machine::Cpu) whose waits fail when a watched peer dies.
-//! - [`Exchange`]: memory for the frames of a job's [`Lane`]s, a [`Fabric`](foregather_machine::Fabric) for processes and for threads.
+//! - [`ShmFabric`]: memory for the frames of a job's [`Lane`]s, a [`Fabric`](foregather_machine::Fabric) for processes and for threads.
 //! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition variable.
 //!
 //! ```
@@ -32,6 +32,6 @@ mod running;
 mod segment;
 mod watch;
 
-pub use fabric::{Exchange, Lane, Shape};
+pub use fabric::{ShmFabric, Lane, SegmentSpec};
 pub use process::{Process, Watch};
 pub use segment::Segment;

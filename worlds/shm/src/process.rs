@@ -1,7 +1,7 @@
 //! A process's processor: like a thread's, but its waits notice that a peer's process has died.
 use crate::running::running;
 use crate::watch::Peers;
-use foregather_host::{usage, vigil::Vigil};
+use foregather_host::{usage, failure_detector::FailureDetector};
 use foregather_machine::{CpuId, Error, Nanos, Rank, ThreadId, WaitContext};
 use foregather_thread::{Guard, Scope, Thread};
 use rustix::fd::OwnedFd;
@@ -30,7 +30,7 @@ pub type Process = Thread<Watch>;
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     peers: Option<Arc<Peers>>,
-    vigil: Option<Arc<Vigil>>,
+    failure_detector: Option<Arc<FailureDetector>>,
 }
 
 impl Watch {
@@ -46,7 +46,7 @@ impl Watch {
 
     /// Several processes, by one call of the kernel a millisecond for all of them.
     pub fn all(peers: impl IntoIterator<Item = (Rank, OwnedFd)>) -> Self {
-        Self { peers: Some(Arc::new(Peers::new(peers))), vigil: None }
+        Self { peers: Some(Arc::new(Peers::new(peers))), failure_detector: None }
     }
 
     /// The process that started this one.
@@ -54,13 +54,13 @@ impl Watch {
     /// # Errors
     /// If it has ended already, or the system knows no process descriptors.
     pub fn parent(rank: Rank) -> Result<Self, Error> {
-        Ok(Self { peers: Some(Arc::new(Peers::parent(rank)?)), vigil: None })
+        Ok(Self { peers: Some(Arc::new(Peers::parent(rank)?)), failure_detector: None })
     }
 
-    /// Learns of lost ranks from `vigil`, which another thread of this process keeps: the way in a job, where that thread also finds
+    /// Learns of lost ranks from `failure_detector`, which another thread of this process keeps: the way in a job, where that thread also finds
     /// out who stands still.
-    pub fn by(vigil: Arc<Vigil>) -> Self {
-        Self { peers: None, vigil: Some(vigil) }
+    pub fn by(failure_detector: Arc<FailureDetector>) -> Self {
+        Self { peers: None, failure_detector: Some(failure_detector) }
     }
 
     /// The processor of this thread, watching them.
@@ -73,7 +73,7 @@ impl Watch {
 /// to give that its mask back could undo what its own process has set meanwhile.
 impl Guard for Watch {
     fn check(&self, context: &WaitContext) -> Result<(), Error> {
-        self.vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(context))?;
+        self.failure_detector.as_ref().map_or(Ok(()), |failure_detector| failure_detector.check(context))?;
         self.peers.as_ref().map_or(Ok(()), |peers| peers.check(context))
     }
 

@@ -57,7 +57,7 @@ impl Segment {
     }
 
     /// A new segment of that many words, all 0, and with room for that many of the C library's objects
-    /// ([`kernel::Kind::objects`](crate::kernel::Kind::objects)).
+    /// ([`kernel::WaitMethod::objects`](crate::kernel::WaitMethod::objects)).
     ///
     /// # Errors
     /// If the system has no memory for it or knows no memory files.

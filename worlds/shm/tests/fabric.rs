@@ -3,7 +3,7 @@ mod common;
 
 use common::watchdog;
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, WaitContext, Words, block_on};
-use foregather_shm::{Exchange, Lane, Shape};
+use foregather_shm::{ShmFabric, Lane, SegmentSpec};
 use foregather_thread::Thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -12,18 +12,18 @@ const A: Address = Address { rank: 0, lane: 0 };
 const B: Address = Address { rank: 1, lane: 0 };
 
 fn two() -> (Lane<Thread>, Lane<Thread>) {
-    within(Shape::new(2, 1))
+    within(SegmentSpec::new(2, 1))
 }
 
-fn within(shape: Shape) -> (Lane<Thread>, Lane<Thread>) {
-    let exchange = Exchange::between_threads(shape).unwrap();
+fn within(shape: SegmentSpec) -> (Lane<Thread>, Lane<Thread>) {
+    let exchange = ShmFabric::between_threads(shape).unwrap();
     let lane = |at| exchange.lane(Thread::current(), at).unwrap();
     (lane(A), lane(B))
 }
 
 /// A shape whose ways have one credit.
-fn scarce() -> Shape {
-    Shape { budget: 2 * 2 * 13_000, ..Shape::new(2, 1) }
+fn scarce() -> SegmentSpec {
+    SegmentSpec { budget: 2 * 2 * 13_000, ..SegmentSpec::new(2, 1) }
 }
 
 /// Sleeps on its bell until `probe` finds something, and never spins: a lost wake-up hangs.
@@ -77,7 +77,7 @@ fn frames_of_all_sizes_arrive_once_and_in_order() {
 
 #[test]
 fn as_many_frames_as_promised_find_room_and_no_more_than_there_is() {
-    for shape in [Shape::new(2, 1), scarce()] {
+    for shape in [SegmentSpec::new(2, 1), scarce()] {
         let (a, b) = within(shape);
         let limits = a.limits();
         for round in 0..3 {
@@ -123,7 +123,7 @@ fn a_ping_pong_uses_few_buffers() {
 
 #[test]
 fn lanes_are_asked_in_a_fixed_order_and_those_of_one_rank_send_to_each_other() {
-    let exchange = Exchange::between_threads(Shape::new(40, 3)).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(40, 3)).unwrap();
     let at = |rank, lane| Address { rank, lane };
     let lane = |at| exchange.lane(Thread::current(), at).unwrap();
     let senders = [at(0, 0), at(0, 2), at(21, 0), at(21, 1), at(39, 2)].map(lane);
@@ -152,9 +152,9 @@ fn wrong_addresses_lengths_and_lanes_are_errors() {
     assert!(message(a.post(Address { rank: 1, lane: 1 }, 0, b"")).contains("slot 1"));
     assert!(message(a.post(B, 0, &[0; 121])).contains("121"));
     assert!(message(a.post_filled(B, 0, 4_097)).contains("4097"));
-    assert!(a.exchange().lane(Thread::current(), A).is_err(), "a lane has one owner");
+    assert!(a.fabric().lane(Thread::current(), A).is_err(), "a lane has one owner");
     b.release(A);
-    let exchange = Arc::new(Exchange::new(Shape::new(2, 1)).unwrap());
+    let exchange = Arc::new(ShmFabric::new(SegmentSpec::new(2, 1)).unwrap());
     exchange.join(0).unwrap();
     assert!(exchange.join(0).is_err() && exchange.join(2).is_err());
     assert!(exchange.lane(Thread::current(), A).is_err_and(|error| error.to_string().contains("meet")));
@@ -187,7 +187,7 @@ fn cut(bytes: &[u8], step: usize) -> Vec<&[u8]> {
 fn exposed_memory_arrives_with_and_without_help() {
     watchdog();
     let (a, mut b) = two();
-    assert_eq!(a.exchange().direct_refused(), None, "the tests of this room need process_vm_readv");
+    assert_eq!(a.fabric().direct_refused(), None, "the tests of this room need process_vm_readv");
     for bytes in [0, 1, 4_095, 16 << 10, (64 << 10) + 1, (1 << 20) - 7] {
         for (ours, theirs) in [(usize::MAX, usize::MAX), (bytes / 5 + 1, usize::MAX), (usize::MAX, bytes / 7 + 3), (999, 1_001)] {
             for helped in [false, true] {
@@ -315,7 +315,7 @@ fn nobody_reads_after_conceal() {
 
 #[test]
 fn without_direct_reading_everybody_is_told() {
-    let exchange = Exchange::between_threads(Shape { direct: false, ..Shape::new(1, 1) }).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec { direct: false, ..SegmentSpec::new(1, 1) }).unwrap();
     let lane = exchange.lane(Thread::current(), A).unwrap();
     assert!(!lane.limits().direct && exchange.direct_refused().is_some());
     assert!(lane.expose(&[b"x"]).unwrap_err().to_string().contains("static buffers"));

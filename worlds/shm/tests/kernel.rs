@@ -5,13 +5,13 @@ use common::{LONG, arguments, child, watchdog};
 use foregather_host::clock;
 use foregather_machine::{Cause, Error, Nanos, WaitContext};
 use foregather_shm::Segment;
-use foregather_shm::kernel::{Kind, Semaphore, attach};
+use foregather_shm::kernel::{Semaphore, WaitMethod, attach};
 use foregather_thread::Scope;
 use std::sync::Arc;
 
 const ROUNDS: u32 = 300;
 
-fn pair(kind: Kind, scope: Scope) -> (Arc<Segment>, [Box<dyn Semaphore>; 2]) {
+fn pair(kind: WaitMethod, scope: Scope) -> (Arc<Segment>, [Box<dyn Semaphore>; 2]) {
     let segment = Arc::new(Segment::new(1, 2 * kind.objects()).unwrap());
     let semaphores = [(); 2].map(|()| kind.create(&segment, scope).unwrap());
     (segment, semaphores)
@@ -22,7 +22,7 @@ fn soon() -> WaitContext {
 }
 
 /// Hands over to and fro, and checks by a word that the turns alternate.
-fn play(segment: &Segment, mine: &dyn Semaphore, theirs: &dyn Semaphore, first: bool) {
+fn take_turns(segment: &Segment, mine: &dyn Semaphore, theirs: &dyn Semaphore, first: bool) {
     for round in 0..ROUNDS {
         if first {
             segment.word(0).publish(2 * round, Scope::Shared);
@@ -41,11 +41,11 @@ fn play(segment: &Segment, mine: &dyn Semaphore, theirs: &dyn Semaphore, first: 
 #[test]
 fn threads_hand_over() {
     watchdog();
-    for kind in Kind::ALL {
+    for kind in WaitMethod::ALL {
         let (segment, [a, b]) = pair(kind, Scope::Private);
         std::thread::scope(|threads| {
-            threads.spawn(|| play(&segment, &*b, &*a, false));
-            play(&segment, &*a, &*b, true);
+            threads.spawn(|| take_turns(&segment, &*b, &*a, false));
+            take_turns(&segment, &*a, &*b, true);
         });
     }
 }
@@ -57,17 +57,17 @@ fn other_process() {
     let segment = Arc::new(segment);
     let [a, b] = [&names[0], &names[1]].map(|name| attach(name, &segment).unwrap());
     assert_eq!([a.name(), b.name()], names[..]);
-    play(&segment, &*b, &*a, false);
+    take_turns(&segment, &*b, &*a, false);
 }
 
 #[test]
 fn processes_hand_over() {
     watchdog();
-    for kind in Kind::ALL {
+    for kind in WaitMethod::ALL {
         let (segment, [a, b]) = pair(kind, Scope::Shared);
         let keep: Vec<_> = a.descriptors().into_iter().chain(b.descriptors()).collect();
         let other = child("other_process", &segment, &[a.name(), b.name()], &keep);
-        play(&segment, &*a, &*b, true);
+        take_turns(&segment, &*a, &*b, true);
         let output = other.output_within(LONG).unwrap();
         assert!(output.status.success(), "{kind:?}: {output:?}");
     }
@@ -76,11 +76,11 @@ fn processes_hand_over() {
 #[test]
 fn posts_add_up_and_a_bounded_wait_ends() {
     watchdog();
-    for kind in Kind::ALL {
+    for kind in WaitMethod::ALL {
         let (_segment, [a, _]) = pair(kind, Scope::Private);
         (0..3).for_each(|_| a.post().unwrap());
         (0..3).for_each(|_| a.wait(&soon()).unwrap());
-        if matches!(kind, Kind::Eventfd | Kind::Pipe) {
+        if matches!(kind, WaitMethod::Eventfd | WaitMethod::Pipe) {
             continue;
         }
         let until = clock::now() + Nanos::from_ms(20);
@@ -98,7 +98,7 @@ fn posts_add_up_and_a_bounded_wait_ends() {
 
 #[test]
 fn a_dropped_system_v_semaphore_is_gone_and_its_sleepers_told() {
-    let (segment, [a, _b]) = pair(Kind::Sysv, Scope::Shared);
+    let (segment, [a, _b]) = pair(WaitMethod::Sysv, Scope::Shared);
     let same = attach(&a.name(), &segment).unwrap();
     std::thread::scope(|threads| {
         let sleeper = threads.spawn(|| same.wait(&soon()));
@@ -110,11 +110,11 @@ fn a_dropped_system_v_semaphore_is_gone_and_its_sleepers_told() {
 
 #[test]
 fn wrong_names_and_full_segments_are_errors() {
-    let (segment, [a, _b]) = pair(Kind::Posix, Scope::Shared);
+    let (segment, [a, _b]) = pair(WaitMethod::Posix, Scope::Shared);
     for name in ["", "posix", "posix:x", "posix:0:1", "posix:2", "posix:-1", "condvar:0", "eventfd:9999", "pipe:9998:9999"] {
         assert!(attach(name, &segment).is_err(), "{name}");
     }
     assert!(attach(&a.name(), &segment).is_ok());
-    let full = Kind::Condvar.create(&segment, Scope::Shared).err().unwrap().to_string();
+    let full = WaitMethod::Condvar.create(&segment, Scope::Shared).err().unwrap().to_string();
     assert!(full.contains("as many objects"), "{full}");
 }

@@ -5,7 +5,7 @@ use common::{LONG, child_with, inherited, watchdog};
 use foregather_conformance::fabric::{Fabrics, Program, all};
 use foregather_host::clock;
 use foregather_machine::{Address, block_on};
-use foregather_shm::{Exchange, Shape, Watch};
+use foregather_shm::{ShmFabric, SegmentSpec, Watch};
 use foregather_thread::Thread;
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ struct How {
 }
 
 impl How {
-    fn shape(self, program: Program) -> Shape {
-        let shape = Shape { direct: self.direct, ..Shape::new(program.ranks(), program.lanes()) };
+    fn shape(self, program: Program) -> SegmentSpec {
+        let shape = SegmentSpec { direct: self.direct, ..SegmentSpec::new(program.ranks(), program.lanes()) };
         let ways = (shape.ranks * shape.lanes).pow(2) as usize;
         // A way with three buffers and their slots.
-        if self.scarce { Shape { budget: ways * 24_000, ..shape } } else { shape }
+        if self.scarce { SegmentSpec { budget: ways * 24_000, ..shape } } else { shape }
     }
 }
 
@@ -37,18 +37,18 @@ impl Fabrics for How {
         if self.processes {
             return each_in_a_process(program, rounds, shape);
         }
-        let exchange = Exchange::between_threads(shape).unwrap();
+        let exchange = ShmFabric::between_threads(shape).unwrap();
         std::thread::scope(|threads| {
             for at in (0..shape.ranks).flat_map(|rank| (0..shape.lanes).map(move |lane| Address { rank, lane })) {
                 let exchange = &exchange;
-                threads.spawn(move || block_on(program.play(exchange.lane(Thread::current(), at).unwrap(), rounds)));
+                threads.spawn(move || block_on(program.run(exchange.lane(Thread::current(), at).unwrap(), rounds)));
             }
         });
     }
 }
 
-fn each_in_a_process(program: Program, rounds: u32, shape: Shape) {
-    let exchange = Exchange::new(shape).unwrap();
+fn each_in_a_process(program: Program, rounds: u32, shape: SegmentSpec) {
+    let exchange = ShmFabric::new(shape).unwrap();
     let told = |rank: u32| [program.name(), rank.to_string(), rounds.to_string()];
     let ranks: Vec<_> = (0..shape.ranks).map(|rank| child_with("rank", exchange.fd(), &told(rank), &[])).collect();
     for (number, mut rank) in ranks.into_iter().enumerate() {
@@ -62,7 +62,7 @@ fn each_in_a_process(program: Program, rounds: u32, shape: Shape) {
 fn rank() {
     let Some((number, told)) = inherited() else { return };
     watchdog();
-    let exchange = Arc::new(Exchange::inherited(number).unwrap());
+    let exchange = Arc::new(ShmFabric::inherited(number).unwrap());
     let (program, rank, rounds) = (Program::parse(&told[0]).unwrap(), told[1].parse().unwrap(), told[2].parse().unwrap());
     exchange.join(rank).unwrap();
     exchange.meet(&Watch::none().process(), clock::now() + LONG).unwrap();
@@ -70,7 +70,7 @@ fn rank() {
         for lane in 0..program.lanes() {
             let exchange = &exchange;
             let lane = move || exchange.lane(Watch::none().process(), Address { rank, lane }).unwrap();
-            threads.spawn(move || block_on(program.play(lane(), rounds)));
+            threads.spawn(move || block_on(program.run(lane(), rounds)));
         }
     });
 }

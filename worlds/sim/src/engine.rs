@@ -1,5 +1,5 @@
 //! The clock, the queue, and who is polled next.
-use crate::event::{Class, Event, Queue};
+use crate::event::{Event, EventPriority, Queue};
 use crate::tasks::Tasks;
 use foregather_machine::Nanos;
 use std::cell::{Cell, RefCell};
@@ -16,7 +16,7 @@ pub struct Engine<Q> {
 }
 
 /// What a world does about events.
-pub(crate) trait Happening {
+pub(crate) trait EventHandler {
     /// An event happens; is its task to be polled?
     fn happens(&self, event: &Event) -> bool;
     /// Is there something to decide when all of this moment has happened?
@@ -46,7 +46,7 @@ pub struct Run<T> {
 
 impl<T> Run<T> {
     /// The tasks that wait for something that will never come.
-    pub fn stuck(&self) -> Vec<u32> {
+    pub fn deadlocked(&self) -> Vec<u32> {
         (0..).zip(&self.outputs).filter(|(_, output)| output.is_none()).map(|(task, _)| task).collect()
     }
 }
@@ -60,13 +60,13 @@ impl<Q: Queue> Engine<Q> {
 
     /// Foresees an event. A moment that lies beyond all time never comes.
     #[inline]
-    pub fn at(&self, time: Nanos, class: Class, task: u32, what: u32) {
+    pub fn at(&self, time: Nanos, class: EventPriority, task: u32, what: u32) {
         self.at_turn(time, class, 0, task, what);
     }
 
     /// Foresees an event whose turn among those of its moment and class is not simply the order of foreseeing.
     #[inline]
-    pub fn at_turn(&self, time: Nanos, class: Class, turn: u16, task: u32, what: u32) {
+    pub fn at_turn(&self, time: Nanos, class: EventPriority, turn: u16, task: u32, what: u32) {
         if time < Nanos::MAX {
             let sequence = self.sequence.get();
             self.sequence.set(sequence + 1);
@@ -100,11 +100,11 @@ impl<Q: Queue> Engine<Q> {
         &self,
         tasks: impl Iterator<Item = F>,
         start: impl Fn(u32) -> Nanos,
-        world: &impl Happening,
+        world: &impl EventHandler,
     ) -> Run<F::Output> {
         let mut tasks = Tasks::new(tasks);
         for task in 0..tasks.len() {
-            self.at(start(task).max(self.now()), Class::Resume, task, START);
+            self.at(start(task).max(self.now()), EventPriority::Resume, task, START);
         }
         let mut finished = vec![Nanos::MAX; tasks.len() as usize];
         loop {

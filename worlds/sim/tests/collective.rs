@@ -15,7 +15,7 @@ impl<M: Model> Ports for Nodes<M> {
         let network = Network::<Calendar, M>::new(start.len() as u32, slots, self.0).unwrap();
         let nodes = network.nodes();
         let run = network.run(&nodes, |rank| start[rank as usize], |node| program.node(node));
-        assert!(run.stuck().is_empty(), "stuck: {:?}", run.stuck());
+        assert!(run.deadlocked().is_empty(), "stuck: {:?}", run.deadlocked());
         run.outputs.into_iter().flatten().collect()
     }
 }

@@ -4,7 +4,7 @@ use foregather_machine::{LogGp, Nanos};
 use foregather_message::Protocol;
 use foregather_sim::Run;
 use foregather_sim::event::{Calendar, Heap, Queue};
-use foregather_sim::net::{self, Arbitration, Circuits, Interrupts, Model, Pool, profile};
+use foregather_sim::net::{self, Arbitration, Circuits, HeaderBuffers, Interrupts, Model, profile};
 use proptest::prelude::*;
 use std::marker::PhantomData;
 
@@ -23,7 +23,7 @@ impl<Q: Queue, M: Model> Nodes<Q, M> {
 
 /// Everybody got to the end.
 fn all<T>(run: Run<T>) -> Vec<T> {
-    assert!(run.stuck().is_empty(), "stuck: {:?}", run.stuck());
+    assert!(run.deadlocked().is_empty(), "stuck: {:?}", run.deadlocked());
     run.outputs.into_iter().flatten().collect()
 }
 
@@ -51,7 +51,7 @@ fn knobs(arbitration: Arbitration) -> Circuits {
         receive: Nanos::from_us(10),
         null_hold: Some(Nanos::from_us(5)),
         jitter: Nanos::from_us(9),
-        pool: Some(Pool { buffers: 2, release: 1 }),
+        pool: Some(HeaderBuffers { buffers: 2, release: 1 }),
         ..profile::IPSC860
     }
 }

@@ -3,7 +3,9 @@ use foregather_barrier::{Algorithm, Punctual, SignalCost, butterfly, disseminati
 use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, Member, Nanos, Rank};
 use foregather_message::{CommonClock, Comparing, Protocol, compare_clocks, harmonize, receive, send};
 use foregather_sim::event::{Calendar, Heap, Queue};
-use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, Interrupts, Model, Network, Node, Pause, Pool, profile};
+use foregather_sim::net::{
+    Arbitration, Circuits, Drift, Faults, HeaderBuffers, Interrupts, Model, Network, Node, Pause, profile,
+};
 use proptest::prelude::*;
 
 fn us(n: u64) -> Nanos {
@@ -80,7 +82,7 @@ fn faulty(faults: &Faults, kind: Algorithm) -> (usize, usize, Vec<u32>) {
     let start = |rank: Rank| us(40) * u64::from(rank * 7 % 16);
     let run = network.run(&nodes, start, |node| kind.over(node));
     let last = (0..16).map(start).max().unwrap();
-    let stuck = run.stuck();
+    let stuck = run.deadlocked();
     assert!(stuck.iter().all(|&node| network.waits_for(node).is_some()), "whoever is stuck can say for what");
     let ended = run.finished.iter().filter(|&&end| end < Nanos::MAX);
     (ended.clone().count(), ended.filter(|&&end| end < last).count(), stuck)
@@ -126,7 +128,7 @@ fn delays_end_and_copies_are_whole() {
                 Ok::<_, Error>(got)
             },
         );
-        assert_eq!(run.stuck(), []);
+        assert_eq!(run.deadlocked(), []);
         (run.outputs.into_iter().flatten().flat_map(Result::unwrap).collect(), run.finished[1])
     }
     let twice = Faults { duplicate_ppm: 1_000_000, ..Faults::default() };
@@ -177,7 +179,7 @@ fn a_duplicate_lets_somebody_leave_the_next_episode_early() {
 /// One-sided traffic exhausts the buffers, and from then on each message costs a release message of the other side.
 #[test]
 fn unbalanced_traffic_runs_out_of_header_buffers_and_balanced_traffic_does_not() {
-    let pool = Some(Pool { buffers: 8, release: 1 });
+    let pool = Some(HeaderBuffers { buffers: 8, release: 1 });
     let releases = |balanced: bool, rounds: u32| {
         let network = Network::<Heap, _>::new(2, 1, Circuits { pool, ..profile::IPSC860 }).unwrap().recording();
         let nodes = network.nodes();
@@ -196,7 +198,7 @@ fn unbalanced_traffic_runs_out_of_header_buffers_and_balanced_traffic_does_not()
                 Ok::<(), Error>(())
             },
         );
-        assert_eq!(run.stuck(), []);
+        assert_eq!(run.deadlocked(), []);
         network.record().0.iter().filter(|way| way.kind.name() == "release").count()
     };
     assert_eq!(releases(true, 100), 0);
@@ -240,7 +242,7 @@ fn contradictory_models_are_refused() {
     assert!(setting(Circuits { set_up: us(50), ..model }));
     assert!(setting(Circuits { set_up: us(40), receive: us(40), ..model }));
     assert!(setting(Circuits { null_hold: Some(us(76)), ..model }));
-    assert!(setting(Circuits { pool: Some(Pool { buffers: 4, release: 5 }), ..model }));
+    assert!(setting(Circuits { pool: Some(HeaderBuffers { buffers: 4, release: 5 }), ..model }));
     assert!(matches!(refused(Circuits { links: true, ..model }, 6), Some(Cause::Size { size: 6, .. })));
     assert!(matches!(refused(model, 0), Some(Cause::Size { size: 0, .. })));
     let network = || Network::<Heap, _>::new(4, 1, model).unwrap();
@@ -264,7 +266,7 @@ fn disturbed<Q: Queue>(starts: &[u64], model: Circuits) -> (u64, u64, Vec<Nanos>
             rds(node, SignalCost::IPSC860).await
         },
     );
-    assert_eq!(run.stuck(), []);
+    assert_eq!(run.deadlocked(), []);
     (run.trace, run.events, run.finished)
 }
 

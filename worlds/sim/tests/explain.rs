@@ -3,7 +3,7 @@ use foregather_barrier::{Algorithm, SignalCost, butterfly};
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank};
 use foregather_message::{Protocol, Ring};
 use foregather_sim::event::Calendar;
-use foregather_sim::net::{Circuits, Faults, Held, Interrupts, Network, Record, profile, told};
+use foregather_sim::net::{Circuits, Faults, Held, Interrupts, Network, Record, describe, profile};
 use std::cell::RefCell;
 
 const BYTES: usize = 32 << 10;
@@ -35,8 +35,8 @@ impl Shifted {
     }
 
     /// The chain in words.
-    fn told(&self) -> Vec<String> {
-        told(&self.chain(), Nanos::ZERO, 10)
+    fn describe(&self) -> Vec<String> {
+        describe(&self.chain(), Nanos::ZERO, 10)
     }
 }
 
@@ -78,7 +78,7 @@ fn an_interrupt_behind_a_receipt_doubles_the_shift_after_gsync_and_the_chain_say
     let all = synchronise_and_shift(Algorithm::Butterfly, Some((2, RECEIVED)));
     let span = all.slowest().1;
     assert!(span > SHIFT.percent(195) && span < SHIFT.percent(205), "{span}");
-    let lines = all.told();
+    let lines = all.describe();
     let blocked = lines.iter().find(|line| line.starts_with("null 2 -> 3")).unwrap_or_else(|| panic!("{lines:#?}"));
     assert_eq!(
         blocked,
@@ -96,7 +96,7 @@ fn without_an_interrupt_nobody_waits_for_a_shift_to_pass() {
     let all = synchronise_and_shift(Algorithm::Butterfly, None);
     assert!(all.slowest().1 < SHIFT.percent(101), "{}", all.slowest().1);
     let waited = |held: &Held| held.packet.granted - held.packet.asked;
-    assert!(all.chain().iter().all(|held| waited(held) < profile::IPSC860.null), "{:#?}", all.told());
+    assert!(all.chain().iter().all(|held| waited(held) < profile::IPSC860.null), "{:#?}", all.describe());
 }
 
 /// Figure 3-12: after RDS the same interrupt, wherever it strikes in node 2, leaves the shift as it is.
@@ -108,7 +108,7 @@ fn the_busy_wait_of_rds_keeps_the_shift_apart_from_the_interrupt() {
     for after in [0, 10, 20, 43] {
         let all = synchronise_and_shift(barrier, Some((2, receipt + Nanos::from_us(after))));
         let span = all.slowest().1;
-        assert!(span < SHIFT + INTERRUPT * 2, "interrupted {after} us behind the receipt: {span}\n{:#?}", all.told());
+        assert!(span < SHIFT + INTERRUPT * 2, "interrupted {after} us behind the receipt: {span}\n{:#?}", all.describe());
     }
 }
 
@@ -138,7 +138,7 @@ fn a_hang_says_who_waits_for_what_since_when() {
     let network = Network::<Calendar, Circuits>::new(4, 2, profile::IPSC860).unwrap().faulty(&faults).unwrap().recording();
     let nodes = network.nodes();
     let run = network.run(&nodes, |rank| Nanos::from_us(10) * u64::from(rank), butterfly);
-    assert_eq!(run.stuck(), [0, 1, 2, 3]);
+    assert_eq!(run.deadlocked(), [0, 1, 2, 3]);
     let told = |node| network.record().waits_for(node).unwrap().to_string();
     assert_eq!(told(0), "0 waits for a null message in slot 1 since 44.0 us; null 2 -> 0, sent at 20.0 us, was lost");
     assert_eq!(told(3), "3 waits for a null message in slot 1 since 74.0 us; null 1 -> 3, sent at 10.0 us, was lost");
@@ -158,7 +158,7 @@ fn a_hang_of_two_names_both() {
             _ => Ok(()),
         },
     );
-    assert_eq!(run.stuck(), [0, 1]);
+    assert_eq!(run.deadlocked(), [0, 1]);
     let record = network.record();
     assert_eq!(record.waits_for(2), None);
     assert_eq!(record.waits_for(0).unwrap().to_string(), "0 waits for a null message in slot 0 since 0.0 us");
@@ -190,7 +190,7 @@ fn an_interrupt_within_a_send_is_found_too() {
             _ => node.wait(0).await,
         },
     );
-    let lines = told(&network.record().explain(2, Nanos::ZERO, run.finished[2]), Nanos::from_us(5), 10);
+    let lines = describe(&network.record().explain(2, Nanos::ZERO, run.finished[2]), Nanos::from_us(5), 10);
     let expected = "null 0 -> 2: sent at 49.0 us, there at 124.0 us; null 0 -> 1 had left at 39.0 us, but 0 was interrupted from -5.0 to 5.0 us";
     assert_eq!(lines, [expected], "times are told from 5 us on");
 }

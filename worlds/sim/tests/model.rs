@@ -2,7 +2,7 @@
 use foregather_barrier::{Algorithm, Group, butterfly, dissemination};
 use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Member, Nanos};
 use foregather_sim::Run;
-use foregather_sim::event::{Calendar, Class, Event, Heap, Queue};
+use foregather_sim::event::{Calendar, Event, EventPriority, Heap, Queue};
 use foregather_sim::net::{Network, profile};
 use foregather_sim::smp::{MachineSpec, Prices, RoundRobin, Scheduler, Smp, SmpCpu};
 use foregather_wait::Policy;
@@ -115,7 +115,7 @@ fn who_waits_for_ever_is_named() {
     let network = Network::<Heap, _>::new(3, 1, profile::IPSC860_FREE).unwrap();
     let nodes = network.nodes();
     let run = network.run(&nodes, |_| Nanos::ZERO, async |node| if node.rank() > 0 { node.wait(0).await } else { Ok(()) });
-    assert_eq!(run.stuck(), [1, 2]);
+    assert_eq!(run.deadlocked(), [1, 2]);
 }
 
 /// The three-way cost of waiting: a spinner is released after half a line's round trip, a sleeper after a remote wake,
@@ -162,7 +162,7 @@ proptest! {
         let (mut heap, mut calendar) = (Heap::default(), Calendar::default());
         let mut now = 0;
         for (sequence, (ahead, class, pops)) in (0..).zip(steps) {
-            let class = [Class::Arrival, Class::Resume, Class::Timeout][class as usize];
+            let class = [EventPriority::Arrival, EventPriority::Resume, EventPriority::Timeout][class as usize];
             let event = Event::new(now + ahead, class, 0, sequence, 0, 0);
             heap.push(event);
             calendar.push(event);

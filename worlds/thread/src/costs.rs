@@ -4,7 +4,7 @@
 use crate::{Thread, Word, run};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use foregather_host::costs::{self, Kept};
-use foregather_host::sched::{self, Class};
+use foregather_host::sched::{self, SchedClass};
 use foregather_host::{affinity, facts, forks};
 use foregather_machine::{CachePadded, Clock, Costs, CpuId, Error, Nanos, Park, Rank, Words, block_on};
 use std::sync::OnceLock;
@@ -138,7 +138,7 @@ fn pair<T: Send>(cpus: [CpuId; 2], body: impl Fn(&Thread, Rank) -> T + Sync) -> 
         |cpu, rank| {
             // Nobody switches between real-time threads for nothing, and no other thread would run meanwhile.
             if sched::is_realtime() {
-                sched::set_class(Class::Other, 0)?;
+                sched::set_class(SchedClass::Other, 0)?;
             }
             Ok(body(&cpu, rank))
         },

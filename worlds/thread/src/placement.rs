@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::run;
     use core::sync::atomic::AtomicBool;
-    use foregather_host::sched::{self, Class};
+    use foregather_host::sched::{self, SchedClass};
     use foregather_machine::block_on;
 
     /// On a thread of its own, whose mask and class are nobody else's business.
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn nobody_moves_a_thread_of_a_real_time_class() {
         alone(|| {
-            if sched::set_class(Class::RoundRobin, 1).is_ok() {
+            if sched::set_class(SchedClass::RoundRobin, 1).is_ok() {
                 let cpu = Thread::current();
                 assert_eq!((cpu.affinity(), cpu.idle(0)), (None, None));
                 assert!(!block_on(cpu.move_to(affinity::current())));

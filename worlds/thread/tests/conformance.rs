@@ -73,7 +73,7 @@ fn spinners_under_a_realtime_class_let_each_other_run() {
             2,
             |_| Some(cpu),
             |_, rank| {
-                let realtime = sched::set_class(sched::Class::Fifo, 1);
+                let realtime = sched::set_class(sched::SchedClass::Fifo, 1);
                 // Made after the change of class, as a thread that is born under it would do.
                 let mut member = group.member(Thread::current(), rank, policies[rank as usize]).unwrap();
                 for _ in 0..50 {

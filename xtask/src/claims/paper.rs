@@ -24,7 +24,7 @@ pub(super) struct Claim {
     pub(super) id: String,
     section: String,
     text: String,
-    kind: Kind,
+    kind: ClaimKind,
     expected: Option<Expected>,
     /// Why nothing is expected, where `expected` is "none".
     expected_reason: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct Claim {
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+enum ClaimKind {
     /// One thing is less than another.
     Ordering,
     /// A number with a unit.
@@ -112,7 +112,7 @@ impl Paper {
 
 impl Claim {
     fn problems(&self) -> Vec<&'static str> {
-        let counted = matches!(self.kind, Kind::Value | Kind::Ratio);
+        let counted = matches!(self.kind, ClaimKind::Value | ClaimKind::Ratio);
         let given = |reason: &Option<String>| reason.as_deref().is_some_and(|reason| !blank(reason));
         let expects_none = matches!(self.expected, Some(Expected::Word(_)));
         let finite = !matches!(self.expected, Some(Expected::Number(number)) if !number.is_finite());

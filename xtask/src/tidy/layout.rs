@@ -8,7 +8,7 @@ const MEDIAN_LINES_MAX: usize = 200;
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// A function body, from brace to brace.
-struct Body {
+struct FunctionBody {
     name: String,
     line: usize,
     lines: usize,
@@ -17,7 +17,7 @@ struct Body {
 /// Violations, and the lengths in words.
 pub(super) fn check(sources: &[Source<'_>]) -> (Vec<Violation>, String) {
     let mut violations = Vec::new();
-    let mut longest: Option<(&str, Body)> = None;
+    let mut longest: Option<(&str, FunctionBody)> = None;
     for source in sources {
         if source.lines() > FILE_LINES_MAX {
             let what = format!("{} lines, at most {FILE_LINES_MAX}: split it by concept", source.lines());
@@ -56,14 +56,14 @@ fn median(sources: &[Source<'_>]) -> usize {
 }
 
 /// All functions with a body, those within macros, impls and other functions included.
-fn bodies(source: &Source<'_>) -> Vec<Body> {
+fn bodies(source: &Source<'_>) -> Vec<FunctionBody> {
     let mut bodies = Vec::new();
     each_level(source.tokens.clone(), &mut |level| {
         for (at, pair) in level.windows(2).enumerate() {
             if let [TokenTree::Ident(word), TokenTree::Ident(name)] = pair
                 && word == "fn"
             {
-                bodies.extend(body(&level[at + 2..]).map(|(line, lines)| Body { name: name.to_string(), line, lines }));
+                bodies.extend(body(&level[at + 2..]).map(|(line, lines)| FunctionBody { name: name.to_string(), line, lines }));
             }
         }
     });

@@ -4,6 +4,7 @@ mod layout;
 mod links;
 mod mentions;
 mod unsafety;
+mod vocabulary;
 mod words;
 mod world;
 
@@ -17,6 +18,7 @@ pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     violations.extend(house::check(tree));
     violations.extend(links::check(tree));
     violations.extend(mentions::check(tree));
+    violations.extend(vocabulary::check(tree, &sources));
     violations.extend(words::check(tree, &sources));
     violations.extend(world::check(&sources));
     let (layout, lengths) = layout::check(&sources);
@@ -24,11 +26,25 @@ pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     violations.extend(layout);
     violations.extend(unsafety);
     violations.sort();
-    let verdict = match violations.len() {
+    let summary = format!("{}: {} files, {lengths}, {reasons}", verdict(&violations), tree.len());
+    (violations, summary)
+}
+
+/// The violations of the vocabulary alone, and a line about them. A file that does not parse hides its words, so it counts.
+pub(crate) fn run_words(tree: &Tree) -> (Vec<Violation>, String) {
+    let (sources, mut violations) = Source::all(tree);
+    violations.extend(vocabulary::check(tree, &sources));
+    violations.sort();
+    let summary = format!("{}: the words of {} Rust files", verdict(&violations), sources.len());
+    (violations, summary)
+}
+
+fn verdict(violations: &[Violation]) -> String {
+    match violations.len() {
         0 => "tidy".to_owned(),
+        1 => "1 violation".to_owned(),
         n => format!("{n} violations"),
-    };
-    (violations, format!("{verdict}: {} files, {lengths}, {reasons}", tree.len()))
+    }
 }
 
 #[cfg(test)]
@@ -55,17 +71,32 @@ mod tests {
             "red\nfn f() {\n",
             "//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n",
             "//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n",
-            "//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n}\n",
+            "//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n//\n}\nstruct Quad;\nstruct Gadget;\n",
         );
         let manifest = "[package]\nname = \"x\"\n";
-        let tree = [("core/x/Cargo.toml", manifest), ("core/x/src/lib.rs", lib), ("a.md", "[a](b)"), ("b.rs", "fn {")];
+        let gadget = "//! Why.\nstruct Gadget;\n";
+        let barrier = "[package]\nname = \"foregather-barrier\"\n";
+        let tree = [
+            ("core/x/Cargo.toml", manifest),
+            ("core/x/src/lib.rs", lib),
+            ("core/wait/Cargo.toml", MANIFEST),
+            ("core/wait/src/gadget.rs", gadget),
+            ("core/barrier/Cargo.toml", barrier),
+            ("core/barrier/src/gadget.rs", gadget),
+            ("a.md", "[a](b)"),
+            ("b.rs", "fn {"),
+        ];
         let (violations, summary) = run(&Tree::of(tree));
         let mut rules: Vec<_> = violations.iter().map(|violation| violation.rule).collect();
         rules.sort_unstable();
-        assert_eq!(
-            rules,
-            ["arrow", "function-length", "link", "mention", "opening", "opening", "syntax", "unsafe", "word", "world"]
-        );
-        assert!(summary.starts_with("10 violations: 4 files"), "{summary}");
+        let expected = ["arrow", "function-length", "link", "mention", "old-word", "opening", "opening"];
+        assert_eq!(rules[..7], expected);
+        assert_eq!(rules[7..], ["shared-name", "syntax", "unsafe", "word", "world"]);
+        assert!(summary.starts_with("12 violations: 8 files"), "{summary}");
+
+        let (violations, summary) = run_words(&Tree::of(tree));
+        let rules: Vec<_> = violations.iter().map(|violation| violation.rule).collect();
+        assert_eq!(rules, ["syntax", "shared-name", "old-word"]);
+        assert_eq!(summary, "3 violations: the words of 3 Rust files");
     }
 }

@@ -1,5 +1,5 @@
 //! The blocks of all for everybody.
-use super::{Link, Tag, blocks, room_for};
+use super::{Tag, TaggedPort, blocks, room_for};
 use core::ops::Range;
 use foregather_machine::{Error, Port};
 
@@ -15,7 +15,7 @@ pub const ALL_GATHER_LONG: usize = 80 << 10;
 /// [`Cause::Length`](foregather_machine::Cause::Length) if there is too little room,
 /// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member gives another length; what the port reports.
 pub async fn all_gather<P: Port>(port: &P, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
-    let (link, block) = (Link::new(port, Tag::AllGather), mine.len());
+    let (link, block) = (TaggedPort::new(port, Tag::AllGather), mine.len());
     let into = room_for(into, port.size(), block)?;
     if into.len() >= ALL_GATHER_LONG {
         into[blocks(port.rank()..port.rank() + 1, block)].copy_from_slice(mine);
@@ -36,7 +36,7 @@ pub async fn all_gather<P: Port>(port: &P, mine: &[u8], into: &mut [u8]) -> Resu
 
 /// Everybody has the part of its own place and passes on what came last, until all have all.
 pub(super) async fn around<P: Port>(
-    link: &Link<'_, P>,
+    link: &TaggedPort<'_, P>,
     place: u32,
     bytes: &mut [u8],
     part: impl Fn(u32) -> Range<usize>,

@@ -1,5 +1,5 @@
 //! A block from everybody for everybody.
-use super::{Link, Tag, blocks, room_for};
+use super::{Tag, TaggedPort, blocks, room_for};
 use foregather_machine::{Cause, Error, Port};
 
 /// From so many bytes on each block goes by itself.
@@ -15,7 +15,7 @@ pub const ALL_TO_ALL_LONG: usize = 256;
 /// [`Cause::Setting`] unless the blocks are equal, [`Cause::Length`] if there is too little room, [`Cause::Mismatch`] if a member has
 /// blocks of another length; what the port reports.
 pub async fn all_to_all<P: Port>(port: &P, out: &[u8], into: &mut [u8]) -> Result<(), Error> {
-    let (link, size) = (Link::new(port, Tag::AllToAll), port.size());
+    let (link, size) = (TaggedPort::new(port, Tag::AllToAll), port.size());
     let block = out.len() / size as usize;
     if block * size as usize != out.len() {
         return Err(Cause::Setting { what: "blocks for all", needs: "a block of one length for each member" }.into());
@@ -35,7 +35,7 @@ pub async fn all_to_all<P: Port>(port: &P, out: &[u8], into: &mut [u8]) -> Resul
 }
 
 /// A block with `d` places to go goes on by each power of two in `d`, together with all others that do.
-async fn by_bits<P: Port>(link: &Link<'_, P>, out: &[u8], into: &mut [u8], block: usize) -> Result<(), Error> {
+async fn by_bits<P: Port>(link: &TaggedPort<'_, P>, out: &[u8], into: &mut [u8], block: usize) -> Result<(), Error> {
     let size = link.size();
     let at = |place| blocks(place..place + 1, block);
     // By the distance that they go.

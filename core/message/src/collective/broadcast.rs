@@ -1,6 +1,6 @@
 //! One member's bytes for all.
 use super::all_gather::around;
-use super::{Link, Tag, known};
+use super::{Tag, TaggedPort, known};
 use crate::tree::Place;
 use core::ops::Range;
 use foregather_machine::{Error, Port, Rank};
@@ -20,7 +20,7 @@ const MANY: u32 = 8;
 /// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member expects another length; what the port reports.
 pub async fn broadcast<P: Port>(port: &P, root: Rank, bytes: &mut [u8]) -> Result<(), Error> {
     known(port, root)?;
-    let link = Link::new(port, Tag::Broadcast);
+    let link = TaggedPort::new(port, Tag::Broadcast);
     let place = Place::rooted(port, root);
     if port.size() >= MANY && bytes.len() >= BROADCAST_LONG {
         deal(&link, place, bytes).await?;
@@ -37,7 +37,7 @@ pub async fn broadcast<P: Port>(port: &P, root: Rank, bytes: &mut [u8]) -> Resul
 }
 
 /// Everybody gets the parts of its own subtree and hands them down: in the end each has its own.
-async fn deal<P: Port>(link: &Link<'_, P>, place: Place, bytes: &mut [u8]) -> Result<(), Error> {
+async fn deal<P: Port>(link: &TaggedPort<'_, P>, place: Place, bytes: &mut [u8]) -> Result<(), Error> {
     let (total, size) = (bytes.len(), link.size());
     if let Some(parent) = place.parent() {
         link.take(parent, &mut bytes[part(place.subtree(), total, size)]).await?;

@@ -1,5 +1,5 @@
 //! The blocks of all for one member.
-use super::{Link, Tag, blocks, known, room_for};
+use super::{Tag, TaggedPort, blocks, known, room_for};
 use crate::tree::Place;
 use foregather_machine::{Error, Port, Rank};
 
@@ -15,7 +15,7 @@ use foregather_machine::{Error, Port, Rank};
 /// port reports.
 pub async fn gather<P: Port>(port: &P, root: Rank, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
     known(port, root)?;
-    let (link, place, block) = (Link::new(port, Tag::Gather), Place::rooted(port, root), mine.len());
+    let (link, place, block) = (TaggedPort::new(port, Tag::Gather), Place::rooted(port, root), mine.len());
     let Some(parent) = place.parent() else {
         let into = room_for(into, port.size(), block)?;
         collect(&link, place, mine, into).await?;
@@ -28,7 +28,7 @@ pub async fn gather<P: Port>(port: &P, root: Rank, mine: &[u8], into: &mut [u8])
 }
 
 /// Our own block and those of the subtrees below, in the order of the tree.
-async fn collect<P: Port>(link: &Link<'_, P>, place: Place, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
+async fn collect<P: Port>(link: &TaggedPort<'_, P>, place: Place, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
     into[..mine.len()].copy_from_slice(mine);
     let start = place.relative();
     for (child, dimension) in place.children().rev() {

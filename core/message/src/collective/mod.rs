@@ -52,12 +52,12 @@ enum Tag {
 }
 
 /// A member's end, for one operation.
-struct Link<'p, P> {
+struct TaggedPort<'p, P> {
     port: &'p P,
     tag: u32,
 }
 
-impl<'p, P: Port> Link<'p, P> {
+impl<'p, P: Port> TaggedPort<'p, P> {
     fn new(port: &'p P, tag: Tag) -> Self {
         Self { port, tag: TAGS.start + tag as u32 }
     }

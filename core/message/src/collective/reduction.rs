@@ -5,7 +5,7 @@
 //! root and every length: floats come out bit for bit the same.
 use super::cube::Cube;
 use super::element::write_all;
-use super::{Element, Link, Tag};
+use super::{Element, Tag, TaggedPort};
 use core::ops::Range;
 use foregather_machine::{Error, Port, Rank};
 
@@ -16,7 +16,7 @@ const MANY: u32 = 4;
 
 /// One member's part in a reduction.
 pub(super) struct Reduction<'v, P, T, F> {
-    pub(super) link: Link<'v, P>,
+    pub(super) link: TaggedPort<'v, P>,
     pub(super) cube: Cube,
     values: &'v mut [T],
     combine: F,
@@ -28,7 +28,7 @@ pub(super) struct Reduction<'v, P, T, F> {
 impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
     pub(super) fn new(port: &'v P, tag: Tag, values: &'v mut [T], combine: F) -> Self {
         let window = 0..values.len();
-        Self { link: Link::new(port, tag), cube: Cube::of(port), values, combine, window, bytes: Vec::new() }
+        Self { link: TaggedPort::new(port, tag), cube: Cube::of(port), values, combine, window, bytes: Vec::new() }
     }
 
     pub(super) fn is_long(&self) -> bool {

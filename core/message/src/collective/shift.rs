@@ -1,5 +1,5 @@
 //! Everybody's bytes to whoever is so many places further on. [`Ring`](crate::Ring) does it along the edges of a hypercube.
-use super::{Link, Tag};
+use super::{Tag, TaggedPort};
 use crate::receive;
 use foregather_machine::{Cause, Error, Port};
 
@@ -9,7 +9,7 @@ use foregather_machine::{Cause, Error, Port};
 /// # Errors
 /// [`Cause::Length`] if there is too little room for what comes; what the port reports.
 pub async fn shift<P: Port>(port: &P, distance: u32, out: &[u8], into: &mut [u8]) -> Result<usize, Error> {
-    let link = Link::new(port, Tag::Shift);
+    let link = TaggedPort::new(port, Tag::Shift);
     let (to, from) = (link.after(distance), link.before(distance));
     if to == link.rank() {
         let (bytes, room) = (out.len(), into.len());

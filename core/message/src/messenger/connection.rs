@@ -3,20 +3,20 @@
 //! A credit is an empty static buffer at the receiver (Namyst et al. 1999 §4). The receiver owes one for each frame it has taken, and
 //! returns what it owes on whatever frame goes that way; only if the sender may soon have none left, they travel alone.
 use super::frame::{Head, STAGE};
-use super::piece::Shape;
+use super::piece::PieceFormat;
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Cause, Error, Key, Nanos, Packet, Rank};
 use std::collections::VecDeque;
 
 /// Something of a message that has come and waits for the program.
-pub(super) enum Kept {
+pub(super) enum Unexpected {
     /// A frame, copied.
     Frame(Head, Vec<u8>),
     /// Offered pieces, fetched already.
     Fetched(Offer, Vec<u8>),
 }
 
-impl Kept {
+impl Unexpected {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Frame(_, bytes) | Self::Fetched(_, bytes) => bytes.len(),
@@ -28,7 +28,7 @@ impl Kept {
 #[derive(Clone)]
 pub(super) struct Offer {
     pub(super) key: Key,
-    pub(super) shapes: Vec<Shape>,
+    pub(super) shapes: Vec<PieceFormat>,
     /// Does its message end with it?
     pub(super) last: bool,
 }
@@ -51,13 +51,13 @@ pub(super) struct Assembling {
 
 /// Who made a message end too early.
 #[derive(Clone, Copy)]
-pub(super) struct Blame {
+pub(super) struct Lost {
     pub(super) rank: Rank,
     /// By being lost, and not by giving it up.
     pub(super) lost: bool,
 }
 
-impl Blame {
+impl Lost {
     /// What that means for whoever was `doing` something with it.
     pub(super) fn error(self, since: Nanos, doing: &'static str) -> Error {
         let Self { rank, lost } = self;
@@ -74,7 +74,7 @@ pub(super) struct Connection {
     pub(super) untold: Cell<u32>,
     /// The frame at the head of the ring belongs to a message and was counted already.
     pub(super) held: Cell<bool>,
-    pub(super) kept: RefCell<VecDeque<Kept>>,
+    pub(super) kept: RefCell<VecDeque<Unexpected>>,
     pub(super) assembling: RefCell<Option<Assembling>>,
     /// Answers to PROBEs that are still to be sent, by tag.
     pub(super) requests: RefCell<VecDeque<u32>>,
@@ -83,7 +83,7 @@ pub(super) struct Connection {
     pub(super) packing: Cell<bool>,
     pub(super) unpacking: Cell<bool>,
     /// A message was given up, on this side or the other; who is to blame.
-    pub(super) poisoned: Cell<Option<Blame>>,
+    pub(super) poisoned: Cell<Option<Lost>>,
     /// The peer was told so.
     pub(super) told: Cell<bool>,
 }

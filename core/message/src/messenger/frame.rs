@@ -7,7 +7,7 @@ pub(super) const NONE: u16 = 3;
 
 /// What a frame is for. The first group costs a credit, the second goes into the spare room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// Part of a message; more frames of it follow. In the first one the extra bits describe its first piece.
     Data,
     /// The last part of a message.
@@ -27,17 +27,26 @@ pub(super) enum Kind {
 }
 
 /// The kinds by number.
-const KINDS: [Kind; 8] = [Kind::Data, Kind::Last, Kind::Offer, Kind::Signal, Kind::Packet, Kind::Done, Kind::Credit, Kind::Abort];
+const KINDS: [FrameKind; 8] = [
+    FrameKind::Data,
+    FrameKind::Last,
+    FrameKind::Offer,
+    FrameKind::Signal,
+    FrameKind::Packet,
+    FrameKind::Done,
+    FrameKind::Credit,
+    FrameKind::Abort,
+];
 
 /// A frame's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) kind: Kind,
+    pub(super) kind: FrameKind,
     pub(super) credits: u8,
     pub(super) extra: u16,
 }
 
-impl Kind {
+impl FrameKind {
     /// Does a frame of this kind use a static buffer of the receiver, to be given back as a credit?
     #[inline]
     pub(super) const fn costs(self) -> bool {

@@ -1,14 +1,14 @@
 //! What is at the head of a connection: a frame to be read in place, one that was kept, or an offer.
 use super::Messenger;
-use super::connection::{Kept, Offer};
-use super::frame::{Head, Kind, NONE};
-use super::piece::{LENGTH, SHORT, Shape};
+use super::connection::{Offer, Unexpected};
+use super::frame::{FrameKind, Head, NONE};
+use super::piece::{LENGTH, PieceFormat, SHORT};
 use foregather_machine::{Error, Fabric, Rank, WaitContext};
 use foregather_wait::{Roster, Wait, WaitFor};
 
 /// What is at the head of a connection.
 pub(super) enum Front {
-    Frame(Kind),
+    Frame(FrameKind),
     Offer(Offer),
     Fetched(Offer),
 }
@@ -35,20 +35,20 @@ impl<F: Fabric> Messenger<F> {
         if self.kept.get() > 0
             && let Some(kept) = self.with(from).kept.borrow().front()
         {
-            let Kept::Frame(head, bytes) = kept else { return None };
+            let Unexpected::Frame(head, bytes) = kept else { return None };
             return Some(read(*head, bytes));
         }
-        let head = |bits| Head::unpack(bits).unwrap_or(Head { kind: Kind::Abort, credits: 0, extra: 0 });
+        let head = |bits| Head::unpack(bits).unwrap_or(Head { kind: FrameKind::Abort, credits: 0, extra: 0 });
         self.fabric.peek(self.address(from), |bits, bytes| read(head(bits), bytes))
     }
 
     #[cold]
     pub(super) fn front(&self, from: Rank) -> Option<Front> {
-        if let Some(Kept::Fetched(offer, _)) = self.with(from).kept.borrow().front() {
+        if let Some(Unexpected::Fetched(offer, _)) = self.with(from).kept.borrow().front() {
             return Some(Front::Fetched(offer.clone()));
         }
         self.read(from, |head, bytes| match head.kind {
-            Kind::Offer => Offer::read(head, bytes).map(Front::Offer),
+            FrameKind::Offer => Offer::read(head, bytes).map(Front::Offer),
             kind => Some(Front::Frame(kind)),
         })?
     }
@@ -70,31 +70,31 @@ impl<F: Fabric> Messenger<F> {
 }
 
 /// Where the shape of the next piece is.
-pub(super) enum Place {
+pub(super) enum ShapeAt {
     /// Here, and behind it its bytes.
-    At(Shape, usize),
+    At(PieceFormat, usize),
     /// In a later frame.
     NotHere,
     /// The message has ended.
     Nowhere,
-    Garbled,
+    Malformed,
 }
 
 #[inline]
-pub(super) fn read_shape(head: Head, bytes: &[u8], at: usize, begun: bool) -> Place {
+pub(super) fn read_shape(head: Head, bytes: &[u8], at: usize, begun: bool) -> ShapeAt {
     let (short, at) = match (head.kind, begun) {
-        (Kind::Offer, _) => return Place::NotHere,
-        (_, false) if head.extra == NONE => return Place::Nowhere,
+        (FrameKind::Offer, _) => return ShapeAt::NotHere,
+        (_, false) if head.extra == NONE => return ShapeAt::Nowhere,
         (_, false) => (head.extra, 0),
-        (kind, true) if at == bytes.len() => return if kind == Kind::Last { Place::Nowhere } else { Place::NotHere },
+        (kind, true) if at == bytes.len() => return if kind == FrameKind::Last { ShapeAt::Nowhere } else { ShapeAt::NotHere },
         (_, true) => match bytes.get(at..).and_then(|rest| rest.first_chunk::<SHORT>()) {
             Some(short) => (u16::from_le_bytes(*short), at + SHORT),
-            None => return Place::Garbled,
+            None => return ShapeAt::Malformed,
         },
     };
     let length = || bytes.get(at..).and_then(|rest| rest.first_chunk::<LENGTH>()).copied();
-    match Shape::read(short, length) {
-        Some(shape) => Place::At(shape, at + if short >> 3 == 0x1fff { LENGTH } else { 0 }),
-        None => Place::Garbled,
+    match PieceFormat::read(short, length) {
+        Some(shape) => ShapeAt::At(shape, at + if short >> 3 == 0x1fff { LENGTH } else { 0 }),
+        None => ShapeAt::Malformed,
     }
 }

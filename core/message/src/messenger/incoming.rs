@@ -1,9 +1,9 @@
 //! A message being taken apart: piece by piece, in the order and with the modes in which it was packed.
-use super::connection::{Kept, Offer};
-use super::frame::Kind;
+use super::connection::{Offer, Unexpected};
+use super::frame::FrameKind;
 use super::frame::NONE;
-use super::head::{Front, Place, read_shape};
-use super::piece::{Mode, Receive, Shape, Value};
+use super::head::{Front, ShapeAt, read_shape};
+use super::piece::{Mode, PieceFormat, Receive, WireValue};
 use super::{Messenger, Waiting};
 use core::future::Future;
 use foregather_machine::{Cause, Error, Fabric, Park, Rank};
@@ -41,14 +41,14 @@ pub struct Incoming<'c, 'm, F: Fabric> {
 }
 
 /// How the short way to a piece ended.
-enum Step {
+enum FastPath {
     /// It was copied; how far the frame was read, and is it used up?
     Taken(usize, bool),
     /// Not all of it is here.
     NotNow,
     /// Something else was packed, or nothing more.
-    Disagree(Option<Shape>),
-    Garbled,
+    Disagree(Option<PieceFormat>),
+    Malformed,
 }
 
 impl<F: Fabric> Messenger<F> {
@@ -100,9 +100,9 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     /// # Errors
     /// [`Cause::Mismatch`] if something else was packed; when the message can no longer come.
     #[inline]
-    pub fn unpack_express<T: Value>(&mut self, sent: Mode) -> impl Future<Output = Result<T, Error>> {
+    pub fn unpack_express<T: WireValue>(&mut self, sent: Mode) -> impl Future<Output = Result<T, Error>> {
         let mut bytes = T::EMPTY;
-        let wanted = Shape { mode: sent, receive: Receive::Express, bytes: bytes.as_ref().len() };
+        let wanted = PieceFormat { mode: sent, receive: Receive::Express, bytes: bytes.as_ref().len() };
         let messenger = self.messenger;
         let rest = match self.take_now(wanted, bytes.as_mut()) {
             Err(error) => Err(error),
@@ -130,7 +130,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         sent: Mode,
         into: &'a mut [u8],
     ) -> impl Future<Output = Result<(), Error>> + use<'a, 'c, 'm, F> {
-        let wanted = Shape { mode: sent, receive: Receive::Express, bytes: into.len() };
+        let wanted = PieceFormat { mode: sent, receive: Receive::Express, bytes: into.len() };
         let messenger = self.messenger;
         let rest = match self.take_now(wanted, into) {
             Err(error) => Err(error),
@@ -151,7 +151,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     /// As [`Incoming::unpack_express`].
     #[inline]
     pub fn unpack(&mut self, sent: Mode, into: &'m mut [u8]) -> impl Future<Output = Result<(), Error>> {
-        let wanted = Shape { mode: sent, receive: Receive::Cheaper, bytes: into.len() };
+        let wanted = PieceFormat { mode: sent, receive: Receive::Cheaper, bytes: into.len() };
         let messenger = self.messenger;
         let rest = match self.take_now(wanted, into) {
             Err(error) => Err(error),
@@ -187,8 +187,8 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     }
 
     #[cold]
-    fn disagree(&self, packed: Option<Shape>, unpacked: Option<Shape>) -> Error {
-        let words = |shape: Option<Shape>| shape.map_or("nothing more".to_owned(), |shape| shape.to_string());
+    fn disagree(&self, packed: Option<PieceFormat>, unpacked: Option<PieceFormat>) -> Error {
+        let words = |shape: Option<PieceFormat>| shape.map_or("nothing more".to_owned(), |shape| shape.to_string());
         Cause::Mismatch { from: self.from, piece: self.piece, packed: words(packed), unpacked: words(unpacked) }.into()
     }
 
@@ -199,27 +199,27 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
 
     /// The short way: the whole piece is in the frame at hand. `false`: nothing has changed.
     #[inline]
-    fn take_now(&mut self, wanted: Shape, into: &mut [u8]) -> Result<bool, Error> {
+    fn take_now(&mut self, wanted: PieceFormat, into: &mut [u8]) -> Result<bool, Error> {
         if !self.group.is_empty() || self.over || !self.messenger.ready_soon(self.from)? {
             return Ok(false);
         }
         let (at, begun) = (self.at, self.begun);
         let step = self.messenger.read(self.from, |head, bytes| match read_shape(head, bytes, at, begun) {
-            Place::At(shape, at) if shape == wanted => match bytes.get(at..at + into.len()) {
+            ShapeAt::At(shape, at) if shape == wanted => match bytes.get(at..at + into.len()) {
                 Some(piece) => {
                     into.copy_from_slice(piece);
                     let end = at + into.len();
-                    Step::Taken(end, end == bytes.len() && head.kind == Kind::Data)
+                    FastPath::Taken(end, end == bytes.len() && head.kind == FrameKind::Data)
                 }
-                None => Step::NotNow,
+                None => FastPath::NotNow,
             },
-            Place::At(shape, _) => Step::Disagree(Some(shape)),
-            Place::Nowhere => Step::Disagree(None),
-            Place::NotHere => Step::NotNow,
-            Place::Garbled => Step::Garbled,
+            ShapeAt::At(shape, _) => FastPath::Disagree(Some(shape)),
+            ShapeAt::Nowhere => FastPath::Disagree(None),
+            ShapeAt::NotHere => FastPath::NotNow,
+            ShapeAt::Malformed => FastPath::Malformed,
         });
         match step {
-            Some(Step::Taken(at, over)) => {
+            Some(FastPath::Taken(at, over)) => {
                 (self.begun, self.at, self.piece) = (true, at, self.piece + 1);
                 if over {
                     self.at = 0;
@@ -228,9 +228,9 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                 Ok(true)
             }
             // Nothing to read in place: something fetched.
-            Some(Step::NotNow) | None => Ok(false),
-            Some(Step::Disagree(packed)) => Err(self.disagree(packed, Some(wanted))),
-            Some(Step::Garbled) => Err(self.garbled("a piece without a shape")),
+            Some(FastPath::NotNow) | None => Ok(false),
+            Some(FastPath::Disagree(packed)) => Err(self.disagree(packed, Some(wanted))),
+            Some(FastPath::Malformed) => Err(self.garbled("a piece without a shape")),
         }
     }
 
@@ -245,7 +245,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     }
 
     #[cold]
-    async fn express(&mut self, wanted: Shape, into: &mut [u8]) -> Result<(), Error> {
+    async fn express(&mut self, wanted: PieceFormat, into: &mut [u8]) -> Result<(), Error> {
         if !self.group.is_empty() {
             return Err(self.disagree(None, Some(wanted)));
         }
@@ -258,7 +258,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     }
 
     #[cold]
-    async fn cheaper(&mut self, wanted: Shape, into: &'m mut [u8]) -> Result<(), Error> {
+    async fn cheaper(&mut self, wanted: PieceFormat, into: &'m mut [u8]) -> Result<(), Error> {
         let Some(offer) = self.through_frames(wanted, into).await? else { return Ok(()) };
         self.agree(&offer, wanted)?;
         self.group.push(into);
@@ -272,14 +272,14 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     }
 
     /// Is the next piece of the offer the one that is wanted?
-    fn agree(&self, offer: &Offer, wanted: Shape) -> Result<(), Error> {
+    fn agree(&self, offer: &Offer, wanted: PieceFormat) -> Result<(), Error> {
         let packed = offer.shapes.get(self.group.len()).copied();
         if packed == Some(wanted) && !self.over { Ok(()) } else { Err(self.disagree(packed, Some(wanted))) }
     }
 
     async fn take_offer(&mut self, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
         let (messenger, from) = (self.messenger, self.from);
-        if let Some(Kept::Fetched(_, bytes)) = messenger.with(from).kept.borrow().front() {
+        if let Some(Unexpected::Fetched(_, bytes)) = messenger.with(from).kept.borrow().front() {
             let mut rest = &bytes[..];
             for piece in into {
                 let (now, later) = rest.split_at(piece.len());
@@ -295,7 +295,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     }
 
     /// A piece that comes in frames, of which the first may hold its beginning only. Gives the offer instead, if it is one.
-    async fn through_frames(&mut self, wanted: Shape, into: &mut [u8]) -> Result<Option<Offer>, Error> {
+    async fn through_frames(&mut self, wanted: PieceFormat, into: &mut [u8]) -> Result<Option<Offer>, Error> {
         if self.over {
             return Err(self.disagree(None, Some(wanted)));
         }
@@ -307,16 +307,16 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                     let (at, begun) = (self.at, self.begun);
                     let place = messenger.read(from, |head, bytes| read_shape(head, bytes, at, begun));
                     match place {
-                        Some(Place::At(shape, at)) if shape == wanted => {
+                        Some(ShapeAt::At(shape, at)) if shape == wanted => {
                             (self.begun, self.at) = (true, at);
                             break;
                         }
-                        Some(Place::At(shape, _)) => return Err(self.disagree(Some(shape), Some(wanted))),
-                        Some(Place::NotHere) if kind == Kind::Data => {
+                        Some(ShapeAt::At(shape, _)) => return Err(self.disagree(Some(shape), Some(wanted))),
+                        Some(ShapeAt::NotHere) if kind == FrameKind::Data => {
                             (self.begun, self.at) = (true, 0);
                             messenger.next(from);
                         }
-                        Some(Place::Nowhere) => return Err(self.disagree(None, Some(wanted))),
+                        Some(ShapeAt::Nowhere) => return Err(self.disagree(None, Some(wanted))),
                         _ => return Err(self.garbled("a piece without a shape")),
                     }
                 }
@@ -334,7 +334,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                 let rest = bytes.get(at..).unwrap_or_default();
                 let now = rest.len().min(into.len());
                 into[..now].copy_from_slice(&rest[..now]);
-                (now, now == rest.len() && head.kind == Kind::Data, head.kind)
+                (now, now == rest.len() && head.kind == FrameKind::Data, head.kind)
             });
             let Some((now, over, kind)) = copied else { return Err(self.garbled("an offer within a piece")) };
             (self.at, into) = (self.at + now, &mut into[now..]);
@@ -346,7 +346,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                 self.piece += 1;
                 return Ok(());
             }
-            if kind != Kind::Data {
+            if kind != FrameKind::Data {
                 return Err(self.garbled("a piece that ends too soon"));
             }
             self.frame().await?;
@@ -365,7 +365,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         let (at, begun) = (self.at, self.begun);
         let last = self.messenger.read(self.from, |head, bytes| {
             let empty = if begun { true } else { head.extra == NONE };
-            head.kind == Kind::Last && empty && at == bytes.len()
+            head.kind == FrameKind::Last && empty && at == bytes.len()
         });
         if last == Some(true) {
             self.messenger.next(self.from);
@@ -392,9 +392,9 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
             let packed = match front {
                 Front::Offer(offer) | Front::Fetched(offer) => offer.shapes.first().copied(),
                 Front::Frame(_) => match self.messenger.read(self.from, |head, bytes| read_shape(head, bytes, at, begun)) {
-                    Some(Place::At(shape, _)) => Some(shape),
+                    Some(ShapeAt::At(shape, _)) => Some(shape),
                     // The frame is used up, and the next one may be the last.
-                    Some(Place::NotHere) => {
+                    Some(ShapeAt::NotHere) => {
                         (self.begun, self.at) = (true, 0);
                         self.messenger.next(self.from);
                         continue;

@@ -1,7 +1,7 @@
 //! What a wait does for others: it takes in what has come, gives buffers back, and says what it owes.
-use super::connection::{Blame, Kept, Offer};
-use super::frame::{Head, Kind};
-use super::piece::{LENGTH, SHORT, Shape};
+use super::connection::{Lost, Offer, Unexpected};
+use super::frame::{FrameKind, Head};
+use super::piece::{LENGTH, PieceFormat, SHORT};
 use super::{ABORT_FAILS, ABORT_LOST, Messenger, Waiting, count};
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Rank};
 
@@ -44,13 +44,13 @@ impl Offer {
         let shape = |bytes: &[u8; SHORT + LENGTH]| {
             let (short, length) = bytes.split_first_chunk::<SHORT>()?;
             // Written in full whatever the length is.
-            Shape::read(u16::from_le_bytes(*short) | 0x1fff << 3, || length.first_chunk().copied())
+            PieceFormat::read(u16::from_le_bytes(*short) | 0x1fff << 3, || length.first_chunk().copied())
         };
         let shapes = shapes.iter().map(shape).collect::<Option<_>>()?;
         Some(Self { key: Key(u64::from_le_bytes(*key)), shapes, last })
     }
 
-    pub(super) fn write(key: Key, shapes: impl Iterator<Item = Shape>, into: &mut [u8]) -> usize {
+    pub(super) fn write(key: Key, shapes: impl Iterator<Item = PieceFormat>, into: &mut [u8]) -> usize {
         into[..8].copy_from_slice(&key.0.to_le_bytes());
         let mut at = 8;
         for shape in shapes {
@@ -97,24 +97,23 @@ impl<F: Fabric> Messenger<F> {
     fn obey_other(&self, from: Rank, head: Head, bytes: &[u8]) -> Result<Taken, Error> {
         let with = self.with(from);
         match head.kind {
-            Kind::Done => with.done.set(with.done.get() + u32::from(head.extra)),
-            Kind::Abort => {
+            FrameKind::Done => with.done.set(with.done.get() + u32::from(head.extra)),
+            FrameKind::Abort => {
                 let by = bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).filter(|&by| by < self.size);
-                let blame =
-                    by.map_or(Blame { rank: from, lost: false }, |rank| Blame { rank, lost: head.extra & ABORT_LOST != 0 });
+                let blame = by.map_or(Lost { rank: from, lost: false }, |rank| Lost { rank, lost: head.extra & ABORT_LOST != 0 });
                 if head.extra & ABORT_FAILS != 0 {
                     self.failed.set(self.failed.get().or(Some(blame)));
                 }
                 with.told.set(true);
                 with.poisoned.set(with.poisoned.get().or(Some(blame)));
             }
-            Kind::Signal => {
+            FrameKind::Signal => {
                 let slot =
                     self.signals.get(usize::from(head.extra)).ok_or_else(|| garbled(from, "a slot that does not exist"))?;
                 slot.set(slot.get() + 1);
             }
-            Kind::Packet => self.take_packet(from, head.extra, bytes)?,
-            Kind::Credit | Kind::Data | Kind::Last | Kind::Offer => {}
+            FrameKind::Packet => self.take_packet(from, head.extra, bytes)?,
+            FrameKind::Credit | FrameKind::Data | FrameKind::Last | FrameKind::Offer => {}
         }
         Ok(Taken::Obeyed(head.kind.costs()))
     }
@@ -130,9 +129,9 @@ impl<F: Fabric> Messenger<F> {
 
     #[cold]
     fn acknowledge(&self, to: Rank) {
-        match self.post(to, Kind::Credit, 0, &[]) {
+        match self.post(to, FrameKind::Credit, 0, &[]) {
             Ok(true) => count(&self.traffic.acknowledgements, 1),
-            Ok(false) => self.arrears.set(true),
+            Ok(false) => self.backlog.set(true),
             // A peer that is lost needs no credits; the wait says so.
             Err(_) => {}
         }
@@ -148,9 +147,9 @@ impl<F: Fabric> Messenger<F> {
     fn retell(&self, to: Rank) {
         let with = self.with(to);
         let told = with.untold.get().min(u32::from(u16::MAX));
-        match self.post(to, Kind::Done, told as u16, &[]) {
+        match self.post(to, FrameKind::Done, told as u16, &[]) {
             Ok(true) => with.untold.set(with.untold.get() - told),
-            Ok(false) => self.arrears.set(true),
+            Ok(false) => self.backlog.set(true),
             Err(_) => {}
         }
     }
@@ -173,8 +172,8 @@ impl<F: Fabric> Messenger<F> {
             }
         }
         // Behind what has come, since that may be what is to be answered, or the room that was missing.
-        if self.arrears.get() {
-            self.pay_arrears();
+        if self.backlog.get() {
+            self.retry_credits();
         }
         Ok(served)
     }
@@ -214,18 +213,18 @@ impl<F: Fabric> Messenger<F> {
             self.obey(from, bits, bytes)?
         };
         match taken {
-            Taken::Message(head) if head.kind == Kind::Offer => {
+            Taken::Message(head) if head.kind == FrameKind::Offer => {
                 Offer::read(head, bytes).map(Drained::Offer).ok_or_else(|| garbled(from, "an offer of nothing"))
             }
             Taken::Message(head) => {
-                self.keep(from, Kept::Frame(head, bytes.to_vec()));
+                self.keep(from, Unexpected::Frame(head, bytes.to_vec()));
                 Ok(Drained::Done(true))
             }
             Taken::Obeyed(costs) => Ok(Drained::Done(costs)),
         }
     }
 
-    pub(super) fn keep(&self, from: Rank, kept: Kept) {
+    pub(super) fn keep(&self, from: Rank, kept: Unexpected) {
         self.kept.set(self.kept.get() + 1);
         self.kept_bytes.set(self.kept_bytes.get() + kept.bytes());
         self.with(from).kept.borrow_mut().push_back(kept);
@@ -242,7 +241,7 @@ impl<F: Fabric> Messenger<F> {
         }
         aside.resize(bytes, 0);
         self.fetch(from, &offer, &mut [&mut aside]).await?;
-        self.keep(from, Kept::Fetched(offer, aside));
+        self.keep(from, Unexpected::Fetched(offer, aside));
         Ok(())
     }
 
@@ -271,7 +270,7 @@ impl<F: Fabric> Messenger<F> {
                 None => break,
             }
         }
-        let blame = with.poisoned.get().unwrap_or(Blame { rank: from, lost: false });
+        let blame = with.poisoned.get().unwrap_or(Lost { rank: from, lost: false });
         self.accused(blame, "a piece in its sender's memory")
     }
 
@@ -281,8 +280,8 @@ impl<F: Fabric> Messenger<F> {
 
     /// What had no room may have some now.
     #[cold]
-    fn pay_arrears(&self) {
-        self.arrears.set(false);
+    fn retry_credits(&self) {
+        self.backlog.set(false);
         for peer in 0..self.size {
             let with = self.with(peer);
             if with.untold.get() > 0 {
@@ -308,9 +307,9 @@ mod tests {
 
     #[test]
     fn an_offer_is_read_as_it_was_written() {
-        let shape = |bytes| Shape { mode: Mode::Cheaper, receive: Receive::Cheaper, bytes };
+        let shape = |bytes| PieceFormat { mode: Mode::Cheaper, receive: Receive::Cheaper, bytes };
         let shapes = [shape(0), shape(5), shape(1 << 33)];
-        let head = Head { kind: Kind::Offer, credits: 0, extra: 1 };
+        let head = Head { kind: FrameKind::Offer, credits: 0, extra: 1 };
         let mut bytes = [0; 64];
         let len = Offer::write(Key(77), shapes.into_iter(), &mut bytes);
         let offer = Offer::read(head, &bytes[..len]).unwrap();

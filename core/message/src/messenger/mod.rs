@@ -20,16 +20,16 @@ mod settings;
 
 pub use incoming::Incoming;
 pub use outgoing::Outgoing;
-pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, Value};
+pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, WireValue};
 pub use settings::{Path, Settings, direct_from};
 
 use crate::inbox::Inbox;
-use connection::{Blame, Connection, Offer};
+use connection::{Connection, Lost, Offer};
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, WaitContext};
 use foregather_wait::{Policy, Roster, Snapshot, Waiter};
-use frame::{Head, Kind};
+use frame::{FrameKind, Head};
 use intake::Served;
 use settings::Rules;
 
@@ -56,16 +56,16 @@ pub struct Messenger<F: Fabric> {
     kept: Cell<u32>,
     kept_bytes: Cell<usize>,
     /// Something could not be sent for want of room.
-    arrears: Cell<bool>,
+    backlog: Cell<bool>,
     /// Offers of ours that are not taken yet: while there are any, whoever waits helps.
     exposed: Cell<u32>,
     /// Who comes first when a message from anybody is wanted.
     turn: Cell<Rank>,
     /// Who is to blame for what is given up here: this rank until a wait fails.
-    culprit: Cell<Blame>,
+    culprit: Cell<Lost>,
     /// It ends since it cannot go on; and a peer did, because of that one.
     fails: Cell<bool>,
-    failed: Cell<Option<Blame>>,
+    failed: Cell<Option<Lost>>,
     traffic: Traffic<Cell<u64>>,
     leaves: bool,
 }
@@ -126,7 +126,7 @@ impl Waiting {
 }
 
 /// How a look ended.
-enum Found<T> {
+enum PeekResult<T> {
     End(Result<T, Error>),
     /// First something has to be fetched for somebody who cannot go on before.
     Fetch(Rank, Offer),
@@ -156,10 +156,10 @@ impl<F: Fabric> Messenger<F> {
             deadline: Cell::new(Nanos::MAX),
             kept: Cell::new(0),
             kept_bytes: Cell::new(0),
-            arrears: Cell::new(false),
+            backlog: Cell::new(false),
             exposed: Cell::new(0),
             turn: Cell::new((here.rank + 1) % size.max(1)),
-            culprit: Cell::new(Blame { rank: here.rank, lost: false }),
+            culprit: Cell::new(Lost { rank: here.rank, lost: false }),
             fails: Cell::new(false),
             failed: Cell::new(None),
             traffic: Traffic::default(),
@@ -229,7 +229,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// Posts an inline frame with the credits that are owed. Without room nothing has changed.
     #[inline]
-    fn post(&self, to: Rank, kind: Kind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
+    fn post(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
         let with = self.with(to);
         let credits = with.owed();
         let head = Head { kind, credits, extra }.pack();
@@ -240,7 +240,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// The same with what was filled into a static buffer.
     #[inline]
-    fn post_filled(&self, to: Rank, kind: Kind, extra: u16, len: usize) -> Result<bool, Error> {
+    fn post_filled(&self, to: Rank, kind: FrameKind, extra: u16, len: usize) -> Result<bool, Error> {
         let credits = self.with(to).owed();
         let head = Head { kind, credits, extra }.pack();
         let sent = self.fabric.post_filled(self.address(to), head, len).map_err(|error| self.blamed(error))?;
@@ -270,7 +270,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// Was a message given up that matters to this wait?
     #[inline]
-    fn poisoned(&self, waiting: Waiting) -> Option<Blame> {
+    fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.poisoned.get()),
             // A null message is nobody's in particular: whoever failed may be the one who owes it.
@@ -286,28 +286,28 @@ impl<F: Fabric> Messenger<F> {
         what: &'static str,
         waiting: Waiting,
         found: &mut impl FnMut() -> Option<Result<T, Error>>,
-    ) -> Option<Found<T>> {
+    ) -> Option<PeekResult<T>> {
         // What a peer did before it left is seen below: so this comes first.
         let left = self.left(waiting);
         if let Some(end) = found() {
-            return Some(Found::End(end));
+            return Some(PeekResult::End(end));
         }
         match self.serve(waiting) {
-            Err(error) => return Some(Found::End(Err(error))),
-            Ok(Served::Offered(from, offer)) => return Some(Found::Fetch(from, offer)),
+            Err(error) => return Some(PeekResult::End(Err(error))),
+            Ok(Served::Offered(from, offer)) => return Some(PeekResult::Fetch(from, offer)),
             // What was served may be what is waited for; its bell has rung already.
             Ok(Served::Something) => {
                 if let Some(end) = found() {
-                    return Some(Found::End(end));
+                    return Some(PeekResult::End(end));
                 }
             }
             Ok(Served::Nothing) => {}
         }
         // Giving up comes as a frame, so it is known by now.
         if let Some(blame) = self.poisoned(waiting) {
-            return Some(Found::End(Err(self.accused(blame, what))));
+            return Some(PeekResult::End(Err(self.accused(blame, what))));
         }
-        left.then(|| Found::End(Err(Cause::Closed { peer: waiting.peer() }.into())))
+        left.then(|| PeekResult::End(Err(Cause::Closed { peer: waiting.peer() }.into())))
     }
 
     /// The one wait there is. Only how it begins is the caller's: by a look of its own that found nothing.
@@ -322,15 +322,15 @@ impl<F: Fabric> Messenger<F> {
             let look = || self.look(what, waiting, &mut found);
             let waited = self.waiter.on_lane(&self.fabric, why, waiting.peer(), look).await;
             match waited.map_err(|error| self.blamed(error))? {
-                Found::End(end) => return end.map_err(|error| self.blamed(error)),
-                Found::Fetch(from, offer) => self.fetch_aside(from, offer).await?,
+                PeekResult::End(end) => return end.map_err(|error| self.blamed(error)),
+                PeekResult::Fetch(from, offer) => self.fetch_aside(from, offer).await?,
             }
         }
     }
 
     /// What a message that was given up before means for whoever was `doing` something with it.
     #[cold]
-    fn accused(&self, blame: Blame, doing: &'static str) -> Error {
+    fn accused(&self, blame: Lost, doing: &'static str) -> Error {
         self.blamed(blame.error(self.fabric.now(), doing))
     }
 
@@ -343,7 +343,7 @@ impl<F: Fabric> Messenger<F> {
             _ => return error,
         };
         if lost || !self.culprit.get().lost {
-            self.culprit.set(Blame { rank, lost });
+            self.culprit.set(Lost { rank, lost });
         }
         error
     }
@@ -360,10 +360,10 @@ impl<F: Fabric> Messenger<F> {
 
     fn tell_abort(&self, peer: Rank) {
         let with = self.with(peer);
-        let Blame { rank, lost } = with.poisoned.get().unwrap_or_else(|| self.culprit.get());
+        let Lost { rank, lost } = with.poisoned.get().unwrap_or_else(|| self.culprit.get());
         let extra = (u16::from(lost) * ABORT_LOST) | (u16::from(self.fails.get()) * ABORT_FAILS);
-        match self.post(peer, Kind::Abort, extra, &rank.to_le_bytes()) {
-            Ok(false) => self.arrears.set(true),
+        match self.post(peer, FrameKind::Abort, extra, &rank.to_le_bytes()) {
+            Ok(false) => self.backlog.set(true),
             Ok(true) | Err(_) => with.told.set(true),
         }
     }

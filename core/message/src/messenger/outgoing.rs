@@ -1,8 +1,8 @@
 //! A message on its way out: pieces become bytes of frames, or entries of a list that the receiver fetches.
 use super::connection::Offer;
-use super::frame::{Kind, NONE};
+use super::frame::{FrameKind, NONE};
 use super::piece::sealed::Bytes;
-use super::piece::{LENGTH, Mode, Piece, Receive, SHORT, Shape};
+use super::piece::{LENGTH, Mode, Piece, PieceFormat, Receive, SHORT};
 use super::{Messenger, Waiting, count, take};
 use core::cell::Cell;
 use core::future::Future;
@@ -32,9 +32,9 @@ pub struct Outgoing<'c, 'm, F: Fabric> {
 #[derive(Default)]
 struct More<'m> {
     /// Pieces that the receiver will fetch at once.
-    group: Vec<(Shape, &'m [u8])>,
+    group: Vec<(PieceFormat, &'m [u8])>,
     /// From the first LATER piece on, everything waits for the end.
-    deferred: Vec<(Shape, Deferred<'m>)>,
+    deferred: Vec<(PieceFormat, Deferred<'m>)>,
     exposed: Vec<Key>,
 }
 
@@ -101,7 +101,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     #[inline]
     pub fn end(mut self) -> impl Future<Output = Result<(), Error>> {
         let messenger = self.messenger;
-        let now = if self.more.is_none() && self.take_credit() { self.post(Kind::Last) } else { Ok(false) };
+        let now = if self.more.is_none() && self.take_credit() { self.post(FrameKind::Last) } else { Ok(false) };
         self.ended = now == Ok(true);
         let rest = match now {
             Ok(true) => Ok(None),
@@ -133,7 +133,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         if self.more.is_some() {
             return false;
         }
-        let shape = Shape { mode: P::MODE, receive, bytes: bytes.len() };
+        let shape = PieceFormat { mode: P::MODE, receive, bytes: bytes.len() };
         let fits = self.used + SHORT + LENGTH + bytes.len() <= self.messenger.buffer;
         if !fits || !self.take_credit() {
             return false;
@@ -145,7 +145,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     /// Into the open frame: there is a credit and room.
     #[inline]
-    fn put_shape(&mut self, shape: Shape) {
+    fn put_shape(&mut self, shape: PieceFormat) {
         self.open = true;
         if self.begun {
             self.put(&shape.short().to_le_bytes());
@@ -175,7 +175,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     }
 
     #[inline]
-    fn post(&mut self, kind: Kind) -> Result<bool, Error> {
+    fn post(&mut self, kind: FrameKind) -> Result<bool, Error> {
         let used = self.used;
         let sent = if used <= self.messenger.inline {
             self.messenger.post(self.to, kind, self.first, &self.messenger.with(self.to).stage.borrow()[..used])?
@@ -184,7 +184,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         };
         if sent {
             (self.open, self.used, self.credit, self.first) = (false, 0, false, 0);
-            if kind == Kind::Last {
+            if kind == FrameKind::Last {
                 count(&self.messenger.traffic.messages, 1);
             }
         }
@@ -206,7 +206,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
             Bytes::Now(bytes) | Bytes::Lasting(bytes) => bytes.len(),
             Bytes::AtEnd(cells) => cells.len(),
         };
-        let shape = Shape { mode: P::MODE, receive, bytes: length };
+        let shape = PieceFormat { mode: P::MODE, receive, bytes: length };
         if matches!(bytes, Bytes::AtEnd(_)) || self.more.as_ref().is_some_and(|more| !more.deferred.is_empty()) {
             self.more().deferred.push((
                 shape,
@@ -226,7 +226,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     }
 
     /// A piece that may stay where it is.
-    async fn lasting(&mut self, shape: Shape, bytes: &'m [u8]) -> Result<(), Error> {
+    async fn lasting(&mut self, shape: PieceFormat, bytes: &'m [u8]) -> Result<(), Error> {
         let grouped = self.grouped() > 0 && shape.receive == Receive::Cheaper;
         if bytes.len() < self.messenger.rules.direct_at && !grouped || bytes.is_empty() {
             return self.append(shape, bytes).await;
@@ -239,16 +239,16 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     }
 
     /// A piece as bytes of frames.
-    async fn append(&mut self, shape: Shape, mut bytes: &[u8]) -> Result<(), Error> {
+    async fn append(&mut self, shape: PieceFormat, mut bytes: &[u8]) -> Result<(), Error> {
         self.offer_group(false).await?;
         if self.used + SHORT + LENGTH > self.messenger.buffer {
-            self.flush(Kind::Data).await?;
+            self.flush(FrameKind::Data).await?;
         }
         self.wait_for_credit().await?;
         self.put_shape(shape);
         while !bytes.is_empty() {
             if self.used == self.messenger.buffer {
-                self.flush(Kind::Data).await?;
+                self.flush(FrameKind::Data).await?;
                 self.wait_for_credit().await?;
             }
             let (now, later) = bytes.split_at(bytes.len().min(self.messenger.buffer - self.used));
@@ -264,7 +264,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
             return Ok(());
         }
         if self.open {
-            self.flush(Kind::Data).await?;
+            self.flush(FrameKind::Data).await?;
         }
         self.wait_for_credit().await?;
         let messenger = self.messenger;
@@ -276,7 +276,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         let shapes = more.group.drain(..).map(|(shape, _)| shape);
         let len = messenger.fabric.write_with(to, |buffer| Offer::write(key, shapes, buffer));
         let post = || {
-            let sent = messenger.post_filled(self.to, Kind::Offer, u16::from(last), len);
+            let sent = messenger.post_filled(self.to, FrameKind::Offer, u16::from(last), len);
             sent.map(|sent| sent.then_some(())).transpose()
         };
         messenger.until("room for an offer", Waiting::To(self.to), post).await?;
@@ -292,7 +292,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         messenger.until("a credit", Waiting::To(to), || self.take_credit().then_some(Ok(()))).await
     }
 
-    async fn flush(&mut self, kind: Kind) -> Result<(), Error> {
+    async fn flush(&mut self, kind: FrameKind) -> Result<(), Error> {
         self.wait_for_credit().await?;
         let (messenger, to) = (self.messenger, self.to);
         if self.post(kind)? {
@@ -323,7 +323,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     async fn end_rest(mut self) -> Result<(), Error> {
         self.replay().await?;
         if self.grouped() == 0 {
-            self.flush(Kind::Last).await?;
+            self.flush(FrameKind::Last).await?;
         } else {
             self.offer_group(true).await?;
             count(&self.messenger.traffic.messages, 1);

@@ -88,13 +88,13 @@ pub(super) const LENGTH: usize = 8;
 
 /// What the two sides must agree about: modes and length.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct PieceFormat {
     pub(super) mode: Mode,
     pub(super) receive: Receive,
     pub(super) bytes: usize,
 }
 
-impl Shape {
+impl PieceFormat {
     /// Two bits of send mode, one of receive mode, 13 of length.
     #[inline]
     pub(super) const fn short(self) -> u16 {
@@ -123,14 +123,14 @@ impl Shape {
 }
 
 /// For messages about disagreements.
-impl fmt::Display for Shape {
+impl fmt::Display for PieceFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes, sent {:?} and received {:?},", self.bytes, self.mode, self.receive)
     }
 }
 
 /// A value that fits an EXPRESS piece: fixed size, little-endian on the wire.
-pub trait Value: Sized {
+pub trait WireValue: Sized {
     /// Its bytes.
     type Bytes: AsRef<[u8]> + AsMut<[u8]> + Copy;
     /// No value yet.
@@ -143,7 +143,7 @@ pub trait Value: Sized {
 
 macro_rules! numbers {
     ($($number:ty),*) => {$(
-        impl Value for $number {
+        impl WireValue for $number {
             type Bytes = [u8; size_of::<$number>()];
             const EMPTY: Self::Bytes = [0; size_of::<$number>()];
             #[inline]
@@ -159,7 +159,7 @@ macro_rules! numbers {
 }
 numbers!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
 
-impl<const N: usize> Value for [u8; N] {
+impl<const N: usize> WireValue for [u8; N] {
     type Bytes = Self;
     const EMPTY: Self = [0; N];
     #[inline]
@@ -181,9 +181,9 @@ mod tests {
         for mode in [Mode::Safer, Mode::Later, Mode::Cheaper] {
             for receive in [Receive::Express, Receive::Cheaper] {
                 for bytes in [0, 1, 8_190, 8_191, 1 << 40] {
-                    let shape = Shape { mode, receive, bytes };
+                    let shape = PieceFormat { mode, receive, bytes };
                     let length = || shape.is_long().then_some((bytes as u64).to_le_bytes());
-                    assert!(Shape::read(shape.short(), length) == Some(shape), "{shape}");
+                    assert!(PieceFormat::read(shape.short(), length) == Some(shape), "{shape}");
                 }
             }
         }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_mode_that_nobody_has_is_refused() {
-        assert!(Shape::read(3, || None).is_none());
-        assert!(Shape::read(LONG << 3, || None).is_none());
+        assert!(PieceFormat::read(3, || None).is_none());
+        assert!(PieceFormat::read(LONG << 3, || None).is_none());
     }
 }

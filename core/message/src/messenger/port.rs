@@ -1,6 +1,6 @@
 //! Null messages and sized packets over the same frames, so that every barrier, exchange and collective runs over any fabric.
 use super::connection::Assembling;
-use super::frame::Kind;
+use super::frame::FrameKind;
 use super::{Messenger, Waiting, take};
 use core::future::Future;
 use foregather_machine::{Cause, Clock, Endpoint, Error, Fabric, Member, Nanos, Packet, Park, Port, Rank};
@@ -77,7 +77,7 @@ impl<F: Fabric> Messenger<F> {
         if crate::long::answer(packet) == Some(Packet::Request) {
             self.with(from).requests.borrow_mut().push_back(tag);
             // Sent by the next look, since a frame is being looked at.
-            self.arrears.set(true);
+            self.backlog.set(true);
         }
         Ok(())
     }
@@ -88,21 +88,21 @@ impl<F: Fabric> Messenger<F> {
         let mut requests = with.requests.borrow_mut();
         while let Some(tag) = requests.front() {
             let sent = with.take_credit() && {
-                let sent = self.post(to, Kind::Packet, extra(Packet::Request, false), &tag.to_le_bytes()) == Ok(true);
+                let sent = self.post(to, FrameKind::Packet, extra(Packet::Request, false), &tag.to_le_bytes()) == Ok(true);
                 if !sent {
                     with.untake_credit();
                 }
                 sent
             };
             if !sent {
-                return self.arrears.set(true);
+                return self.backlog.set(true);
             }
             requests.pop_front();
         }
     }
 
     /// Sends one frame that costs a credit, as soon as there is one, and room.
-    async fn send(&self, to: Rank, kind: Kind, extra: u16, bytes: &[u8]) -> Result<(), Error> {
+    async fn send(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<(), Error> {
         let post = || {
             if !self.with(to).take_credit() {
                 return None;
@@ -126,15 +126,15 @@ impl<F: Fabric> Messenger<F> {
 
     async fn send_packet(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error> {
         if let Packet::Probe | Packet::Request = packet {
-            return self.send(to, Kind::Packet, extra(packet, false), &tag.to_le_bytes()).await;
+            return self.send(to, FrameKind::Packet, extra(packet, false), &tag.to_le_bytes()).await;
         }
         let (now, mut later) = bytes.split_at(bytes.len().min(self.buffer - BEFORE));
         let first = [&tag.to_le_bytes()[..], &(bytes.len() as u64).to_le_bytes(), now].concat();
-        self.send(to, Kind::Packet, extra(packet, !later.is_empty()), &first).await?;
+        self.send(to, FrameKind::Packet, extra(packet, !later.is_empty()), &first).await?;
         while !later.is_empty() {
             let (now, rest) = later.split_at(later.len().min(self.buffer));
             later = rest;
-            self.send(to, Kind::Packet, extra(packet, !later.is_empty()), now).await?;
+            self.send(to, FrameKind::Packet, extra(packet, !later.is_empty()), now).await?;
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl<F: Fabric> Endpoint for Messenger<F> {
                 slot.set(slot.get() + 1);
                 return Ok(());
             }
-            self.send(peer, Kind::Signal, slot as u16, &[]).await
+            self.send(peer, FrameKind::Signal, slot as u16, &[]).await
         })
     }
 

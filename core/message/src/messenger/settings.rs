@@ -95,23 +95,23 @@ mod tests {
 
     const LIMITS: Limits = Limits { lanes: 1, inline: 56, buffer: 4_096, credits: 16, spare: 16, gather: 64, direct: true };
 
-    fn tolls(frame: (u64, u64), direct: (u64, u64)) -> FabricCosts {
+    fn costs(frame: (u64, u64), direct: (u64, u64)) -> FabricCosts {
         let slope = |(fixed, byte_ps)| Slope { fixed: Nanos(fixed), byte_ps };
         FabricCosts { buffered: slope(frame), direct: slope(direct) }
     }
 
     #[test]
     fn the_threshold_follows_the_costs() {
-        let today = direct_from(&LIMITS, &tolls((100, 150), (800, 40)));
+        let today = direct_from(&LIMITS, &costs((100, 150), (800, 40)));
         assert!((4_096..=16_384).contains(&today), "{today}");
-        let dear = direct_from(&LIMITS, &tolls((100, 150), (5_000, 40)));
+        let dear = direct_from(&LIMITS, &costs((100, 150), (5_000, 40)));
         assert!(dear > today, "{dear}");
-        assert_eq!(direct_from(&LIMITS, &tolls((100, 40), (800, 150))), usize::MAX);
+        assert_eq!(direct_from(&LIMITS, &costs((100, 40), (800, 150))), usize::MAX);
     }
 
     #[test]
     fn impossible_settings_are_errors() {
-        let rules = |settings: Settings| settings.rules(&LIMITS, || tolls((1, 1), (1, 1)));
+        let rules = |settings: Settings| settings.rules(&LIMITS, || costs((1, 1), (1, 1)));
         assert!(rules(Settings::default()).is_ok());
         assert!(rules(Settings { credits: Some(17), ..Settings::default() }).is_err());
         assert!(rules(Settings { credits: Some(0), ..Settings::default() }).is_err());

@@ -1,5 +1,5 @@
 //! Level 1: vectors.
-use crate::argument::{Answer, Argument, By, C, Fortran, Index, Int, Nothing};
+use crate::argument::{Argument, By, C, Fortran, Index, Int, Nothing, ReturnKind};
 use crate::export::routines;
 use crate::{level1, site::Site, trace};
 use foregather_blas as blas;

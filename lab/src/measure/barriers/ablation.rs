@@ -2,7 +2,7 @@
 use super::waiters::{CANDIDATE, Waiter, own};
 use crate::results::Measurement;
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use anyhow::{Error, Result};
 use foregather_machine::Costs;
 
@@ -28,7 +28,7 @@ pub fn waiters(costs: &Costs) -> Result<Vec<Waiter>> {
 }
 
 /// Says of each cell which rule was off, and how many times as long an episode took for that.
-pub fn told(measurements: &mut [Measurement]) {
+pub fn describe(measurements: &mut [Measurement]) {
     let us = |m: &Measurement| m.figures.get("us_per_episode").copied();
     let row = |m: &Measurement| m.labels.get("row").cloned();
     let full: Vec<_> = measurements.iter().filter(|m| off(m) == Some(NOTHING)).map(|m| (row(m), us(m))).collect();
@@ -47,7 +47,7 @@ fn off(m: &Measurement) -> Option<&str> {
 }
 
 /// Microseconds an episode, rows by the rule that is off; a star at what takes a fifth longer than with all rules.
-pub fn table(measurements: &[Measurement]) -> Table {
+pub fn table(measurements: &[Measurement]) -> ResultTable {
     let distinct = |label: &str| {
         let mut seen: Vec<&str> = Vec::new();
         let values = measurements.iter().filter(|m| m.labels.contains_key(OFF)).filter_map(|m| m.labels.get(label));
@@ -59,7 +59,7 @@ pub fn table(measurements: &[Measurement]) -> Table {
         seen
     };
     let rules = distinct(OFF);
-    let mut table = Table::new(["us per episode without"].into_iter().chain(rules.iter().copied()));
+    let mut table = ResultTable::new(["us per episode without"].into_iter().chain(rules.iter().copied()));
     for row in distinct("row") {
         let cell = |rule: &&str| {
             let is =
@@ -91,7 +91,7 @@ mod tests {
             cell("b", "central/adaptive!yield", 47.9),
             cell("b", "central/spin", 9.0),
         ];
-        told(&mut all);
+        describe(&mut all);
         assert!((all[0].figures["times_full"] - 30.7 / 1.21).abs() < 1e-3 && all[2].figures["times_full"] == 1.0);
         assert!(!all[4].labels.contains_key(OFF), "another waiter has no rules");
         let table = table(&all);

@@ -3,7 +3,7 @@
 
 /// What the rows of a class have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum LoadClass {
     /// Two members, one to a processor.
     TwoPinned,
     /// Two members wherever the kernel puts them.
@@ -24,7 +24,7 @@ pub enum Class {
     ForkJoin,
 }
 
-impl Class {
+impl LoadClass {
     /// All of them, in the order of tables.
     pub const ALL: [Self; 9] = [
         Self::TwoPinned,
@@ -70,13 +70,13 @@ impl Class {
 }
 
 /// A union of classes that summaries are given for: its name, and who belongs to it.
-pub type Subset = (&'static str, fn(Class) -> bool);
+pub type Subset = (&'static str, fn(LoadClass) -> bool);
 
 /// The subsets, those with the most general names first.
 pub const SUBSETS: [Subset; 5] = [
-    ("core", Class::is_core),
-    ("extended", Class::is_extended),
-    ("log-normal", |class| matches!(class, Class::LogNormal)),
-    ("quota", |class| matches!(class, Class::Quota)),
-    ("fork-join", |class| matches!(class, Class::ForkJoin)),
+    ("core", LoadClass::is_core),
+    ("extended", LoadClass::is_extended),
+    ("log-normal", |class| matches!(class, LoadClass::LogNormal)),
+    ("quota", |class| matches!(class, LoadClass::Quota)),
+    ("fork-join", |class| matches!(class, LoadClass::ForkJoin)),
 ];

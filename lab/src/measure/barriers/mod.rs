@@ -71,7 +71,7 @@ pub fn run(options: &Barriers, quiet: bool) -> Result<Matrix> {
     let plan = matrix::Plan { rows: &rows, waiters: &waiters, repetitions, ms, seed: options.seed };
     let mut matrix = plan.run(&mut progress)?;
     if options.ablation {
-        ablation::told(&mut matrix.measurements);
+        ablation::describe(&mut matrix.measurements);
     }
     notes.append(&mut matrix.notes);
     drop(progress);

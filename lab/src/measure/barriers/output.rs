@@ -2,7 +2,7 @@
 use super::predict::output::{is_prediction, text as predictions};
 use crate::results::Measurement;
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 
 /// Columns of cells: label or figure, and heading.
 const CELL_LABELS: [&str; 3] = ["row", "waiter", "oracle"];
@@ -35,14 +35,14 @@ pub fn text(measurements: &[Measurement]) -> String {
     let measured = measurements.iter().filter(|m| !is_prediction(m));
     let (summaries, cells): (Vec<_>, Vec<_>) = measured.partition(|m| m.labels.contains_key("subset"));
     let tables = [table(&cells, &CELL_LABELS, &CELL_FIGURES), table(&summaries, &SUMMARY_LABELS, &SUMMARY_FIGURES)];
-    let tables = tables.iter().filter(|table| !table.rows.is_empty()).map(Table::to_text);
+    let tables = tables.iter().filter(|table| !table.rows.is_empty()).map(ResultTable::to_text);
     tables.chain([predictions(measurements)]).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn table(measurements: &[&Measurement], labels: &[&str], figures: &[(&str, &str)]) -> Table {
+fn table(measurements: &[&Measurement], labels: &[&str], figures: &[(&str, &str)]) -> ResultTable {
     let count = if labels == SUMMARY_LABELS { "rows" } else { "n" };
     let headings = labels.iter().copied().chain([count]).chain(figures.iter().map(|(_, heading)| *heading));
-    let mut table = Table::new(headings);
+    let mut table = ResultTable::new(headings);
     for m in measurements {
         let shown = |figure: Option<&f64>| figure.map_or_else(|| "-".to_owned(), |&value| digits(value, 3));
         let mut row: Vec<String> = labels.iter().map(|label| m.labels.get(*label).cloned().unwrap_or_default()).collect();

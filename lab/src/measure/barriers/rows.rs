@@ -1,7 +1,7 @@
 //! The rows of the matrix: which team, beside whom, where, how fine.
-use super::class::Class;
+use super::class::LoadClass;
 use crate::cli::Barriers;
-use foregather_bench::Shape;
+use foregather_bench::WorkDistribution;
 use foregather_host::affinity;
 use foregather_host::cgroup::QuotaGroup;
 
@@ -19,21 +19,21 @@ pub struct Row {
     /// Mean computation between two barriers.
     pub grain_us: u32,
     /// Its variation.
-    pub shape: Shape,
+    pub shape: WorkDistribution,
     /// Two barriers an episode, as a parallel region has.
     pub fork_join: bool,
 }
 
 impl Row {
-    const fn new((threads, hogs, pinned): Load, grain_us: u32) -> Self {
-        Self { threads, hogs, pinned, quota: None, grain_us, shape: Shape::Uniform, fork_join: false }
+    const fn new((threads, hogs, pinned): LoadKey, grain_us: u32) -> Self {
+        Self { threads, hogs, pinned, quota: None, grain_us, shape: WorkDistribution::Uniform, fork_join: false }
     }
 
     const fn free(threads: u32, grain_us: u32) -> Self {
         Self::new((threads, 0, false), grain_us)
     }
 
-    const fn shaped(self, shape: Shape) -> Self {
+    const fn shaped(self, shape: WorkDistribution) -> Self {
         Self { shape, ..self }
     }
 
@@ -54,40 +54,40 @@ impl Row {
         };
         let quota = self.quota.map_or(String::new(), |cpus| format!(" in {cpus:.1} cpus"));
         let shape = match self.shape {
-            Shape::Uniform => "",
-            Shape::Exponential => " exponential",
-            Shape::LogNormal => " log-normal",
-            Shape::Imbalanced => " imbalanced",
+            WorkDistribution::Uniform => "",
+            WorkDistribution::Exponential => " exponential",
+            WorkDistribution::LogNormal => " log-normal",
+            WorkDistribution::Imbalanced => " imbalanced",
         };
         let (pinned, fork_join) = (if self.pinned { " pinned" } else { "" }, if self.fork_join { " fork-join" } else { "" });
         format!("{}t{pinned}{hogs}{quota}{shape}{fork_join}, {} us", self.threads, self.grain_us)
     }
 
     /// The class of load that it belongs to.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> LoadClass {
         match (self.shape, self.threads) {
-            _ if self.fork_join => Class::ForkJoin,
-            _ if self.quota.is_some() => Class::Quota,
-            (Shape::LogNormal, _) => Class::LogNormal,
-            (Shape::Exponential | Shape::Imbalanced, _) => Class::Shapes,
-            _ if self.hogs > 0 => Class::Hogs,
-            (Shape::Uniform, 2) => {
+            _ if self.fork_join => LoadClass::ForkJoin,
+            _ if self.quota.is_some() => LoadClass::Quota,
+            (WorkDistribution::LogNormal, _) => LoadClass::LogNormal,
+            (WorkDistribution::Exponential | WorkDistribution::Imbalanced, _) => LoadClass::Shapes,
+            _ if self.hogs > 0 => LoadClass::Hogs,
+            (WorkDistribution::Uniform, 2) => {
                 if self.pinned {
-                    Class::TwoPinned
+                    LoadClass::TwoPinned
                 } else {
-                    Class::TwoFree
+                    LoadClass::TwoFree
                 }
             }
-            (Shape::Uniform, 5 | 6) => Class::FiveSix,
-            (Shape::Uniform, _) => Class::Many,
+            (WorkDistribution::Uniform, 5 | 6) => LoadClass::FiveSix,
+            (WorkDistribution::Uniform, _) => LoadClass::Many,
         }
     }
 }
 
 /// Threads, hogs, pinned.
-type Load = (u32, u32, bool);
+type LoadKey = (u32, u32, bool);
 /// The loads of the core matrix.
-const LOADS: [Load; 8] =
+const LOADS: [LoadKey; 8] =
     [(2, 0, true), (2, 0, false), (3, 0, false), (4, 0, false), (8, 0, false), (2, 1, false), (2, 2, false), (2, 4, false)];
 const GRAINS_US: [u32; 4] = [0, 1, 5, 20];
 
@@ -114,7 +114,7 @@ pub fn rows(options: &Barriers) -> (Vec<Row>, Vec<String>) {
 
 /// What the full matrix has besides the core and the quotas.
 fn beyond() -> Vec<Row> {
-    use Shape::{Exponential, Imbalanced, LogNormal};
+    use WorkDistribution::{Exponential, Imbalanced, LogNormal};
     let more = [5, 6].into_iter().flat_map(|threads| [0, 1, 20].map(|grain| Row::free(threads, grain)));
     let shaped = [Exponential, Imbalanced, LogNormal]
         .into_iter()
@@ -146,9 +146,9 @@ fn ablation() -> Vec<Row> {
         (LOADS[5], 20),
         (LOADS[6], 20),
     ];
-    let imbalanced = [LOADS[1], LOADS[6]].map(|load| Row::new(load, 20).shaped(Shape::Imbalanced));
+    let imbalanced = [LOADS[1], LOADS[6]].map(|load| Row::new(load, 20).shaped(WorkDistribution::Imbalanced));
     let plain = plain.map(|(load, grain)| Row::new(load, grain)).into_iter();
-    plain.chain(imbalanced).chain([Row::free(2, 20).shaped(Shape::Exponential), Row::free(4, 1).fork_join()]).collect()
+    plain.chain(imbalanced).chain([Row::free(2, 20).shaped(WorkDistribution::Exponential), Row::free(4, 1).fork_join()]).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Each waiter over many rows: geometric mean and worst row of every share, for the core matrix, the extended one, and the rest.
-use super::class::{Class, SUBSETS, Subset};
+use super::class::{LoadClass, SUBSETS, Subset};
 use crate::results::Measurement;
 
 /// What is averaged, and whether more of it is better.
@@ -21,9 +21,9 @@ pub fn all(cells: &[Measurement]) -> Vec<Measurement> {
         }
     }
     // A subset that adds nothing to those before would only say the same again.
-    let class = |cell: &Measurement| Class::parse(cell.labels.get("class")?);
+    let class = |cell: &Measurement| LoadClass::parse(cell.labels.get("class")?);
     let adds = |(at, (_, holds)): &(usize, &Subset)| {
-        let new = |class: Class| holds(class) && !SUBSETS[..*at].iter().any(|(_, earlier)| earlier(class));
+        let new = |class: LoadClass| holds(class) && !SUBSETS[..*at].iter().any(|(_, earlier)| earlier(class));
         cells.iter().filter_map(class).any(new)
     };
     let subsets = SUBSETS.iter().enumerate().filter(adds).map(|(_, subset)| subset);
@@ -32,7 +32,8 @@ pub fn all(cells: &[Measurement]) -> Vec<Measurement> {
 
 fn one(cells: &[Measurement], (subset, holds): &Subset, waiter: &str) -> Option<Measurement> {
     let label = |cell: &Measurement, name: &str| cell.labels.get(name).cloned().unwrap_or_default();
-    let mine = |cell: &&Measurement| label(cell, "waiter") == waiter && Class::parse(&label(cell, "class")).is_some_and(holds);
+    let mine =
+        |cell: &&Measurement| label(cell, "waiter") == waiter && LoadClass::parse(&label(cell, "class")).is_some_and(holds);
     let mine: Vec<&Measurement> = cells.iter().filter(mine).collect();
     let values = |name: &str| mine.iter().filter_map(|cell| cell.figures.get(name).copied()).collect::<Vec<f64>>();
     let shares = values("oracle_share");

@@ -6,7 +6,7 @@ pub mod output;
 use crate::cli::{Blas, BlasPart};
 use crate::measure::Measured;
 use crate::measure::children::Hogs;
-use crate::measure::runners::Kind;
+use crate::measure::runners::RunnerSet;
 use crate::progress::Progress;
 use anyhow::{Result, bail};
 use foregather_bench::blas::{BlasCell, BlasResult, Routine, VERB, ours};
@@ -23,7 +23,7 @@ const COLLAPSE: (Routine, u32) = (Routine::Dgemm, 256);
 const HOGS: [u32; 3] = [0, 1, 2];
 const GAPS_US: [u64; 2] = [1_000, 50_000];
 /// Whose BLAS.
-const KIND: Kind = Kind {
+const KIND: RunnerSet = RunnerSet {
     own: (&ours::RUNNERS, VERB),
     peers: ["list-blas", "blas-cell"],
     without: "no other BLAS is compared",

@@ -3,7 +3,7 @@ use super::Row;
 use crate::cli::BlasPart;
 use crate::results::Measurement;
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use foregather_bench::blas::BlasResult;
 
 /// What ids of calls over the size begin with.
@@ -74,9 +74,9 @@ pub fn slowdown(all: &[Measurement], m: &Measurement) -> Option<f64> {
     Some(m.figures.get("mean_us")? / calm.figures.get("mean_us")?)
 }
 
-fn calls(all: &[Measurement], part: &str) -> Option<Table> {
+fn calls(all: &[Measurement], part: &str) -> Option<ResultTable> {
     let heads = ["routine", "n", "gap ms", "hogs", "runner", "us"].into_iter().chain(COLUMNS.map(|(heading, _)| heading));
-    let mut table = Table::new(heads);
+    let mut table = ResultTable::new(heads);
     let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| digits(value, 3));
     for m in all.iter().filter(|m| m.id.starts_with(part)) {
         let label = |name: &str| m.labels.get(name).cloned().unwrap_or_default();
@@ -89,8 +89,8 @@ fn calls(all: &[Measurement], part: &str) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn crossovers(all: &[Measurement]) -> Option<Table> {
-    let mut table = Table::new(["routine", "shared from", "after a pause from"]);
+fn crossovers(all: &[Measurement]) -> Option<ResultTable> {
+    let mut table = ResultTable::new(["routine", "shared from", "after a pause from"]);
     let warm = all.iter().filter(|m| m.id.starts_with(CROSSOVERS) && m.labels.get("after").is_some_and(|after| after == "warm"));
     for m in warm {
         let routine = m.labels.get("routine").cloned().unwrap_or_default();

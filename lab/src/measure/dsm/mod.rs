@@ -13,7 +13,7 @@ use crate::cli::{Dsm, DsmPart};
 use crate::measure::Measured;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
-use foregather_bench::dsm::{Answer, Plan, Task, Timed, VERB};
+use foregather_bench::dsm::{DsmBenchmark, Figures, Plan, Timed, VERB};
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, child::Child, interrupt};
 use foregather_machine::{Costs, Nanos};
@@ -48,14 +48,14 @@ const BOUND: Nanos = Nanos::from_ms(60_000);
 
 /// What is measured in processes of its own, and all that it gave.
 pub(super) struct Cell {
-    pub(super) task: Task,
+    pub(super) task: DsmBenchmark,
     pub(super) timed: Vec<Timed>,
     /// Why it has no more turns.
     failed: bool,
 }
 
 impl Cell {
-    fn new(task: Task) -> Self {
+    fn new(task: DsmBenchmark) -> Self {
         Self { task, timed: vec![], failed: false }
     }
 
@@ -102,7 +102,7 @@ pub fn run(options: &Dsm, quiet: bool) -> Result<Measured> {
             if cell.failed {
                 continue;
             }
-            match play(&Plan { cpus, task: cell.task.clone() }, &options.fabric) {
+            match run_plan(&Plan { cpus, task: cell.task.clone() }, &options.fabric) {
                 Ok(answer) => {
                     cell.take(answer.timed);
                     answer.notes.into_iter().for_each(|note| found.note(note));
@@ -151,7 +151,7 @@ fn policies<'a>(options: &'a Dsm, usual: &'a str) -> Result<Vec<&'a str>> {
     Ok(names)
 }
 
-fn tasks(options: &Dsm, backends: &[Backend]) -> Result<Vec<Task>> {
+fn tasks(options: &Dsm, backends: &[Backend]) -> Result<Vec<DsmBenchmark>> {
     let asked: Vec<usize> = options.sizes.iter().map(|&bytes| bytes as usize).collect();
     let sizes = if asked.is_empty() { SIZES.to_vec() } else { asked };
     let part = |part: DsmPart| options.only.is_none_or(|only| only == part);
@@ -162,7 +162,7 @@ fn tasks(options: &Dsm, backends: &[Backend]) -> Result<Vec<Task>> {
                 for &policy in policies {
                     let (backend, policy) = (backend.name().to_owned(), policy.to_owned());
                     let (pause, rounds) = if computing { (PAUSE, COMPUTING_ROUNDS) } else { (Nanos::ZERO, ROUNDS) };
-                    tasks.push(Task::Faults { bytes, backend, policy, computing, pause_ns: pause.0, rounds });
+                    tasks.push(DsmBenchmark::Faults { bytes, backend, policy, computing, pause_ns: pause.0, rounds });
                 }
             }
         }
@@ -176,14 +176,14 @@ fn tasks(options: &Dsm, backends: &[Backend]) -> Result<Vec<Task>> {
     }
     if part(DsmPart::Faults) {
         // A grant has no bytes.
-        tasks.push(Task::Fetch { sizes: [vec![0], sizes].concat(), rounds: REQUESTS });
-        tasks.extend(backends.iter().map(|backend| Task::AtOnce { backend: backend.name().to_owned(), rounds: STATES }));
+        tasks.push(DsmBenchmark::Fetch { sizes: [vec![0], sizes].concat(), rounds: REQUESTS });
+        tasks.extend(backends.iter().map(|backend| DsmBenchmark::AtOnce { backend: backend.name().to_owned(), rounds: STATES }));
     }
     if part(DsmPart::Views) {
         let (viewed, views): (&[usize], &[u32]) = if options.quick { (&QUICK_VIEWED, &QUICK_VIEWS) } else { (&VIEWED, &VIEWS) };
         let backend = backends[0].name();
         let of = |bytes: usize| {
-            views.iter().map(move |&views| Task::Views { backend: backend.to_owned(), bytes, views, turns: LOOPS })
+            views.iter().map(move |&views| DsmBenchmark::Views { backend: backend.to_owned(), bytes, views, turns: LOOPS })
         };
         tasks.extend(viewed.iter().flat_map(|&bytes| of(bytes)));
     }
@@ -191,7 +191,7 @@ fn tasks(options: &Dsm, backends: &[Backend]) -> Result<Vec<Task>> {
 }
 
 /// Carries a plan out in processes of its own.
-fn play(plan: &Plan, fabric: &str) -> Result<Answer> {
+fn run_plan(plan: &Plan, fabric: &str) -> Result<Figures> {
     let mut command = Command::new(children::myself());
     if plan.is_job() {
         command.args(["run", "--no-prefix", "-n", "2", "--fabric", fabric, "--"]).arg(children::myself());

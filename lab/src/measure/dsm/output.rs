@@ -1,7 +1,7 @@
 //! What was found, as measurements.
 use super::Cell;
 use crate::results::{Distribution, Measurement};
-use foregather_bench::dsm::{Task, Timed, What};
+use foregather_bench::dsm::{DsmBenchmark, Quantity, Timed};
 use std::collections::BTreeMap;
 
 /// What ids of faults between ranks begin with, and those of the same while the owner computes.
@@ -22,15 +22,15 @@ pub const PARTS: [&str; 4] = ["signal_us", "owner_us", "frames_us", "rest_us"];
 const GRAIN_NS: u64 = 10;
 
 /// What a cell is, for people.
-pub(super) fn name_of(task: &Task) -> String {
+pub(super) fn name_of(task: &DsmBenchmark) -> String {
     match task {
-        Task::Faults { bytes, backend, policy, computing, .. } => {
+        DsmBenchmark::Faults { bytes, backend, policy, computing, .. } => {
             let owner = if *computing { ", the owner computes" } else { "" };
             format!("faults of {bytes} bytes, {backend}, {policy}{owner}")
         }
-        Task::Fetch { .. } => "fetches by bare frames".to_owned(),
-        Task::AtOnce { backend, .. } => format!("faults answered at once, {backend}"),
-        Task::Views { bytes, views, .. } => format!("{} KiB through {views} views", bytes >> 10),
+        DsmBenchmark::Fetch { .. } => "fetches by bare frames".to_owned(),
+        DsmBenchmark::AtOnce { backend, .. } => format!("faults answered at once, {backend}"),
+        DsmBenchmark::Views { bytes, views, .. } => format!("{} KiB through {views} views", bytes >> 10),
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn measurements(fabric: &str, cells: &[Cell]) -> Vec<Measurement> {
 
 fn of_cell(fabric: &str, cell: &Cell) -> Vec<Measurement> {
     let of = |timed: &Timed| match &cell.task {
-        Task::Faults { bytes, backend, policy, computing, .. } => {
+        DsmBenchmark::Faults { bytes, backend, policy, computing, .. } => {
             let (kind, what) =
                 if *computing { (COMPUTING, "a fault now and then while the owner computes") } else { (FAULTS, "a fault") };
             let id = format!("{kind}{fabric}/{backend}/{policy}/{bytes}B/{}", timed.what.name());
@@ -57,18 +57,20 @@ fn of_cell(fabric: &str, cell: &Cell) -> Vec<Measurement> {
             let [here, there] = timed.cpu_ns.map(|ns| ns as f64 / 1e3 / faults);
             m.figure("cpu_us", here + there).figure("cpu_us_here", here).figure("cpu_us_owner", there)
         }
-        Task::Fetch { .. } => {
+        DsmBenchmark::Fetch { .. } => {
             let m = spread(format!("{FETCHES}{fabric}/{}B", timed.bytes), "a request and its answer as bare frames", timed);
             m.label("fabric", fabric).label("bytes", timed.bytes.to_string())
         }
-        Task::AtOnce { backend, .. } => {
+        DsmBenchmark::AtOnce { backend, .. } => {
             let id = format!("{AT_ONCE}{backend}/{}", timed.what.name());
             spread(id, "within one process", timed).label("backend", backend.clone()).label("touch", timed.what.name())
         }
-        Task::Views { .. } => unreachable!("views are held against one view"),
+        DsmBenchmark::Views { .. } => unreachable!("views are held against one view"),
     };
     match &cell.task {
-        Task::Views { backend, bytes, views, .. } => of_views((backend, *bytes, *views), &cell.timed).into_iter().collect(),
+        DsmBenchmark::Views { backend, bytes, views, .. } => {
+            of_views((backend, *bytes, *views), &cell.timed).into_iter().collect()
+        }
         _ => cell.timed.iter().map(of).collect(),
     }
 }
@@ -88,11 +90,11 @@ fn spread(id: String, what: &str, timed: &Timed) -> Measurement {
 fn with_parts(m: Measurement, medians: &BTreeMap<String, f64>) -> Measurement {
     let [fabric, backend, bytes, touch] = ["fabric", "backend", "bytes", "touch"].map(|name| label(&m, name));
     let (at_once, owner, bytes) = match touch.as_str() {
-        "read" => (What::ReadAtOnce, What::Downgrade, bytes),
-        "upgrade" => (What::UpgradeAtOnce, What::CloseRead, "0".to_owned()),
-        _ => (What::WriteAtOnce, What::CloseWritten, bytes),
+        "read" => (Quantity::ReadAtOnce, Quantity::Downgrade, bytes),
+        "upgrade" => (Quantity::UpgradeAtOnce, Quantity::CloseRead, "0".to_owned()),
+        _ => (Quantity::WriteAtOnce, Quantity::CloseWritten, bytes),
     };
-    let of_call = |what: What| format!("{AT_ONCE}{backend}/{}", what.name());
+    let of_call = |what: Quantity| format!("{AT_ONCE}{backend}/{}", what.name());
     let ids = [of_call(at_once), of_call(owner), format!("{FETCHES}{fabric}/{bytes}B")];
     let parts = ids.map(|id| medians.get(&id).copied().unwrap_or(f64::NAN));
     let rest = m.summary.p50.unwrap_or(f64::NAN) - parts.iter().sum::<f64>();
@@ -101,9 +103,10 @@ fn with_parts(m: Measurement, medians: &BTreeMap<String, f64>) -> Measurement {
 }
 
 fn of_views((backend, bytes, views): (&str, usize, u32), timed: &[Timed]) -> Option<Measurement> {
-    let of =
-        |what: What| timed.iter().find(|timed| timed.what == what).map(|timed| timed.ns.iter().map(|&ns| ns as f64).collect());
-    let (many, one): (Vec<f64>, Vec<f64>) = (of(What::ThroughViews)?, of(What::ThroughOne)?);
+    let of = |what: Quantity| {
+        timed.iter().find(|timed| timed.what == what).map(|timed| timed.ns.iter().map(|&ns| ns as f64).collect())
+    };
+    let (many, one): (Vec<f64>, Vec<f64>) = (of(Quantity::ThroughViews)?, of(Quantity::ThroughOne)?);
     let one = Distribution::of_values(&one)?;
     let kib = (bytes >> 10).to_string();
     let m = Measurement::from_values(format!("{VIEWS}{backend}/{kib}KiB/{views}"), "a traversal through all views", "ns", many);
@@ -122,11 +125,11 @@ mod tests {
     use super::super::tables::text;
     use super::*;
 
-    fn timed(what: What, bytes: usize, ns: &[u64]) -> Timed {
+    fn timed(what: Quantity, bytes: usize, ns: &[u64]) -> Timed {
         Timed { what, bytes, ns: ns.to_vec(), cpu_ns: [4_000, 2_000] }
     }
 
-    fn cell(task: Task, timed: Vec<Timed>) -> Cell {
+    fn cell(task: DsmBenchmark, timed: Vec<Timed>) -> Cell {
         let mut cell = Cell::new(task);
         cell.take(timed);
         cell
@@ -134,14 +137,28 @@ mod tests {
 
     fn cells() -> [Cell; 3] {
         let backend = || "mprotect".to_owned();
-        let faults =
-            Task::Faults { bytes: 148, backend: backend(), policy: "spin".into(), computing: false, pause_ns: 0, rounds: 1 };
-        let alone = [(What::ReadAtOnce, 2_000), (What::Downgrade, 500), (What::UpgradeAtOnce, 3_000), (What::CloseRead, 700)];
+        let faults = DsmBenchmark::Faults {
+            bytes: 148,
+            backend: backend(),
+            policy: "spin".into(),
+            computing: false,
+            pause_ns: 0,
+            rounds: 1,
+        };
+        let alone = [
+            (Quantity::ReadAtOnce, 2_000),
+            (Quantity::Downgrade, 500),
+            (Quantity::UpgradeAtOnce, 3_000),
+            (Quantity::CloseRead, 700),
+        ];
         let alone = alone.into_iter().map(|(what, ns)| timed(what, 0, &[ns])).collect();
         [
-            cell(faults, vec![timed(What::Read, 148, &[5_001, 4_000, 9_000]), timed(What::Upgrade, 148, &[5_000])]),
-            cell(Task::AtOnce { backend: backend(), rounds: 1 }, alone),
-            cell(Task::Fetch { sizes: vec![], rounds: 1 }, vec![timed(What::Fetch, 0, &[300]), timed(What::Fetch, 148, &[400])]),
+            cell(faults, vec![timed(Quantity::Read, 148, &[5_001, 4_000, 9_000]), timed(Quantity::Upgrade, 148, &[5_000])]),
+            cell(DsmBenchmark::AtOnce { backend: backend(), rounds: 1 }, alone),
+            cell(
+                DsmBenchmark::Fetch { sizes: vec![], rounds: 1 },
+                vec![timed(Quantity::Fetch, 0, &[300]), timed(Quantity::Fetch, 148, &[400])],
+            ),
         ]
     }
 
@@ -168,8 +185,9 @@ mod tests {
 
     #[test]
     fn turns_are_gathered_and_views_are_held_against_one() {
-        let task = Task::Views { backend: "userfaultfd".into(), bytes: 1 << 20, views: 27, turns: 1 };
-        let turn = |many, one| vec![timed(What::ThroughViews, 1 << 20, &[many]), timed(What::ThroughOne, 1 << 20, &[one])];
+        let task = DsmBenchmark::Views { backend: "userfaultfd".into(), bytes: 1 << 20, views: 27, turns: 1 };
+        let turn =
+            |many, one| vec![timed(Quantity::ThroughViews, 1 << 20, &[many]), timed(Quantity::ThroughOne, 1 << 20, &[one])];
         let mut cell = cell(task, turn(300, 200));
         cell.take(turn(360, 240));
         let all = measurements("shm", &[cell]);

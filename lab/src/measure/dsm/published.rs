@@ -1,5 +1,5 @@
 //! What faults cost on other systems, as published or measured elsewhere: to be shown beside what is measured here, and never mixed with it.
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 
 /// What one system needs for a minipage or page of one size, in microseconds: from, to.
 pub struct Published {
@@ -63,8 +63,8 @@ pub fn span(us: Option<(f64, f64)>) -> String {
 }
 
 /// All of it as a table.
-pub fn table() -> Table {
-    let mut table = Table::new(["elsewhere", "bytes", "read us", "upgrade us", "write us", "machine", "source"]);
+pub fn table() -> ResultTable {
+    let mut table = ResultTable::new(["elsewhere", "bytes", "read us", "upgrade us", "write us", "machine", "source"]);
     for of in &PUBLISHED {
         let times = [of.read_us, of.upgrade_us, of.write_us].map(span);
         let mut row = vec![of.system.to_owned(), of.bytes.to_string()];

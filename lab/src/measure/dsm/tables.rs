@@ -3,7 +3,7 @@ use super::output::{AT_ONCE, COMPUTING, FAULTS, FETCHES, PARTS, VIEWS, label};
 use super::published;
 use crate::results::Measurement;
 use crate::results::number::{digits, short};
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 
 /// All tables, as far as there is something to show; what others have measured comes last.
 pub fn text(all: &[Measurement]) -> String {
@@ -21,9 +21,9 @@ fn figure(m: &Measurement, name: &str) -> Option<f64> {
     m.figures.get(name).copied()
 }
 
-fn faults_of(all: &[Measurement]) -> Table {
+fn faults_of(all: &[Measurement]) -> ResultTable {
     let own = ["touch", "bytes", "back end", "policy", "owner", "p50 us", "p10", "p99", "min", "cpu us"];
-    let mut table = Table::new(own.into_iter().chain(["signal, open", "owner's call", "frames", "rest"]));
+    let mut table = ResultTable::new(own.into_iter().chain(["signal, open", "owner's call", "frames", "rest"]));
     for m in all.iter().filter(|m| m.id.starts_with(FAULTS) || m.id.starts_with(COMPUTING)) {
         let mut row = ["touch", "bytes", "backend", "policy"].map(|name| label(m, name)).to_vec();
         row.push(if m.id.starts_with(COMPUTING) { "computes" } else { "waits" }.to_owned());
@@ -35,8 +35,8 @@ fn faults_of(all: &[Measurement]) -> Table {
     table
 }
 
-fn alone(all: &[Measurement]) -> Table {
-    let mut table = Table::new(["alone", "of", "p50 us", "p10", "p99", "min"]);
+fn alone(all: &[Measurement]) -> ResultTable {
+    let mut table = ResultTable::new(["alone", "of", "p50 us", "p10", "p99", "min"]);
     for m in all.iter().filter(|m| m.id.starts_with(AT_ONCE) || m.id.starts_with(FETCHES)) {
         let fetch = m.id.starts_with(FETCHES);
         let name = if fetch { format!("fetch of {} bytes", label(m, "bytes")) } else { label(m, "touch") };
@@ -48,7 +48,7 @@ fn alone(all: &[Measurement]) -> Table {
 }
 
 /// A row for each size, a column for each number of views.
-fn views(all: &[Measurement]) -> Table {
+fn views(all: &[Measurement]) -> ResultTable {
     let all: Vec<&Measurement> = all.iter().filter(|m| m.id.starts_with(VIEWS)).collect();
     let distinct = |name: &str| {
         let mut numbers: Vec<u32> = all.iter().filter_map(|m| label(m, name).parse().ok()).collect();
@@ -57,7 +57,8 @@ fn views(all: &[Measurement]) -> Table {
         numbers
     };
     let counts = distinct("views");
-    let mut table = Table::new(["through views / one view".to_owned()].into_iter().chain(counts.iter().map(u32::to_string)));
+    let mut table =
+        ResultTable::new(["through views / one view".to_owned()].into_iter().chain(counts.iter().map(u32::to_string)));
     for kib in distinct("kib") {
         let of = |views: &u32| {
             let found = all.iter().find(|m| label(m, "kib") == kib.to_string() && label(m, "views") == views.to_string());

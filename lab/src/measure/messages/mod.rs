@@ -10,7 +10,7 @@ use crate::cli::{MessagePart, Messages, RankWorld};
 use crate::measure::Measured;
 use crate::progress::Progress;
 use anyhow::{Context, Result, anyhow, bail};
-use foregather_bench::messages::{Answer, Plan, Task, VERB, Way, World};
+use foregather_bench::messages::{Answer, Plan, Task, Transport, VERB, World};
 use foregather_host::{affinity, child::Child, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_wait::Policy;
@@ -61,7 +61,7 @@ pub fn run(options: &Messages, quiet: bool) -> Result<Measured> {
         progress.step(&name);
         let bound = bound(&task);
         let plan = Plan { world: world.clone(), cpus: pins, task, bound_ns: bound.0 };
-        match play(&plan, bound + KILL) {
+        match run_plan(&plan, bound + KILL) {
             Ok(answer) => take(&mut found, &plan, answer),
             Err(_) if interrupt::requested() => {}
             Err(error) => {
@@ -82,16 +82,16 @@ fn take(found: &mut Measured, plan: &Plan, answer: Answer) {
 }
 
 /// The ways that are asked for; on one processor none that spins.
-fn ways(options: &Messages, cpus: usize, notes: &mut Vec<String>) -> Result<Vec<Way>> {
+fn ways(options: &Messages, cpus: usize, notes: &mut Vec<String>) -> Result<Vec<Transport>> {
     let mut ways = match &options.ways {
         Some(names) => {
-            let known = |name: &str| Way::parse(name.trim()).map_err(|error| anyhow!("--ways: {error}"));
+            let known = |name: &str| Transport::parse(name.trim()).map_err(|error| anyhow!("--ways: {error}"));
             names.split(',').map(known).collect::<Result<_>>()?
         }
-        None => Way::ALL.to_vec(),
+        None => Transport::ALL.to_vec(),
     };
     if cpus < 2 {
-        ways.retain(|way| way.is_message() || *way == Way::Memcpy);
+        ways.retain(|way| way.is_message() || *way == Transport::Memcpy);
         notes.push("both ranks share a processor, since this process may use only one: no yardsticks that spin".into());
     }
     if ways.is_empty() {
@@ -106,7 +106,7 @@ fn policies(options: &Messages) -> Result<Vec<String>> {
     names.split(',').map(known).collect::<Result<_, _>>().context("--policies")
 }
 
-fn tasks(options: &Messages, ways: &[Way], policies: &[String]) -> Vec<Task> {
+fn tasks(options: &Messages, ways: &[Transport], policies: &[String]) -> Vec<Task> {
     let usual: &[usize] = if options.quick { &QUICK_SIZES } else { &SIZES };
     let asked: Vec<usize> = options.sizes.iter().map(|&bytes| bytes as usize).collect();
     let sizes = if asked.is_empty() { usual } else { &asked };
@@ -149,7 +149,7 @@ fn bound(task: &Task) -> Nanos {
 }
 
 /// Carries a plan out in processes of its own.
-fn play(plan: &Plan, bound: Nanos) -> Result<Answer> {
+fn run_plan(plan: &Plan, bound: Nanos) -> Result<Answer> {
     let mut command = Command::new(children::myself());
     command.arg(VERB).arg(plan.to_arg()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = Child::spawn(command, &[]).context("cannot start a rank")?.output_within(bound)?;

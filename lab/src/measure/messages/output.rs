@@ -1,8 +1,8 @@
 //! What was found, as measurements and as two tables.
 use crate::results::number::{digits, short};
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use crate::results::{Distribution, Measurement};
-use foregather_bench::messages::{Answer, Beside, Pattern, Plan, Task, Timed, Waits, Way, World};
+use foregather_bench::messages::{Answer, Beside, Pattern, Plan, Task, Timed, Transport, Waits, World};
 
 /// What ids of ways begin with, and those of policies beside hogs.
 pub const SIZES: &str = "messages/";
@@ -31,29 +31,32 @@ pub(super) fn measurements(plan: &Plan, answer: &Answer) -> Vec<Measurement> {
 fn of_way(world: &str, bytes: usize, timed: &Timed, answer: &Answer) -> Measurement {
     let (way, pattern) = (timed.way.name(), timed.pattern.name());
     let what = match timed.pattern {
-        _ if timed.way == Way::Memcpy => "a copy in memory",
+        _ if timed.way == Transport::Memcpy => "a copy in memory",
         Pattern::PingPong => "half a round trip",
         Pattern::Stream => "one message of a stream",
     };
-    let ratio = |other: Way| ratios(timed, answer, other).map_or(f64::NAN, |ratios| ratios.quantile(0.5));
+    let ratio = |other: Transport| ratios(timed, answer, other).map_or(f64::NAN, |ratios| ratios.quantile(0.5));
     let m = Measurement::from_values(format!("{SIZES}{world}/{pattern}/{bytes}B/{way}"), what, "ns", timed.ns.clone())
         .label("world", world)
         .label("pattern", pattern)
         .label("bytes", bytes.to_string())
         .label("way", way)
-        .figure("ratio_to_frames", ratio(Way::Frames))
-        .figure("ratio_to_read_helped", ratio(Way::ReadHelped))
-        .figure("ratio_to_memcpy", ratio(Way::Memcpy))
-        .figure("direct_at_bytes", answer.direct_at.filter(|_| timed.way == Way::Chosen).map_or(f64::NAN, |bytes| bytes as f64));
+        .figure("ratio_to_frames", ratio(Transport::Frames))
+        .figure("ratio_to_read_helped", ratio(Transport::ReadHelped))
+        .figure("ratio_to_memcpy", ratio(Transport::Memcpy))
+        .figure(
+            "direct_at_bytes",
+            answer.direct_at.filter(|_| timed.way == Transport::Chosen).map_or(f64::NAN, |bytes| bytes as f64),
+        );
     let per_s = 1e9 / m.summary.p50.unwrap_or(f64::NAN);
     let m = m.figure("messages_per_s", per_s).figure("gb_per_s", per_s * bytes as f64 / 1e9);
     waits(processors(m, timed.cpu_ns, timed.wall_ns), timed.waits)
 }
 
 /// Batch by batch, what it takes for each nanosecond of another way.
-fn ratios(timed: &Timed, answer: &Answer, other: Way) -> Option<Distribution> {
+fn ratios(timed: &Timed, answer: &Answer, other: Transport) -> Option<Distribution> {
     // A copy has one pattern, against which both are held.
-    let pattern = if other == Way::Frames { timed.pattern } else { Pattern::PingPong };
+    let pattern = if other == Transport::Frames { timed.pattern } else { Pattern::PingPong };
     if timed.way == other {
         return None;
     }
@@ -99,7 +102,7 @@ fn label(m: &Measurement, name: &str) -> String {
     m.labels.get(name).cloned().unwrap_or_default()
 }
 
-fn sizes(all: &[Measurement]) -> Table {
+fn sizes(all: &[Measurement]) -> ResultTable {
     let figures = [
         ("GB/s", "gb_per_s"),
         ("messages/s", "messages_per_s"),
@@ -109,7 +112,7 @@ fn sizes(all: &[Measurement]) -> Table {
         ("processors", "processors"),
     ];
     let own = ["bytes", "pattern", "way", "p50 ns", "min ns"];
-    let mut table = Table::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
+    let mut table = ResultTable::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
     for m in all.iter().filter(|m| m.id.starts_with(SIZES)) {
         let ns = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ns| digits(ns, 3));
         let mut row = ["bytes", "pattern", "way"].map(|name| label(m, name)).to_vec();
@@ -120,7 +123,7 @@ fn sizes(all: &[Measurement]) -> Table {
     table
 }
 
-fn hogs(all: &[Measurement]) -> Table {
+fn hogs(all: &[Measurement]) -> ResultTable {
     let figures = [
         ("half: mean us", "half_mean_us"),
         ("p50 us", "half_p50_us"),
@@ -130,7 +133,7 @@ fn hogs(all: &[Measurement]) -> Table {
         ("processors", "processors"),
     ];
     let own = ["hogs a cpu", "policy", "round trips/s"];
-    let mut table = Table::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
+    let mut table = ResultTable::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
     for m in all.iter().filter(|m| m.id.starts_with(HOGS)) {
         let rate = m.summary.p50.map_or_else(|| "-".to_owned(), short);
         let mut row = vec![label(m, "hogs"), label(m, "policy"), rate];
@@ -148,7 +151,7 @@ fn shown(m: &Measurement, figure: &str) -> String {
 mod tests {
     use super::*;
 
-    fn timed(way: Way, pattern: Pattern, ns: [f64; 2]) -> Timed {
+    fn timed(way: Transport, pattern: Pattern, ns: [f64; 2]) -> Timed {
         Timed { way, pattern, ns: ns.to_vec(), cpu_ns: [30, 10], wall_ns: 20, waits: None }
     }
 
@@ -157,11 +160,11 @@ mod tests {
         let task = Task::Size { bytes: 4_096, ways: vec![], batches: 2, batch_ns: 1 };
         let plan = Plan { world: World::Shm, cpus: [0, 1], task, bound_ns: 1 };
         let sizes = vec![
-            timed(Way::Chosen, Pattern::PingPong, [200.0, 600.0]),
-            timed(Way::Chosen, Pattern::Stream, [90.0, 90.0]),
-            timed(Way::Frames, Pattern::PingPong, [100.0, 300.0]),
-            timed(Way::Frames, Pattern::Stream, [45.0, 30.0]),
-            timed(Way::Memcpy, Pattern::PingPong, [50.0, 60.0]),
+            timed(Transport::Chosen, Pattern::PingPong, [200.0, 600.0]),
+            timed(Transport::Chosen, Pattern::Stream, [90.0, 90.0]),
+            timed(Transport::Frames, Pattern::PingPong, [100.0, 300.0]),
+            timed(Transport::Frames, Pattern::Stream, [45.0, 30.0]),
+            timed(Transport::Memcpy, Pattern::PingPong, [50.0, 60.0]),
         ];
         let all = measurements(&plan, &Answer { sizes, direct_at: Some(16_384), ..Answer::default() });
         assert_eq!(all[0].id, "messages/process/ping-pong/4096B/chosen");

@@ -1,7 +1,7 @@
 //! What was found, as measurements, as a table, and as answers: from which length on does a way pay?
 use super::Case;
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use crate::results::{Distribution, Measurement};
 use foregather_barrier::Algorithm;
 use foregather_bench::shift::{Series, Way};
@@ -109,7 +109,7 @@ fn in_words(pays: &[(usize, bool)]) -> String {
 }
 
 /// Every way under its team and length.
-pub fn table(all: &[Measurement]) -> Table {
+pub fn table(all: &[Measurement]) -> ResultTable {
     let figures = [
         ("p10", "cost_p10_us"),
         ("p90", "cost_p90_us"),
@@ -122,7 +122,7 @@ pub fn table(all: &[Measurement]) -> Table {
         ("mean", "cpu_us_per_shift"),
     ];
     let own = ["threads", "policy", "bytes", "way", "cost us"];
-    let mut table = Table::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
+    let mut table = ResultTable::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
     for m in all {
         let label = |name: &str| m.labels.get(name).cloned().unwrap_or_default();
         let figure = |name: &str| m.figures.get(name).map_or_else(|| "-".to_owned(), |&value| digits(value, 3));

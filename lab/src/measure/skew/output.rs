@@ -1,7 +1,7 @@
 //! What was found, as measurements and as tables.
 use super::{Case, front};
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use crate::results::{Distribution, Measurement};
 use foregather_bench::skew::{Release, Series};
 use foregather_machine::Nanos;
@@ -67,7 +67,7 @@ pub fn table(all: &[Measurement]) -> String {
     let (parameters, cases): (Vec<_>, Vec<_>) = all.iter().partition(|m| m.id.starts_with("loggp/"));
     let mut text = String::new();
     if !parameters.is_empty() {
-        let mut table = Table::new(["LogGP", "p50", "p90", "unit", "what"]);
+        let mut table = ResultTable::new(["LogGP", "p50", "p90", "unit", "what"]);
         let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| digits(value, 4));
         for m in parameters {
             let name = m.labels.get("parameter").cloned().unwrap_or_default();
@@ -78,7 +78,7 @@ pub fn table(all: &[Measurement]) -> String {
     text + &ranking(&cases).to_text()
 }
 
-fn ranking(cases: &[&Measurement]) -> Table {
+fn ranking(cases: &[&Measurement]) -> ResultTable {
     let figures = [
         ("predicted", "predicted_us"),
         ("ratio", "measured_over_predicted"),
@@ -92,7 +92,7 @@ fn ranking(cases: &[&Measurement]) -> Table {
         ("cpu us", "cpu_us_per_episode"),
     ];
     let own = ["layer", "barrier", "policy", "release", "cost us"];
-    let mut table = Table::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
+    let mut table = ResultTable::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
     for m in cases {
         let figure = |name: &str| m.figures.get(name).map_or_else(|| "-".to_owned(), |&value| digits(value, 4));
         let label = |name: &str| m.labels.get(name).cloned().unwrap_or_default();

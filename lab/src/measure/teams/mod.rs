@@ -5,7 +5,7 @@ pub mod output;
 use crate::cli::Teams;
 use crate::measure::Measured;
 use crate::measure::children::Hogs;
-use crate::measure::runners::{Kind, Runner};
+use crate::measure::runners::{Runner, RunnerSet};
 use crate::progress::Progress;
 use anyhow::Result;
 use foregather_bench::teams::{TeamCell, VERB, ours};
@@ -23,7 +23,7 @@ const QUICK: (&[u32], &[u32], &[u32]) = (&[2, 4], &[0, 1], &[0, 2]);
 const USUAL: (u32, u64) = (5, 40);
 const BRIEF: (u32, u64) = (2, 20);
 /// Who runs regions.
-const KIND: Kind = Kind {
+const KIND: RunnerSet = RunnerSet {
     own: (&ours::RUNNERS, VERB),
     peers: ["list-teams", "team-cell"],
     without: "rayon and OpenMP are not compared",

@@ -1,7 +1,7 @@
 //! What was found, as measurements and as a table.
 use super::{Row, Runner, Runs};
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use crate::results::{Distribution, Measurement};
 use foregather_bench::CellResult;
 
@@ -48,7 +48,7 @@ fn typical(runs: &Runs, of: impl Fn(&CellResult) -> f64) -> Option<f64> {
 }
 
 /// All rows.
-pub fn table(all: &[Measurement]) -> Table {
+pub fn table(all: &[Measurement]) -> ResultTable {
     let figures = [
         ("p50", "p50_us"),
         ("p99", "p99_us"),
@@ -58,7 +58,7 @@ pub fn table(all: &[Measurement]) -> Table {
         ("x serial", "speed_up"),
         ("collapsed", "collapsed"),
     ];
-    let mut table = Table::new(["row", "runner", "mean us"].into_iter().chain(figures.map(|(heading, _)| heading)));
+    let mut table = ResultTable::new(["row", "runner", "mean us"].into_iter().chain(figures.map(|(heading, _)| heading)));
     for m in all.iter().filter(|m| m.id.starts_with(TEAMS)) {
         let label = |name: &str| m.labels.get(name).cloned().unwrap_or_default();
         let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| digits(value, 3));

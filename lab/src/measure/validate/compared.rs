@@ -5,7 +5,7 @@ use crate::results::Distribution;
 
 /// One run of a cell, or one seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Side {
+pub(super) struct RunFigures {
     /// Time per barrier, or per round trip.
     pub(super) us: f64,
     /// The successful-spin rate, 0 to 1.
@@ -21,11 +21,11 @@ pub(super) struct Side {
 /// All runs of a cell, or all seeds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seen {
-    pub(super) sides: Vec<Side>,
+    pub(super) sides: Vec<RunFigures>,
 }
 
 impl Seen {
-    pub(super) fn median(&self, of: impl Fn(&Side) -> Option<f64>) -> Option<f64> {
+    pub(super) fn median(&self, of: impl Fn(&RunFigures) -> Option<f64>) -> Option<f64> {
         Distribution::of_values(&self.sides.iter().filter_map(of).collect::<Vec<_>>()).map(|all| all.quantile(0.5))
     }
 
@@ -88,8 +88,9 @@ mod tests {
     use super::*;
 
     fn pair(budget: &str, policy: foregather_wait::Policy, measured: &[f64], simulated: &[f64]) -> Pair {
-        let seen =
-            |all: &[f64]| Seen { sides: all.iter().map(|&us| Side { us, cpus: Some(us / 50.0), ..Side::default() }).collect() };
+        let seen = |all: &[f64]| Seen {
+            sides: all.iter().map(|&us| RunFigures { us, cpus: Some(us / 50.0), ..RunFigures::default() }).collect(),
+        };
         let budget = Budget { name: budget.into(), policy };
         Pair { case: "alone", budget, measured: seen(measured), simulated: seen(simulated) }
     }

@@ -1,10 +1,10 @@
 //! The machine's side of a case: its cells, interleaved, in processes of their own.
-use super::compared::{Seen, Side};
-use super::rows::{Budget, Case, GRAIN, Place};
+use super::compared::{RunFigures, Seen};
+use super::rows::{Budget, Case, GRAIN, Pinning};
 use crate::measure::children::{CellCommand, Hogs, myself, run_cell, under};
 use crate::progress::Progress;
 use anyhow::Result;
-use foregather_bench::{Cell, CellResult, Shape};
+use foregather_bench::{Cell, CellResult, WorkDistribution};
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::{affinity, interrupt};
 use foregather_machine::{CpuId, Nanos, SplitMix};
@@ -52,8 +52,8 @@ impl Cells {
         let two: Vec<CpuId> = affinity::allowed().into_iter().take(2).collect();
         let last = two[two.len() - 1];
         let pins = match case.place {
-            Place::One => vec![last],
-            Place::Two => two.clone(),
+            Pinning::One => vec![last],
+            Pinning::Two => two.clone(),
         };
         // What watches a real-time team must not be starved by it.
         let ours: Vec<CpuId> = two.iter().copied().filter(|&cpu| !(case.realtime && cpu == last)).collect();
@@ -73,13 +73,13 @@ impl Cells {
         Ok(seen)
     }
 
-    fn cell(&self, case: &Case, budget: &Budget, pins: &[CpuId], group: Option<&QuotaGroup>) -> Result<Side> {
+    fn cell(&self, case: &Case, budget: &Budget, pins: &[CpuId], group: Option<&QuotaGroup>) -> Result<RunFigures> {
         let span = self.span * case.lengths();
         let cell = Cell {
             waiter: format!("central/{}", budget.policy),
             threads: case.threads,
             grain_ns: GRAIN.0,
-            shape: Shape::Uniform,
+            shape: WorkDistribution::Uniform,
             pins: pins.to_vec(),
             fork_join: false,
             span_ns: span.0,
@@ -94,13 +94,13 @@ impl Cells {
         let bound = span * 2 + COLLAPSED;
         let result = run_cell(&CellCommand { program: &myself(), args, env: &[] }, group, bound)?;
         let periods = throttled().zip(before).map(|(after, before)| (after - before) as f64);
-        Ok(result.map_or(Side { us: bound.as_us(), ..Side::default() }, |result| side(&result, periods)))
+        Ok(result.map_or(RunFigures { us: bound.as_us(), ..RunFigures::default() }, |result| side(&result, periods)))
     }
 }
 
-fn side(result: &CellResult, throttled: Option<f64>) -> Side {
+fn side(result: &CellResult, throttled: Option<f64>) -> RunFigures {
     let wall = Nanos(result.wall_ns);
-    Side {
+    RunFigures {
         us: wall.as_us() / result.episodes.max(1) as f64,
         ssr: result.ssr,
         cpus: Some(result.cpu_ns as f64 / wall.0.max(1) as f64),

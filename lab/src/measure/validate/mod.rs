@@ -21,7 +21,7 @@ mod simulated;
 mod verdict;
 
 use crate::cli::Barriers;
-use crate::measure::likeness::Likeness;
+use crate::measure::calibration::Calibration;
 use crate::progress::Progress;
 use crate::results::Measurement;
 use anyhow::{Result, bail};
@@ -87,7 +87,7 @@ pub fn run(options: &Barriers, quiet: bool) -> Result<Validation> {
     let (_, costs) = prices::measure()?;
     let mut bench = Bench {
         costs,
-        likeness: Likeness::of(&costs),
+        calibration: Calibration::of(&costs),
         cells: measured::Cells {
             repetitions: options.repetitions.unwrap_or(5),
             span: Nanos::from_ms(options.ms.unwrap_or(100)),
@@ -114,7 +114,7 @@ pub fn run(options: &Barriers, quiet: bool) -> Result<Validation> {
 /// What rows are run with.
 struct Bench {
     costs: Costs,
-    likeness: Likeness,
+    calibration: Calibration,
     cells: measured::Cells,
     notes: Vec<String>,
 }
@@ -141,7 +141,7 @@ impl Bench {
             };
             for (budget, measured) in budgets.into_iter().zip(measured) {
                 let simulated =
-                    if trips { round_trip::simulated(case, &self.likeness)? } else { self.likeness.run(case, &budget)? };
+                    if trips { round_trip::simulated(case, &self.calibration)? } else { self.calibration.run(case, &budget)? };
                 pairs.push(Pair { case: case.name, budget, measured, simulated });
             }
         }

@@ -1,11 +1,11 @@
 //! What was found, as measurements and as a table.
-use super::compared::{Pair, Seen, Side, TIME};
+use super::compared::{Pair, RunFigures, Seen, TIME};
 use super::rows::Compares;
 use super::verdict::{Comparison, RowVerdict, TOLERANCE};
 use super::{Outcome, Validation};
 use crate::results::Measurement;
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 use foregather_wait::Policy;
 
 /// All of it.
@@ -31,7 +31,7 @@ fn sides(outcome: &Outcome, pair: &Pair) -> [Measurement; 2] {
         let what = if outcome.row.compares == Compares::RoundTrips { "one round trip" } else { "one barrier" };
         let all = Measurement::from_values(id, what, "us", seen.sides.iter().map(|side| side.us).collect());
         let all = all.label("row", row).label("case", pair.case).label("budget", &pair.budget.name).label("kind", kind);
-        let median = |of: &dyn Fn(&Side) -> Option<f64>| seen.median(of).unwrap_or(f64::NAN);
+        let median = |of: &dyn Fn(&RunFigures) -> Option<f64>| seen.median(of).unwrap_or(f64::NAN);
         let all = all
             .figure("spin_us", if let Policy::TwoPhase { spin } = pair.budget.policy { spin.as_us() } else { f64::NAN })
             .figure("ssr", median(&|side| side.ssr))
@@ -59,7 +59,7 @@ fn row(outcome: &Outcome) -> Option<Measurement> {
 }
 
 /// Every cell, with what is compared of it.
-fn cells_table(outcomes: &[Outcome]) -> Table {
+fn cells_table(outcomes: &[Outcome]) -> ResultTable {
     let headings = [
         "row",
         "case",
@@ -73,7 +73,7 @@ fn cells_table(outcomes: &[Outcome]) -> Table {
         "simulated",
         "factor",
     ];
-    let mut table = Table::new(headings);
+    let mut table = ResultTable::new(headings);
     let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| digits(value, 3));
     for outcome in outcomes {
         for pair in &outcome.pairs {
@@ -110,8 +110,8 @@ fn budget(pair: &Pair) -> String {
 }
 
 /// Every row, with its verdict.
-fn rows_table(outcomes: &[Outcome]) -> Table {
-    let mut table = Table::new(["row", "what", "factor", "worst", "verdict"]);
+fn rows_table(outcomes: &[Outcome]) -> ResultTable {
+    let mut table = ResultTable::new(["row", "what", "factor", "worst", "verdict"]);
     for outcome in outcomes {
         let verdict = outcome.verdict();
         let number = |of: fn(RowVerdict) -> f64| verdict.map_or_else(|| "-".to_owned(), |verdict| digits(of(verdict), 3));

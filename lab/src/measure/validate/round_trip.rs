@@ -1,9 +1,9 @@
 //! V1: two threads that block hand a word to and fro. The prices of single switches go into the simulator, so whole round
 //! trips are compared: what a wake costs the waker, and what goes on at the same time, is in them.
-use super::compared::{Seen, Side};
-use super::rows::{Case, Place};
+use super::compared::{RunFigures, Seen};
+use super::rows::{Case, Pinning};
 use super::simulated::SEEDS;
-use crate::measure::likeness::Likeness;
+use crate::measure::calibration::Calibration;
 use crate::measure::waits::{self, Circumstance, Placement};
 use crate::progress::Progress;
 use anyhow::Result;
@@ -20,7 +20,7 @@ const ROUNDS: u32 = 2_000;
 
 /// Round trips on this machine, part by part; the median of each.
 pub(super) fn measured(case: &Case, runs: u32, progress: &mut Progress, notes: &mut Vec<String>) -> Seen {
-    let placement = if case.place == Place::One { Placement::OneCpu } else { Placement::TwoCpus };
+    let placement = if case.place == Pinning::One { Placement::OneCpu } else { Placement::TwoCpus };
     let circumstance = Circumstance { side: ping_pong::Side::Threads, placement, gap: Nanos::ZERO, runs };
     let all = waits::ping_pongs(circumstance, &[Method::Futex], progress, notes);
     let median = |cycles: &[u64]| {
@@ -29,28 +29,28 @@ pub(super) fn measured(case: &Case, runs: u32, progress: &mut Progress, notes: &
         sorted.get(sorted.len() / 2).map(|&cycles| clock::cycles_to_nanos(cycles).as_us())
     };
     let parts = all.iter().flat_map(|(_, parts)| parts).filter_map(|part| median(&part.cycles));
-    Seen { sides: parts.map(|us| Side { us, ..Side::default() }).collect() }
+    Seen { sides: parts.map(|us| RunFigures { us, ..RunFigures::default() }).collect() }
 }
 
 /// The same in the simulator, the mean of each seed.
 ///
 /// # Errors
 /// If a wait fails there.
-pub(super) fn simulated(case: &Case, likeness: &Likeness) -> Result<Seen> {
+pub(super) fn simulated(case: &Case, likeness: &Calibration) -> Result<Seen> {
     let machine = likeness.machine(case.place.cpus(), false, None);
     let mut seen = Seen::default();
     for seed in 1..=SEEDS {
         let smp = Smp::<Heap>::new(&machine, 2, seed);
         let words = [SimWord::default(), SimWord::default()];
-        let ends = smp.run(|cpu| play(cpu, &words)).into_iter().flatten().collect::<Result<Vec<Nanos>, Error>>()?;
+        let ends = smp.run(|cpu| to_and_fro(cpu, &words)).into_iter().flatten().collect::<Result<Vec<Nanos>, Error>>()?;
         let end = ends.into_iter().max().unwrap_or_default();
-        seen.sides.push(Side { us: end.as_us() / f64::from(ROUNDS), ..Side::default() });
+        seen.sides.push(RunFigures { us: end.as_us() / f64::from(ROUNDS), ..RunFigures::default() });
     }
     Ok(seen)
 }
 
 /// One thread's part; when it ended.
-async fn play(cpu: SmpCpu<'_, Heap>, words: &[SimWord; 2]) -> Result<Nanos, Error> {
+async fn to_and_fro(cpu: SmpCpu<'_, Heap>, words: &[SimWord; 2]) -> Result<Nanos, Error> {
     let rank = cpu.number();
     let (mine, theirs) = (&words[rank as usize], &words[1 - rank as usize]);
     for round in 1..=ROUNDS {
@@ -70,7 +70,7 @@ async fn play(cpu: SmpCpu<'_, Heap>, words: &[SimWord; 2]) -> Result<Nanos, Erro
 mod tests {
     use super::super::rows::Row;
     use super::*;
-    use crate::measure::likeness::tests::LIKENESS;
+    use crate::measure::calibration::tests::LIKENESS;
 
     /// Two switches a round trip on one processor; two wakes of an idle one on two.
     #[test]

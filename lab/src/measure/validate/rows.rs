@@ -11,14 +11,14 @@ pub(super) const GRAIN: Nanos = Nanos::from_us(20);
 /// Where a team runs. Its threads are pinned: where free ones settle beside others is chance, and for good. Two that meet may
 /// share one processor while hogs have the other, or not, and neither this machine nor the simulator repeats itself then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Pinning {
     /// All on one processor.
     One,
     /// Taking turns on two.
     Two,
 }
 
-impl Place {
+impl Pinning {
     /// How many processors that takes.
     pub(super) const fn cpus(self) -> u32 {
         match self {
@@ -44,7 +44,7 @@ pub(super) struct Case {
     /// Its threads.
     pub(super) threads: u32,
     /// Where they run.
-    pub(super) place: Place,
+    pub(super) place: Pinning,
     /// CPU-bound processes beside it.
     pub(super) hogs: u32,
     /// Their nice value.
@@ -56,16 +56,16 @@ pub(super) struct Case {
 }
 
 impl Case {
-    const fn new(name: &'static str, threads: u32, place: Place) -> Self {
+    const fn new(name: &'static str, threads: u32, place: Pinning) -> Self {
         Self { name, threads, place, hogs: 0, nice: 0, quota_ms: None, realtime: false }
     }
 
     const fn beside(name: &'static str, hogs: u32, nice: i8) -> Self {
-        Self { hogs, nice, ..Self::new(name, 2, Place::Two) }
+        Self { hogs, nice, ..Self::new(name, 2, Pinning::Two) }
     }
 
     const fn limited(name: &'static str, quota_ms: u32) -> Self {
-        Self { quota_ms: Some(quota_ms), ..Self::new(name, 2, Place::Two) }
+        Self { quota_ms: Some(quota_ms), ..Self::new(name, 2, Pinning::Two) }
     }
 
     /// For how many times as long as the shortest cells it is measured: hogs and quotas act over many milliseconds.
@@ -133,14 +133,14 @@ impl Row {
         let one = |place| vec![Case::new("alone", 2, place)];
         let hogs = vec![Case::beside("1 hog", 1, 0), Case::beside("2 hogs", 2, 0), Case::beside("4 hogs", 4, 0)];
         let quotas = vec![Case::limited("100 of 100 ms", 100), Case::limited("150 of 100 ms", 150)];
-        let turns = vec![Case { realtime: true, ..Case::new("SCHED_RR", 2, Place::One) }];
-        let trips = vec![Case::new("one cpu", 2, Place::One), Case::new("two cpus", 2, Place::Two)];
+        let turns = vec![Case { realtime: true, ..Case::new("SCHED_RR", 2, Pinning::One) }];
+        let trips = vec![Case::new("one cpu", 2, Pinning::One), Case::new("two cpus", 2, Pinning::Two)];
         let bounded = |row: Self, bounds| Self { bounds, always: false, ..row };
         vec![
             Self { compares: Compares::RoundTrips, ..bounded(Self::new("V1", "ping-pong of two that block", trips), &[]) },
-            Self::new("V2", "2 threads on 1 cpu", one(Place::One)),
-            Self::new("V3", "2 threads on 2 cpus", one(Place::Two)),
-            Self::new("V4", "4 threads on 2 cpus", vec![Case::new("alone", 4, Place::Two)]),
+            Self::new("V2", "2 threads on 1 cpu", one(Pinning::One)),
+            Self::new("V3", "2 threads on 2 cpus", one(Pinning::Two)),
+            Self::new("V4", "4 threads on 2 cpus", vec![Case::new("alone", 4, Pinning::Two)]),
             Self::new("V5", "2 threads beside hogs", hogs),
             Self::new("V6", "2 threads under a quota", quotas),
             bounded(Self::new("V7", "2 real-time threads on 1 cpu", turns), &SHORT_BOUNDS),

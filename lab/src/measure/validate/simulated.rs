@@ -1,7 +1,7 @@
 //! The simulator's side of a case: the same team and policies on a machine that has this one's prices, tick and rules.
-use super::compared::{Seen, Side};
+use super::compared::{RunFigures, Seen};
 use super::rows::{Budget, Case, GRAIN};
-use crate::measure::likeness::Likeness;
+use crate::measure::calibration::Calibration;
 use anyhow::{Result, anyhow};
 use foregather_host::interrupt;
 use foregather_machine::{CpuId, Nanos};
@@ -12,7 +12,7 @@ pub(super) const SEEDS: u64 = 5;
 /// For how long: hundreds of ticks, and tens of thousands of barriers where nothing is slow.
 const SPAN: Nanos = Nanos::from_ms(1_000);
 
-impl Likeness {
+impl Calibration {
     fn study(&self, case: &Case, budget: &Budget, seed: u64) -> Study {
         let cpus = case.place.cpus();
         // As in the cells: from three quarters to five quarters of the grain.
@@ -53,11 +53,11 @@ impl Likeness {
     }
 }
 
-fn side(outcome: &Outcome, limited: bool) -> Side {
+fn side(outcome: &Outcome, limited: bool) -> RunFigures {
     // The team is the last job.
     let team = &outcome.jobs[outcome.jobs.len() - 1];
     let barriers = team.met.max(1) as f64;
-    Side {
+    RunFigures {
         us: outcome.time.as_us() / barriers,
         ssr: team.waits.successful_spin_rate(),
         cpus: Some((team.split.compute + team.split.spin).0 as f64 / outcome.time.0.max(1) as f64),
@@ -70,7 +70,7 @@ fn side(outcome: &Outcome, limited: bool) -> Side {
 mod tests {
     use super::super::rows::{Compares, Row};
     use super::*;
-    use crate::measure::likeness::tests::LIKENESS;
+    use crate::measure::calibration::tests::LIKENESS;
     use foregather_machine::Costs;
 
     #[test]

@@ -1,5 +1,5 @@
 //! By which factor the simulator is off: arithmetic only.
-use crate::measure::likeness::factor;
+use crate::measure::calibration::factor;
 
 /// A row is within if it is off by no more than this.
 pub(super) const TOLERANCE: f64 = 1.5;

@@ -1,9 +1,9 @@
 //! A plan's figure as curves: one a series, over x; what else varies makes panels on the same scales.
-use super::told::Told;
-use super::{Drawn, Shown, choices, circumstances, distinct, plain, told};
+use super::description::Description;
+use super::{Drawn, Shown, choices, circumstances, describe, distinct, plain};
 use crate::report::axis::{Marks, Scale};
 use crate::report::curve::{Curve, Look, Point};
-use crate::report::lines::{Lines, Plot, Side};
+use crate::report::lines::{AxisSide, Lines, Plot};
 use crate::results::Measurement;
 use crate::results::number::nanoseconds;
 
@@ -48,7 +48,7 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     let base = plan.take_base(&[others.as_slice(), series.as_slice(), x.as_slice()].concat());
     let reading = |(_, m): &(usize, &Measurement)| {
         let s = &m.summary;
-        let (panel, series, x) = (circumstances(m, &others), told(m, &series).join(" "), choices(m, &x).join(" "));
+        let (panel, series, x) = (circumstances(m, &others), describe(m, &series).join(" "), choices(m, &x).join(" "));
         Some(Reading { panel, series, x, y: s.mean?, low: s.min?, high: s.max?, values: s.n })
     };
     let readings: Vec<Reading> = plan.points.iter().filter_map(reading).collect();
@@ -69,7 +69,8 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
         _ => None,
     };
     let seeds = readings.iter().map(|r| r.values).max().unwrap_or(0);
-    let told = Told { what: if plan.unit == "times" { &y } else { plan.what }, unit: plan.unit, across: &across.name, seeds };
+    let told =
+        Description { what: if plan.unit == "times" { &y } else { plan.what }, unit: plan.unit, across: &across.name, seeds };
     let mut caption = told.caption(&plots, level.as_ref().map(|level| level.0), &across.marks, |place| across.label(place));
     if all.len() > plots.len() {
         caption += &format!(" Of {} panels the first {PANELS_MAX} are shown.", all.len());
@@ -78,8 +79,8 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     let ends = if let Marks::Names(names) = &across.marks { vec![-0.5, names.len() as f64 - 0.5] } else { vec![] };
     let lines = Lines {
         title: plan.title,
-        x: Side { name: across.name, scale: across.scale.unwrap_or(Scale::Span), marks: across.marks, holds: ends },
-        y: Side { holds, ..Side::new(y, Scale::Linear) },
+        x: AxisSide { name: across.name, scale: across.scale.unwrap_or(Scale::Span), marks: across.marks, holds: ends },
+        y: AxisSide { holds, ..AxisSide::new(y, Scale::Linear) },
         steps: false,
         level,
         plots,

@@ -1,5 +1,5 @@
 //! A plan's figure as a matrix of colours, and of many choices what each comes to, averaged over all others.
-use super::{Drawn, Shown, capital, choices, circumstances, plain, told};
+use super::{Drawn, Shown, capital, choices, circumstances, describe, plain};
 use crate::report::heat::{Column, Heat, Row};
 use crate::report::shades::Shades;
 use crate::results::Measurement;
@@ -49,7 +49,7 @@ pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
     let (mut across, mut down) = (Places::default(), Places::default());
     let mut cells = BTreeMap::new();
     for (number, m) in &shown {
-        let place = (down.of(choices(m, &row_names)), across.of(told(m, &columns)));
+        let place = (down.of(choices(m, &row_names)), across.of(describe(m, &columns)));
         cells.insert(place, (m.summary.mean?, Some(*number)));
     }
     let across = across.names;

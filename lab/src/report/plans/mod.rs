@@ -5,9 +5,9 @@
 //! `state` are values over time. What is measured stands in `what` after the plan's title: `TITLE: what`.
 
 mod curves;
+mod description;
 mod matrix;
 mod states;
-mod told;
 
 use super::{Drawn, distinct};
 use crate::results::Measurement;
@@ -110,7 +110,7 @@ fn choices(m: &Measurement, names: &[&str]) -> Vec<String> {
 }
 
 /// The same in words: a number needs its name.
-fn told(m: &Measurement, names: &[&str]) -> Vec<String> {
+fn describe(m: &Measurement, names: &[&str]) -> Vec<String> {
     let told = |name: &&str| match label(m, name).unwrap_or_default() {
         number if number.parse::<f64>().is_ok() => format!("{} {number}", plain(name)),
         words => words.to_owned(),

@@ -1,11 +1,11 @@
 //! Table 1: what faults, barriers and locks cost must follow from what their parts cost.
-use super::stage::{Show, Stage, play};
+use super::stage::{Scenario, Show, replay};
 use super::{holds, number, points::Points};
 use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
 use foregather_barrier::Algorithm as Barrier;
-use foregather_dsm::journal::{Event, Journal, What};
-use foregather_dsm::node::Kind;
+use foregather_dsm::journal::{Event, Journal, Operation};
+use foregather_dsm::node::WaitKind;
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::{Address, Clock, Error, Fabric, Nanos, Rank, WaitContext};
 use foregather_sim::cluster::{Cluster, ClusterSpec};
@@ -38,14 +38,14 @@ const BARRIERS: Points = Points {
 };
 
 /// Plays a program of one line a host, in minipages of so many bytes.
-fn perform(stage: &Stage, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<What>) -> Result<Show> {
+fn perform(stage: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<Operation>) -> Result<Show> {
     // So long that what came before is over: all come to a barrier at the same time.
-    let computed_ns = |what: &What| if *what == What::Barrier { 1_000_000 } else { 0 };
+    let computed_ns = |what: &Operation| if *what == Operation::Barrier { 1_000_000 } else { 0 };
     let event = |what| Event { computed_ns: computed_ns(&what), at_ns: 0, waited_ns: 0, what };
     let journal = |rank| Journal { thread: rank, events: did(rank).into_iter().map(event).collect(), ..Journal::default() };
     let journals: Vec<Journal> = (0..hosts).map(journal).collect();
     let bytes: Arc<[u32]> = vec![bytes; (hosts * (ROUNDS + 1)) as usize].into();
-    play(stage, &journals, &bytes)
+    replay(stage, &journals, &bytes)
 }
 
 /// The minipages that are tried, all managed by one host.
@@ -53,55 +53,56 @@ fn minipages() -> impl Iterator<Item = Minipage> {
     (0..ROUNDS).map(|round| Minipage(round * HOSTS + OWNS))
 }
 
-fn touches(access: Access) -> impl Iterator<Item = What> {
-    minipages().map(move |minipage| What::touch(minipage, access, 0..4))
+fn touches(access: Access) -> impl Iterator<Item = Operation> {
+    minipages().map(move |minipage| Operation::touch(minipage, access, 0..4))
 }
 
 /// A fault of a host that has no copy, where the manager is the owner and so many others have copies, in microseconds.
-pub(super) fn fault(stage: &Stage, access: Access, bytes: u32, copies: u32) -> Result<f64> {
+pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -> Result<f64> {
     let show = perform(stage, HOSTS, bytes, |rank| {
-        let mut did: Vec<What> = if rank == OWNS { touches(Access::Write).collect() } else { vec![] };
-        did.push(What::Barrier);
+        let mut did: Vec<Operation> = if rank == OWNS { touches(Access::Write).collect() } else { vec![] };
+        did.push(Operation::Barrier);
         if (OWNS + 1..=OWNS + copies).contains(&rank) {
             did.extend(touches(Access::Read));
         }
-        did.extend([What::Barrier, What::Start]);
+        did.extend([Operation::Barrier, Operation::Start]);
         if rank == ASKS {
             did.extend(touches(access));
         }
-        did.extend([What::Barrier, What::End]);
+        did.extend([Operation::Barrier, Operation::End]);
         did
     })?;
-    let kind = if access == Access::Read { Kind::ReadFault } else { Kind::WriteFault };
+    let kind = if access == Access::Read { WaitKind::ReadFault } else { WaitKind::WriteFault };
     let waited = &show.threads[ASKS as usize].waited;
     Ok(waited.span(kind).as_us() / waited.count(kind).max(1) as f64)
 }
 
 /// A barrier of so many hosts, in microseconds.
-fn barrier(stage: &Stage, hosts: u32) -> Result<f64> {
-    let barriers = || std::iter::repeat_n(What::Barrier, ROUNDS as usize);
-    let show =
-        perform(stage, hosts, 8, |_| [What::Barrier, What::Start].into_iter().chain(barriers()).chain([What::End]).collect())?;
-    let last = show.threads.iter().map(|played| played.waited.span(Kind::Barrier)).max().unwrap_or_default();
+fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
+    let barriers = || std::iter::repeat_n(Operation::Barrier, ROUNDS as usize);
+    let show = perform(stage, hosts, 8, |_| {
+        [Operation::Barrier, Operation::Start].into_iter().chain(barriers()).chain([Operation::End]).collect()
+    })?;
+    let last = show.threads.iter().map(|played| played.waited.span(WaitKind::Barrier)).max().unwrap_or_default();
     Ok(last.as_us() / f64::from(ROUNDS))
 }
 
 /// To take a lock that nobody else wants, and to leave it, in microseconds.
-fn lock(stage: &Stage, lock: u32) -> Result<f64> {
-    let pair = move || std::iter::repeat_n([What::Lock(lock), What::Unlock(lock)], ROUNDS as usize).flatten();
+fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
+    let pair = move || std::iter::repeat_n([Operation::Lock(lock), Operation::Unlock(lock)], ROUNDS as usize).flatten();
     let show = perform(stage, HOSTS, 8, |rank| {
-        let mut did = vec![What::Start];
+        let mut did = vec![Operation::Start];
         if rank == ASKS {
             did.extend(pair());
         }
-        did.push(What::End);
+        did.push(Operation::End);
         did
     })?;
     Ok(show.threads[ASKS as usize].span.as_us() / f64::from(ROUNDS))
 }
 
 /// From one program to another that polls, a message of so many bytes, its header of 32 bytes included, in microseconds.
-fn message(stage: &Stage, bytes: usize) -> Result<f64> {
+fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
     let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.card) };
     let cluster = Cluster::<Heap>::new(spec).map_err(anyhow::Error::msg)?;
     let bytes = bytes - stage.card.framing as usize;
@@ -129,7 +130,7 @@ fn message(stage: &Stage, bytes: usize) -> Result<f64> {
 
 pub(super) fn messages(_: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let stage = Stage::event_driven_1999();
+    let stage = Scenario::event_driven_1999();
     let claims = [("message-header", 32), ("message-half-k", 512), ("message-1k", 1_024), ("message-4k", 4_096)];
     for (claim, bytes) in claims {
         found.answer(claim, number(message(&stage, bytes)?, "simulated, between two programs that poll"));
@@ -139,10 +140,10 @@ pub(super) fn messages(_: &Trial) -> Result<Findings> {
 
 pub(super) fn costs(_: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let stage = Stage::event_driven_1999();
+    let stage = Scenario::event_driven_1999();
     faults(&stage, &mut found)?;
-    let linear = Stage { barrier: Barrier::Gather(HOSTS), ..stage.clone() };
-    let of = |stage: &Stage| (1..=HOSTS).map(|hosts| barrier(stage, hosts)).collect::<Result<Vec<f64>>>();
+    let linear = Scenario { barrier: Barrier::Gather(HOSTS), ..stage.clone() };
+    let of = |stage: &Scenario| (1..=HOSTS).map(|hosts| barrier(stage, hosts)).collect::<Result<Vec<f64>>>();
     let (gather, dissemination) = (of(&linear)?, of(&stage)?);
     for (name, all) in [("all to one and back", &gather), ("dissemination", &dissemination)] {
         let points = (1..).zip(all).map(|(hosts, &us)| BARRIERS.point(name, hosts, vec![us]));
@@ -163,8 +164,8 @@ pub(super) fn costs(_: &Trial) -> Result<Findings> {
     Ok(found)
 }
 
-fn faults(stage: &Stage, found: &mut Findings) -> Result<()> {
-    let bare = Stage { profile: foregather_dsm::replay::Profile::MILLIPAGE_1999, ..stage.clone() };
+fn faults(stage: &Scenario, found: &mut Findings) -> Result<()> {
+    let bare = Scenario { profile: foregather_dsm::replay::Profile::MILLIPAGE_1999, ..stage.clone() };
     let sum = fault(&bare, Access::Read, 128, 0)?;
     let why = format!("simulated; {sum:.1} by the paper's single costs and the messages alone");
     found.answer("read-128", number(fault(stage, Access::Read, 128, 0)?, why));

@@ -5,7 +5,7 @@
 //! comes to such a page then asks its writers for what they changed, and only now they compare it with the twin (a *diff*). Kinder
 //! than a real one: a page that is written on needs no second notice, and keeping notices and diffs costs nothing.
 use anyhow::{Result, bail};
-use foregather_dsm::journal::{Event, Journal, What};
+use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::replay::Profile;
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::Nanos;
@@ -173,16 +173,16 @@ impl<'j> Host<'j> {
 }
 
 impl Model<'_> {
-    fn act(&mut self, number: usize, what: &What) -> Result<()> {
+    fn act(&mut self, number: usize, what: &Operation) -> Result<()> {
         match what {
-            What::Touch { minipage: Minipage(page), access, bytes, .. } => {
+            Operation::Touch { minipage: Minipage(page), access, bytes, .. } => {
                 let fetched = self.update(number, *page);
                 if *access == Access::Write {
                     let bytes = bytes.ranges().map(|range| range.end - range.start).sum();
                     self.write(number, *page, bytes, fetched);
                 }
             }
-            What::Lock(name) => {
+            Operation::Lock(name) => {
                 let lock = self.locks.entry(*name).or_default();
                 if lock.held {
                     lock.queue.push_back(number);
@@ -191,7 +191,7 @@ impl Model<'_> {
                     self.grant(number, *name);
                 }
             }
-            What::Unlock(name) => {
+            Operation::Unlock(name) => {
                 self.end_interval(number);
                 let lock = self.locks.entry(*name).or_default();
                 (lock.held, lock.last, lock.knows) = (false, Some(number), self.hosts[number].knows.clone());
@@ -201,18 +201,18 @@ impl Model<'_> {
                     self.grant(next, *name);
                 }
             }
-            What::Barrier => {
+            Operation::Barrier => {
                 self.end_interval(number);
                 self.hosts[number].state = State::Waits;
                 self.meet();
             }
-            What::Start => {
+            Operation::Start => {
                 self.hosts[number].began = self.hosts[number].clock;
                 self.sum = Relaxed::default();
             }
-            What::End => self.hosts[number].state = State::Ended,
-            What::Post(_) | What::Wait(_) => bail!("the model of relaxed consistency has no flags"),
-            What::Prefetch { .. } | What::Push { .. } => {}
+            Operation::End => self.hosts[number].state = State::Ended,
+            Operation::Post(_) | Operation::Wait(_) => bail!("the model of relaxed consistency has no flags"),
+            Operation::Prefetch { .. } | Operation::Push { .. } => {}
         }
         Ok(())
     }

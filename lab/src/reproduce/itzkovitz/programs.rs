@@ -1,6 +1,6 @@
 //! The five programs on 1, 2, 4 and 8 hosts: speedups and where the time went (figure 6), and what the paper says of them (section 4.3).
 use super::recording::{Recording, record_once, record_quietly};
-use super::stage::{Show, Stage};
+use super::stage::{Scenario, Show};
 use super::{holds, number};
 use crate::app::names;
 use crate::reproduce::{Findings, Trial};
@@ -11,7 +11,7 @@ use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
 use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
-use foregather_dsm::node::Kind;
+use foregather_dsm::node::WaitKind;
 
 /// Hosts that the paper had.
 pub(super) const HOSTS: [u32; 4] = [1, 2, 4, 8];
@@ -59,18 +59,18 @@ impl Programme {
     }
 
     /// The stage on which computing takes so many percent of what it does here.
-    pub(super) fn at(&self, stage: &Stage, pace_percent: u64) -> Stage {
-        Stage { pace_percent: (pace_percent as f64 * self.scale).max(1.0) as u64, ..stage.clone() }
+    pub(super) fn at(&self, stage: &Scenario, pace_percent: u64) -> Scenario {
+        Scenario { pace_percent: (pace_percent as f64 * self.scale).max(1.0) as u64, ..stage.clone() }
     }
 
     /// How many times as quick it is on eight hosts as on one.
-    pub(super) fn speedup(&self, stage: &Stage, pace_percent: u64) -> Result<f64> {
+    pub(super) fn speedup(&self, stage: &Scenario, pace_percent: u64) -> Result<f64> {
         let stage = self.at(stage, pace_percent);
-        Ok(speedup(&self.runs[0].play(&stage)?, &self.eight().play(&stage)?))
+        Ok(speedup(&self.runs[0].replay(&stage)?, &self.eight().replay(&stage)?))
     }
 
     /// How slowly hosts must compute for eight to be close to linear, in words.
-    fn nearly(&self, stage: &Stage) -> Result<String> {
+    fn nearly(&self, stage: &Scenario) -> Result<String> {
         let reached = |pace: u64| Ok::<bool, anyhow::Error>(self.speedup(stage, pace)? >= NEARLY);
         let (mut below, mut above) = (0, PACES[0]);
         while !reached(above)? {
@@ -87,10 +87,10 @@ impl Programme {
     }
 
     /// The figure: a run for every number of hosts.
-    fn figure(&self, series: &str, stage: &Stage, pace_percent: u64, found: &mut Findings) -> Result<()> {
+    fn figure(&self, series: &str, stage: &Scenario, pace_percent: u64, found: &mut Findings) -> Result<()> {
         let stage = self.at(stage, pace_percent);
         for (run, hosts) in self.runs.iter().zip(HOSTS) {
-            let show = run.play(&stage)?;
+            let show = run.replay(&stage)?;
             let m = names::run(self.name, series, hosts, vec![show.span().0 as f64 * MS], parts(&show));
             let (faults, mean_us) = show.faults();
             found
@@ -116,7 +116,8 @@ pub(super) fn speedup(one: &Show, many: &Show) -> f64 {
 fn parts(show: &Show) -> [f64; names::PARTS.len()] {
     let hosts = show.threads.len() as f64;
     let waited = show.waited();
-    let kinds = [Kind::ReadFault, Kind::WriteFault, Kind::Upgrade, Kind::Ahead, Kind::Lock, Kind::Barrier];
+    let kinds =
+        [WaitKind::ReadFault, WaitKind::WriteFault, WaitKind::Upgrade, WaitKind::Prefetch, WaitKind::Lock, WaitKind::Barrier];
     let spans = kinds.map(|kind| waited.span(kind).0 as f64 * MS / hosts);
     let all: f64 = show.threads.iter().map(|played| played.span.0 as f64 * MS).sum::<f64>() / hosts;
     let mut parts = [all - spans.iter().sum::<f64>(); names::PARTS.len()];
@@ -126,11 +127,11 @@ fn parts(show: &Show) -> [f64; names::PARTS.len()] {
 
 pub(super) fn figure6(_: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let then = Stage::millipage_1999();
+    let then = Scenario::millipage_1999();
     let mut draw = |programme: &Programme| -> Result<()> {
         programme.figure("simulated, 1999", &then, PACE_PERCENT, &mut found)?;
-        programme.figure("simulated, 1999, no sweeper", &Stage::event_driven_1999(), PACE_PERCENT, &mut found)?;
-        programme.figure("simulated, today", &Stage::modern(), TODAY_PERCENT, &mut found)
+        programme.figure("simulated, 1999, no sweeper", &Scenario::event_driven_1999(), PACE_PERCENT, &mut found)?;
+        programme.figure("simulated, today", &Scenario::modern(), TODAY_PERCENT, &mut found)
     };
     let sor = Programme::record(&Sor::paper())?;
     draw(&sor)?;
@@ -166,18 +167,18 @@ const NEARLY: f64 = 7.0;
 
 /// How long requests took, and how much of that was due to servers that were not told at once (section 4.3).
 fn delays(all: &[&Programme], found: &mut Findings) -> Result<()> {
-    let mean = |stage: &Stage| -> Result<(f64, Vec<String>)> {
+    let mean = |stage: &Scenario| -> Result<(f64, Vec<String>)> {
         let (mut count, mut sum, mut each) = (0, 0.0, vec![]);
         for programme in all {
-            let (faults, us) = programme.eight().play(&programme.at(stage, PACE_PERCENT))?.faults();
+            let (faults, us) = programme.eight().replay(&programme.at(stage, PACE_PERCENT))?.faults();
             count += faults;
             sum += us * faults as f64;
             each.push(format!("{} {us:.0}", programme.name));
         }
         Ok((sum / f64::from(count as u32).max(1.0), each))
     };
-    let (told, at_once) = mean(&Stage::event_driven_1999())?;
-    let (swept, late) = mean(&Stage::millipage_1999())?;
+    let (told, at_once) = mean(&Scenario::event_driven_1999())?;
+    let (swept, late) = mean(&Scenario::millipage_1999())?;
     found.answer("request-delay", number(swept, format!("simulated, eight hosts, all programs: {} us", late.join(", "))));
     let share = (swept - told) / swept;
     found.answer("server-share", number(share, format!("{told:.0} us if servers are told at once: {}", at_once.join(", "))));

@@ -1,14 +1,14 @@
 //! A program runs here, and its threads write journals: what is played elsewhere.
 use super::diffs::{Prices, Relaxed, relax};
-use super::stage::{Show, Stage, play};
+use super::stage::{Scenario, Show, replay};
 use super::thin::thin;
 use anyhow::{Result, bail};
 use foregather_apps::{App, Outcome};
 use foregather_bench::apps::here;
 use foregather_dsm::Minipage;
-use foregather_dsm::journal::{Event, Journal, What};
+use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::memory::Settings;
-use foregather_dsm::node::{Kind, Tally};
+use foregather_dsm::node::{Stats, WaitKind};
 use foregather_dsm::protocol::Counts;
 use foregather_dsm::replay::Grain;
 use foregather_wait::Policy;
@@ -75,13 +75,13 @@ pub(super) fn record_quietly<A: App>(app: &A, ranks: u32, alone: Option<&Recordi
 
 /// What a thread computed between two events, from the start of the clock on, in nanoseconds.
 fn computed(journal: &Journal) -> Vec<u64> {
-    let start = journal.events.iter().rposition(|event| event.what == What::Start).map_or(0, |at| at + 1);
+    let start = journal.events.iter().rposition(|event| event.what == Operation::Start).map_or(0, |at| at + 1);
     journal.events[start..].iter().map(|event| event.computed_ns).collect()
 }
 
 /// The events of a thread from one barrier to the next.
 fn rounds(journal: &Journal) -> impl Iterator<Item = &[Event]> {
-    journal.events.split_inclusive(|event| event.what == What::Barrier)
+    journal.events.split_inclusive(|event| event.what == Operation::Barrier)
 }
 
 impl Recording {
@@ -103,7 +103,7 @@ impl Recording {
         for (journal, other) in self.journals.iter_mut().zip(&other.journals) {
             let sum = |round: &[Event]| round.iter().map(|event| event.computed_ns).sum::<u64>();
             let least: Vec<u64> = rounds(other).map(sum).collect();
-            let own = journal.events.split_inclusive_mut(|event| event.what == What::Barrier);
+            let own = journal.events.split_inclusive_mut(|event| event.what == Operation::Barrier);
             for (round, least) in own.zip(least) {
                 let all = sum(round);
                 for event in round.iter_mut().filter(|_| least < all) {
@@ -114,9 +114,9 @@ impl Recording {
     }
 
     /// Plays it as it was.
-    pub(super) fn play(&self, stage: &Stage) -> Result<Show> {
+    pub(super) fn replay(&self, stage: &Scenario) -> Result<Show> {
         let bytes = Grain::minipages(&self.outcome.sites, self.minipages);
-        play(stage, &self.journals, &Arc::from(bytes.bytes()))
+        replay(stage, &self.journals, &Arc::from(bytes.bytes()))
     }
 
     /// The journals as if pages had been shared, not minipages, and how long these are.
@@ -127,9 +127,9 @@ impl Recording {
     }
 
     /// Plays it as if pages had been shared.
-    pub(super) fn play_by_pages(&self, stage: &Stage) -> Result<Show> {
+    pub(super) fn play_by_pages(&self, stage: &Scenario) -> Result<Show> {
         let (journals, bytes) = self.by_pages();
-        play(stage, &journals, &bytes)
+        replay(stage, &journals, &bytes)
     }
 
     /// What it comes to by pages under relaxed consistency.
@@ -139,8 +139,8 @@ impl Recording {
     }
 
     /// Faults of all threads by kind, as they were while it ran, from the start of the clock on.
-    pub(super) fn waited(&self) -> Tally {
-        self.outcome.threads.iter().fold(Tally::default(), |sum, played| sum.plus(&played.tally))
+    pub(super) fn waited(&self) -> Stats {
+        self.outcome.threads.iter().fold(Stats::default(), |sum, played| sum.plus(&played.stats))
     }
 
     /// All events of all threads.
@@ -175,6 +175,6 @@ pub(super) fn bytes(traffic: &[(Minipage, Counts)], lengths: &[u32]) -> u64 {
 }
 
 /// Faults of all kinds.
-pub(super) fn faults(waited: &Tally) -> u64 {
-    [Kind::ReadFault, Kind::WriteFault, Kind::Upgrade].into_iter().map(|kind| waited.count(kind)).sum()
+pub(super) fn faults(waited: &Stats) -> u64 {
+    [WaitKind::ReadFault, WaitKind::WriteFault, WaitKind::Upgrade].into_iter().map(|kind| waited.count(kind)).sum()
 }

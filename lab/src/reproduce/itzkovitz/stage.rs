@@ -3,9 +3,9 @@ use anyhow::{Context, Result, bail};
 use foregather_barrier::Algorithm as Barrier;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::Journal;
-use foregather_dsm::node::{Kind, Node, Requester, Tally, serve};
+use foregather_dsm::node::{Node, Requester, Stats, WaitKind, serve};
 use foregather_dsm::protocol::{Counts, Homes, Server};
-use foregather_dsm::replay::{Played, Player, Profile, Sizes};
+use foregather_dsm::replay::{Player, Profile, Sizes, TimeSpent};
 use foregather_machine::{Costs, Error, LogGp, Member, Nanos};
 use foregather_message::{Messenger, Settings};
 use foregather_sim::cluster::{Card, Cluster, ClusterSpec, Lane, Notice, Sweeps};
@@ -24,13 +24,13 @@ const LOCKS: u32 = 4_096;
 
 /// How hosts, network and system behave.
 #[derive(Clone, Debug)]
-pub(super) struct Stage {
+pub(super) struct Scenario {
     pub(super) card: Card,
     pub(super) prices: Prices,
     pub(super) profile: Profile,
     pub(super) barrier: Barrier,
     /// How many prefetches of a host may be under way; 0 leaves them out.
-    pub(super) ahead: u32,
+    pub(super) prefetches: u32,
     pub(super) pushes: bool,
     /// How long computing takes, in percent of what it took here.
     pub(super) pace_percent: u64,
@@ -45,7 +45,7 @@ const WAKE_1999: Nanos = Nanos(11_450);
 /// What a fault takes beyond what the paper's single costs add up to: fitted to its 204 us for a read of 128 bytes.
 pub(super) const RESIDUAL: Nanos = Nanos(55_700);
 
-impl Stage {
+impl Scenario {
     /// Millipage in 1999, if a message were noticed at once.
     pub(super) fn event_driven_1999() -> Self {
         let us = Nanos::from_us;
@@ -66,7 +66,7 @@ impl Stage {
             prices,
             profile: Profile { residual: RESIDUAL, ..Profile::MILLIPAGE_1999 },
             barrier: Barrier::Dissemination,
-            ahead: 8,
+            prefetches: 8,
             pushes: true,
             pace_percent: 100,
             central: false,
@@ -110,7 +110,7 @@ impl Stage {
 /// What came of a performance.
 pub(super) struct Show {
     /// Where each host's thread spent its time.
-    pub(super) threads: Vec<Played>,
+    pub(super) threads: Vec<TimeSpent>,
     /// How often each minipage was asked for.
     pub(super) traffic: Vec<(Minipage, Counts)>,
     /// Messages that arrived, of whatever kind.
@@ -127,28 +127,28 @@ impl Show {
     }
 
     /// What all waited for.
-    pub(super) fn waited(&self) -> Tally {
-        self.threads.iter().fold(Tally::default(), |sum, played| sum.plus(&played.waited))
+    pub(super) fn waited(&self) -> Stats {
+        self.threads.iter().fold(Stats::default(), |sum, played| sum.plus(&played.waited))
     }
 
     /// Faults of all kinds, and how long they took on average, in microseconds.
     pub(super) fn faults(&self) -> (u64, f64) {
         let waited = self.waited();
-        let kinds = [Kind::ReadFault, Kind::WriteFault, Kind::Upgrade];
+        let kinds = [WaitKind::ReadFault, WaitKind::WriteFault, WaitKind::Upgrade];
         let count: u64 = kinds.iter().map(|&kind| waited.count(kind)).sum();
         let span: f64 = kinds.iter().map(|&kind| waited.span(kind).as_us()).sum();
         (count, if count == 0 { 0.0 } else { span / count as f64 })
     }
 }
 
-enum End {
+enum TaskResult {
     Server(Vec<(Minipage, Counts)>),
-    Thread(Played),
+    Thread(TimeSpent),
     Letters,
 }
 
 /// Plays the journals of all hosts' threads on minipages of such lengths.
-pub(super) fn play(stage: &Stage, journals: &[Journal], bytes: &Arc<[u32]>) -> Result<Show> {
+pub(super) fn replay(stage: &Scenario, journals: &[Journal], bytes: &Arc<[u32]>) -> Result<Show> {
     let hosts = journals.len() as u32;
     let homes = if stage.central { Homes::central(hosts, 0) } else { Homes::spread(hosts) }?;
     let sizes = Sizes::new(Arc::clone(bytes), stage.profile);
@@ -161,10 +161,10 @@ pub(super) fn play(stage: &Stage, journals: &[Journal], bytes: &Arc<[u32]>) -> R
             SERVER => {
                 let server = Server::new(homes, rank, sizes.count(), LOCKS);
                 let ended = serve(&lane, node, server, &Waiter::new(Policy::Block, rank)).await?;
-                Ok::<End, Error>(End::Server(ended.directory().counts().collect()))
+                Ok::<TaskResult, Error>(TaskResult::Server(ended.directory().counts().collect()))
             }
-            THREAD => thread(stage, lane, node, &journals[rank as usize]).await.map(End::Thread),
-            _ => Ok(End::Letters),
+            THREAD => thread(stage, lane, node, &journals[rank as usize]).await.map(TaskResult::Thread),
+            _ => Ok(TaskResult::Letters),
         }
     });
     let mut show = Show {
@@ -174,14 +174,14 @@ pub(super) fn play(stage: &Stage, journals: &[Journal], bytes: &Arc<[u32]>) -> R
         #[cfg(test)]
         trace: report.trace,
     };
-    let stuck = report.stuck.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let stuck = report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let (ended, open): (Vec<_>, Vec<_>) = std::mem::take(&mut report.outputs).into_iter().partition(Option::is_some);
     // Whoever failed says more than those who wait for him.
     for end in ended.into_iter().chain(open) {
         match end.with_context(|| format!("a simulation got stuck: {stuck}"))?? {
-            End::Server(counts) => show.traffic.extend(counts),
-            End::Thread(played) => show.threads.push(played),
-            End::Letters => {}
+            TaskResult::Server(counts) => show.traffic.extend(counts),
+            TaskResult::Thread(played) => show.threads.push(played),
+            TaskResult::Letters => {}
         }
     }
     if show.threads.len() != hosts as usize {
@@ -193,10 +193,10 @@ pub(super) fn play(stage: &Stage, journals: &[Journal], bytes: &Arc<[u32]>) -> R
 
 type Host<'s> = Node<SmpCpu<'s, Heap>, Sizes>;
 
-async fn thread<'s>(stage: &Stage, lane: Lane<'s, Heap>, node: &Host<'s>, journal: &Journal) -> Result<Played, Error> {
+async fn thread<'s>(stage: &Scenario, lane: Lane<'s, Heap>, node: &Host<'s>, journal: &Journal) -> Result<TimeSpent, Error> {
     let settings = Settings { policy: Some(Policy::Block), ..Settings::default() };
     let messenger = Messenger::new(lane.beside(LETTERS), settings)?;
     let requester = Requester::new(lane, node, Policy::Block);
-    let Stage { barrier, ahead, pushes, pace_percent, .. } = *stage;
-    Player { node, requester, messenger: &messenger, barrier, ahead, pushes, pace_percent }.play(journal).await
+    let Scenario { barrier, prefetches, pushes, pace_percent, .. } = *stage;
+    Player { node, requester, messenger: &messenger, barrier, prefetches, pushes, pace_percent }.run(journal).await
 }

@@ -3,16 +3,16 @@ use super::costs::fault;
 use super::diffs::{Prices, Relaxed};
 use super::programs::{PACE_PERCENT, Programme, scale, speedup};
 use super::recording::{PAGE, Recording, bytes, record, record_quietly, total};
-use super::stage::{Show, Stage};
+use super::stage::{Scenario, Show};
 use super::{count, holds, number, points::Points};
 use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
 use foregather_apps::lu::Lu;
 use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
-use foregather_dsm::node::Kind;
+use foregather_dsm::node::WaitKind;
 use foregather_dsm::protocol::Counts;
-use foregather_dsm::replay::Played;
+use foregather_dsm::replay::TimeSpent;
 use foregather_dsm::{Access, Minipage};
 use foregather_machine::Nanos;
 
@@ -38,17 +38,17 @@ const CHUNKS: Points = Points {
 pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
     let lu = Programme::record(&Lu::paper())?;
-    let gain = |stage: Stage| -> Result<(f64, Show, Show)> {
+    let gain = |stage: Scenario| -> Result<(f64, Show, Show)> {
         let stage = lu.at(&stage, PACE_PERCENT);
-        let with = lu.eight().play(&stage)?;
-        let without = lu.eight().play(&Stage { ahead: 0, ..stage })?;
+        let with = lu.eight().replay(&stage)?;
+        let without = lu.eight().replay(&Scenario { prefetches: 0, ..stage })?;
         Ok((speedup(&without, &with), with, without))
     };
-    let (late, with, _) = gain(Stage::millipage_1999())?;
+    let (late, with, _) = gain(Scenario::millipage_1999())?;
     let asked: u64 = with.threads.iter().map(|played| played.hints).sum();
     let why = format!("simulated on eight hosts of 1999; {asked} prefetches");
     found.answer("prefetch-helps", holds(late >= GAIN, format!("{late:.3} times as quick with them"), why));
-    let (at_once, with, without) = gain(Stage::event_driven_1999())?;
+    let (at_once, with, without) = gain(Scenario::event_driven_1999())?;
     let split = format!("{}, without them {}", waits(&with), waits(&without));
     let why = format!("if servers are told at once; {late:.3} if a sweeper tells them. A host's mean with them: {split}");
     found.answer("prefetch-not-needed", holds(at_once < GAIN, format!("{at_once:.3} times as quick with them"), why));
@@ -59,11 +59,11 @@ pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
 fn waits(show: &Show) -> String {
     let waited = show.waited();
     let ms = |kind| waited.span(kind).as_us() / 1e3 / show.threads.len() as f64;
-    let (faults, ahead, barrier) = (ms(Kind::ReadFault), ms(Kind::Ahead), ms(Kind::Barrier));
+    let (faults, ahead, barrier) = (ms(WaitKind::ReadFault), ms(WaitKind::Prefetch), ms(WaitKind::Barrier));
     format!(
         "{:.0} ms for {} faults, {ahead:.0} for prefetches, {barrier:.0} at barriers",
         faults,
-        waited.count(Kind::ReadFault) / show.threads.len() as u64
+        waited.count(WaitKind::ReadFault) / show.threads.len() as u64
     )
 }
 
@@ -72,16 +72,16 @@ pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
     let water = |chunk| Water { chunk, ..Water::paper() };
     let alone = record_quietly(&water(1), 1, None)?;
     let scale = scale::<Water>(&alone);
-    let at = |stage: Stage| Stage { pace_percent: (PACE_PERCENT as f64 * scale) as u64, ..stage };
-    let (then, told) = (at(Stage::millipage_1999()), at(Stage::event_driven_1999()));
-    let one = alone.play(&then)?;
+    let at = |stage: Scenario| Scenario { pace_percent: (PACE_PERCENT as f64 * scale) as u64, ..stage };
+    let (then, told) = (at(Scenario::millipage_1999()), at(Scenario::event_driven_1999()));
+    let one = alone.replay(&then)?;
     let levels: &[u32] =
         if trial.full { &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
     let (mut all, mut first) = (vec![], None);
     for &level in levels {
         let run = record_quietly(&water(level), HOSTS, Some(&alone))?;
         for (series, stage) in [("1999", &then), ("1999, no sweeper", &told)] {
-            let show = run.play(stage)?;
+            let show = run.replay(stage)?;
             let quicker = speedup(&one, &show);
             let counts = total(&show.traffic);
             let point = CHUNKS.point(series, level as usize, vec![quicker]).figure("competing", f64::from(counts.competing));
@@ -106,19 +106,19 @@ pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
     );
     let comparable = best.1 >= COMPARABLE * RELAXED && best.1 >= modelled;
     found.answer("water-comparable", holds(comparable, format!("{:.2} on eight hosts", best.1), why));
-    let competing = total(&first.play(&then)?.traffic).competing;
+    let competing = total(&first.replay(&then)?.traffic).competing;
     found.answer("water-competing", count(competing.into(), "simulated, without chunks, in 4 rounds of forces"));
     Ok(found)
 }
 
 /// WATER by pages, with twins and diffs: how many times as quick it is than `one`.
-fn relaxed(run: &Recording, one: &Show, (then, told): (&Stage, &Stage), found: &mut Findings) -> Result<f64> {
+fn relaxed(run: &Recording, one: &Show, (then, told): (&Scenario, &Scenario), found: &mut Findings) -> Result<f64> {
     let read = |bytes| Ok::<Nanos, anyhow::Error>(Nanos((fault(told, Access::Read, bytes, 0)? * 1e3) as u64));
     let prices = Prices::of_1999(&then.profile, read(128)?, read(PAGE)?);
     let quicker = |pace_percent: u64| -> Result<(f64, Relaxed)> {
         let all = run.relax(pace_percent, &prices)?;
         // On one host it computes so much longer, too, and waits no longer.
-        let Played { span, computed, .. } = one.threads[0];
+        let TimeSpent { span, computed, .. } = one.threads[0];
         let one = (span - computed).0 as f64 + computed.0 as f64 * pace_percent as f64 / then.pace_percent as f64;
         Ok((one / all.span.0.max(1) as f64, all))
     };
@@ -160,11 +160,11 @@ fn of_site(show: &Show, run: &Recording, site: usize) -> Vec<(Minipage, Counts)>
 
 pub(super) fn tours(_: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let stage = Stage { pace_percent: PACE_PERCENT, ..Stage::millipage_1999() };
+    let stage = Scenario { pace_percent: PACE_PERCENT, ..Scenario::millipage_1999() };
     let mut all = vec![];
     for unit_bytes in UNITS {
         let run = record(&Tsp { unit_bytes, ..Tsp::paper() }, HOSTS)?;
-        let show = run.play(&stage)?;
+        let show = run.replay(&stage)?;
         let tours = of_site(&show, &run, TOURS);
         let (bytes, tours) = (bytes(&tours, &run.lengths()), total(&tours));
         all.push(Units { span_ms: show.span().as_us() / 1e3, tours, bytes, faults: u64::from(tours.reads + tours.writes) });
@@ -183,12 +183,12 @@ pub(super) fn tours(_: &Trial) -> Result<Findings> {
     Ok(found)
 }
 
-fn push(stage: &Stage, found: &mut Findings) -> Result<()> {
+fn push(stage: &Scenario, found: &mut Findings) -> Result<()> {
     let reads = |push| -> Result<(u32, u64, f64)> {
         let run = record(&Tsp { push, ..Tsp::paper() }, HOSTS)?;
-        let show = run.play(stage)?;
+        let show = run.replay(stage)?;
         let counts = total(&of_site(&show, &run, MINIMUM));
-        Ok((counts.reads, show.waited().count(Kind::ReadFault), show.span().as_us() / 1e3))
+        Ok((counts.reads, show.waited().count(WaitKind::ReadFault), show.span().as_us() / 1e3))
     };
     let (with, without) = (reads(true)?, reads(false)?);
     let got = format!("{} reads of the minimum with it, {} without", with.0, without.0);

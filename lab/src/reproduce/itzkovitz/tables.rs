@@ -1,6 +1,6 @@
 //! Table 2: what the programs share and how often they synchronise; and what they send, as counted here and as played (section 4.3).
 use super::recording::{Recording, bytes, faults, record, total};
-use super::stage::Stage;
+use super::stage::Scenario;
 use super::{count, holds};
 use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
@@ -9,8 +9,8 @@ use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
 use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
-use foregather_dsm::journal::What;
-use foregather_dsm::node::Kind;
+use foregather_dsm::journal::Operation;
+use foregather_dsm::node::WaitKind;
 use foregather_machine::Nanos;
 use std::ops::RangeInclusive;
 
@@ -32,10 +32,10 @@ pub(super) fn table2(_: &Trial) -> Result<Findings> {
     // IS counts from the start of the clock on: what it does before is its warm-up.
     let barriers = |name: &str| {
         let events = &of(name).journals[0].events;
-        let start = events.iter().position(|event| name == "is" && event.what == What::Start).unwrap_or(0);
-        events[start..].iter().filter(|event| event.what == What::Barrier).count() as u64
+        let start = events.iter().position(|event| name == "is" && event.what == Operation::Start).unwrap_or(0);
+        events[start..].iter().filter(|event| event.what == Operation::Barrier).count() as u64
     };
-    let locks = |name: &str| of(name).events().filter(|event| matches!(event.what, What::Lock(_))).count() as u64;
+    let locks = |name: &str| of(name).events().filter(|event| matches!(event.what, Operation::Lock(_))).count() as u64;
     let counted = "counted while it ran on eight ranks";
     for (claim, name) in [
         ("sor-barriers", "sor"),
@@ -66,13 +66,13 @@ pub(super) fn table2(_: &Trial) -> Result<Findings> {
 
 /// Faults and copies, while it ran and as played.
 fn same(name: &str, run: &Recording, found: &mut Findings) -> Result<()> {
-    let show = run.play(&Stage::event_driven_1999())?;
+    let show = run.replay(&Scenario::event_driven_1999())?;
     let (measured, played) = (run.waited(), show.waited());
     let (here, there) = (total(&run.outcome.traffic), total(&show.traffic));
     let lengths = run.lengths();
     let pairs = [
         ("faults", faults(&measured), faults(&played)),
-        ("upgrades", measured.count(Kind::Upgrade), played.count(Kind::Upgrade)),
+        ("upgrades", measured.count(WaitKind::Upgrade), played.count(WaitKind::Upgrade)),
         ("copies to read", here.reads.into(), there.reads.into()),
         ("copies to write", here.writes.into(), there.writes.into()),
         ("invalidations", here.invalidated.into(), there.invalidated.into()),
@@ -107,10 +107,10 @@ fn faults_of(sor: &Sor) -> RangeInclusive<u64> {
 
 /// By minipages and by pages.
 fn grains(programs: &[(&str, Recording)], found: &mut Findings) -> Result<()> {
-    let stage = Stage::event_driven_1999();
+    let stage = Scenario::event_driven_1999();
     let (mut low, mut text) = (true, vec![]);
     for (name, run) in programs {
-        let (fine, coarse) = (run.play(&stage)?, run.play_by_pages(&stage)?);
+        let (fine, coarse) = (run.replay(&stage)?, run.play_by_pages(&stage)?);
         let (one, other) = (fine.faults().0, coarse.faults().0);
         low &= one <= other || fine.span() < coarse.span();
         text.push(format!("{name} {one}/{other} faults, {:.1} times as quick", ratio(coarse.span(), fine.span())));

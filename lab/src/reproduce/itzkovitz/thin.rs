@@ -1,6 +1,6 @@
 //! Journals without what can be no fault whoever comes first: most touches of most programs are of what one thread has for itself, and
 //! a run is played many times over.
-use foregather_dsm::journal::{Journal, What};
+use foregather_dsm::journal::{Journal, Operation};
 use foregather_dsm::replay::Grain;
 use foregather_dsm::{Access, Minipage};
 
@@ -19,8 +19,8 @@ pub(super) fn thin(journals: &mut [Journal], pages: &Grain) {
     for journal in &*journals {
         for event in &journal.events {
             let (minipage, others) = match event.what {
-                What::Touch { minipage, .. } | What::Prefetch { minipage, .. } => (minipage, false),
-                What::Push { minipage } => (minipage, true),
+                Operation::Touch { minipage, .. } | Operation::Prefetch { minipage, .. } => (minipage, false),
+                Operation::Push { minipage } => (minipage, true),
                 _ => continue,
             };
             let Minipage(page) = pages.of_minipage(minipage);
@@ -33,7 +33,7 @@ pub(super) fn thin(journals: &mut [Journal], pages: &Grain) {
         let (mut had, mut owed_ns) = (vec![Access::None; whose.len()], 0);
         journal.events.retain_mut(|event| {
             event.computed_ns += std::mem::take(&mut owed_ns);
-            let What::Touch { minipage, access, .. } = event.what else { return true };
+            let Operation::Touch { minipage, access, .. } = event.what else { return true };
             let Minipage(page) = pages.of_minipage(minipage);
             let had = &mut had[minipage.0 as usize];
             if *had >= access && whose[page as usize] != Whose::Several {
@@ -53,13 +53,13 @@ mod tests {
     use foregather_dsm::journal::Event;
     use foregather_dsm::memory::Site;
 
-    fn journal(thread: u32, did: impl IntoIterator<Item = What>) -> Journal {
+    fn journal(thread: u32, did: impl IntoIterator<Item = Operation>) -> Journal {
         let event = |what| Event { computed_ns: 10, at_ns: 0, waited_ns: 0, what };
         Journal { thread, events: did.into_iter().map(event).collect(), ..Journal::default() }
     }
 
-    fn touch(minipage: u32, access: Access) -> What {
-        What::touch(Minipage(minipage), access, 0..8)
+    fn touch(minipage: u32, access: Access) -> Operation {
+        Operation::touch(Minipage(minipage), access, 0..8)
     }
 
     #[test]
@@ -69,9 +69,10 @@ mod tests {
         let site = Site { place: String::new(), element_bytes: 8, unit_bytes: 1_000, level: 1, minipages };
         let pages = Grain::pages(&[site], 6, 2_000);
         let (read, write) = (Access::Read, Access::Write);
-        let own = [touch(0, read), touch(0, write), touch(0, read), touch(0, write), touch(1, write), What::Barrier];
-        let shared = [touch(2, read), touch(2, read), touch(4, write), What::Push { minipage: Minipage(4) }, touch(4, write)];
-        let kept: Vec<What> = own[..2].iter().chain(&own[4..]).chain(&shared).cloned().collect();
+        let own = [touch(0, read), touch(0, write), touch(0, read), touch(0, write), touch(1, write), Operation::Barrier];
+        let shared =
+            [touch(2, read), touch(2, read), touch(4, write), Operation::Push { minipage: Minipage(4) }, touch(4, write)];
+        let kept: Vec<Operation> = own[..2].iter().chain(&own[4..]).chain(&shared).cloned().collect();
         let mut journals = [journal(0, own.into_iter().chain(shared)), journal(1, [touch(3, read)])];
         thin(&mut journals, &pages);
         assert_eq!(journals[0].events.iter().map(|event| event.what.clone()).collect::<Vec<_>>(), kept);

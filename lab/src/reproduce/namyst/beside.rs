@@ -1,6 +1,6 @@
 //! The conjecture of §3.3 on this machine: two threads that exchange messages, and others of the same process that compute.
 use super::number;
-use super::pair::Way;
+use super::pair::ExchangeMode;
 use super::points::Points;
 use crate::reproduce::{Answer, Findings, Trial};
 use crate::results::Distribution;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use foregather_host::{affinity, clock};
 use foregather_machine::{Error, Nanos};
 use foregather_message::Path;
-use foregather_shm::{Exchange, Shape};
+use foregather_shm::{SegmentSpec, ShmFabric};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -89,7 +89,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 fn beside(workers: u32, spans: usize) -> Result<Spans> {
     let cpus = affinity::allowed();
-    let exchange = Exchange::between_threads(Shape::new(2, 2))?;
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(2, 2))?;
     let (over, chunks) = (&AtomicBool::new(false), &AtomicU64::new(0));
     let ends = foregather_thread::run(
         2 + 2 * workers,
@@ -99,7 +99,8 @@ fn beside(workers: u32, spans: usize) -> Result<Spans> {
                 work(over, chunks);
                 return Ok(Spans::default());
             }
-            let ways = || Ok([Way::frames(&exchange, rank, 0)?, Way::layered(&exchange, rank, 1, Path::Chosen)?]);
+            let ways =
+                || Ok([ExchangeMode::frames(&exchange, rank, 0)?, ExchangeMode::layered(&exchange, rank, 1, Path::Chosen)?]);
             let passed = ways().and_then(|ways| pass(&ways, rank == 0, chunks, spans));
             // Whatever has happened, the workers end.
             if rank == 0 || passed.is_err() {
@@ -124,7 +125,7 @@ fn work(over: &AtomicBool, chunks: &AtomicU64) {
 }
 
 /// All spans: the leader says when each is over, by the first byte of its last message.
-fn pass(ways: &[Way; 2], leads: bool, chunks: &AtomicU64, spans: usize) -> Result<Spans, Error> {
+fn pass(ways: &[ExchangeMode; 2], leads: bool, chunks: &AtomicU64, spans: usize) -> Result<Spans, Error> {
     let (mut all, mut memory) = (Spans::default(), vec![0; BYTES]);
     for _ in 0..spans {
         if leads {

@@ -6,8 +6,8 @@ use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
 use foregather_machine::{Clock, Member, Nanos};
 use foregather_message::{Messenger, Path};
+use foregather_sim::cluster::Activity;
 use foregather_sim::cluster::ClusterSpec;
-use foregather_sim::cluster::What;
 use foregather_sim::cluster::raw::Registration;
 
 /// Of the order of 75 us.
@@ -75,7 +75,7 @@ fn arrivals(spec: &ClusterSpec, path: Path, bytes: usize) -> Result<f64> {
         let messenger = Messenger::new(lane, settings(spec, path))?;
         to_and_fro(&messenger, &mut vec![0; bytes], ROUNDS).await
     })?;
-    let all: usize = (0..2).map(|rank| of(&played.report.strokes, rank, What::Arrive).count()).sum();
+    let all: usize = (0..2).map(|rank| of(&played.report.strokes, rank, Activity::Arrive).count()).sum();
     Ok(all as f64 / f64::from(2 * ROUNDS))
 }
 

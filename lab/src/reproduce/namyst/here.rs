@@ -1,7 +1,7 @@
 //! Figures 6 and 7 on this machine: between two threads through shared memory, over the length, by each way beside the bare fabric.
 //!
 //! The static buffers of `worlds/shm` have one length, 4 KiB, so there is no sweep of them.
-use super::pair::Way;
+use super::pair::ExchangeMode;
 use super::points::Points;
 use super::{holds, number};
 use crate::reproduce::{Answer, Findings, Trial};
@@ -10,7 +10,7 @@ use anyhow::Result;
 use foregather_host::{affinity, clock};
 use foregather_machine::{Error, Nanos};
 use foregather_message::Path;
-use foregather_shm::{Exchange, Shape};
+use foregather_shm::{SegmentSpec, ShmFabric};
 
 /// By the message layer in three ways, and by the fabric alone in two.
 const WAYS: [&str; 5] = ["chosen", "static buffers", "memory to memory", "bare frames", "bare copies"];
@@ -62,19 +62,19 @@ pub(super) fn here(trial: &Trial) -> Result<Findings> {
         }
         return Ok(found);
     }
-    let exchange = Exchange::between_threads(Shape::new(2, WAYS.len() as u32))?;
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(2, WAYS.len() as u32))?;
     let batches = if trial.full { 5 * BATCHES } else { BATCHES };
     let both = foregather_thread::run(
         2,
         |rank| cpus.get(rank as usize).copied(),
         |_, rank| {
-            let layered = |lane: usize, path| Way::layered(&exchange, rank, lane as u32, path);
+            let layered = |lane: usize, path| ExchangeMode::layered(&exchange, rank, lane as u32, path);
             let ways = [
                 layered(CHOSEN, Path::Chosen)?,
                 layered(BUFFERED, Path::Buffered)?,
                 layered(DIRECT, Path::Direct)?,
-                Way::frames(&exchange, rank, FRAMES as u32)?,
-                Way::copies(&exchange, rank, COPIES as u32)?,
+                ExchangeMode::frames(&exchange, rank, FRAMES as u32)?,
+                ExchangeMode::copies(&exchange, rank, COPIES as u32)?,
             ];
             SIZES.iter().map(|&bytes| batches_of(&ways, rank, bytes, batches)).collect::<Result<Vec<Halves>, Error>>()
         },
@@ -85,7 +85,7 @@ pub(super) fn here(trial: &Trial) -> Result<Findings> {
     Ok(found)
 }
 
-fn batches_of(ways: &[Way; 5], rank: u32, bytes: usize, batches: u32) -> Result<Halves, Error> {
+fn batches_of(ways: &[ExchangeMode; 5], rank: u32, bytes: usize, batches: u32) -> Result<Halves, Error> {
     let mut memory = vec![1; bytes];
     let rounds = (BATCH.0 / bytes).clamp(4, BATCH.1);
     let mut halves = Halves::default();

@@ -4,7 +4,7 @@ use anyhow::Result;
 use foregather_host::clock;
 use foregather_machine::{Address, Error, Fabric, Key, Nanos, Placement, WaitContext, block_on};
 use foregather_message::{Messenger, Path, Settings};
-use foregather_shm::{Exchange, Lane};
+use foregather_shm::{Lane, ShmFabric};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ type Here = Lane<Thread>;
 const PATIENCE: Nanos = Nanos::from_ms(20_000);
 
 /// How messages are exchanged; each way has a lane of its own.
-pub(super) enum Way {
+pub(super) enum ExchangeMode {
     /// By the message layer.
     Layered(Box<Messenger<Here>>),
     /// By frames of the fabric, and nothing else.
@@ -31,23 +31,23 @@ pub(super) struct Bare {
     deadline: Nanos,
 }
 
-fn lane(exchange: &Arc<Exchange>, rank: u32, lane: u32) -> Result<Here, Error> {
+fn lane(exchange: &Arc<ShmFabric>, rank: u32, lane: u32) -> Result<Here, Error> {
     exchange.lane(Thread::current(), Address { rank, lane })
 }
 
-impl Way {
+impl ExchangeMode {
     /// By the message layer, pieces by that path.
-    pub(super) fn layered(exchange: &Arc<Exchange>, rank: u32, number: u32, path: Path) -> Result<Self, Error> {
+    pub(super) fn layered(exchange: &Arc<ShmFabric>, rank: u32, number: u32, path: Path) -> Result<Self, Error> {
         let messenger = Messenger::new(lane(exchange, rank, number)?, Settings { path, ..Settings::default() })?;
         messenger.set_deadline(clock::now() + PATIENCE);
         Ok(Self::Layered(Box::new(messenger)))
     }
 
-    pub(super) fn frames(exchange: &Arc<Exchange>, rank: u32, number: u32) -> Result<Self, Error> {
+    pub(super) fn frames(exchange: &Arc<ShmFabric>, rank: u32, number: u32) -> Result<Self, Error> {
         Ok(Self::Frames(Bare::new(lane(exchange, rank, number)?)))
     }
 
-    pub(super) fn copies(exchange: &Arc<Exchange>, rank: u32, number: u32) -> Result<Self, Error> {
+    pub(super) fn copies(exchange: &Arc<ShmFabric>, rank: u32, number: u32) -> Result<Self, Error> {
         Ok(Self::Copies(Bare::new(lane(exchange, rank, number)?)))
     }
 

@@ -3,7 +3,7 @@ use anyhow::{Result, bail};
 use foregather_machine::{Clock, Error, Fabric, Member, Nanos};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Settings};
 use foregather_sim::cluster::raw::{PingPong, Registration, ping_pong};
-use foregather_sim::cluster::{Cluster, ClusterSpec, Lane, Report, Stroke, What};
+use foregather_sim::cluster::{Activity, Cluster, ClusterSpec, Lane, Report, Stroke};
 use foregather_sim::event::Heap;
 use foregather_wait::Policy;
 
@@ -15,7 +15,7 @@ pub(super) const STROKES: usize = 100_000;
 pub(super) type Simulated<'s> = Lane<'s, Heap>;
 
 /// What came of a simulation in which everybody came to an end.
-pub(super) struct Played<T> {
+pub(super) struct RunResult<T> {
     pub(super) outputs: Vec<T>,
     pub(super) report: Report<Result<T, Error>>,
 }
@@ -55,11 +55,11 @@ pub(super) fn settings(spec: &ClusterSpec, path: Path) -> Settings {
 }
 
 /// Runs a program on every thread until all have come to an end.
-pub(super) fn simulate<T>(spec: ClusterSpec, program: impl AsyncFn(Simulated<'_>) -> Result<T, Error>) -> Result<Played<T>> {
+pub(super) fn simulate<T>(spec: ClusterSpec, program: impl AsyncFn(Simulated<'_>) -> Result<T, Error>) -> Result<RunResult<T>> {
     let (outputs, report) = simulate_some(spec, program)?;
     match outputs.into_iter().collect() {
-        Some(outputs) => Ok(Played { outputs, report }),
-        None => bail!("a simulation got stuck: {}", stuck(&report)),
+        Some(outputs) => Ok(RunResult { outputs, report }),
+        None => bail!("a simulation got stuck: {}", deadlocked(&report)),
     }
 }
 
@@ -77,8 +77,8 @@ pub(super) fn simulate_some<T>(
     Ok((outputs, report))
 }
 
-fn stuck<T>(report: &Report<T>) -> String {
-    report.stuck.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+fn deadlocked<T>(report: &Report<T>) -> String {
+    report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What so many round trips more take, once they go on as they have begun: how they begin and end does not count.
@@ -106,7 +106,7 @@ pub(super) fn layered(spec: &ClusterSpec, path: Path, bytes: usize, rounds: u32)
         }
         Ok(elapsed)
     })?;
-    let Some(elapsed) = outputs.into_iter().next().flatten() else { bail!("a simulation got stuck: {}", stuck(&report)) };
+    let Some(elapsed) = outputs.into_iter().next().flatten() else { bail!("a simulation got stuck: {}", deadlocked(&report)) };
     let workers = report.splits.iter().enumerate().filter(|(number, _)| number % spec.threads as usize > 0);
     let computed = workers.fold(Nanos::ZERO, |sum, (_, split)| sum + split.compute);
     Ok(PingPong { half: Nanos(elapsed.0 / u64::from(2 * rounds)), elapsed, computed })
@@ -128,6 +128,6 @@ pub(super) fn raw(spec: &ClusterSpec, registration: Registration, bytes: usize) 
 }
 
 /// The strokes of one kind at one rank.
-pub(super) fn of(strokes: &[Stroke], rank: u32, what: What) -> impl Iterator<Item = &Stroke> + Clone {
+pub(super) fn of(strokes: &[Stroke], rank: u32, what: Activity) -> impl Iterator<Item = &Stroke> + Clone {
     strokes.iter().filter(move |stroke| stroke.at.rank == rank && stroke.what == what)
 }

@@ -8,7 +8,7 @@ use crate::results::{Passage, Spell, Timeline};
 use anyhow::Result;
 use foregather_machine::{Error, Member, Nanos};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive};
-use foregather_sim::cluster::{Card, ClusterSpec, Stroke, What};
+use foregather_sim::cluster::{Activity, Card, ClusterSpec, Stroke};
 use foregather_wait::Policy;
 
 /// A vector of figure 4, in bytes; each lies in a page.
@@ -43,7 +43,7 @@ fn strokes(wait: Policy, path: Path, pieces: usize, bytes: usize) -> Result<Vec<
 
 /// How often each byte of the message was copied by a processor.
 fn copies(strokes: &[Stroke], bytes: usize) -> f64 {
-    let copied = strokes.iter().filter(|stroke| stroke.what == What::Copy && stroke.bytes > ANNOUNCED);
+    let copied = strokes.iter().filter(|stroke| stroke.what == Activity::Copy && stroke.bytes > ANNOUNCED);
     copied.map(|stroke| u64::from(stroke.bytes)).sum::<u64>() as f64 / bytes as f64
 }
 
@@ -54,18 +54,18 @@ pub(super) fn figure4(_: &Trial) -> Result<Findings> {
     let drawn = timeline("namyst-fig4", "Figure 4: three vectors from memory to memory", shows, &strokes);
     let mut found = Findings { timelines: vec![drawn], ..Findings::default() };
     let at_sender = |what| of(&strokes, 0, what);
-    let post = at_sender(What::Post).find(|stroke| stroke.pieces == 3);
-    let sent = at_sender(What::Sent).last();
-    let descriptors = at_sender(What::Sent).count();
+    let post = at_sender(Activity::Post).find(|stroke| stroke.pieces == 3);
+    let sent = at_sender(Activity::Sent).last();
+    let descriptors = at_sender(Activity::Sent).count();
     let entries = post.map_or(0, |post| post.pieces);
     found.answer("fig4-one-descriptor", count(descriptors, format!("of {entries} entries")));
     let (Some(post), Some(sent)) = (post, sent) else { return Ok(found) };
-    let before = at_sender(What::Register).filter(|stroke| stroke.to <= post.from).count();
+    let before = at_sender(Activity::Register).filter(|stroke| stroke.to <= post.from).count();
     found.answer("fig4-registrations", count(before, "before the descriptor is posted"));
-    let yields = at_sender(What::Yield).filter(|stroke| post.to <= stroke.from && stroke.from < sent.to).count();
+    let yields = at_sender(Activity::Yield).filter(|stroke| post.to <= stroke.from && stroke.from < sent.to).count();
     let meanwhile = sent.to - post.to;
     found.answer("fig4-yields", holds(yields > 0, format!("{yields} yields"), format!("in the {meanwhile} in between")));
-    let after = at_sender(What::Forget).filter(|stroke| stroke.from >= sent.to).count();
+    let after = at_sender(Activity::Forget).filter(|stroke| stroke.from >= sent.to).count();
     found.answer("fig4-deregistrations", count(after, "after the completion"));
     found.answer("fig4-no-copy", number(copies(&strokes, 3 * VECTOR), "on both sides together"));
     Ok(found)
@@ -78,14 +78,14 @@ pub(super) fn figure5(_: &Trial) -> Result<Findings> {
     let drawn = timeline("namyst-fig5", "Figure 5: one message through eight static buffers", shows, &buffered);
     let mut found = Findings { timelines: vec![drawn], ..Findings::default() };
     let calls = |strokes: &[Stroke]| -> usize {
-        (0..2).map(|rank| of(strokes, rank, What::Register).count() + of(strokes, rank, What::Forget).count()).sum()
+        (0..2).map(|rank| of(strokes, rank, Activity::Register).count() + of(strokes, rank, Activity::Forget).count()).sum()
     };
     let (direct, none) = (calls(&strokes(Policy::Spin, Path::Direct, 1, PIECE)?), calls(&buffered));
     found.answer("fig5-registrations-saved", count(direct - none, format!("{direct} from memory to memory, {none} here")));
     found.answer("fig5-copies", number(copies(&buffered, PIECE), "on both sides together"));
-    let wires: Vec<(Nanos, Nanos)> = of(&buffered, 0, What::Wire).map(|wire| (wire.from, wire.to)).collect();
+    let wires: Vec<(Nanos, Nanos)> = of(&buffered, 0, Activity::Wire).map(|wire| (wire.from, wire.to)).collect();
     let (mut hidden, mut all) = (Nanos::ZERO, Nanos::ZERO);
-    for copy in of(&buffered, 0, What::Copy) {
+    for copy in of(&buffered, 0, Activity::Copy) {
         all += copy.to - copy.from;
         for &(from, to) in &wires {
             hidden += copy.to.min(to) - copy.from.max(from);
@@ -102,9 +102,9 @@ fn timeline(name: &str, title: &str, shows: &str, strokes: &[Stroke]) -> Timelin
     let card = ClusterSpec::namyst1999(2, 1).card;
     let packets: Vec<Passage> = [0, 1].into_iter().flat_map(|rank| passages(strokes, rank, node, &card)).collect();
     let did = |what| match what {
-        What::Register | What::Forget => Some("registered"),
-        What::Copy => Some("copied"),
-        What::Post | What::Receive | What::Complete => Some("posted"),
+        Activity::Register | Activity::Forget => Some("registered"),
+        Activity::Copy => Some("copied"),
+        Activity::Post | Activity::Receive | Activity::Complete => Some("posted"),
         _ => None,
     };
     let spell = |stroke: &Stroke| {
@@ -130,7 +130,7 @@ fn passages(strokes: &[Stroke], rank: u32, node: impl Fn(u32) -> u32, card: &Car
     let mut all = Vec::new();
     let mut free = Nanos::ZERO;
     // Messages between two lanes keep their order.
-    for (wire, arrival) in of(strokes, rank, What::Wire).zip(of(strokes, 1 - rank, What::Arrive)) {
+    for (wire, arrival) in of(strokes, rank, Activity::Wire).zip(of(strokes, 1 - rank, Activity::Arrive)) {
         let first = u64::from(wire.bytes.min(card.cut)) + u64::from(card.framing);
         let whole = (wire.from + Nanos(first * card.wire_ps / 1_000)).min(wire.to) + card.latency;
         let (begins, ends) = (whole.max(free), arrival.from - card.fragment);

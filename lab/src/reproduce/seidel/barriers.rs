@@ -117,14 +117,14 @@ fn phases(found: &mut Findings) -> Result<()> {
 
 /// Only the bits that differ count.
 fn subcubes(found: &mut Findings) -> Result<()> {
-    let played = Directed::new(128).play(async |node: &Ipsc<'_>| RDS.over(&Subcube::new(node, 0b101_0010, 0)?).await)?;
+    let played = Directed::new(128).run(async |node: &Ipsc<'_>| RDS.over(&Subcube::new(node, 0b101_0010, 0)?).await)?;
     let exactly = played.precision() == Nanos::ZERO;
     let cost =
         if exactly { us(played.cost()) } else { holds(false, played.precision().to_string(), "apart, where 0 was claimed") };
     found.answer("rds-subcube", cost);
     let mut grid = Directed::new(64);
     grid.late = (0..64).map(|rank| (rank, Nanos::from_us(u64::from(rank / 8) * 130 + u64::from(rank % 8) * 11))).collect();
-    let rows = grid.play(async |node: &Ipsc<'_>| {
+    let rows = grid.run(async |node: &Ipsc<'_>| {
         let row = Subcube::row(node, 0)?;
         let ring = Ring::of(row.rank(), row.size())?;
         ring.post(&row, 1)?;

@@ -8,12 +8,12 @@ use foregather_bench::fit;
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Packet, Port};
 use foregather_message::{Protocol, receive, send};
 use foregather_sim::event::Calendar;
-use foregather_sim::net::{Circuits, Kind, Network, Pool, profile};
+use foregather_sim::net::{Circuits, HeaderBuffers, Network, PacketKind, profile};
 
 const TRIALS: usize = 10_000;
 const TAG: u32 = 1;
 /// Header buffers, where they are counted; the paper gives no number.
-pub(super) const POOL: Pool = Pool { buffers: 64, release: 1 };
+pub(super) const POOL: HeaderBuffers = HeaderBuffers { buffers: 64, release: 1 };
 
 /// Two nodes under the interrupts of the paper; what the first one's program gave.
 fn two<T>(model: Circuits, program: impl AsyncFn(&Ipsc<'_>) -> Result<T, Error>) -> Result<T> {
@@ -108,7 +108,7 @@ pub(super) fn table1(_: &Trial) -> Result<Findings> {
 /// Packets that a message of 100 bytes and one of 101 consist of.
 fn packets() -> Result<Answer> {
     let count = |bytes: usize| -> Result<usize> {
-        let played = Directed::new(2).play(async |node: &Ipsc<'_>| {
+        let played = Directed::new(2).run(async |node: &Ipsc<'_>| {
             if node.rank() == 1 {
                 return receive(node, 0, TAG, &mut []).await.map(drop);
             }
@@ -118,7 +118,7 @@ fn packets() -> Result<Answer> {
             .record
             .0
             .iter()
-            .filter(|way| matches!(way.kind, Kind::Packet(Packet::Short | Packet::Probe | Packet::Request | Packet::Data)))
+            .filter(|way| matches!(way.kind, PacketKind::Packet(Packet::Short | Packet::Probe | Packet::Request | Packet::Data)))
             .count())
     };
     let (short, long) = (count(100)?, count(101)?);
@@ -137,7 +137,7 @@ fn releases(traffic: Traffic) -> Result<usize> {
     let mut pair = Directed::new(2).late(0, 1_000);
     pair.model.pool = Some(POOL);
     let balanced = matches!(traffic, Traffic::Balanced);
-    let played = pair.play(async |node: &Ipsc<'_>| {
+    let played = pair.run(async |node: &Ipsc<'_>| {
         let receives = balanced || node.rank() == 1;
         if matches!(traffic, Traffic::Forced) && receives {
             for _ in 0..MESSAGES {
@@ -160,5 +160,5 @@ fn releases(traffic: Traffic) -> Result<usize> {
         }
         Ok(())
     })?;
-    Ok(played.record.0.iter().filter(|way| way.kind == Kind::Release).count())
+    Ok(played.record.0.iter().filter(|way| way.kind == PacketKind::Release).count())
 }

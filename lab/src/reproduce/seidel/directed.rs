@@ -25,7 +25,7 @@ pub(super) struct Directed {
 }
 
 /// What came of it.
-pub(super) struct Played<T> {
+pub(super) struct RunResult<T> {
     /// When each node was done.
     pub(super) ends: Vec<Nanos>,
     pub(super) outputs: Vec<T>,
@@ -61,7 +61,7 @@ impl Directed {
     }
 
     /// Plays it: everybody runs the program.
-    pub(super) fn play<T>(&self, program: impl AsyncFn(&Ipsc<'_>) -> Result<T, Error>) -> Result<Played<T>> {
+    pub(super) fn run<T>(&self, program: impl AsyncFn(&Ipsc<'_>) -> Result<T, Error>) -> Result<RunResult<T>> {
         let mut network = Network::<Calendar, _>::new(self.nodes, SLOTS, self.model)?.without_contents().recording();
         if let Some((node, at, length)) = self.interrupt {
             network = network.interrupted(Interrupts { length, period: SELDOM }, 1)?;
@@ -72,15 +72,15 @@ impl Directed {
         }
         let nodes = network.nodes();
         let run = network.run(&nodes, |rank| self.lateness(rank), |node| program(node));
-        if let Some(&node) = run.stuck().first() {
+        if let Some(&node) = run.deadlocked().first() {
             bail!("node {node} waits for ever for {}", network.waits_for(node).unwrap_or_else(|| "nothing".into()));
         }
         let outputs = run.outputs.into_iter().flatten().collect::<Result<_, _>>()?;
-        Ok(Played { ends: run.finished, outputs, record: network.record() })
+        Ok(RunResult { ends: run.finished, outputs, record: network.record() })
     }
 }
 
-impl<T> Played<T> {
+impl<T> RunResult<T> {
     /// When the last node was done; the first one came at 0.
     pub(super) fn cost(&self) -> Nanos {
         self.ends.iter().copied().max().unwrap_or(Nanos::ZERO)

@@ -1,5 +1,5 @@
 //! What the nodes of the directed cases do: the operations of Table II, and a barrier with a shift behind it.
-use super::directed::{Directed, Ipsc, Played};
+use super::directed::{Directed, Ipsc, RunResult};
 use anyhow::Result;
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::{Clock, Error, Member, Nanos, Port};
@@ -14,8 +14,8 @@ pub(super) const RDS: Algorithm = Algorithm::Rds { hop: SignalCost::IPSC860 };
 pub(super) const THREE: [Algorithm; 3] = [GSYNC, SYNC0, RDS];
 
 /// Node 0 sends to node 1.
-pub(super) fn sent(bytes: usize, protocol: Protocol) -> Result<Played<()>> {
-    Directed::new(2).play(async |node: &Ipsc<'_>| {
+pub(super) fn sent(bytes: usize, protocol: Protocol) -> Result<RunResult<()>> {
+    Directed::new(2).run(async |node: &Ipsc<'_>| {
         let out = vec![0; bytes];
         if node.rank() == 0 {
             return send(node, 1, TAG, &out, protocol).await;
@@ -26,10 +26,10 @@ pub(super) fn sent(bytes: usize, protocol: Protocol) -> Result<Played<()>> {
 }
 
 /// Two nodes exchange messages, the second one late, by microseconds or to the nanosecond.
-pub(super) fn exchanged(bytes: usize, protocol: Protocol, synchronised: bool, late: Nanos) -> Result<Played<()>> {
+pub(super) fn exchanged(bytes: usize, protocol: Protocol, synchronised: bool, late: Nanos) -> Result<RunResult<()>> {
     let mut directed = Directed::new(2);
     directed.late.push((1, late));
-    directed.play(async |node: &Ipsc<'_>| {
+    directed.run(async |node: &Ipsc<'_>| {
         let (peer, out) = (1 - node.rank(), vec![0; bytes]);
         let came = if synchronised {
             synchronised_exchange(node, peer, TAG, &out, &mut [], protocol).await
@@ -41,9 +41,9 @@ pub(super) fn exchanged(bytes: usize, protocol: Protocol, synchronised: bool, la
 }
 
 /// A shift around a ring that nobody has synchronised. The receives are posted before anybody is late, as forced messages need it.
-pub(super) fn shifted(directed: &Directed, bytes: usize, protocol: Protocol) -> Result<Played<()>> {
+pub(super) fn shifted(directed: &Directed, bytes: usize, protocol: Protocol) -> Result<RunResult<()>> {
     let punctual = Directed { late: vec![], ..directed.clone() };
-    punctual.play(async |node: &Ipsc<'_>| {
+    punctual.run(async |node: &Ipsc<'_>| {
         let ring = Ring::of(node.rank(), node.size())?;
         ring.post(node, TAG)?;
         node.delay(directed.lateness(node.rank())).await;
@@ -56,8 +56,8 @@ async fn shift(node: &Ipsc<'_>, ring: Ring, bytes: usize, protocol: Protocol) ->
 }
 
 /// A barrier alone.
-pub(super) fn synchronised(directed: &Directed, kind: Algorithm) -> Result<Played<()>> {
-    directed.play(async |node: &Ipsc<'_>| kind.over(node).await)
+pub(super) fn synchronised(directed: &Directed, kind: Algorithm) -> Result<RunResult<()>> {
+    directed.run(async |node: &Ipsc<'_>| kind.over(node).await)
 }
 
 /// A barrier and a shift: when each node was through the barrier.
@@ -66,8 +66,8 @@ pub(super) fn synchronised_shift(
     kind: Algorithm,
     bytes: usize,
     protocol: Protocol,
-) -> Result<Played<Nanos>> {
-    directed.play(async |node: &Ipsc<'_>| {
+) -> Result<RunResult<Nanos>> {
+    directed.run(async |node: &Ipsc<'_>| {
         let ring = Ring::of(node.rank(), node.size())?;
         ring.post(node, TAG)?;
         kind.over(node).await?;
@@ -78,7 +78,7 @@ pub(super) fn synchronised_shift(
 }
 
 /// The longest time that a node took from its exit of the barrier to the end of its shift.
-pub(super) fn slowest(played: &Played<Nanos>) -> Nanos {
+pub(super) fn slowest(played: &RunResult<Nanos>) -> Nanos {
     played.ends.iter().zip(&played.outputs).map(|(&end, &left)| end - left).max().unwrap_or(Nanos::ZERO)
 }
 

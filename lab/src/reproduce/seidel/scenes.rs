@@ -1,7 +1,7 @@
 //! The timing diagrams of the paper, played: figures 2-1 to 2-7, 3-1 to 3-6, 3-8, 3-11 and 3-12.
 //!
 //! Messages are of 1 KiB, so that they, the null messages and the interrupts are of sizes that one picture holds.
-use super::directed::{Directed, Played};
+use super::directed::{Directed, RunResult};
 use super::programs::{GSYNC, RDS, SYNC0, exchanged, shifted, synchronised, synchronised_shift};
 use crate::results::Timeline;
 use crate::simulate::timelines::{Times, timeline};
@@ -32,7 +32,7 @@ pub fn scenes(experiment: &str) -> Result<Vec<Timeline>> {
     }
 }
 
-fn drawn<T>(name: &str, title: &str, shows: &str, directed: &Directed, played: &Played<T>, left: &[Nanos]) -> Timeline {
+fn drawn<T>(name: &str, title: &str, shows: &str, directed: &Directed, played: &RunResult<T>, left: &[Nanos]) -> Timeline {
     let late = |node: Rank| directed.late.iter().find(|late| late.0 == node).map_or(Nanos::ZERO, |late| late.1);
     let came: Vec<Nanos> = (0..directed.nodes).map(late).collect();
     let title = format!("Figure {}: {title}", name.trim_start_matches("fig"));
@@ -77,7 +77,7 @@ fn barrier(what: &str, kind: Algorithm, figures: [(&str, u64); 2]) -> Result<Vec
 }
 
 /// When the nodes leave, in words.
-fn leave<T>(played: &Played<T>) -> String {
+fn leave<T>(played: &RunResult<T>) -> String {
     let cost = whole(played.cost());
     match played.precision() {
         Nanos::ZERO => format!("all leave after {cost} us, at one moment"),
@@ -116,8 +116,9 @@ fn interrupts() -> Result<Vec<Timeline>> {
 }
 
 /// When node 2 had the null message of node 0.
-fn heard(played: &Played<Nanos>) -> Nanos {
-    let null = |way: &&foregather_sim::net::Circuit| way.kind == foregather_sim::net::Kind::Null && (way.from, way.to) == (0, 2);
+fn heard(played: &RunResult<Nanos>) -> Nanos {
+    let null =
+        |way: &&foregather_sim::net::Circuit| way.kind == foregather_sim::net::PacketKind::Null && (way.from, way.to) == (0, 2);
     played.record.0.iter().find(null).map_or(BS, |way| way.arrived)
 }
 

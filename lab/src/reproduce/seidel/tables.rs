@@ -1,5 +1,5 @@
 //! Tables II and III, figures 2-1 to 2-7, and where a synchronised shift begins to pay (§2, §4.3).
-use super::directed::{Directed, M, Played};
+use super::directed::{Directed, M, RunResult};
 use super::programs::{RDS, exchanged, first, sent, shifted, synchronised_shift};
 use super::scenes::scenes;
 use super::{holds, number, us};
@@ -7,7 +7,7 @@ use crate::reproduce::{Findings, Trial};
 use anyhow::Result;
 use foregather_machine::{Nanos, Packet};
 use foregather_message::Protocol::{Forced, Long, Short};
-use foregather_sim::net::{Circuit, Kind, profile};
+use foregather_sim::net::{Circuit, PacketKind, profile};
 
 /// `a m`, in nanoseconds: 360 a byte.
 fn am(bytes: usize) -> Nanos {
@@ -91,8 +91,8 @@ fn everywhere() -> Result<(usize, usize)> {
 }
 
 /// The long messages, or those of another kind.
-fn messages<T>(played: &Played<T>, packet: Packet) -> Vec<&Circuit> {
-    played.record.0.iter().filter(|way| way.kind == Kind::Packet(packet)).collect()
+fn messages<T>(played: &RunResult<T>, packet: Packet) -> Vec<&Circuit> {
+    played.record.0.iter().filter(|way| way.kind == PacketKind::Packet(packet)).collect()
 }
 
 /// For how long all of them were on their way at the same time.

@@ -1,9 +1,9 @@
 //! Why a trial failed, and why nodes wait for ever: what `simulate --explain` and errors tell.
-use super::{Machine, Outcome, Study, Summary, TOLERANCE};
+use super::{Interconnect, Outcome, Study, Summary, TOLERANCE};
 use crate::simulate::{Point, Ran};
 use anyhow::Result;
 use foregather_machine::Nanos;
-use foregather_sim::net::{Record, told};
+use foregather_sim::net::{Record, describe};
 
 /// So many links of a chain are told, the latest first.
 const LINES: usize = 10;
@@ -41,7 +41,7 @@ fn first_failed(summary: &Summary) -> Option<usize> {
 
 /// Why the slowest node's shift took so long in one of the trials that count, from 0, of a study that was run recorded: who
 /// waited for which port, who held it, and what had come between. Times are in microseconds after the first node came.
-pub fn explain_trial(study: &Study<Machine>, outcome: &Outcome, trial: usize) -> Vec<String> {
+pub fn explain_trial(study: &Study<Interconnect>, outcome: &Outcome, trial: usize) -> Vec<String> {
     let Some(seen) = outcome.trials.get(trial) else { return vec![] };
     let zero = seen.entered.iter().copied().min().unwrap_or(Nanos::ZERO);
     let (node, took) = seen.slowest();
@@ -52,7 +52,7 @@ pub fn explain_trial(study: &Study<Machine>, outcome: &Outcome, trial: usize) ->
     let mut lines =
         vec![format!("trial {number}: the shift of node {node} took {} us, from {left} to {done} us{least}", us(took))];
     let chain = outcome.record.explain(node as u32, zero, seen.done[node]);
-    lines.extend(told(&chain, zero, LINES).into_iter().map(|line| format!("  {line}")));
+    lines.extend(describe(&chain, zero, LINES).into_iter().map(|line| format!("  {line}")));
     lines
 }
 
@@ -71,14 +71,14 @@ pub(super) fn hang(record: &Record, stuck: &[u32]) -> String {
 mod tests {
     use super::super::{Shift, run};
     use super::*;
-    use crate::simulate::Played;
+    use crate::simulate::RunResult;
     use foregather_barrier::Algorithm;
     use foregather_message::Protocol;
     use foregather_sim::net::{Faults, Skew, profile};
 
-    fn calibrated() -> Study<Machine> {
+    fn calibrated() -> Study<Interconnect> {
         Study {
-            model: Machine::Circuits(profile::IPSC860),
+            model: Interconnect::Circuits(profile::IPSC860),
             nodes: 32,
             interrupts: Some(profile::CALIBRATED),
             faults: Faults::default(),
@@ -92,9 +92,9 @@ mod tests {
         }
     }
 
-    fn point(study: &Study<Machine>) -> Point {
+    fn point(study: &Study<Interconnect>) -> Point {
         let summary = Summary::of(study, &study.run().unwrap());
-        let played = Played::Network(Box::new(study.clone()), summary);
+        let played = RunResult::Network(Box::new(study.clone()), summary);
         let labels = vec![("barrier".to_owned(), "gsync".to_owned()), ("seed".to_owned(), "3".to_owned())];
         Point { number: 0, labels, runs: vec![Ran { seed: study.seed, played }] }
     }

@@ -7,22 +7,22 @@ use foregather_sim::net::{Circuits, Model};
 
 /// What lies between the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Machine {
+pub enum Interconnect {
     /// One send port and one receive port a node.
     Circuits(Circuits),
     /// Nobody is in anybody's way.
     LogGp(LogGp),
 }
 
-impl Study<Machine> {
+impl Study<Interconnect> {
     /// Runs it.
     ///
     /// # Errors
     /// If the machine cannot be as described, or some node waits for ever.
     pub fn run(&self) -> Result<Outcome> {
         match self.model {
-            Machine::Circuits(model) => study::run(&self.on(model)),
-            Machine::LogGp(model) => study::run(&self.on(model)),
+            Interconnect::Circuits(model) => study::run(&self.on(model)),
+            Interconnect::LogGp(model) => study::run(&self.on(model)),
         }
     }
 
@@ -32,8 +32,8 @@ impl Study<Machine> {
     /// As [`Study::run`].
     pub fn run_recorded(&self) -> Result<Outcome> {
         match self.model {
-            Machine::Circuits(model) => study::run_recorded(&self.on(model)),
-            Machine::LogGp(model) => study::run_recorded(&self.on(model)),
+            Interconnect::Circuits(model) => study::run_recorded(&self.on(model)),
+            Interconnect::LogGp(model) => study::run_recorded(&self.on(model)),
         }
     }
 
@@ -48,11 +48,11 @@ impl Study<Machine> {
     pub fn least_shift(&self) -> Option<Nanos> {
         let shift = self.shift?;
         Some(match self.model {
-            Machine::Circuits(model) => {
+            Interconnect::Circuits(model) => {
                 let latency = if shift.protocol == Protocol::Long { model.long } else { model.null };
                 model.bytes(shift.bytes) + latency
             }
-            Machine::LogGp(model) => {
+            Interconnect::LogGp(model) => {
                 // PROBE and REQUEST go from system to system.
                 let before = if shift.protocol == Protocol::Long { 2 } else { 0 };
                 model.bytes(shift.bytes.into()) + model.null() + (model.send_overhead + model.latency) * before

@@ -1,7 +1,7 @@
 //! Simulated networks: the experiment of Seidel & Davis 1992 §4, synchronise and shift, again and again.
 //!
 //! - [`study`]: what is asked, and the loop itself, one source for every barrier and protocol.
-//! - [`Machine`]: the networks that a plan may ask for. [`Trial`]: what one round came to.
+//! - [`Interconnect`]: the networks that a plan may ask for. [`Trial`]: what one round came to.
 //! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all of them, with the [`METRICS`] that figures show.
 
 pub mod explained;
@@ -10,7 +10,7 @@ pub mod study;
 mod summary;
 mod trial;
 
-pub use machine::Machine;
+pub use machine::Interconnect;
 pub use study::{Outcome, Shift, Study, run, run_recorded};
 pub use summary::{Brief, METRICS, Summary, TOLERANCE};
 pub use trial::Trial;

@@ -111,7 +111,7 @@ pub fn run_on<Q: Queue, M: Model>(study: &Study<M>, recorded: bool) -> Result<Ou
     let mut play = |rounds: std::ops::Range<u32>, start: Nanos| -> Result<()> {
         let run = network.run(&nodes, |_| start, |node| rounds_of(study, node, rounds.clone(), &out, &trials));
         (trace, events) = (run.trace, run.events);
-        match run.stuck().as_slice() {
+        match run.deadlocked().as_slice() {
             [] => {}
             stuck if recorded => bail!(explained::hang(&network.record(), stuck)),
             // The same once more, to tell what for.

@@ -1,5 +1,5 @@
 //! What is kept of a study's trials, and the numbers that a figure can show of it.
-use super::{Machine, Outcome, Study};
+use super::{Interconnect, Outcome, Study};
 use crate::simulate::metric::{Metric, Of};
 use foregather_machine::Nanos;
 
@@ -61,7 +61,7 @@ pub static METRICS: [Metric; 9] = [
 
 impl Summary {
     /// Of what a study came to.
-    pub fn of(study: &Study<Machine>, outcome: &Outcome) -> Self {
+    pub fn of(study: &Study<Interconnect>, outcome: &Outcome) -> Self {
         let trials = outcome.trials.iter().map(|trial| Brief {
             entry_skew: trial.entry_skew(),
             cost: trial.cost(),

@@ -1,7 +1,7 @@
 //! How long a job computes between its barriers: by its grain, or by a distribution.
 use super::files::Files;
 use super::section::{Section, choice, real, span, text, time};
-use super::tree::{Node, Read, mistake};
+use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Distribution, Granularity, MachineSpec};
 
@@ -22,12 +22,12 @@ pub(super) fn grains() -> [(&'static str, Granularity); 3] {
     Granularity::ALL.map(|grain| (grain.name(), grain))
 }
 
-pub(super) fn cv(section: &Section<'_>) -> Read<f64> {
+pub(super) fn cv(section: &Section<'_>) -> ParseResult<f64> {
     section.real("cv", 0.0..=10.0, CV)
 }
 
 /// `grain` with `cv`, or `compute`.
-pub(super) fn read(section: &Section<'_>, machine: &MachineSpec, files: &Files) -> Read<Distribution> {
+pub(super) fn read(section: &Section<'_>, machine: &MachineSpec, files: &Files) -> ParseResult<Distribution> {
     match (section.get("grain"), section.get("compute")) {
         (Some(node), None) => Ok(choice("grain", node, &grains())?.normal(machine.prices.switch, cv(section)?)),
         (None, Some(node)) => match section.get("cv") {
@@ -40,7 +40,7 @@ pub(super) fn read(section: &Section<'_>, machine: &MachineSpec, files: &Files) 
 }
 
 /// `{ normal = { mean = "5 us", deviation = "1 us" } }` and its like.
-fn distribution(node: &Node, files: &Files) -> Read<Distribution> {
+fn distribution(node: &Located, files: &Files) -> ParseResult<Distribution> {
     let names = KINDS.map(|(name, _)| name);
     Section::new("compute", node, &names)?;
     let Some([(kind, inner)]) = node.entries() else {

@@ -1,6 +1,6 @@
 //! `[machine.eevdf]` and its control groups.
 use super::section::{Section, span, text};
-use super::tree::{Node, Read, mistake};
+use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Eevdf, Group, Placement};
 
@@ -11,7 +11,7 @@ pub(super) const GROUP_KEYS: [&str; 6] = ["name", "parent", "weight", "quota", "
 const PLACEMENTS: [(&str, Placement); 3] =
     [("stay", Placement::Stay), ("idle-scan", Placement::IdleScan), ("packing", Placement::Packing)];
 
-pub(super) fn read(node: &Node, base: Eevdf, cpus: u32) -> Read<Eevdf> {
+pub(super) fn read(node: &Located, base: Eevdf, cpus: u32) -> ParseResult<Eevdf> {
     let section = Section::new("[machine.eevdf]", node, &KEYS)?;
     let mut groups: Vec<Group> = Vec::new();
     if let Some(node) = section.get("group") {
@@ -33,7 +33,7 @@ pub(super) fn read(node: &Node, base: Eevdf, cpus: u32) -> Read<Eevdf> {
     })
 }
 
-fn group(node: &Node, earlier: &[Group], cpus: u32) -> Read<Group> {
+fn group(node: &Located, earlier: &[Group], cpus: u32) -> ParseResult<Group> {
     let section = Section::new("[[machine.eevdf.group]]", node, &GROUP_KEYS)?;
     let name = text("name", section.need("name")?)?;
     if earlier.iter().any(|group| group.name == name) {
@@ -55,7 +55,7 @@ fn group(node: &Node, earlier: &[Group], cpus: u32) -> Read<Group> {
 }
 
 /// The number of the group of that name.
-pub(super) fn find(name: &str, line: usize, groups: &[Group]) -> Read<u32> {
+pub(super) fn find(name: &str, line: usize, groups: &[Group]) -> ParseResult<u32> {
     match groups.iter().position(|group| group.name == name) {
         Some(at) => Ok(at as u32),
         None => mistake(line, format!("no group before this is named `{name}`: name it in a [[machine.eevdf.group]]")),

@@ -1,6 +1,6 @@
 //! `[network.faults]`: what goes wrong with packets, nodes and clocks.
 use super::section::{Section, count, span};
-use super::tree::{Node, Read, Value, mistake};
+use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_machine::{Nanos, Rank};
 use foregather_sim::net::{Drift, Faults, Pause};
 
@@ -12,7 +12,7 @@ pub(super) const DRIFT_KEYS: [&str; 3] = ["node", "ppm", "ahead"];
 const PPM_MAX: i64 = 100_000;
 const PPM_MIN: i64 = -PPM_MAX;
 
-pub(super) fn read(node: &Node, nodes: u32) -> Read<Faults> {
+pub(super) fn read(node: &Located, nodes: u32) -> ParseResult<Faults> {
     let section = Section::new("[network.faults]", node, &KEYS)?;
     // One in a million is the smallest share there is.
     let share = |key| Ok((section.real(key, 0.0..=1.0, 0.0)? * 1e6).round() as u32);
@@ -29,7 +29,7 @@ pub(super) fn read(node: &Node, nodes: u32) -> Read<Faults> {
     })
 }
 
-fn each<T>(section: &Section<'_>, key: &str, read: impl Fn(&Node) -> Read<T>) -> Read<Vec<T>> {
+fn each<T>(section: &Section<'_>, key: &str, read: impl Fn(&Located) -> ParseResult<T>) -> ParseResult<Vec<T>> {
     let Some(node) = section.get(key) else { return Ok(vec![]) };
     match node.items() {
         Some(items) => items.iter().map(read).collect(),
@@ -37,21 +37,21 @@ fn each<T>(section: &Section<'_>, key: &str, read: impl Fn(&Node) -> Read<T>) ->
     }
 }
 
-fn rank(section: &Section<'_>, nodes: u32) -> Read<Rank> {
+fn rank(section: &Section<'_>, nodes: u32) -> ParseResult<Rank> {
     Ok(count("node", section.need("node")?, 0..=u64::from(nodes - 1))? as Rank)
 }
 
-fn pause(node: &Node, nodes: u32) -> Read<Pause> {
+fn pause(node: &Located, nodes: u32) -> ParseResult<Pause> {
     let section = Section::new("a pause", node, &PAUSE_KEYS)?;
     let (from, length) = (section.time("from", Nanos::ZERO)?, span("length", section.need("length")?)?);
     Ok(Pause { node: rank(&section, nodes)?, from, length })
 }
 
-fn drift(node: &Node, nodes: u32) -> Read<Drift> {
+fn drift(node: &Located, nodes: u32) -> ParseResult<Drift> {
     let section = Section::new("a drift", node, &DRIFT_KEYS)?;
     let ppm = match section.need("ppm")? {
-        Node { value: Value::Whole(ppm @ PPM_MIN..=PPM_MAX), .. } => *ppm as i32,
-        Node { line, .. } => return mistake(*line, format!("`ppm` is a whole number from {PPM_MIN} to {PPM_MAX}")),
+        Located { value: Value::Whole(ppm @ PPM_MIN..=PPM_MAX), .. } => *ppm as i32,
+        Located { line, .. } => return mistake(*line, format!("`ppm` is a whole number from {PPM_MIN} to {PPM_MAX}")),
     };
     Ok(Drift { node: rank(&section, nodes)?, ppm, ahead: section.time("ahead", Nanos::ZERO)? })
 }

@@ -1,7 +1,7 @@
 //! `[figure]`: what of a plan's runs is shown, over what.
 use super::section::{Section, choice, meant, text};
 use super::sweep::Axis;
-use super::tree::{Node, Read, Value, mistake};
+use super::tree::{Located, ParseResult, Value, mistake};
 use crate::simulate::metric::Metric;
 
 pub(super) const KEYS: [&str; 9] = ["kind", "x", "series", "rows", "columns", "y", "of", "over", "best"];
@@ -34,7 +34,7 @@ pub(in crate::simulate) struct Figure {
 }
 
 /// `metrics` are what the plan's runs come to; those of a network have neither jobs nor speedups.
-pub(super) fn read(node: &Node, axes: &[Axis], metrics: &'static [Metric], of_network: bool) -> Read<Figure> {
+pub(super) fn read(node: &Located, axes: &[Axis], metrics: &'static [Metric], of_network: bool) -> ParseResult<Figure> {
     let section = if of_network {
         Section::new("the [figure] of a network", node, &KEYS[..6])?
     } else {
@@ -64,7 +64,7 @@ pub(super) fn read(node: &Node, axes: &[Axis], metrics: &'static [Metric], of_ne
 }
 
 /// `best = "policy"`, which is what regrets are over if nothing is said.
-fn best(section: &Section<'_>, axes: &[Axis], y: &Metric) -> Read<Option<usize>> {
+fn best(section: &Section<'_>, axes: &[Axis], y: &Metric) -> ParseResult<Option<usize>> {
     let regrets = y.name == REGRET;
     let (name, line) = match section.get("best") {
         Some(node) if !regrets => return mistake(node.line, format!("`best` is what regrets are over: give y = \"{REGRET}\"")),
@@ -82,7 +82,7 @@ fn best(section: &Section<'_>, axes: &[Axis], y: &Metric) -> Read<Option<usize>>
 }
 
 /// One name or several.
-fn names(key: &str, node: &Node) -> Read<Vec<String>> {
+fn names(key: &str, node: &Located) -> ParseResult<Vec<String>> {
     match &node.value {
         Value::List(items) => items.iter().map(|item| text(key, item).map(str::to_owned)).collect(),
         _ => Ok(vec![text(key, node)?.to_owned()]),
@@ -90,7 +90,7 @@ fn names(key: &str, node: &Node) -> Read<Vec<String>> {
 }
 
 /// The names of what varies along one side.
-fn swept(key: &str, node: &Node, varying: &[&str]) -> Read<Vec<String>> {
+fn swept(key: &str, node: &Located, varying: &[&str]) -> ParseResult<Vec<String>> {
     let names = names(key, node)?;
     match names.iter().find(|name| !varying.contains(&name.as_str())) {
         None => Ok(names),
@@ -100,7 +100,7 @@ fn swept(key: &str, node: &Node, varying: &[&str]) -> Read<Vec<String>> {
 }
 
 /// `over = { policy = "AB" }`.
-fn baseline(node: &Node, axes: &[Axis]) -> Read<(usize, usize)> {
+fn baseline(node: &Located, axes: &[Axis]) -> ParseResult<(usize, usize)> {
     let Some([(name, choice)]) = node.entries() else {
         return mistake(node.line, "`over` names one choice: over = { policy = \"AB\" }");
     };

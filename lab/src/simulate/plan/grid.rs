@@ -1,14 +1,14 @@
 //! All combinations of choices, by number: the last axis varies fastest.
-use super::sweep::{Axis, Choice};
-use super::tree::{Mistake, Node, Read};
+use super::sweep::{Axis, AxisValue};
+use super::tree::{Located, Mistake, ParseResult};
 
 /// The swept names of a point with its choices, in the order of the plan.
 pub type Labels = Vec<(String, String)>;
 
 /// The axes of a sweep; without any there is one point.
-pub(super) struct Grid(pub(super) Vec<Axis>);
+pub(super) struct SweepGrid(pub(super) Vec<Axis>);
 
-impl Grid {
+impl SweepGrid {
     /// How many combinations there are.
     pub(super) fn points(&self) -> usize {
         self.0.iter().fold(1_usize, |product, axis| product.saturating_mul(axis.choices.len()))
@@ -25,7 +25,7 @@ impl Grid {
         numbers
     }
 
-    fn choices(&self, point: usize) -> impl Iterator<Item = (&Axis, &Choice)> {
+    fn choices(&self, point: usize) -> impl Iterator<Item = (&Axis, &AxisValue)> {
         self.0.iter().zip(self.numbers(point)).map(|(axis, number)| (axis, &axis.choices[number]))
     }
 
@@ -43,12 +43,12 @@ impl Grid {
 
     /// The same, each choice called by its group if it has one.
     pub(super) fn group(&self, point: usize) -> Labels {
-        let name = |choice: &Choice| choice.group.clone().unwrap_or_else(|| choice.label.clone());
+        let name = |choice: &AxisValue| choice.group.clone().unwrap_or_else(|| choice.label.clone());
         self.choices(point).map(|(axis, choice)| (axis.name.clone(), name(choice))).collect()
     }
 
     /// The plan with the choices of a point made.
-    pub(super) fn at(&self, root: &Node, point: usize) -> Read<Node> {
+    pub(super) fn at(&self, root: &Located, point: usize) -> ParseResult<Located> {
         let mut root = root.clone();
         self.choices(point).try_for_each(|(_, choice)| choice.put_into(&mut root))?;
         Ok(root)

@@ -3,7 +3,7 @@ use super::compute;
 use super::eevdf;
 use super::files::Files;
 use super::section::{Section, choice, count, span, text};
-use super::tree::{Node, Read, Value, mistake};
+use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_barrier::Algorithm;
 use foregather_machine::CpuId;
 use foregather_sim::smp::{Job, MachineSpec, Scheduler};
@@ -50,11 +50,11 @@ struct Wanted {
 }
 
 /// The jobs of a plan, `load` threads in all if it says so (with the line on which it does).
-pub(super) fn read(list: &Node, machine: &MachineSpec, files: &Files, load: Option<(u32, usize)>) -> Read<Vec<Job>> {
+pub(super) fn read(list: &Located, machine: &MachineSpec, files: &Files, load: Option<(u32, usize)>) -> ParseResult<Vec<Job>> {
     let Some(items) = list.items().filter(|items| !items.is_empty()) else {
         return mistake(list.line, "jobs are tables of a list: [[job]]");
     };
-    let wanted: Vec<Wanted> = items.iter().map(|item| one(item, machine, files)).collect::<Read<_>>()?;
+    let wanted: Vec<Wanted> = items.iter().map(|item| one(item, machine, files)).collect::<ParseResult<_>>()?;
     let fixed = wanted.iter().map(Wanted::fixed).fold(0, u64::saturating_add);
     let filled: Vec<&Wanted> = wanted.iter().filter(|wanted| wanted.fills()).collect();
     let mut rest = match (load, filled.first()) {
@@ -93,7 +93,7 @@ pub(super) fn read(list: &Node, machine: &MachineSpec, files: &Files, load: Opti
 }
 
 /// Something must run, and not too much.
-pub(super) fn enough(jobs: &[Job], line: usize) -> Read<()> {
+pub(super) fn enough(jobs: &[Job], line: usize) -> ParseResult<()> {
     let threads = jobs.iter().map(|job| u64::from(job.threads)).sum::<u64>();
     if threads > u64::from(THREADS_MAX) {
         return mistake(line, format!("{threads} threads are more than a simulation should have, {THREADS_MAX}"));
@@ -126,10 +126,10 @@ impl Wanted {
     }
 }
 
-fn number(section: &Section<'_>, key: &str, default: Option<u32>) -> Read<Number> {
+fn number(section: &Section<'_>, key: &str, default: Option<u32>) -> ParseResult<Number> {
     match (section.get(key), default) {
-        (Some(Node { value: Value::Text(word), .. }), _) if word == "fill" => Ok(Number::Fill),
-        (Some(node @ Node { value: Value::Text(_), .. }), _) => mistake(node.line, format!("`{key}` is a number or \"fill\"")),
+        (Some(Located { value: Value::Text(word), .. }), _) if word == "fill" => Ok(Number::Fill),
+        (Some(node @ Located { value: Value::Text(_), .. }), _) => mistake(node.line, format!("`{key}` is a number or \"fill\"")),
         (Some(node), _) => Ok(Number::Of(count(key, node, 1..=u64::from(THREADS_MAX))? as u32)),
         (None, Some(default)) => Ok(Number::Of(default)),
         (None, None) => section.need(key).map(|_| Number::Fill),
@@ -137,22 +137,24 @@ fn number(section: &Section<'_>, key: &str, default: Option<u32>) -> Read<Number
 }
 
 /// `threads`: also so many times the processors.
-fn threads(section: &Section<'_>, cpus: u32) -> Read<Number> {
+fn threads(section: &Section<'_>, cpus: u32) -> ParseResult<Number> {
     match section.get("threads") {
-        Some(node @ Node { value: Value::Text(word), .. }) if word.ends_with('x') => Ok(Number::Of(load("threads", node, cpus)?)),
+        Some(node @ Located { value: Value::Text(word), .. }) if word.ends_with('x') => {
+            Ok(Number::Of(load("threads", node, cpus)?))
+        }
         _ => number(section, "threads", None),
     }
 }
 
 /// `count`: none at all is a choice, too.
-fn how_many(section: &Section<'_>) -> Read<Number> {
+fn how_many(section: &Section<'_>) -> ParseResult<Number> {
     match section.get("count") {
-        Some(Node { value: Value::Whole(0), .. }) => Ok(Number::Of(0)),
+        Some(Located { value: Value::Whole(0), .. }) => Ok(Number::Of(0)),
         _ => number(section, "count", Some(1)),
     }
 }
 
-fn one(node: &Node, machine: &MachineSpec, files: &Files) -> Read<Wanted> {
+fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Wanted> {
     let section = Section::new("[[job]]", node, &KEYS)?;
     let load = section.flag("load", false)?;
     if load {
@@ -178,7 +180,7 @@ fn one(node: &Node, machine: &MachineSpec, files: &Files) -> Read<Wanted> {
     Ok(Wanted { line: section.line(), job, threads, count })
 }
 
-fn meeting(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &Files) -> Read<Job> {
+fn meeting(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
     let barriers = count("barriers", section.need("barriers")?, 1..=u64::MAX / 4)?;
     let compute = compute::read(section, machine, files)?;
     let mut job = Job::meeting("job", threads, barriers, compute, policy(section, machine)?);
@@ -187,7 +189,7 @@ fn meeting(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &F
 }
 
 /// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated machine.
-pub(super) fn policy(section: &Section<'_>, machine: &MachineSpec) -> Read<Policy> {
+pub(super) fn policy(section: &Section<'_>, machine: &MachineSpec) -> ParseResult<Policy> {
     match (section.get("policy"), section.get("spin")) {
         (Some(_), Some(spin)) => mistake(spin.line, "`spin` is short for a `policy` of two-phase waiting: give one of them"),
         (None, None) => section.need("policy").map(|_| Policy::Block),
@@ -198,22 +200,22 @@ pub(super) fn policy(section: &Section<'_>, machine: &MachineSpec) -> Read<Polic
     }
 }
 
-pub(super) fn kind(section: &Section<'_>, most_threads: u32) -> Read<Algorithm> {
+pub(super) fn kind(section: &Section<'_>, most_threads: u32) -> ParseResult<Algorithm> {
     let Some(node) = section.get("kind") else { return Ok(Algorithm::Central) };
     let kinds = Algorithm::ALL.map(|kind| (kind.name(), kind));
     let kind = choice("kind", node, &kinds)?;
     kind.takes(most_threads).map_or_else(|error| mistake(node.line, error.to_string()), |()| Ok(kind))
 }
 
-fn nice(section: &Section<'_>) -> Read<i8> {
+fn nice(section: &Section<'_>) -> ParseResult<i8> {
     match section.get("nice") {
         None => Ok(0),
-        Some(Node { value: Value::Whole(nice @ -20..=19), .. }) => Ok(*nice as i8),
+        Some(Located { value: Value::Whole(nice @ -20..=19), .. }) => Ok(*nice as i8),
         Some(node) => mistake(node.line, "`nice` is a whole number from -20 to 19"),
     }
 }
 
-fn group(section: &Section<'_>, machine: &MachineSpec) -> Read<Option<u32>> {
+fn group(section: &Section<'_>, machine: &MachineSpec) -> ParseResult<Option<u32>> {
     let Some(node) = section.get("group") else { return Ok(None) };
     let name = text("group", node)?;
     match &machine.scheduler {
@@ -222,14 +224,14 @@ fn group(section: &Section<'_>, machine: &MachineSpec) -> Read<Option<u32>> {
     }
 }
 
-fn processors(key: &str, section: &Section<'_>, cpus: u32) -> Read<Vec<CpuId>> {
+fn processors(key: &str, section: &Section<'_>, cpus: u32) -> ParseResult<Vec<CpuId>> {
     let Some(node) = section.get(key) else { return Ok(vec![]) };
     let Some(items) = node.items() else { return mistake(node.line, format!("`{key}` is a list of processors, counted from 0")) };
     items.iter().map(|item| Ok(count(key, item, 0..=u64::from(cpus - 1))? as CpuId)).collect()
 }
 
 /// So many threads, or `"1.5x"` as many as there are processors.
-pub(super) fn load(key: &str, node: &Node, cpus: u32) -> Read<u32> {
+pub(super) fn load(key: &str, node: &Located, cpus: u32) -> ParseResult<u32> {
     let most = THREADS_MAX;
     let Value::Text(word) = &node.value else { return Ok(count(key, node, 1..=most.into())? as u32) };
     let times = word.strip_suffix('x').and_then(|times| times.trim().parse::<f64>().ok());

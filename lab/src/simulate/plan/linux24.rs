@@ -1,6 +1,6 @@
 //! `[machine.linux24]`: every rule of the scheduler of Linux 2.2 to 2.4.
 use super::section::Section;
-use super::tree::{Node, Read};
+use super::tree::{Located, ParseResult};
 use foregather_sim::smp::{Accounting, Insertion, Linux24, Wakeup};
 
 pub(super) const KEYS: [&str; 16] = [
@@ -36,7 +36,7 @@ const WAKEUPS: [(&str, Wakeup); 5] = [
 /// More ticks would be an oversight.
 const TICKS_MAX: u32 = 1_000_000;
 
-pub(super) fn read(node: &Node, base: Linux24) -> Read<Linux24> {
+pub(super) fn read(node: &Located, base: Linux24) -> ParseResult<Linux24> {
     let section = Section::new("[machine.linux24]", node, &KEYS)?;
     let ticks = |key, base| section.count32(key, 0..=TICKS_MAX, base);
     Ok(Linux24 {

@@ -1,7 +1,7 @@
 //! `[machine]`: processors, prices, and the scheduler with all its rules.
 use super::files::Files;
 use super::section::{Section, text};
-use super::tree::{Node, Read, mistake};
+use super::tree::{Located, ParseResult, mistake};
 use super::{eevdf, linux24};
 use foregather_machine::Costs;
 use foregather_sim::smp::{Eevdf, Linux24, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
@@ -30,7 +30,7 @@ const TIES: [(&str, Ties); 4] = [
 ];
 
 /// The machine; the preset's if nothing is said.
-pub(super) fn read(node: &Node, files: &Files) -> Read<MachineSpec> {
+pub(super) fn read(node: &Located, files: &Files) -> ParseResult<MachineSpec> {
     let section = Section::new("[machine]", node, &KEYS)?;
     let base = MachineSpec::tsafrir2002();
     let presets = [
@@ -53,7 +53,7 @@ pub(super) fn read(node: &Node, files: &Files) -> Read<MachineSpec> {
 }
 
 /// The preset's scheduler, with what its own table changes. Tables of other schedulers would have no effect.
-fn scheduler(section: &Section<'_>, preset: Scheduler, cpus: u32) -> Read<Scheduler> {
+fn scheduler(section: &Section<'_>, preset: Scheduler, cpus: u32) -> ParseResult<Scheduler> {
     let (own, presets) = match preset {
         Scheduler::RoundRobin(_) => ("round-robin", "preset = \"round-robin\""),
         Scheduler::Linux24(_) => ("linux24", "one of the presets tsafrir2002 and linux-2.*"),
@@ -79,7 +79,7 @@ fn scheduler(section: &Section<'_>, preset: Scheduler, cpus: u32) -> Read<Schedu
 }
 
 /// The paper's prices; for schedulers of today measured ones.
-fn prices(node: Option<&Node>, today: bool, files: &Files) -> Read<Prices> {
+fn prices(node: Option<&Located>, today: bool, files: &Files) -> ParseResult<Prices> {
     let base = match node.and_then(|node| node.get("calibration")) {
         Some(node) => Prices::measured(&calibration(text("calibration", node)?, node.line, files)?),
         None if today => Prices::measured(&files.machine_or_typical()),
@@ -102,7 +102,7 @@ fn prices(node: Option<&Node>, today: bool, files: &Files) -> Read<Prices> {
 }
 
 /// Measured costs: this machine's, typical ones, or those of a file.
-fn calibration(word: &str, line: usize, files: &Files) -> Read<Costs> {
+fn calibration(word: &str, line: usize, files: &Files) -> ParseResult<Costs> {
     match word {
         "typical" => Ok(Costs::TYPICAL),
         "machine" => match files.machine() {

@@ -2,7 +2,7 @@
 use super::compute::{cv, grains};
 use super::job;
 use super::section::{Section, choice, count};
-use super::tree::{Node, Read, mistake};
+use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::{Nanos, SplitMix};
 use foregather_sim::smp::{Granularity, Job, MachineSpec};
 
@@ -12,7 +12,7 @@ pub(super) const SIZE_KEYS: [&str; 2] = ["from", "to"];
 /// Jobs of random sizes and grains until there are `load` threads. The first is of the first grain. Each is named after
 /// its grain and computes for about `work` in all, so that they end at about the same time. Seed and load decide the
 /// mix: what else is swept meets the same jobs.
-pub(super) fn read(node: &Node, machine: &MachineSpec, load: Option<(u32, usize)>, seed: u64) -> Read<Vec<Job>> {
+pub(super) fn read(node: &Located, machine: &MachineSpec, load: Option<(u32, usize)>, seed: u64) -> ParseResult<Vec<Job>> {
     let section = Section::new("[mix]", node, &KEYS)?;
     let Some((load, load_line)) = load else {
         return mistake(section.line(), "[mix] needs `load`, the number of threads in all, at the top");
@@ -51,14 +51,14 @@ pub(super) fn read(node: &Node, machine: &MachineSpec, load: Option<(u32, usize)
     Ok(jobs)
 }
 
-fn sizes(node: &Node) -> Read<(u32, u32)> {
+fn sizes(node: &Located) -> ParseResult<(u32, u32)> {
     let section = Section::new("sizes", node, &SIZE_KEYS)?;
     let size = |key| Ok(count(key, section.need(key)?, 1..=u64::from(job::THREADS_MAX))? as u32);
     let (from, to) = (size("from")?, size("to")?);
     if from > to { mistake(node.line, format!("sizes go from {from} down to {to}: swap them")) } else { Ok((from, to)) }
 }
 
-fn grains_of(node: &Node) -> Read<Vec<Granularity>> {
+fn grains_of(node: &Located) -> ParseResult<Vec<Granularity>> {
     match node.items().filter(|items| !items.is_empty()) {
         None => mistake(node.line, "`grains` is a list: [\"fine\", \"medium\"]"),
         Some(items) => items.iter().map(|item| choice("grains", item, &grains())).collect(),

@@ -33,10 +33,10 @@ use crate::simulate::network::METRICS;
 use anyhow::{Result, anyhow};
 use files::Files;
 use foregather_wait::Policy;
-use grid::Grid;
+use grid::SweepGrid;
 use section::Section;
 use std::path::{Path, PathBuf};
-use tree::{Mistake, Node, Read, mistake};
+use tree::{Located, Mistake, ParseResult, mistake};
 
 const SCHEMA: &str = "foregather.plan/1";
 const KEYS: [&str; 13] =
@@ -63,8 +63,8 @@ pub struct Ask {
 pub struct Plan {
     file: String,
     title: String,
-    root: Node,
-    grid: Grid,
+    root: Located,
+    grid: SweepGrid,
     figure: Figure,
     files: Files,
     seed_offset: u64,
@@ -80,8 +80,8 @@ impl Plan {
         Self::read(file, text, ask).map_err(|error| explain(file, &error))
     }
 
-    fn read(file: &str, text: &str, ask: &Ask) -> Read<Self> {
-        let mut root = Node::parse(text)?;
+    fn read(file: &str, text: &str, ask: &Ask) -> ParseResult<Self> {
+        let mut root = Located::parse(text)?;
         let section = Section::new("the plan", &root, &KEYS)?;
         section.choice("schema", &[(SCHEMA, ())], ())?;
         let title = section.text("title")?.map_or_else(|| stem(file), str::to_owned);
@@ -92,13 +92,13 @@ impl Plan {
             changes.iter().filter(|_| ask.full).try_for_each(|(path, node)| root.set(path, node))?;
         }
         for (path, word) in &ask.set {
-            root.set(path, &Node::of_word(word))?;
+            root.set(path, &Located::of_word(word))?;
         }
         let (sweep, figure) = (root.take("sweep"), root.take("figure"));
-        let grid = Grid(sweep.as_ref().map_or(Ok(vec![]), sweep::read)?);
+        let grid = SweepGrid(sweep.as_ref().map_or(Ok(vec![]), sweep::read)?);
         let of_network = study::is_network(&root)?;
         let metrics = metrics_of(of_network);
-        let figure = figure::read(figure.as_ref().unwrap_or(&Node::nothing()), &grid.0, metrics, of_network)?;
+        let figure = figure::read(figure.as_ref().unwrap_or(&Located::nothing()), &grid.0, metrics, of_network)?;
         let (files, seed_offset, spans) = (Files::new(&ask.folder), ask.seed_offset, ask.spans);
         let mut plan = Self { file: file.to_owned(), title, root, grid, figure, files, seed_offset, spans };
         plan.check()?;
@@ -107,7 +107,7 @@ impl Plan {
     }
 
     /// Reads every study once.
-    fn check(&self) -> Read<()> {
+    fn check(&self) -> ParseResult<()> {
         let (mut runs, mut names) = (0, Vec::<String>::new());
         let not_too_many = |runs| match self.grid.0.last() {
             Some(axis) if runs > RUNS_MAX => {
@@ -128,7 +128,7 @@ impl Plan {
     }
 
     /// How many runs a point has; enters the names of its jobs that meet.
-    fn check_point(&self, point: usize, names: &mut Vec<String>) -> Read<usize> {
+    fn check_point(&self, point: usize, names: &mut Vec<String>) -> ParseResult<usize> {
         let root = self.grid.at(&self.root, point)?;
         let seeds = self.seeds_of(&root)?;
         // Only mixes depend on the seed.
@@ -144,18 +144,18 @@ impl Plan {
         Ok(seeds.len())
     }
 
-    fn seeds_of(&self, root: &Node) -> Read<Vec<u64>> {
+    fn seeds_of(&self, root: &Located) -> ParseResult<Vec<u64>> {
         Ok(study::seeds(root)?.into_iter().map(|seed| seed.saturating_add(self.seed_offset)).collect())
     }
 
     /// Speedups are over always-block, unless the plan says over what.
-    fn find_baseline(&mut self) -> Read<()> {
+    fn find_baseline(&mut self) -> ParseResult<()> {
         if self.is_network() {
             return Ok(());
         }
         for (number, axis) in self.grid.0.iter().enumerate().filter(|_| self.figure.over.is_none()) {
             let blocks = (0..axis.choices.len()).map(|choice| self.blocks(self.grid.beside(0, number, choice)));
-            let blocks = blocks.collect::<Read<Vec<bool>>>()?;
+            let blocks = blocks.collect::<ParseResult<Vec<bool>>>()?;
             if let Some(choice) = blocks.iter().position(|&blocks| blocks).filter(|_| blocks.contains(&false)) {
                 self.figure.over = Some((number, choice));
                 break;
@@ -167,7 +167,7 @@ impl Plan {
         Ok(())
     }
 
-    fn blocks(&self, point: usize) -> Read<bool> {
+    fn blocks(&self, point: usize) -> ParseResult<bool> {
         let root = self.grid.at(&self.root, point)?;
         let study = study::read(&root, &self.files, self.seeds_of(&root)?[0])?.smp();
         Ok(study.is_some_and(|study| study.jobs.iter().filter(|job| job.meets()).all(|job| job.policy == Policy::Block)))

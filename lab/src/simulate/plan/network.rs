@@ -1,11 +1,11 @@
 //! `[network]`: nodes, what lies between them, and what disturbs them.
 use super::faults;
 use super::section::{Section, choice, count, picos, text};
-use super::tree::{Mistake, Node, Read, Value, mistake};
-use crate::simulate::network::Machine;
+use super::tree::{Located, Mistake, ParseResult, Value, mistake};
+use crate::simulate::network::Interconnect;
 use foregather_machine::{Cause, Error, LogGp, Nanos};
 use foregather_sim::event::Heap;
-use foregather_sim::net::{Arbitration, Circuits, Faults, Interrupts, Model, Network, Pool, profile};
+use foregather_sim::net::{Arbitration, Circuits, Faults, HeaderBuffers, Interrupts, Model, Network, profile};
 
 /// Of every network.
 pub(super) const KEYS: [&str; 5] = ["profile", "nodes", "dimension", "interrupts", "faults"];
@@ -40,24 +40,24 @@ const LOGGP: &str = "loggp";
 
 /// What `[network]` says.
 pub(super) struct Wanted {
-    pub(super) machine: Machine,
+    pub(super) machine: Interconnect,
     pub(super) nodes: u32,
     pub(super) interrupts: Option<Interrupts>,
     pub(super) faults: Faults,
 }
 
-pub(super) fn read(node: &Node, seed: u64) -> Read<Wanted> {
+pub(super) fn read(node: &Located, seed: u64) -> ParseResult<Wanted> {
     let section = Section::new("[network]", node, &[&KEYS[..], &CIRCUIT_KEYS, &LOGGP_KEYS].concat())?;
     let nodes = nodes(&section)?;
     let (machine, interrupts) = named(&section)?;
     let machine = match machine {
-        Machine::Circuits(base) => {
+        Interconnect::Circuits(base) => {
             only(&section, &CIRCUIT_KEYS, "circuits, which the other profiles are")?;
-            Machine::Circuits(circuits(&section, Circuits { seed, ..base })?)
+            Interconnect::Circuits(circuits(&section, Circuits { seed, ..base })?)
         }
-        Machine::LogGp(base) => {
+        Interconnect::LogGp(base) => {
             only(&section, &LOGGP_KEYS, "a profile of LogGP, where nobody is in anybody's way")?;
-            Machine::LogGp(loggp(&section, base)?)
+            Interconnect::LogGp(loggp(&section, base)?)
         }
     };
     let interrupts = section.get("interrupts").map_or(Ok(interrupts), |node| disturbed(node, interrupts))?;
@@ -66,15 +66,15 @@ pub(super) fn read(node: &Node, seed: u64) -> Read<Wanted> {
     // Rules that hold for all sizes, or for powers of two, need no large network to be tried.
     let size = if nodes.is_power_of_two() { 1 } else { 3 };
     let tried = match machine {
-        Machine::Circuits(model) => attempt(size, model, interrupts, &faults),
-        Machine::LogGp(model) => attempt(size, model, interrupts, &faults),
+        Interconnect::Circuits(model) => attempt(size, model, interrupts, &faults),
+        Interconnect::LogGp(model) => attempt(size, model, interrupts, &faults),
     };
     tried.map_err(|error| blame(&section, nodes, &error))?;
     Ok(Wanted { machine, nodes, interrupts, faults })
 }
 
 /// `nodes`, or the dimension of a hypercube.
-fn nodes(section: &Section<'_>) -> Read<u32> {
+fn nodes(section: &Section<'_>) -> ParseResult<u32> {
     match (section.get("nodes"), section.get("dimension")) {
         (Some(_), Some(node)) => mistake(node.line, "`dimension` is short for 2^dimension `nodes`: give one of them"),
         (_, Some(node)) => Ok(1 << count("dimension", node, 0..=u64::from(NODES_MAX.ilog2()))?),
@@ -84,10 +84,10 @@ fn nodes(section: &Section<'_>) -> Read<u32> {
 }
 
 /// What the profile says.
-fn named(section: &Section<'_>) -> Read<(Machine, Option<Interrupts>)> {
-    let mut known: Vec<(String, (Machine, Option<Interrupts>))> =
-        profile::CIRCUITS.map(|(name, model, interrupts)| (name.to_owned(), (Machine::Circuits(model), interrupts))).into();
-    let free = |name: String, model: LogGp| (name, (Machine::LogGp(model), None));
+fn named(section: &Section<'_>) -> ParseResult<(Interconnect, Option<Interrupts>)> {
+    let mut known: Vec<(String, (Interconnect, Option<Interrupts>))> =
+        profile::CIRCUITS.map(|(name, model, interrupts)| (name.to_owned(), (Interconnect::Circuits(model), interrupts))).into();
+    let free = |name: String, model: LogGp| (name, (Interconnect::LogGp(model), None));
     known.extend(profile::LOGGP.map(|(name, model)| free(format!("{LOGGP}:{name}"), model)));
     known.push(free(LOGGP.to_owned(), NOTHING));
     let known: Vec<(&str, _)> = known.iter().map(|(name, what)| (name.as_str(), *what)).collect();
@@ -98,7 +98,7 @@ fn named(section: &Section<'_>) -> Read<(Machine, Option<Interrupts>)> {
 }
 
 /// Are there none but these keys besides those of every network? The others would have no effect.
-fn only(section: &Section<'_>, keys: &[&str], what: &str) -> Read<()> {
+fn only(section: &Section<'_>, keys: &[&str], what: &str) -> ParseResult<()> {
     let others = CIRCUIT_KEYS.iter().chain(&LOGGP_KEYS).filter(|key| !keys.contains(key));
     match others.filter_map(|key| Some((key, section.get(key)?))).min_by_key(|(_, node)| node.line) {
         None => Ok(()),
@@ -109,7 +109,7 @@ fn only(section: &Section<'_>, keys: &[&str], what: &str) -> Read<()> {
     }
 }
 
-fn circuits(section: &Section<'_>, base: Circuits) -> Read<Circuits> {
+fn circuits(section: &Section<'_>, base: Circuits) -> ParseResult<Circuits> {
     let arbitrations = Arbitration::ALL.map(|arbitration| (arbitration.name(), arbitration));
     Ok(Circuits {
         null: section.span("null", base.null)?,
@@ -129,7 +129,7 @@ fn circuits(section: &Section<'_>, base: Circuits) -> Read<Circuits> {
     })
 }
 
-fn loggp(section: &Section<'_>, base: LogGp) -> Read<LogGp> {
+fn loggp(section: &Section<'_>, base: LogGp) -> ParseResult<LogGp> {
     Ok(LogGp {
         latency: section.time("latency", base.latency)?,
         send_overhead: section.time("send-overhead", base.send_overhead)?,
@@ -139,13 +139,18 @@ fn loggp(section: &Section<'_>, base: LogGp) -> Read<LogGp> {
     })
 }
 
-fn per_byte(section: &Section<'_>, base: u64) -> Read<u64> {
+fn per_byte(section: &Section<'_>, base: u64) -> ParseResult<u64> {
     let Some(node) = section.get("byte") else { return Ok(base) };
     picos(text("byte", node)?).or_else(|what| mistake(node.line, format!("`byte`: {what}")))
 }
 
 /// What `key` says, or nothing if that is `"none"`.
-fn unless_none<T>(section: &Section<'_>, key: &str, base: Option<T>, read: impl Fn(&Node) -> Read<T>) -> Read<Option<T>> {
+fn unless_none<T>(
+    section: &Section<'_>,
+    key: &str,
+    base: Option<T>,
+    read: impl Fn(&Located) -> ParseResult<T>,
+) -> ParseResult<Option<T>> {
     match section.get(key) {
         None => Ok(base),
         Some(node) if is_none(node) => Ok(None),
@@ -154,17 +159,17 @@ fn unless_none<T>(section: &Section<'_>, key: &str, base: Option<T>, read: impl 
 }
 
 /// Is it `"none"`?
-pub(super) fn is_none(node: &Node) -> bool {
+pub(super) fn is_none(node: &Located) -> bool {
     matches!(&node.value, Value::Text(word) if word == NONE)
 }
 
-fn pool(node: &Node) -> Read<Pool> {
+fn pool(node: &Located) -> ParseResult<HeaderBuffers> {
     let section = Section::new("pool", node, &POOL_KEYS)?;
     let number = |key| Ok(count(key, section.need(key)?, 1..=u64::from(u16::MAX))? as u16);
-    Ok(Pool { buffers: number("buffers")?, release: number("release")? })
+    Ok(HeaderBuffers { buffers: number("buffers")?, release: number("release")? })
 }
 
-fn disturbed(node: &Node, base: Option<Interrupts>) -> Read<Option<Interrupts>> {
+fn disturbed(node: &Located, base: Option<Interrupts>) -> ParseResult<Option<Interrupts>> {
     if is_none(node) {
         return Ok(None);
     }
@@ -206,9 +211,9 @@ fn blame(section: &Section<'_>, nodes: u32, error: &Error) -> Mistake {
 
 /// What `send` and `latency` of a hop are on that machine: the waits of RDS follow from them. Its last send of several
 /// begins that many gaps later.
-pub(super) fn hop(machine: &Machine) -> (Nanos, Nanos) {
+pub(super) fn hop(machine: &Interconnect) -> (Nanos, Nanos) {
     match machine {
-        Machine::Circuits(model) => (model.send, model.null),
-        Machine::LogGp(model) => (model.send_overhead.max(model.gap), model.null()),
+        Interconnect::Circuits(model) => (model.send, model.null),
+        Interconnect::LogGp(model) => (model.send_overhead.max(model.gap), model.null()),
     }
 }

@@ -1,6 +1,6 @@
 //! `[run]` and `[record]`: when a simulation is over, with which seeds it is run, and what is written down.
 use super::section::{Section, count};
-use super::tree::{Node, Read, Value, mistake};
+use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Record, Stop};
 
@@ -25,7 +25,7 @@ pub(super) struct Run {
     pub(super) forbid_oversize: bool,
 }
 
-pub(super) fn read(node: &Node) -> Read<Run> {
+pub(super) fn read(node: &Located) -> ParseResult<Run> {
     let section = Section::new("[run]", node, &KEYS)?;
     let stop = section.choice("stop", &STOPS, Stop::FirstJob)?;
     if stop == Stop::Limit {
@@ -41,16 +41,16 @@ pub(super) fn read(node: &Node) -> Read<Run> {
 }
 
 /// The seeds; nothing else is to be said of a network.
-pub(super) fn of_network(node: &Node) -> Read<Vec<u64>> {
+pub(super) fn of_network(node: &Located) -> ParseResult<Vec<u64>> {
     let section = Section::new("the [run] of a network", node, &NETWORK_KEYS)?;
     section.get("seeds").map_or(Ok(vec![1]), seeds)
 }
 
 /// So many from 1 on, a list, or a range.
-fn seeds(node: &Node) -> Read<Vec<u64>> {
-    let one = |node: &Node| count("seeds", node, 0..=u64::MAX / 2);
+fn seeds(node: &Located) -> ParseResult<Vec<u64>> {
+    let one = |node: &Located| count("seeds", node, 0..=u64::MAX / 2);
     let all = match &node.value {
-        Value::List(items) => items.iter().map(one).collect::<Read<_>>()?,
+        Value::List(items) => items.iter().map(one).collect::<ParseResult<_>>()?,
         Value::Table(_) => {
             let section = Section::new("seeds", node, &["from", "to"])?;
             let (from, to) = (one(section.need("from")?)?, one(section.need("to")?)?);
@@ -70,7 +70,7 @@ fn seeds(node: &Node) -> Read<Vec<u64>> {
     Ok(all)
 }
 
-pub(super) fn record(node: &Node, limit: Nanos) -> Read<Record> {
+pub(super) fn record(node: &Located, limit: Nanos) -> ParseResult<Record> {
     let section = Section::new("[record]", node, &RECORD_KEYS)?;
     let record = Record {
         window: section.time("window", Nanos::ZERO)?,

@@ -1,17 +1,17 @@
 //! One table of a plan, read key by key: what it does not know, it refuses, and says what was probably meant.
-use super::tree::{Node, Read, Value, mistake};
+use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
 use std::ops::RangeInclusive;
 
 /// A table whose keys are known.
 pub(super) struct Section<'a> {
     what: &'a str,
-    node: &'a Node,
+    node: &'a Located,
 }
 
 impl<'a> Section<'a> {
     /// The table `node`, called `what` in messages, of which nothing but `keys` may be asked.
-    pub(super) fn new(what: &'a str, node: &'a Node, keys: &[&str]) -> Read<Self> {
+    pub(super) fn new(what: &'a str, node: &'a Located, keys: &[&str]) -> ParseResult<Self> {
         let Some(entries) = node.entries() else {
             return mistake(node.line, format!("{what} is a table, not {}", node.sort()));
         };
@@ -25,56 +25,56 @@ impl<'a> Section<'a> {
         self.node.line
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&'a Node> {
+    pub(super) fn get(&self, key: &str) -> Option<&'a Located> {
         self.node.get(key)
     }
 
     /// A key without which there is no sense in the table.
-    pub(super) fn need(&self, key: &str) -> Read<&'a Node> {
+    pub(super) fn need(&self, key: &str) -> ParseResult<&'a Located> {
         self.get(key).map_or_else(|| mistake(self.line(), format!("{} needs `{key}`", self.what)), Ok)
     }
 
-    pub(super) fn text(&self, key: &str) -> Read<Option<&'a str>> {
+    pub(super) fn text(&self, key: &str) -> ParseResult<Option<&'a str>> {
         self.get(key).map(|node| text(key, node)).transpose()
     }
 
-    pub(super) fn flag(&self, key: &str, default: bool) -> Read<bool> {
+    pub(super) fn flag(&self, key: &str, default: bool) -> ParseResult<bool> {
         match self.get(key) {
             None => Ok(default),
-            Some(Node { value: Value::Flag(flag), .. }) => Ok(*flag),
+            Some(Located { value: Value::Flag(flag), .. }) => Ok(*flag),
             Some(node) => mistake(node.line, format!("`{key}` is true or false, not {}", node.sort())),
         }
     }
 
-    pub(super) fn count(&self, key: &str, range: RangeInclusive<u64>, default: u64) -> Read<u64> {
+    pub(super) fn count(&self, key: &str, range: RangeInclusive<u64>, default: u64) -> ParseResult<u64> {
         self.get(key).map_or(Ok(default), |node| count(key, node, range))
     }
 
-    pub(super) fn count32(&self, key: &str, range: RangeInclusive<u32>, default: u32) -> Read<u32> {
+    pub(super) fn count32(&self, key: &str, range: RangeInclusive<u32>, default: u32) -> ParseResult<u32> {
         Ok(self.count(key, u64::from(*range.start())..=u64::from(*range.end()), default.into())? as u32)
     }
 
-    pub(super) fn real(&self, key: &str, range: RangeInclusive<f64>, default: f64) -> Read<f64> {
+    pub(super) fn real(&self, key: &str, range: RangeInclusive<f64>, default: f64) -> ParseResult<f64> {
         self.get(key).map_or(Ok(default), |node| real(key, node, range))
     }
 
-    pub(super) fn time(&self, key: &str, default: Nanos) -> Read<Nanos> {
+    pub(super) fn time(&self, key: &str, default: Nanos) -> ParseResult<Nanos> {
         self.get(key).map_or(Ok(default), |node| time(key, node))
     }
 
     /// A time that is not zero.
-    pub(super) fn span(&self, key: &str, default: Nanos) -> Read<Nanos> {
+    pub(super) fn span(&self, key: &str, default: Nanos) -> ParseResult<Nanos> {
         self.get(key).map_or(Ok(default), |node| span(key, node))
     }
 
     /// One of several names.
-    pub(super) fn choice<T: Clone>(&self, key: &str, names: &[(&str, T)], default: T) -> Read<T> {
+    pub(super) fn choice<T: Clone>(&self, key: &str, names: &[(&str, T)], default: T) -> ParseResult<T> {
         self.get(key).map_or(Ok(default), |node| choice(key, node, names))
     }
 }
 
 /// A text.
-pub(super) fn text<'a>(key: &str, node: &'a Node) -> Read<&'a str> {
+pub(super) fn text<'a>(key: &str, node: &'a Located) -> ParseResult<&'a str> {
     match &node.value {
         Value::Text(text) => Ok(text),
         _ => mistake(node.line, format!("`{key}` is a text, not {}", node.sort())),
@@ -82,7 +82,7 @@ pub(super) fn text<'a>(key: &str, node: &'a Node) -> Read<&'a str> {
 }
 
 /// A whole number within bounds.
-pub(super) fn count(key: &str, node: &Node, range: RangeInclusive<u64>) -> Read<u64> {
+pub(super) fn count(key: &str, node: &Located, range: RangeInclusive<u64>) -> ParseResult<u64> {
     let (from, to) = (range.start(), range.end());
     match node.value {
         Value::Whole(whole) => match u64::try_from(whole).ok().filter(|whole| range.contains(whole)) {
@@ -95,7 +95,7 @@ pub(super) fn count(key: &str, node: &Node, range: RangeInclusive<u64>) -> Read<
 }
 
 /// A number within bounds.
-pub(super) fn real(key: &str, node: &Node, range: RangeInclusive<f64>) -> Read<f64> {
+pub(super) fn real(key: &str, node: &Located, range: RangeInclusive<f64>) -> ParseResult<f64> {
     let number = match node.value {
         Value::Whole(whole) => whole as f64,
         Value::Real(real) => real,
@@ -108,7 +108,7 @@ pub(super) fn real(key: &str, node: &Node, range: RangeInclusive<f64>) -> Read<f
 }
 
 /// A time with its unit.
-pub(super) fn time(key: &str, node: &Node) -> Read<Nanos> {
+pub(super) fn time(key: &str, node: &Located) -> ParseResult<Nanos> {
     let wrong = |what: String| mistake(node.line, format!("`{key}`: {what}"));
     match &node.value {
         Value::Text(text) => nanos(text).or_else(wrong),
@@ -119,7 +119,7 @@ pub(super) fn time(key: &str, node: &Node) -> Read<Nanos> {
 }
 
 /// A time that is not zero.
-pub(super) fn span(key: &str, node: &Node) -> Read<Nanos> {
+pub(super) fn span(key: &str, node: &Located) -> ParseResult<Nanos> {
     match time(key, node)? {
         Nanos::ZERO => mistake(node.line, format!("`{key}` must be longer than zero")),
         time => Ok(time),
@@ -163,7 +163,7 @@ fn parts(text: &str, per_ns: f64, name: &str) -> Result<u64, String> {
 }
 
 /// One of several names.
-pub(super) fn choice<T: Clone>(key: &str, node: &Node, names: &[(&str, T)]) -> Read<T> {
+pub(super) fn choice<T: Clone>(key: &str, node: &Located, names: &[(&str, T)]) -> ParseResult<T> {
     let word = text(key, node)?;
     match names.iter().find(|(name, _)| *name == word) {
         Some((_, value)) => Ok(value.clone()),
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_bounds() {
-        let root = Node::parse("a = 3\nb = 0.5\nc = \"x\"\nd = -1").unwrap();
+        let root = Located::parse("a = 3\nb = 0.5\nc = \"x\"\nd = -1").unwrap();
         let section = Section::new("[a]", &root, &["a", "b", "c", "d"]).unwrap();
         assert_eq!(section.count("a", 1..=3, 9), Ok(3));
         assert_eq!(section.count("missing", 1..=3, 9), Ok(9));

@@ -1,9 +1,9 @@
 //! One study, read from the tree of a plan in which all choices are made: of processors, or of a network.
 use super::files::Files;
 use super::section::Section;
-use super::tree::{Node, Read, mistake};
+use super::tree::{Located, ParseResult, mistake};
 use super::{KEYS, job, machine, mix, network, run, trial};
-use crate::simulate::network::{self as net, Machine};
+use crate::simulate::network::{self as net, Interconnect};
 use foregather_sim::smp::{self, Job, Stop};
 
 /// What is to be simulated.
@@ -12,7 +12,7 @@ pub enum Study {
     /// Processors that threads share.
     Smp(Box<smp::Study>),
     /// Nodes that exchange messages.
-    Network(Box<net::Study<Machine>>),
+    Network(Box<net::Study<Interconnect>>),
 }
 
 impl Study {
@@ -22,13 +22,13 @@ impl Study {
     }
 
     /// The network, if it is about one.
-    pub fn network(self) -> Option<net::Study<Machine>> {
+    pub fn network(self) -> Option<net::Study<Interconnect>> {
         if let Self::Network(study) = self { Some(*study) } else { None }
     }
 }
 
 /// Is it about a network? A plan with one says nothing about processors.
-pub(super) fn is_network(root: &Node) -> Read<bool> {
+pub(super) fn is_network(root: &Located) -> ParseResult<bool> {
     // A choice may have put something at the top.
     Section::new("the plan", root, &KEYS)?;
     let Some(network) = root.get("network") else {
@@ -48,7 +48,7 @@ pub(super) fn is_network(root: &Node) -> Read<bool> {
 }
 
 /// The seeds it is run with.
-pub(super) fn seeds(root: &Node) -> Read<Vec<u64>> {
+pub(super) fn seeds(root: &Located) -> ParseResult<Vec<u64>> {
     match root.get("run") {
         None => Ok(vec![1]),
         Some(node) if root.get("network").is_some() => run::of_network(node),
@@ -57,14 +57,14 @@ pub(super) fn seeds(root: &Node) -> Read<Vec<u64>> {
 }
 
 /// What is simulated with one of them.
-pub(super) fn read(root: &Node, files: &Files, seed: u64) -> Read<Study> {
+pub(super) fn read(root: &Located, files: &Files, seed: u64) -> ParseResult<Study> {
     match root.get("network") {
         Some(_) if is_network(root)? => Ok(Study::Network(Box::new(nodes(root, seed)?))),
         _ => Ok(Study::Smp(Box::new(processors(root, files, seed)?))),
     }
 }
 
-fn nodes(root: &Node, seed: u64) -> Read<net::Study<Machine>> {
+fn nodes(root: &Located, seed: u64) -> ParseResult<net::Study<Interconnect>> {
     let section = Section::new("the plan", root, &KEYS)?;
     let wanted = network::read(section.need("network")?, seed)?;
     let trial = trial::read(section.need("trial")?, &wanted.machine, wanted.nodes)?;
@@ -73,9 +73,9 @@ fn nodes(root: &Node, seed: u64) -> Read<net::Study<Machine>> {
     Ok(net::Study { model: machine, nodes, interrupts, faults, barrier, shift, skew, resynchronised, trials, skipped, seed })
 }
 
-fn processors(root: &Node, files: &Files, seed: u64) -> Read<smp::Study> {
+fn processors(root: &Located, files: &Files, seed: u64) -> ParseResult<smp::Study> {
     is_network(root)?;
-    let nothing = Node::nothing();
+    let nothing = Located::nothing();
     let table = |key| root.get(key).unwrap_or(&nothing);
     let machine = machine::read(table("machine"), files)?;
     let run = run::read(table("run"))?;

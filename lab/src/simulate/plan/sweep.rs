@@ -1,6 +1,6 @@
 //! `[sweep]`: what is varied. Every combination is a point; a choice is nothing but values put into the plan.
 use super::section::{Section, nanos, text};
-use super::tree::{Node, Read, Value, mistake};
+use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
 
 /// More choices of one thing would be an oversight.
@@ -41,48 +41,48 @@ const TAKEN: [&str; 3] = ["job", "plan", "state"];
 pub(in crate::simulate) struct Axis {
     pub(in crate::simulate) name: String,
     pub(in crate::simulate) line: usize,
-    pub(in crate::simulate) choices: Vec<Choice>,
+    pub(in crate::simulate) choices: Vec<AxisValue>,
 }
 
 /// One of its values.
 #[derive(Clone, Debug)]
-pub(in crate::simulate) struct Choice {
+pub(in crate::simulate) struct AxisValue {
     pub(in crate::simulate) label: String,
     /// Choices of one group are shown as one: their numbers are taken together.
     pub(in crate::simulate) group: Option<String>,
     /// What is put where.
-    puts: Vec<(String, Node)>,
+    puts: Vec<(String, Located)>,
 }
 
-impl Choice {
+impl AxisValue {
     /// The plan with this choice made.
-    pub(super) fn put_into(&self, root: &mut Node) -> Read<()> {
+    pub(super) fn put_into(&self, root: &mut Located) -> ParseResult<()> {
         self.puts.iter().try_for_each(|(path, node)| put(root, path, node))
     }
 }
 
 /// The axes in the order of the file.
-pub(super) fn read(node: &Node) -> Read<Vec<Axis>> {
+pub(super) fn read(node: &Located) -> ParseResult<Vec<Axis>> {
     let Some(entries) = node.entries() else {
         return mistake(node.line, format!("[sweep] is a table, not {}", node.sort()));
     };
     entries.iter().map(|(name, node)| axis(name, node)).collect()
 }
 
-fn axis(name: &str, node: &Node) -> Read<Axis> {
+fn axis(name: &str, node: &Located) -> ParseResult<Axis> {
     let short = SHORT.iter().any(|(short, _)| *short == name);
     let known = short || name.contains('.');
-    let mut choices: Vec<Choice> = Vec::new();
-    let mut add = |group: Option<&str>, label: String, value: &Node| {
+    let mut choices: Vec<AxisValue> = Vec::new();
+    let mut add = |group: Option<&str>, label: String, value: &Located| {
         let puts = match (known, &value.value) {
             (true, _) => vec![(name.to_owned(), value.clone())],
             (false, Value::Table(puts)) => puts.clone(),
             (false, _) => return mistake(value.line, unknown(name)),
         };
-        choices.push(Choice { label, group: group.map(str::to_owned), puts });
+        choices.push(AxisValue { label, group: group.map(str::to_owned), puts });
         Ok(())
     };
-    let several = |node: &Node| match &node.value {
+    let several = |node: &Located| match &node.value {
         Value::Table(_) if known && is_range(node) => range(name, node).map(Some),
         Value::List(items) => Ok(Some(items.clone())),
         _ => Ok(None),
@@ -110,7 +110,7 @@ fn axis(name: &str, node: &Node) -> Read<Axis> {
         return mistake(node.line, format!("results have a label `{name}` already: choose another name"));
     }
     // As they stand in the ids of results, where a slash divides.
-    let id = |choice: &Choice| choice.label.replace('/', "-");
+    let id = |choice: &AxisValue| choice.label.replace('/', "-");
     for (at, choice) in choices.iter().enumerate() {
         if choices[..at].iter().any(|earlier| id(earlier) == id(choice)) {
             return mistake(node.line, format!("`{name}` has two choices called {}", choice.label));
@@ -129,7 +129,7 @@ fn unknown(name: &str) -> String {
 }
 
 /// How a choice that has no name is called.
-fn label(name: &str, node: &Node) -> Read<String> {
+fn label(name: &str, node: &Located) -> ParseResult<String> {
     match &node.value {
         Value::Text(text) => Ok(text.clone()),
         Value::Whole(whole) => Ok(whole.to_string()),
@@ -139,12 +139,12 @@ fn label(name: &str, node: &Node) -> Read<String> {
     }
 }
 
-fn is_range(node: &Node) -> bool {
+fn is_range(node: &Located) -> bool {
     node.get("from").is_some() && node.get("to").is_some()
 }
 
 /// `{ from = 40, to = 208, step = 8 }`, also of times; both ends included.
-fn range(name: &str, node: &Node) -> Read<Vec<Node>> {
+fn range(name: &str, node: &Located) -> ParseResult<Vec<Located>> {
     let what = format!("the range of `{name}`");
     let section = Section::new(&what, node, &["from", "to", "step"])?;
     let (from, to, line) = (section.need("from")?, section.need("to")?, node.line);
@@ -154,17 +154,17 @@ fn range(name: &str, node: &Node) -> Read<Vec<Node>> {
             format!("{what} leads nowhere, or too far: it needs from <= to, step > 0, at most {CHOICES_MAX} steps"),
         );
     };
-    Ok(step.into_iter().map(|value| Node { line, value }).collect())
+    Ok(step.into_iter().map(|value| Located { line, value }).collect())
 }
 
-fn steps(what: &str, from: &Node, to: &Node, step: Option<&Node>) -> Read<Option<Vec<Value>>> {
+fn steps(what: &str, from: &Located, to: &Located, step: Option<&Located>) -> ParseResult<Option<Vec<Value>>> {
     let all = |from: f64, to: f64, step: f64| {
         let count = ((to - from) / step + 1e-9).floor();
         (step > 0.0 && (0.0..CHOICES_MAX as f64).contains(&count))
             .then(|| (0..=count as u64).map(move |i| from + i as f64 * step))
     };
     if let (Value::Text(_), Some(step)) = (&from.value, step) {
-        let ns = |node: &Node| match nanos(text("a time", node)?) {
+        let ns = |node: &Located| match nanos(text("a time", node)?) {
             Ok(time) => Ok(time.0 as f64),
             Err(error) => mistake(node.line, format!("{what}: {error}")),
         };
@@ -172,7 +172,7 @@ fn steps(what: &str, from: &Node, to: &Node, step: Option<&Node>) -> Read<Option
             all(ns(from)?, ns(to)?, ns(step)?).map(|all| all.map(|ns| Value::Text(short_time(Nanos(ns as u64)))).collect())
         );
     }
-    let number = |node: &Node| match node.value {
+    let number = |node: &Located| match node.value {
         Value::Whole(whole) => Ok(whole as f64),
         Value::Real(real) => Ok(real),
         _ => mistake(node.line, format!("{what} is of numbers, or of times with a step")),
@@ -193,10 +193,10 @@ fn short_time(time: Nanos) -> String {
 }
 
 /// Puts a value at a path, or where a short name says.
-fn put(root: &mut Node, path: &str, node: &Node) -> Read<()> {
+fn put(root: &mut Located, path: &str, node: &Located) -> ParseResult<()> {
     if let ("seed", Value::Whole(_)) = (path, &node.value) {
         // One seed, not so many.
-        return root.set("run.seeds", &Node { line: node.line, value: Value::List(vec![node.clone()]) });
+        return root.set("run.seeds", &Located { line: node.line, value: Value::List(vec![node.clone()]) });
     }
     let path = SHORT.iter().find(|(short, _)| *short == path).map_or(path, |(_, long)| long);
     let Some(key) = path.strip_prefix("*.") else {
@@ -211,8 +211,8 @@ fn put(root: &mut Node, path: &str, node: &Node) -> Read<()> {
     if root.get("mix").is_some() {
         meeting.push("mix".into());
     }
-    let jobs = root.get("job").and_then(Node::items).unwrap_or_default();
-    let loads = |job: &Node| matches!(job.get("load"), Some(Node { value: Value::Flag(true), .. }));
+    let jobs = root.get("job").and_then(Located::items).unwrap_or_default();
+    let loads = |job: &Located| matches!(job.get("load"), Some(Located { value: Value::Flag(true), .. }));
     meeting.extend((0..jobs.len()).filter(|&at| !loads(&jobs[at])).map(|at| format!("job.{at}")));
     // One way to wait takes the place of the other.
     let instead = [("policy", "spin"), ("spin", "policy")].into_iter().find(|(new, _)| *new == key);
@@ -230,8 +230,8 @@ mod tests {
     use super::*;
 
     fn labels(text: &str) -> Result<Vec<String>, String> {
-        let axes =
-            read(Node::parse(text).unwrap().get("sweep").unwrap()).map_err(|error| format!("{}: {}", error.line, error.what))?;
+        let axes = read(Located::parse(text).unwrap().get("sweep").unwrap())
+            .map_err(|error| format!("{}: {}", error.line, error.what))?;
         Ok(axes[0].choices.iter().map(|choice| choice.label.clone()).collect())
     }
 
@@ -275,9 +275,9 @@ mod tests {
 
     #[test]
     fn short_names_reach_every_job_that_meets() {
-        let mut root = Node::parse("[[job]]\nspin = 1\n[[job]]\nload = true\n[[job]]\n[run]").unwrap();
-        put(&mut root, "policy", &Node::text(9, "block")).unwrap();
-        put(&mut root, "seed", &Node { line: 9, value: Value::Whole(7) }).unwrap();
+        let mut root = Located::parse("[[job]]\nspin = 1\n[[job]]\nload = true\n[[job]]\n[run]").unwrap();
+        put(&mut root, "policy", &Located::text(9, "block")).unwrap();
+        put(&mut root, "seed", &Located { line: 9, value: Value::Whole(7) }).unwrap();
         let jobs = root.get("job").unwrap().items().unwrap();
         let has = |at: usize, key| jobs[at].get(key).is_some();
         assert_eq!([has(0, "policy"), has(1, "policy"), has(2, "policy"), has(0, "spin")], [true, false, true, false]);

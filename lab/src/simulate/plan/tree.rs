@@ -10,16 +10,16 @@ pub(in crate::simulate) struct Mistake {
 }
 
 /// What reading gives.
-pub(in crate::simulate) type Read<T> = Result<T, Mistake>;
+pub(in crate::simulate) type ParseResult<T> = Result<T, Mistake>;
 
 /// A mistake at a line.
-pub(in crate::simulate) fn mistake<T>(line: usize, what: impl Into<String>) -> Read<T> {
+pub(in crate::simulate) fn mistake<T>(line: usize, what: impl Into<String>) -> ParseResult<T> {
     Err(Mistake { line, what: what.into() })
 }
 
 /// A value and the line on which it is given.
 #[derive(Clone, Debug)]
-pub(in crate::simulate) struct Node {
+pub(in crate::simulate) struct Located {
     pub(in crate::simulate) line: usize,
     pub(in crate::simulate) value: Value,
 }
@@ -31,13 +31,13 @@ pub(in crate::simulate) enum Value {
     Whole(i64),
     Real(f64),
     Flag(bool),
-    List(Vec<Node>),
-    Table(Vec<(String, Node)>),
+    List(Vec<Located>),
+    Table(Vec<(String, Located)>),
 }
 
-impl Node {
+impl Located {
     /// The document in this text.
-    pub(super) fn parse(text: &str) -> Read<Self> {
+    pub(super) fn parse(text: &str) -> ParseResult<Self> {
         let lines = Lines(text.match_indices('\n').map(|(at, _)| at).collect());
         match DeTable::parse(text) {
             Ok(table) => lines.table(1, table.get_ref()),
@@ -72,43 +72,43 @@ impl Node {
     }
 
     /// The entries, if it is a table.
-    pub(super) fn entries(&self) -> Option<&[(String, Node)]> {
+    pub(super) fn entries(&self) -> Option<&[(String, Located)]> {
         if let Value::Table(entries) = &self.value { Some(entries) } else { None }
     }
 
     /// The entry of that name, if it is a table that has one.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    pub(super) fn get(&self, key: &str) -> Option<&Located> {
         self.entries()?.iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
     /// Takes an entry out.
-    pub(super) fn take(&mut self, key: &str) -> Option<Node> {
+    pub(super) fn take(&mut self, key: &str) -> Option<Located> {
         let Value::Table(entries) = &mut self.value else { return None };
         let at = entries.iter().position(|(name, _)| name == key)?;
         Some(entries.remove(at).1)
     }
 
     /// The items, if it is a list.
-    pub(super) fn items(&self) -> Option<&[Node]> {
+    pub(super) fn items(&self) -> Option<&[Located]> {
         if let Value::List(items) = &self.value { Some(items) } else { None }
     }
 
     /// Puts a value at a dotted path. Tables that are missing are made; an item of a list is named by its number, or by
     /// its `name`.
-    pub(super) fn set(&mut self, path: &str, new: &Node) -> Read<()> {
+    pub(super) fn set(&mut self, path: &str, new: &Located) -> ParseResult<()> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let line = new.line;
         let place = match &mut self.value {
             Value::Table(entries) => {
                 let at = entries.iter().position(|(name, _)| name == first).unwrap_or_else(|| {
-                    entries.push((first.to_owned(), Node { line, value: Value::Table(vec![]) }));
+                    entries.push((first.to_owned(), Located { line, value: Value::Table(vec![]) }));
                     entries.len() - 1
                 });
                 &mut entries[at].1
             }
             Value::List(items) => {
                 let named =
-                    |item: &Node| matches!(item.get("name"), Some(Node { value: Value::Text(name), .. }) if name == first);
+                    |item: &Located| matches!(item.get("name"), Some(Located { value: Value::Text(name), .. }) if name == first);
                 let at = first.parse().ok().filter(|&at: &usize| at < items.len()).or_else(|| items.iter().position(named));
                 match at {
                     Some(at) => &mut items[at],
@@ -163,17 +163,17 @@ impl Lines {
     }
 
     /// The entries in the order of the file, each on the line of its key.
-    fn table(&self, line: usize, table: &DeTable<'_>) -> Read<Node> {
+    fn table(&self, line: usize, table: &DeTable<'_>) -> ParseResult<Located> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
             let key: &Spanned<std::borrow::Cow<'_, str>> = key;
             Ok((key.get_ref().to_string(), self.value(self.of(key.span().start), value.get_ref())?))
         };
-        Ok(Node { line, value: Value::Table(entries.into_iter().map(entry).collect::<Read<_>>()?) })
+        Ok(Located { line, value: Value::Table(entries.into_iter().map(entry).collect::<ParseResult<_>>()?) })
     }
 
-    fn value(&self, line: usize, value: &DeValue<'_>) -> Read<Node> {
+    fn value(&self, line: usize, value: &DeValue<'_>) -> ParseResult<Located> {
         let value = match value {
             DeValue::String(text) => Value::Text(text.to_string()),
             DeValue::Boolean(flag) => Value::Flag(*flag),
@@ -189,10 +189,10 @@ impl Lines {
             DeValue::Table(table) => return self.table(line, table),
             DeValue::Array(items) => {
                 let item = |item: &Spanned<DeValue<'_>>| self.value(self.of(item.span().start), item.get_ref());
-                Value::List(items.iter().map(item).collect::<Read<_>>()?)
+                Value::List(items.iter().map(item).collect::<ParseResult<_>>()?)
             }
         };
-        Ok(Node { line, value })
+        Ok(Located { line, value })
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_value_knows_its_line() {
-        let root = Node::parse(TEXT).unwrap();
+        let root = Located::parse(TEXT).unwrap();
         let keys: Vec<_> = root.entries().unwrap().iter().map(|(key, node)| (key.as_str(), node.line)).collect();
         assert_eq!(keys, [("title", 1), ("machine", 3), ("job", 5)]);
         assert_eq!(root.get("machine").unwrap().get("cpus").unwrap().line, 4);
@@ -219,19 +219,19 @@ mod tests {
         for (text, line) in
             [("a = 1\nb = = 2\n", 2), ("\n\n[a\n", 3), ("a = 1\na = 2", 2), ("a = 1979-05-27", 1), ("\na = inf", 2)]
         {
-            assert_eq!(Node::parse(text).unwrap_err().line, line, "{text:?}");
+            assert_eq!(Located::parse(text).unwrap_err().line, line, "{text:?}");
         }
     }
 
     #[test]
     fn values_are_set_by_path() {
-        let mut root = Node::parse(TEXT).unwrap();
-        let two = Node::of_word("2");
+        let mut root = Located::parse(TEXT).unwrap();
+        let two = Located::of_word("2");
         for path in ["machine.cpus", "machine.linux24.tick", "job.y.threads", "job.0.threads", "load"] {
             root.set(path, &two).unwrap();
         }
         let jobs = root.get("job").unwrap().items().unwrap();
-        assert!(matches!(jobs[1].get("threads"), Some(Node { value: Value::Whole(2), line: 0 })));
+        assert!(matches!(jobs[1].get("threads"), Some(Located { value: Value::Whole(2), line: 0 })));
         assert!(jobs[0].get("threads").is_some() && root.get("load").is_some());
         assert!(root.get("machine").unwrap().get("linux24").unwrap().get("tick").is_some());
         assert!(root.set("job.z.threads", &two).unwrap_err().what.contains("`z`"));
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn words_are_values_or_texts() {
-        assert!(matches!(Node::of_word("[1, 2]").value, Value::List(_)));
-        assert!(matches!(Node::of_word("two-phase:6us").value, Value::Text(_)));
+        assert!(matches!(Located::of_word("[1, 2]").value, Value::List(_)));
+        assert!(matches!(Located::of_word("two-phase:6us").value, Value::Text(_)));
     }
 }

@@ -1,9 +1,9 @@
 //! `[trial]`: what the nodes do again and again: they come, synchronise, and shift.
 use super::network::{self, NONE, is_none};
 use super::section::{Section, choice, count, meant, nanos, text, time};
-use super::tree::{Node, Read, Value, mistake};
+use super::tree::{Located, ParseResult, Value, mistake};
 use crate::simulate::network::study::BYTES_MAX;
-use crate::simulate::network::{Machine, Shift};
+use crate::simulate::network::{Interconnect, Shift};
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::Nanos;
 use foregather_message::Protocol;
@@ -35,7 +35,7 @@ pub(super) struct Wanted {
     pub(super) skipped: u32,
 }
 
-pub(super) fn read(node: &Node, machine: &Machine, nodes: u32) -> Read<Wanted> {
+pub(super) fn read(node: &Located, machine: &Interconnect, nodes: u32) -> ParseResult<Wanted> {
     let section = Section::new("[trial]", node, &KEYS)?;
     let barrier = barrier(section.need("barrier")?, machine, nodes)?;
     let shift = section.get("shift").filter(|node| !is_none(node)).map(|node| shift(node, machine, nodes)).transpose()?;
@@ -66,7 +66,7 @@ pub(super) fn read(node: &Node, machine: &Machine, nodes: u32) -> Read<Wanted> {
 }
 
 /// `none`, `gsync` as the paper calls the butterfly, or any barrier made of messages.
-fn barrier(node: &Node, machine: &Machine, nodes: u32) -> Read<Option<Algorithm>> {
+fn barrier(node: &Located, machine: &Interconnect, nodes: u32) -> ParseResult<Option<Algorithm>> {
     let name = text("barrier", node)?;
     let kind = match (name, Algorithm::parse(name)) {
         (NONE, _) => return Ok(None),
@@ -92,7 +92,7 @@ fn barrier(node: &Node, machine: &Machine, nodes: u32) -> Read<Option<Algorithm>
     kind.takes(nodes).map_or_else(|error| mistake(node.line, error.to_string()), |()| Ok(Some(kind)))
 }
 
-fn shift(node: &Node, machine: &Machine, nodes: u32) -> Read<Shift> {
+fn shift(node: &Located, machine: &Interconnect, nodes: u32) -> ParseResult<Shift> {
     let section = Section::new("shift", node, &SHIFT_KEYS)?;
     if nodes < 2 || !nodes.is_power_of_two() {
         let what = format!(
@@ -106,11 +106,11 @@ fn shift(node: &Node, machine: &Machine, nodes: u32) -> Read<Shift> {
     let given = section.need("bytes")?;
     let bytes = bytes(given)?;
     match (protocol, machine) {
-        (Protocol::Short, Machine::Circuits(model)) if bytes > model.short_limit => {
+        (Protocol::Short, Interconnect::Circuits(model)) if bytes > model.short_limit => {
             let most = model.short_limit;
             mistake(given.line, format!("a short message has at most {most} bytes, not {bytes}: choose another protocol"))
         }
-        (_, Machine::Circuits(model)) if model.byte_ps == 0 => {
+        (_, Interconnect::Circuits(model)) if model.byte_ps == 0 => {
             mistake(node.line, "what a byte takes on that machine is not known: give `byte` and `long` in [network]")
         }
         _ => Ok(Shift { protocol, bytes }),
@@ -118,7 +118,7 @@ fn shift(node: &Node, machine: &Machine, nodes: u32) -> Read<Shift> {
 }
 
 /// `32768` or `"32 KiB"`.
-fn bytes(node: &Node) -> Read<u32> {
+fn bytes(node: &Located) -> ParseResult<u32> {
     let whole = match &node.value {
         Value::Text(word) => {
             let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
@@ -147,7 +147,7 @@ fn bytes(node: &Node) -> Read<u32> {
 }
 
 /// `"carried"`, `"none"`, `"last 600 us"`, or `{ last = "600 us" }`, of which the time can be swept.
-fn skew(node: &Node) -> Read<Option<Skew>> {
+fn skew(node: &Located) -> ParseResult<Option<Skew>> {
     let names = SKEWS.map(|(name, _)| name);
     let law = |name: &str| SKEWS.iter().find(|(known, _)| *known == name).map(|(_, law)| law);
     match &node.value {

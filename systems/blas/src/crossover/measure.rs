@@ -29,7 +29,7 @@ const LONGEST: Nanos = Nanos::from_ms(5);
 const LATE: u64 = 8;
 
 /// What came out.
-pub(super) struct Found {
+pub(super) struct CrossoverResult {
     /// `None` if time ran out before the team won.
     pub(super) sizes: Option<Sizes>,
     /// Nobody disturbed it.
@@ -42,8 +42,8 @@ pub(super) fn awake() -> Nanos {
 }
 
 /// The crossovers of a routine on a team of so many members, which is started for that: the middle ones of three.
-pub(super) fn measure(routine: Routine, members: u32) -> Found {
-    let Ok(team) = Team::new(members) else { return Found { sizes: None, calm: false } };
+pub(super) fn measure(routine: Routine, members: u32) -> CrossoverResult {
+    let Ok(team) = Team::new(members) else { return CrossoverResult { sizes: None, calm: false } };
     let ladder = routine.ladder();
     let mut operands = Operands::new(routine, ladder[ladder.len() - 1]);
     let before = ready(&team);
@@ -51,7 +51,7 @@ pub(super) fn measure(routine: Routine, members: u32) -> Found {
     found.sort_unstable_by_key(|sizes| sizes.warm);
     let after = team.report();
     let (late, regions) = (after.late - before.late, after.regions - before.regions);
-    Found { sizes: found.get(TRIALS / 2).copied(), calm: found.len() > TRIALS / 2 && late * LATE <= regions }
+    CrossoverResult { sizes: found.get(TRIALS / 2).copied(), calm: found.len() > TRIALS / 2 && late * LATE <= regions }
 }
 
 /// Up the ladder, until the team wins twice in a row.

@@ -39,7 +39,7 @@ const KNOWN: u64 = 1;
 const KNOWN_MOST: u64 = u64::MAX >> 1;
 
 /// Where the decisions are. All of it is one process's; words are read and written without order, since each says all it has to.
-struct Table {
+struct CrossoverTable {
     warm: [AtomicU64; COUNT],
     cold: [AtomicU64; COUNT],
     /// When the team was called last, or would have been if it had been awake.
@@ -58,7 +58,7 @@ struct Learning {
     trouble: Vec<String>,
 }
 
-static TABLE: Table = Table {
+static TABLE: CrossoverTable = CrossoverTable {
     warm: [const { AtomicU64::new(0) }; COUNT],
     cold: [const { AtomicU64::new(0) }; COUNT],
     last_ns: AtomicU64::new(0),

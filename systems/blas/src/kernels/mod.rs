@@ -13,8 +13,8 @@ pub(crate) mod vector;
 use num_complex::Complex;
 
 /// Nobody else can make a number: the product's kernels exist for these four, and the views take any bits for a value.
-pub trait Machine {}
-impl Machine for f32 {}
-impl Machine for f64 {}
-impl Machine for Complex<f32> {}
-impl Machine for Complex<f64> {}
+pub trait MachineScalar {}
+impl MachineScalar for f32 {}
+impl MachineScalar for f64 {}
+impl MachineScalar for Complex<f32> {}
+impl MachineScalar for Complex<f64> {}

@@ -14,7 +14,7 @@ const WIDTH: usize = 32;
 
 /// What is done with a triangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
+pub(crate) enum TriangleOp {
     /// `B = A * B`
     Multiply,
     /// `A * X = B`, `X` in the place of `B`.
@@ -33,7 +33,7 @@ pub(crate) struct Tile<T> {
 ///
 /// # Panics
 /// If the triangle is larger, or the shapes do not fit.
-pub(crate) fn tile<T: Scalar>(task: Task, a: Factor<'_, T>, uplo: Uplo, diag: Diag, mut b: MatrixMut<'_, T>) {
+pub(crate) fn tile<T: Scalar>(task: TriangleOp, a: Factor<'_, T>, uplo: Uplo, diag: Diag, mut b: MatrixMut<'_, T>) {
     let order = a.matrix.row_count();
     assert!(order <= ORDER && a.matrix.col_count() == order && b.row_count() == order, "shapes of a tile");
     let mut tile = Tile { order, uplo, unit: diag == Diag::Unit, elements: [[T::ZERO; ORDER]; ORDER] };
@@ -62,30 +62,30 @@ pub(crate) fn tile<T: Scalar>(task: Task, a: Factor<'_, T>, uplo: Uplo, diag: Di
 
 by_processor! {
     /// Multiplies or solves for one set of columns.
-    fn work(task: Task, tile: &Tile<T>, rows: &mut [[T; WIDTH]; ORDER]) = work_body
+    fn work(task: TriangleOp, tile: &Tile<T>, rows: &mut [[T; WIDTH]; ORDER]) = work_body
 }
 
 #[inline(always)]
-fn work_body<T: Scalar, const FUSED: bool>(task: Task, tile: &Tile<T>, rows: &mut [[T; WIDTH]; ORDER]) {
+fn work_body<T: Scalar, const FUSED: bool>(task: TriangleOp, tile: &Tile<T>, rows: &mut [[T; WIDTH]; ORDER]) {
     // A row is needed by later ones as it was before a product, and as it is after a solution.
-    let upwards = (tile.uplo == Uplo::Lower) == (task == Task::Multiply);
+    let upwards = (tile.uplo == Uplo::Lower) == (task == TriangleOp::Multiply);
     for step in 0..tile.order {
         let row = if upwards { tile.order - 1 - step } else { step };
         let others = if tile.uplo == Uplo::Lower { 0..row } else { row + 1..tile.order };
         let (pivot, mut line) = (tile.elements[row][row], rows[row]);
-        if task == Task::Multiply && !tile.unit {
+        if task == TriangleOp::Multiply && !tile.unit {
             for value in &mut line {
                 *value = pivot * *value;
             }
         }
         for other in others {
             let factor = tile.elements[row][other];
-            let factor = if task == Task::Solve { -factor } else { factor };
+            let factor = if task == TriangleOp::Solve { -factor } else { factor };
             for at in 0..WIDTH {
                 line[at] = line[at].add_product::<FUSED>(factor, rows[other][at]);
             }
         }
-        if task == Task::Solve && !tile.unit {
+        if task == TriangleOp::Solve && !tile.unit {
             for value in &mut line {
                 *value = value.over(pivot);
             }

@@ -11,23 +11,23 @@ use std::ops::Range;
 
 /// Where the stored elements of each column lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct TriangleStorage {
     pub(crate) n: usize,
     pub(crate) uplo: Uplo,
-    kind: Kind,
+    kind: Storage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Storage {
     Full,
     Band { k: usize, ld: usize },
     Packed,
 }
 
-impl Shape {
+impl TriangleStorage {
     /// The rows that are stored of a column.
     pub(crate) fn rows(&self, col: usize) -> Range<usize> {
-        let width = if let Kind::Band { k, .. } = self.kind { k } else { self.n };
+        let width = if let Storage::Band { k, .. } = self.kind { k } else { self.n };
         match self.uplo {
             Uplo::Upper => col.saturating_sub(width)..col + 1,
             Uplo::Lower => col..col.saturating_add(width).saturating_add(1).min(self.n),
@@ -37,11 +37,11 @@ impl Shape {
     /// Where the first of them lies in memory that is not a matrix.
     fn offset(&self, col: usize) -> usize {
         match (self.kind, self.uplo) {
-            (Kind::Full, _) => 0,
-            (Kind::Band { k, ld }, Uplo::Upper) => col * ld + k - (col - self.rows(col).start),
-            (Kind::Band { ld, .. }, Uplo::Lower) => col * ld,
-            (Kind::Packed, Uplo::Upper) => col * (col + 1) / 2,
-            (Kind::Packed, Uplo::Lower) => col * (2 * self.n + 1 - col) / 2,
+            (Storage::Full, _) => 0,
+            (Storage::Band { k, ld }, Uplo::Upper) => col * ld + k - (col - self.rows(col).start),
+            (Storage::Band { ld, .. }, Uplo::Lower) => col * ld,
+            (Storage::Packed, Uplo::Upper) => col * (col + 1) / 2,
+            (Storage::Packed, Uplo::Lower) => col * (2 * self.n + 1 - col) / 2,
         }
     }
 
@@ -51,7 +51,7 @@ impl Shape {
         if !inc {
             return error(3, "increment of the elements", Cause::Stride { given: 0, least: 1 });
         }
-        if let Kind::Band { k, ld } = self.kind
+        if let Storage::Band { k, ld } = self.kind
             && ld < k.saturating_add(1)
         {
             return error(6, "ld", Cause::Stride { given: ld, least: k.saturating_add(1) });
@@ -73,7 +73,7 @@ enum Memory<'a, T> {
 /// A stored triangle that is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Triangle<'a, T> {
-    pub(crate) shape: Shape,
+    pub(crate) shape: TriangleStorage,
     /// Whether the columns in memory are the matrix's rows.
     pub(crate) transposed: bool,
     memory: Memory<'a, T>,
@@ -88,7 +88,7 @@ enum MemoryMut<'a, T> {
 /// A stored triangle that is written.
 #[derive(Debug)]
 pub struct TriangleMut<'a, T> {
-    pub(crate) shape: Shape,
+    pub(crate) shape: TriangleStorage,
     /// Whether the columns in memory are the matrix's rows.
     pub(crate) transposed: bool,
     memory: MemoryMut<'a, T>,
@@ -112,7 +112,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
         square(matrix.row_count(), matrix.col_count())?;
         let transposed = matrix.layout.down != 1;
         let (uplo, matrix) = if transposed { (uplo.flip(), matrix.t()) } else { (uplo, matrix) };
-        let shape = Shape { n: matrix.row_count(), uplo, kind: Kind::Full };
+        let shape = TriangleStorage { n: matrix.row_count(), uplo, kind: Storage::Full };
         Ok(Self { shape, transposed, memory: Memory::Full(matrix) })
     }
 
@@ -123,7 +123,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
     pub fn band(order: Order, uplo: Uplo, elements: Vector<'a, T>, n: usize, k: usize, ld: usize) -> Result<Self, Error> {
         let (uplo, transposed) = stored(order, uplo);
         let inc = elements.as_slice().is_some();
-        let shape = Shape { n, uplo, kind: Kind::Band { k, ld } }.fit("band", inc, elements.len())?;
+        let shape = TriangleStorage { n, uplo, kind: Storage::Band { k, ld } }.fit("band", inc, elements.len())?;
         Ok(Self { shape, transposed, memory: Memory::Flat(elements) })
     }
 
@@ -134,7 +134,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
     pub fn packed(order: Order, uplo: Uplo, elements: Vector<'a, T>, n: usize) -> Result<Self, Error> {
         let (uplo, transposed) = stored(order, uplo);
         let inc = elements.as_slice().is_some();
-        let shape = Shape { n, uplo, kind: Kind::Packed }.fit("packed", inc, elements.len())?;
+        let shape = TriangleStorage { n, uplo, kind: Storage::Packed }.fit("packed", inc, elements.len())?;
         Ok(Self { shape, transposed, memory: Memory::Flat(elements) })
     }
 
@@ -151,7 +151,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
 
     /// Whether all elements of the triangle are stored, so that work grows with the square of its order.
     pub(crate) fn is_dense(&self) -> bool {
-        !matches!(self.shape.kind, Kind::Band { .. })
+        !matches!(self.shape.kind, Storage::Band { .. })
     }
 
     /// The rows and the elements that are stored of a column in memory.
@@ -187,7 +187,7 @@ impl<'a, T: Scalar> TriangleMut<'a, T> {
         square(matrix.row_count(), matrix.col_count())?;
         let transposed = matrix.layout.down != 1;
         let (uplo, matrix) = if transposed { (uplo.flip(), matrix.t()) } else { (uplo, matrix) };
-        let shape = Shape { n: matrix.row_count(), uplo, kind: Kind::Full };
+        let shape = TriangleStorage { n: matrix.row_count(), uplo, kind: Storage::Full };
         Ok(Self { shape, transposed, memory: MemoryMut::Full(matrix) })
     }
 
@@ -198,7 +198,7 @@ impl<'a, T: Scalar> TriangleMut<'a, T> {
     pub fn packed(order: Order, uplo: Uplo, mut elements: VectorMut<'a, T>, n: usize) -> Result<Self, Error> {
         let (uplo, transposed) = stored(order, uplo);
         let inc = elements.reborrow().into_slice().is_some();
-        let shape = Shape { n, uplo, kind: Kind::Packed }.fit("packed", inc, elements.len())?;
+        let shape = TriangleStorage { n, uplo, kind: Storage::Packed }.fit("packed", inc, elements.len())?;
         Ok(Self { shape, transposed, memory: MemoryMut::Flat(elements) })
     }
 

@@ -5,7 +5,7 @@ use crate::error::{Error, same};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, columns, product, scale};
 use crate::kernels::shared::Shared;
-use crate::kernels::tile::{ORDER, Task, tile};
+use crate::kernels::tile::{ORDER, TriangleOp, tile};
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::scalar::Scalar;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// `b = alpha * A * b`, or `A * X = alpha * b`, for a triangular operator `A`.
 #[derive(Debug)]
 pub(super) struct Triangular<'a, T> {
-    task: Task,
+    task: TriangleOp,
     operator: Operator<'a, T>,
     alpha: T,
     b: Shared<MatrixMut<'a, T>>,
@@ -30,9 +30,15 @@ struct Operator<'a, T> {
 pub(super) type Options = (Side, Uplo, Trans, Diag);
 
 impl<'a, T: Scalar> Triangular<'a, T> {
-    pub(super) fn new(task: Task, options: Options, alpha: T, a: Matrix<'a, T>, b: MatrixMut<'a, T>) -> Result<Self, Error> {
+    pub(super) fn new(
+        task: TriangleOp,
+        options: Options,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: MatrixMut<'a, T>,
+    ) -> Result<Self, Error> {
         let (side, uplo, trans, diag) = options;
-        let routine = if task == Task::Solve { "trsm" } else { "trmm" };
+        let routine = if task == TriangleOp::Solve { "trsm" } else { "trmm" };
         let order = if side == Side::Left { b.row_count() } else { b.col_count() };
         same(routine, 9, "a", a.row_count(), order)?;
         same(routine, 9, "a", a.col_count(), order)?;
@@ -57,7 +63,7 @@ impl<'a, T: Scalar> Triangular<'a, T> {
     }
 }
 
-fn compute<T: Scalar>(task: Task, operator: Operator<'_, T>, alpha: T, mut b: MatrixMut<'_, T>) {
+fn compute<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, alpha: T, mut b: MatrixMut<'_, T>) {
     scale(alpha, &mut b);
     if alpha != T::ZERO && b.row_count() > 0 && b.col_count() > 0 {
         apply(task, operator, b);
@@ -65,7 +71,7 @@ fn compute<T: Scalar>(task: Task, operator: Operator<'_, T>, alpha: T, mut b: Ma
 }
 
 /// Halves the triangle until it is a tile; what is left of it is a rectangle.
-fn apply<T: Scalar>(task: Task, operator: Operator<'_, T>, b: MatrixMut<'_, T>) {
+fn apply<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, b: MatrixMut<'_, T>) {
     let Operator { a, uplo, diag } = operator;
     let order = a.matrix.row_count();
     if order <= ORDER {
@@ -82,12 +88,12 @@ fn apply<T: Scalar>(task: Task, operator: Operator<'_, T>, b: MatrixMut<'_, T>) 
         Uplo::Upper => (lower, below, upper, above, cut(0..half, half..order)),
     };
     match task {
-        Task::Solve => {
+        TriangleOp::Solve => {
             apply(task, free, free_rows.reborrow());
             product(-T::ONE, rectangle, Factor::plain(free_rows.view()), T::ONE, bound_rows.reborrow());
             apply(task, bound, bound_rows);
         }
-        Task::Multiply => {
+        TriangleOp::Multiply => {
             apply(task, bound, bound_rows.reborrow());
             product(T::ONE, rectangle, Factor::plain(free_rows.view()), T::ONE, bound_rows);
             apply(task, free, free_rows);

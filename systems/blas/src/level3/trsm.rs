@@ -3,7 +3,7 @@ use super::triangular::Triangular;
 use crate::crossover::{Routine, work};
 use crate::error::Error;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::tile::Task;
+use crate::kernels::tile::TriangleOp;
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
@@ -28,7 +28,7 @@ impl<'a, T: Scalar> Trsm<'a, T> {
         a: Matrix<'a, T>,
         b: MatrixMut<'a, T>,
     ) -> Result<Self, Error> {
-        Triangular::new(Task::Solve, (side, uplo, trans, diag), alpha, a, b).map(Self)
+        Triangular::new(TriangleOp::Solve, (side, uplo, trans, diag), alpha, a, b).map(Self)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Journals written by hand, for tests.
-use super::{Event, Journal, What};
+use super::{Event, Journal, Operation};
 use crate::memory::Site;
 use crate::{Access, Minipage};
 use core::ops::Range;
 
-pub(super) fn at(at_ns: u64, waited_ns: u64, what: What) -> Event {
+pub(super) fn at(at_ns: u64, waited_ns: u64, what: Operation) -> Event {
     Event { computed_ns: 0, at_ns, waited_ns, what }
 }
 
@@ -14,24 +14,30 @@ pub(super) fn journal(rank: u32, events: impl IntoIterator<Item = Event>) -> Jou
 }
 
 /// Thread `n` has the `n`th row; what is done in a column happens at the same time, in the order of rows.
-pub(super) fn journals<const COLUMNS: usize>(rows: impl IntoIterator<Item = [Option<What>; COLUMNS]>) -> Vec<Journal> {
-    let row = |(rank, row): (usize, [Option<What>; COLUMNS])| {
-        let event = |(column, what): (usize, Option<What>)| Some(at((100 * column + rank) as u64, 0, what?));
+pub(super) fn journals<const COLUMNS: usize>(rows: impl IntoIterator<Item = [Option<Operation>; COLUMNS]>) -> Vec<Journal> {
+    let row = |(rank, row): (usize, [Option<Operation>; COLUMNS])| {
+        let event = |(column, what): (usize, Option<Operation>)| Some(at((100 * column + rank) as u64, 0, what?));
         journal(rank as u32, row.into_iter().enumerate().filter_map(event))
     };
     rows.into_iter().enumerate().map(row).collect()
 }
 
-pub(super) fn load(minipage: u32, bytes: Range<u32>) -> Option<What> {
-    Some(What::touch(Minipage(minipage), Access::Read, bytes))
+pub(super) fn load(minipage: u32, bytes: Range<u32>) -> Option<Operation> {
+    Some(Operation::touch(Minipage(minipage), Access::Read, bytes))
 }
 
-pub(super) fn store(minipage: u32, bytes: Range<u32>) -> Option<What> {
-    Some(What::touch(Minipage(minipage), Access::Write, bytes))
+pub(super) fn store(minipage: u32, bytes: Range<u32>) -> Option<Operation> {
+    Some(Operation::touch(Minipage(minipage), Access::Write, bytes))
 }
 
-pub(super) fn atomic(minipage: u32, bytes: Range<u32>) -> Option<What> {
-    Some(What::Touch { minipage: Minipage(minipage), access: Access::Write, bytes: bytes.into(), again: false, atomic: true })
+pub(super) fn atomic(minipage: u32, bytes: Range<u32>) -> Option<Operation> {
+    Some(Operation::Touch {
+        minipage: Minipage(minipage),
+        access: Access::Write,
+        bytes: bytes.into(),
+        again: false,
+        atomic: true,
+    })
 }
 
 /// `minipages` of `level` units of `unit_bytes` each.

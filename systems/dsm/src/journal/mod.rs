@@ -49,7 +49,7 @@ pub struct Event {
     /// How long what it waited for took, in nanoseconds: a fault, a lock, a barrier; 0 if it need not wait.
     pub waited_ns: u64,
     /// What it did then.
-    pub what: What,
+    pub what: Operation,
 }
 
 impl Event {
@@ -66,7 +66,7 @@ impl Event {
 
 /// What a thread can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
+pub enum Operation {
     /// It loads or stores bytes of a minipage, for the first time in this epoch, or again because they were taken away meanwhile.
     Touch {
         /// Which.
@@ -108,7 +108,7 @@ pub enum What {
     End,
 }
 
-impl What {
+impl Operation {
     /// The first load or store of these bytes of a minipage in an epoch.
     pub fn touch(minipage: Minipage, access: Access, bytes: impl Into<Bytes>) -> Self {
         Self::Touch { minipage, access, bytes: bytes.into(), again: false, atomic: false }

@@ -2,11 +2,11 @@
 //!
 //! Between threads only locks and barriers say for certain what was first; for the rest the host's clock is asked. Clocks of different
 //! hosts are set by barriers: nobody leaves one before everybody has come.
-use super::{Event, Journal, What};
+use super::{Event, Journal, Operation};
 use std::collections::BTreeMap;
 
 /// What happens next.
-pub(super) enum Step<'j> {
+pub(super) enum NextEvent<'j> {
     /// A thread does something alone; it is given by its place among the journals.
     Event(usize, &'j Event),
     /// All threads meet.
@@ -29,11 +29,11 @@ impl Walk<'_> {
 }
 
 fn done(event: &Event) -> u64 {
-    if matches!(event.what, What::Unlock(_) | What::Post(_)) { event.at_ns } else { event.ended().0 }
+    if matches!(event.what, Operation::Unlock(_) | Operation::Post(_)) { event.at_ns } else { event.ended().0 }
 }
 
 /// Goes through all journals.
-pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(Step<'j>)) {
+pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(NextEvent<'j>)) {
     let behind = offsets(journals);
     let walk = |(journal, behind): (&'j Journal, i128)| Walk { events: journal.events.iter().peekable(), behind };
     let mut threads: Vec<Walk<'j>> = journals.iter().zip(behind).map(walk).collect();
@@ -43,8 +43,8 @@ pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(Step<'j>)) {
         for (number, thread) in threads.iter_mut().enumerate() {
             let (Some(ns), Some(event)) = (thread.next_ns(), thread.events.peek()) else { continue };
             let waits = match event.what {
-                What::Barrier => true,
-                What::Lock(lock) => held.get(&lock).is_some_and(|&holder| holder != number),
+                Operation::Barrier => true,
+                Operation::Lock(lock) => held.get(&lock).is_some_and(|&holder| holder != number),
                 _ => false,
             };
             let least = if waits { &mut barred } else { &mut first };
@@ -54,27 +54,27 @@ pub(super) fn walk<'j>(journals: &'j [Journal], mut see: impl FnMut(Step<'j>)) {
         }
         let Some((_, number)) = first.or(barred) else { return };
         if first.is_none() && meet(&mut threads) {
-            see(Step::Barrier);
+            see(NextEvent::Barrier);
             continue;
         }
         // Whoever waits for what a journal that was cut off does not tell goes on nevertheless.
         let Some(event) = threads[number].events.next() else { return };
         match event.what {
-            What::Lock(lock) => {
+            Operation::Lock(lock) => {
                 held.insert(lock, number);
             }
-            What::Unlock(lock) => {
+            Operation::Unlock(lock) => {
                 held.remove(&lock);
             }
             _ => {}
         }
-        see(Step::Event(number, event));
+        see(NextEvent::Event(number, event));
     }
 }
 
 /// If all who are not through are at a barrier, they pass it.
 fn meet(threads: &mut [Walk<'_>]) -> bool {
-    let there = |thread: &mut Walk<'_>| thread.events.peek().is_none_or(|event| event.what == What::Barrier);
+    let there = |thread: &mut Walk<'_>| thread.events.peek().is_none_or(|event| event.what == Operation::Barrier);
     let all = threads.iter_mut().all(there);
     if all {
         for thread in threads {
@@ -101,7 +101,7 @@ fn offsets(journals: &[Journal]) -> Vec<i128> {
 
 /// When a thread came to each barrier, and when it left.
 fn barriers(journal: &Journal) -> impl Iterator<Item = [i128; 2]> {
-    let barriers = journal.events.iter().filter(|event| event.what == What::Barrier);
+    let barriers = journal.events.iter().filter(|event| event.what == Operation::Barrier);
     barriers.map(|event| [event.at_ns, event.ended().0].map(i128::from))
 }
 
@@ -109,14 +109,14 @@ fn barriers(journal: &Journal) -> impl Iterator<Item = [i128; 2]> {
 mod tests {
     use super::*;
     use crate::journal::hand_made::{at, journal};
-    use What::{Barrier, End, Lock, Start, Unlock};
+    use Operation::{Barrier, End, Lock, Start, Unlock};
 
     /// The steps as `thread: when`, in nanoseconds of that thread's clock.
     fn steps(journals: &[Journal]) -> Vec<String> {
         let mut steps = vec![];
         walk(journals, |step| match step {
-            Step::Event(thread, event) => steps.push(format!("{thread}:{}", event.at_ns)),
-            Step::Barrier => steps.push("all".to_owned()),
+            NextEvent::Event(thread, event) => steps.push(format!("{thread}:{}", event.at_ns)),
+            NextEvent::Barrier => steps.push("all".to_owned()),
         });
         steps
     }

@@ -9,9 +9,9 @@
 //! Limits: only what goes through [`Array`](crate::memory::Array) is seen; only locks, barriers and nothing else order anything, so
 //! neither messages nor pushes nor `fetch_add` do; and it is this run's order of locks that counts: in another order there may be
 //! more. Two `fetch_add` do not race with each other.
-use super::order::{Step, walk};
+use super::order::{NextEvent, walk};
 use super::places::Places;
-use super::{Bytes, Journal, What};
+use super::{Bytes, Journal, Operation};
 use crate::memory::Site;
 use crate::{Access, Minipage};
 use core::fmt;
@@ -122,10 +122,10 @@ struct Search<'j> {
 }
 
 impl Search<'_> {
-    fn take(&mut self, step: Step<'_>) {
+    fn take(&mut self, step: NextEvent<'_>) {
         let (thread, event) = match step {
-            Step::Event(thread, event) => (thread, event),
-            Step::Barrier => {
+            NextEvent::Event(thread, event) => (thread, event),
+            NextEvent::Barrier => {
                 // Whatever was done before it is known to everybody.
                 self.known.clear();
                 self.clocks.meet();
@@ -134,18 +134,18 @@ impl Search<'_> {
             }
         };
         match &event.what {
-            What::Lock(lock) => {
+            Operation::Lock(lock) => {
                 self.clocks.acquire(thread, *lock);
                 self.locks[thread].push(*lock);
             }
-            What::Unlock(lock) => {
+            Operation::Unlock(lock) => {
                 self.clocks.release(thread, *lock);
                 self.locks[thread].retain(|held| held != lock);
             }
             // Who waits knows what whoever posted knew, and at worst more.
-            What::Post(flag) => self.clocks.release(thread, *flag | FLAG),
-            What::Wait(flag) => self.clocks.acquire(thread, *flag | FLAG),
-            What::Touch { minipage, access, bytes, atomic, .. } => {
+            Operation::Post(flag) => self.clocks.release(thread, *flag | FLAG),
+            Operation::Wait(flag) => self.clocks.acquire(thread, *flag | FLAG),
+            Operation::Touch { minipage, access, bytes, atomic, .. } => {
                 let how = match access {
                     _ if *atomic => How::Atomic,
                     Access::Write => How::Store,

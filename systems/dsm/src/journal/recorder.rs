@@ -1,5 +1,5 @@
 //! Writes a journal while its thread runs.
-use super::{Event, Journal, What};
+use super::{Event, Journal, Operation};
 use crate::{Access, Minipage};
 use foregather_machine::Nanos;
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub struct Moment {
 
 /// Where this epoch's events of a minipage stand, by [`Touch`].
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct LastTouches {
     epoch: u32,
     events: [Option<u32>; 3],
 }
@@ -44,7 +44,7 @@ pub struct Recorder {
     journal: Journal,
     room: usize,
     epoch: u32,
-    seen: Vec<Seen>,
+    seen: Vec<LastTouches>,
     /// Processor time up to which everything is accounted for.
     accounted: Nanos,
 }
@@ -53,11 +53,11 @@ impl Recorder {
     /// For a thread that has used so much processor time by now. There is room for `room` events.
     pub fn new((rank, thread): (u32, u32), minipages: u32, room: usize, cpu: Nanos) -> Self {
         let journal = Journal { rank, thread, ..Journal::default() };
-        Self { journal, room, epoch: 1, seen: vec![Seen::default(); minipages as usize], accounted: cpu }
+        Self { journal, room, epoch: 1, seen: vec![LastTouches::default(); minipages as usize], accounted: cpu }
     }
 
     /// Something that is no touch begins now.
-    pub fn note(&mut self, what: What, now: Moment) {
+    pub fn note(&mut self, what: Operation, now: Moment) {
         self.epoch += u32::from(what.synchronises());
         self.add(what, now);
     }
@@ -67,11 +67,11 @@ impl Recorder {
         let epoch = self.epoch;
         let seen = &mut self.seen[minipage.0 as usize];
         if seen.epoch != epoch {
-            *seen = Seen { epoch, events: [None; 3] };
+            *seen = LastTouches { epoch, events: [None; 3] };
         }
         if let Some(at) = seen.events[touch as usize] {
             // No event there: there was no room for it.
-            if let Some(Event { what: What::Touch { bytes: all, .. }, .. }) = self.journal.events.get_mut(at as usize) {
+            if let Some(Event { what: Operation::Touch { bytes: all, .. }, .. }) = self.journal.events.get_mut(at as usize) {
                 all.include(bytes);
             }
             return false;
@@ -89,7 +89,7 @@ impl Recorder {
     fn open(&mut self, minipage: Minipage, touch: Touch, bytes: Range<u32>, again: bool, now: Moment) {
         self.seen[minipage.0 as usize].events[touch as usize] = Some(self.journal.events.len() as u32);
         let (access, atomic) = (touch.access(), touch == Touch::Atomic);
-        self.add(What::Touch { minipage, access, bytes: bytes.into(), again, atomic }, now);
+        self.add(Operation::Touch { minipage, access, bytes: bytes.into(), again, atomic }, now);
     }
 
     /// Until then the event waited that was written last.
@@ -114,11 +114,11 @@ impl Recorder {
 
     /// The journal, ended.
     pub fn end(mut self, now: Moment) -> Journal {
-        self.add(What::End, now);
+        self.add(Operation::End, now);
         self.journal
     }
 
-    fn add(&mut self, what: What, now: Moment) {
+    fn add(&mut self, what: Operation, now: Moment) {
         if self.journal.events.len() >= self.room {
             self.journal.missed += 1;
             return;
@@ -147,7 +147,7 @@ mod tests {
         recorder.waited_until(Nanos(380));
         assert!(!recorder.touch(minipage, Touch::Load, 4..8, || unreachable!("it is known")));
         assert!(recorder.touch(minipage, Touch::Store, 0..4, || cpu(200)));
-        recorder.note(What::Barrier, cpu(210));
+        recorder.note(Operation::Barrier, cpu(210));
         recorder.waited_until(Nanos(1_000));
         recorder.resume(Nanos(500));
         assert!(recorder.touch(minipage, Touch::Atomic, 0..8, || cpu(501)));
@@ -158,8 +158,8 @@ mod tests {
         let times: Vec<_> = journal.events.iter().map(|event| (event.computed_ns, event.at_ns, event.waited_ns)).collect();
         let expected = [(50, 300, 80), (20, 400, 0), (10, 420, 580), (1, 1002, 0), (1, 1004, 0)];
         assert_eq!((times, journal.missed, journal.rank, journal.thread), (expected.to_vec(), 2, 1, 3));
-        assert_eq!(journal.events[0].what, What::touch(minipage, Access::Read, 0..8));
-        let both = What::Touch { minipage, access: Access::Write, bytes: (0..8).into(), again: false, atomic: true };
+        assert_eq!(journal.events[0].what, Operation::touch(minipage, Access::Read, 0..8));
+        let both = Operation::Touch { minipage, access: Access::Write, bytes: (0..8).into(), again: false, atomic: true };
         assert_eq!(journal.events[3].what, both);
     }
 
@@ -173,8 +173,8 @@ mod tests {
         assert!(!recorder.touch(minipage, Touch::Load, 4..8, || unreachable!("it is known")));
         assert!(recorder.touch(minipage, Touch::Store, 12..16, || cpu(4)), "the copy is another one");
         let whats: Vec<_> = recorder.end(cpu(5)).events.into_iter().map(|event| event.what).collect();
-        let again = What::Touch { minipage, access: Access::Read, bytes: (0..8).into(), again: true, atomic: false };
-        let store = |bytes: Range<u32>| What::touch(minipage, Access::Write, bytes);
-        assert_eq!(whats, [What::touch(minipage, Access::Read, 0..4), store(8..12), again, store(12..16), What::End]);
+        let again = Operation::Touch { minipage, access: Access::Read, bytes: (0..8).into(), again: true, atomic: false };
+        let store = |bytes: Range<u32>| Operation::touch(minipage, Access::Write, bytes);
+        assert_eq!(whats, [Operation::touch(minipage, Access::Read, 0..4), store(8..12), again, store(12..16), Operation::End]);
     }
 }

@@ -4,9 +4,9 @@
 //! All journals are gone through in one order, once with minipages as they are, and again with smaller units
 //! (`copies` says which fetches are useless). What is counted is that model's, not what happened: within an epoch, bytes are known but not
 //! the order of their touches; a prefetch is the touch behind it.
-use super::order::{Step, walk};
+use super::order::{NextEvent, walk};
 use super::places::{Places, grain};
-use super::{Bytes, Event, Journal, What};
+use super::{Bytes, Event, Journal, Operation};
 use crate::memory::Site;
 use crate::{Access, Minipage};
 use copies::{Act, How};
@@ -84,8 +84,8 @@ pub fn find(journals: &[Journal], sites: &[Site]) -> Sharing {
     let mut all: Vec<Uses> = sites.iter().map(|_| Uses::default()).collect();
     let (places, mut epochs) = (Places::new(sites), vec![0; journals.len()]);
     walk(journals, |step| match step {
-        Step::Barrier => epochs.iter_mut().for_each(|epoch| *epoch += 1),
-        Step::Event(thread, event) => {
+        NextEvent::Barrier => epochs.iter_mut().for_each(|epoch| *epoch += 1),
+        NextEvent::Event(thread, event) => {
             epochs[thread] += u32::from(event.what.synchronises());
             let rank = ranks.partition_point(|&rank| rank < journals[thread].rank);
             if let Some((site, act)) = act(event, &places, (rank, thread, epochs[thread])) {
@@ -101,9 +101,9 @@ pub fn find(journals: &[Journal], sites: &[Site]) -> Sharing {
 
 fn act(event: &Event, places: &Places<'_>, (rank, thread, epoch): (usize, usize, u32)) -> Option<(usize, Act)> {
     let (how, (site, bytes)) = match &event.what {
-        What::Touch { minipage, access: Access::Write, bytes, .. } => (How::Store, places.bytes(*minipage, bytes)?),
-        What::Touch { minipage, bytes, .. } => (How::Load, places.bytes(*minipage, bytes)?),
-        What::Push { minipage } => (How::Push, places.whole(*minipage)?),
+        Operation::Touch { minipage, access: Access::Write, bytes, .. } => (How::Store, places.bytes(*minipage, bytes)?),
+        Operation::Touch { minipage, bytes, .. } => (How::Load, places.bytes(*minipage, bytes)?),
+        Operation::Push { minipage } => (How::Push, places.whole(*minipage)?),
         _ => return None,
     };
     Some((site, Act { rank, how, bytes, epoch: (thread, epoch) }))

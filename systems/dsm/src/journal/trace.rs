@@ -1,6 +1,6 @@
 //! Journals as a trace that Perfetto (<https://ui.perfetto.dev>) and Chrome open: ranks as processes, their threads as threads.
 use super::places::Places;
-use super::{Event, Journal, What};
+use super::{Event, Journal, Operation};
 use crate::memory::Site;
 use crate::{Access, Minipage};
 use core::fmt::Write;
@@ -36,7 +36,7 @@ impl Sheet<'_> {
         let Some(first) = journal.events.first() else { return };
         let mut computes_from = first.at_ns;
         for event in &journal.events {
-            let touches = matches!(event.what, What::Touch { .. });
+            let touches = matches!(event.what, Operation::Touch { .. });
             if touches && event.waited_ns == 0 {
                 continue;
             }
@@ -59,16 +59,16 @@ impl Sheet<'_> {
     fn label(&self, event: &Event) -> (String, String) {
         let fault = |access: Access| if access == Access::Write { "write fault" } else { "read fault" };
         let (name, minipage) = match &event.what {
-            What::Touch { access, minipage, .. } => (fault(*access).to_owned(), Some(*minipage)),
-            What::Prefetch { minipage, .. } => ("prefetch".to_owned(), Some(*minipage)),
-            What::Push { minipage } => ("push".to_owned(), Some(*minipage)),
-            What::Lock(lock) => (format!("lock {lock}"), None),
-            What::Unlock(lock) => (format!("unlock {lock}"), None),
-            What::Post(flag) => (format!("post {flag}"), None),
-            What::Wait(flag) => (format!("wait {flag}"), None),
-            What::Barrier => ("barrier".to_owned(), None),
-            What::Start => ("start of the clock".to_owned(), None),
-            What::End => ("end".to_owned(), None),
+            Operation::Touch { access, minipage, .. } => (fault(*access).to_owned(), Some(*minipage)),
+            Operation::Prefetch { minipage, .. } => ("prefetch".to_owned(), Some(*minipage)),
+            Operation::Push { minipage } => ("push".to_owned(), Some(*minipage)),
+            Operation::Lock(lock) => (format!("lock {lock}"), None),
+            Operation::Unlock(lock) => (format!("unlock {lock}"), None),
+            Operation::Post(flag) => (format!("post {flag}"), None),
+            Operation::Wait(flag) => (format!("wait {flag}"), None),
+            Operation::Barrier => ("barrier".to_owned(), None),
+            Operation::Start => ("start of the clock".to_owned(), None),
+            Operation::End => ("end".to_owned(), None),
         };
         (name, minipage.map_or_else(|| "{}".to_owned(), |minipage| self.about(minipage)))
     }
@@ -108,12 +108,12 @@ mod tests {
     fn spans_are_what_threads_waited_for_and_what_they_computed_in_between() {
         let sites = [site("odd \"name\"\\.rs:1", (8, 8, 1), 0..2)];
         let events = [
-            at(5_000, 1_500, What::Barrier),
+            at(5_000, 1_500, Operation::Barrier),
             at(6_600, 0, load(0, 0..8).unwrap()),
             at(7_000, 4_321, store(1, 0..8).unwrap()),
-            at(12_000, 0, What::End),
+            at(12_000, 0, Operation::End),
         ];
-        let other = journal(1, [at(6_000, 500, What::Lock(3))]);
+        let other = journal(1, [at(6_000, 500, Operation::Lock(3))]);
         let text = trace(&[journal(0, events), other], &sites);
         let all: Value = serde_json::from_str(&text).unwrap();
         let spans = all["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");

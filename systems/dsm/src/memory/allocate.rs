@@ -3,10 +3,10 @@
 //! A minipage that is allocated has its only copy at its manager, closed, and zero. One that is freed is closed everywhere before any rank
 //! forgets it, and nothing that was asked for it ahead is under way by then: its number may be given anew.
 use super::array::{Array, Plain};
-use super::heap::Shape;
+use super::heap::ArrayLayout;
 use super::thread::Thread;
 use crate::Minipage;
-use crate::node::Copies;
+use crate::node::PageStore;
 use crate::protocol::Want;
 use core::any::type_name;
 use core::panic::Location;
@@ -33,14 +33,14 @@ fn number_of(name: &str, arguments: &[u64]) -> u64 {
 }
 
 impl<F: Fabric> Thread<'_, F> {
-    /// Allocates as [`Layout::array`](super::Layout::array), while the program runs: all threads of all ranks call alike. A barrier, too.
+    /// Allocates as [`SharedAllocator::array`](super::SharedAllocator::array), while the program runs: all threads of all ranks call alike. A barrier, too.
     ///
     /// ```
     /// use foregather_dsm::memory::{Settings, lanes, run};
     /// # use foregather_machine::Address;
-    /// # use foregather_shm::{Exchange, Shape};
-    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(2)))?;
-    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # use foregather_shm::{SegmentSpec, ShmFabric};
+    /// # let fabric = ShmFabric::between_threads(SegmentSpec::new(1, lanes(2)))?;
+    /// # let lane = |lane| fabric.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
     /// # let lanes = (0..lanes(2)).map(lane).collect();
     /// let settings = Settings { bytes: 4096, threads: 2, ..Settings::default() };
     /// let ended = run(lanes, settings, |_| Ok(()), |thread, ()| {
@@ -61,20 +61,20 @@ impl<F: Fabric> Thread<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// As [`Layout::array`](super::Layout::array) and [`Thread::barrier`]; [`Cause::Setting`] if threads do not call alike. Without
+    /// As [`SharedAllocator::array`](super::SharedAllocator::array) and [`Thread::barrier`]; [`Cause::Setting`] if threads do not call alike. Without
     /// room, or with calls that are not alike, all threads get the error, nothing has changed, and the program can go on.
     #[track_caller]
     pub fn array<T: Plain>(&self, len: usize, unit: usize) -> Result<Array<T>, Error> {
         self.chunked(len, unit, 1)
     }
 
-    /// The same as [`Layout::chunked`](super::Layout::chunked).
+    /// The same as [`SharedAllocator::chunked`](super::SharedAllocator::chunked).
     ///
     /// # Errors
     /// As [`Thread::array`].
     #[track_caller]
     pub fn chunked<T: Plain>(&self, len: usize, unit: usize, level: u32) -> Result<Array<T>, Error> {
-        let (shape, place) = (Shape { len, unit, level }, Location::caller());
+        let (shape, place) = (ArrayLayout { len, unit, level }, Location::caller());
         let call = number_of(type_name::<T>(), &[len as u64, unit as u64, u64::from(level), size_of::<T>() as u64]);
         self.collective(call, || self.give(shape, place))
     }
@@ -105,18 +105,18 @@ impl<F: Fabric> Thread<'_, F> {
             let needs = "that all threads of all ranks make the same calls in the same order";
             Error::from(Cause::Setting { what: "allocating and freeing shared memory", needs })
         };
-        self.pot.give(self.seat, call);
+        self.reduction.give(self.seat, call);
         self.meet(|| {
-            let mut all = [self.pot.combined(alike).ok_or_else(unlike)?];
+            let mut all = [self.reduction.combined(alike).ok_or_else(unlike)?];
             block_on(allreduce(self.messenger, &mut all, alike))?;
             let came = if all[0] == UNLIKE { Err(unlike()) } else { act()? };
-            self.pot.share(came);
+            self.reduction.share(came);
             Ok(())
         })?;
-        self.pot.shared::<Result<R, Error>>().unwrap_or_else(|| Err(unlike()))
+        self.reduction.shared::<Result<R, Error>>().unwrap_or_else(|| Err(unlike()))
     }
 
-    fn give<T: Plain>(&self, shape: Shape, place: &'static Location<'static>) -> Result<Result<Array<T>, Error>, Error> {
+    fn give<T: Plain>(&self, shape: ArrayLayout, place: &'static Location<'static>) -> Result<Result<Array<T>, Error>, Error> {
         let (known, given) = {
             let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
             (heap.numbers(), heap.give::<T>(shape, place))
@@ -125,7 +125,7 @@ impl<F: Fabric> Thread<'_, F> {
             for minipage in self.managed(array.minipages(0..array.len())) {
                 self.clear(minipage);
                 if minipage.0 < known {
-                    block_on(self.requester().tell(self.node, minipage, Want::Allot))?;
+                    block_on(self.requester().tell(self.node, minipage, Want::Allocate))?;
                 }
             }
             block_on(dissemination(self.messenger))?;

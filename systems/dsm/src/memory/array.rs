@@ -60,7 +60,7 @@ pub(super) struct Unit {
 
 /// Elements next to each other in a unit.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct ElementRun {
     unit: Unit,
     /// The first one's first byte in the unit.
     byte: usize,
@@ -68,7 +68,7 @@ struct Part {
     len: usize,
 }
 
-impl Part {
+impl ElementRun {
     fn offset(&self) -> usize {
         self.unit.offset + self.byte
     }
@@ -80,7 +80,7 @@ impl<T> Array<T> {
     }
 
     #[inline]
-    fn touch(&self, touch: Touch, part: &Part, act: impl FnOnce()) {
+    fn touch(&self, touch: Touch, part: &ElementRun, act: impl FnOnce()) {
         if self.observed {
             let first = part.unit.within + part.byte as u32;
             observer::touching(part.unit.minipage, touch, first..first + (part.len * size_of::<T>()) as u32, act);
@@ -234,7 +234,7 @@ impl<T: Plain> Array<T> {
 
     /// Where elements stand.
     #[inline]
-    fn parts(&self, first: usize, len: usize) -> impl Iterator<Item = Part> {
+    fn parts(&self, first: usize, len: usize) -> impl Iterator<Item = ElementRun> {
         let end = first.checked_add(len).filter(|&end| end <= self.len);
         let end = end.unwrap_or_else(|| panic!("elements {first} and {len} on of {}", self.len));
         let mut at = first;
@@ -245,7 +245,7 @@ impl<T: Plain> Array<T> {
                 return None;
             }
             at += many;
-            Some(Part { unit: self.units[unit], byte: within * size_of::<T>(), len: many })
+            Some(ElementRun { unit: self.units[unit], byte: within * size_of::<T>(), len: many })
         })
     }
 }
@@ -256,7 +256,7 @@ impl Array<u64> {
     /// # Panics
     /// If there is no such element.
     pub fn fetch_add(&self, at: usize, n: u64) -> u64 {
-        let part = Part { unit: self.units[at / self.unit], byte: at % self.unit * size_of::<u64>(), len: 1 };
+        let part = ElementRun { unit: self.units[at / self.unit], byte: at % self.unit * size_of::<u64>(), len: 1 };
         let word = self.space.word(part.unit.view, part.offset());
         let mut before = 0;
         self.touch(Touch::Atomic, &part, || before = word.fetch_add(n, SeqCst));

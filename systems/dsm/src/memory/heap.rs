@@ -24,7 +24,7 @@ pub struct Site {
 
 /// How an array is laid out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct ArrayLayout {
     /// Elements.
     pub(super) len: usize,
     /// Elements to a unit.
@@ -62,8 +62,8 @@ impl Heap {
 
     /// # Errors
     /// [`Cause::Setting`] for no elements or a unit of none; [`Cause::Unavailable`] if there is no room, and then nothing has changed.
-    pub(super) fn give<T: Plain>(&mut self, shape: Shape, place: &'static Location<'static>) -> Result<Array<T>, Error> {
-        let Shape { len, unit, level } = shape;
+    pub(super) fn give<T: Plain>(&mut self, shape: ArrayLayout, place: &'static Location<'static>) -> Result<Array<T>, Error> {
+        let ArrayLayout { len, unit, level } = shape;
         if len == 0 || unit == 0 || level == 0 {
             let needs = "at least one element, one of them to a unit, and one unit to a chunk";
             return Err(Cause::Setting { what: "a shared array", needs }.into());
@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn give(heap: &mut Heap, len: usize, level: u32) -> Result<Array<u64>, Error> {
-        heap.give(Shape { len, unit: 16, level }, Location::caller())
+        heap.give(ArrayLayout { len, unit: 16, level }, Location::caller())
     }
 
     fn free(heap: &mut Heap, array: &Array<u64>) {

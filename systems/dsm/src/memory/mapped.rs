@@ -1,6 +1,6 @@
 //! The bytes and protection of minipages: extents of a space.
-use crate::node::Copies;
-use crate::views::{Extent, Space, Table};
+use crate::node::PageStore;
+use crate::views::{Extent, MinipageTable, Space};
 use crate::{Access, Minipage};
 use foregather_machine::Error;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) struct Mapped {
     pub(super) space: Arc<Space>,
-    pub(super) table: Arc<Table>,
+    pub(super) table: Arc<MinipageTable>,
 }
 
 impl Mapped {
@@ -18,7 +18,7 @@ impl Mapped {
     }
 }
 
-impl Copies for Mapped {
+impl PageStore for Mapped {
     fn bytes(&self, minipage: Minipage) -> Option<usize> {
         self.table.extent(minipage).map(|extent| extent.bytes)
     }

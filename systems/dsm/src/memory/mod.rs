@@ -2,29 +2,29 @@
 //! [`Fabric`](foregather_machine::Fabric) behind them.
 //!
 //! - [`run`]: a rank's server and threads. [`Thread`]: what one of them can do besides loading and storing.
-//! - [`Layout`]: what is shared, said before the threads begin, by all ranks alike. [`Array`]: elements of plain data.
+//! - [`SharedAllocator`]: what is shared, said before the threads begin, by all ranks alike. [`Array`]: elements of plain data.
 //! - `heap`: what hands them out; `allocate`: threads allocate and free.
-//! - `pot`: reductions. `crew`: the threads of a rank from beginning to end. `end`: why one ended badly.
-//! - `mapped`: the bytes of minipages behind the views. `catcher`: a fault becomes a request.
+//! - `reduction`: reductions. `rank_threads`: the threads of a rank from beginning to end. `first_failure`: why one ended badly.
+//! - `mapped`: the bytes of minipages behind the views. `fault_handler`: a fault becomes a request.
 //!   `observer`: threads write journals.
 
 mod allocate;
 mod array;
-mod catcher;
-mod crew;
-mod end;
+mod fault_handler;
+mod first_failure;
 mod heap;
-mod layout;
 mod mapped;
 mod observer;
-mod pot;
+mod rank_threads;
+mod reduction;
 mod run;
 mod settings;
+mod shared_allocator;
 mod thread;
 
 pub use array::{Array, Plain};
 pub use heap::Site;
-pub use layout::Layout;
 pub use run::{Ended, Served, lanes, run};
 pub use settings::Settings;
+pub use shared_allocator::SharedAllocator;
 pub use thread::{Advice, Thread};

@@ -1,6 +1,6 @@
 //! The journal of the thread that runs here, if [`Settings::journal`](super::Settings) asks for one.
 use crate::Minipage;
-use crate::journal::{Journal, Moment, Recorder, Touch, What};
+use crate::journal::{Journal, Moment, Operation, Recorder, Touch};
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
 use foregather_host::{clock, usage::thread_cpu};
@@ -88,7 +88,7 @@ pub(super) fn touching(minipage: Minipage, touch: Touch, bytes: Range<u32>, act:
 }
 
 /// Does something that is no touch, in which waiting is no computing.
-pub(super) fn doing<R>(what: What, act: impl FnOnce() -> R) -> R {
+pub(super) fn doing<R>(what: Operation, act: impl FnOnce() -> R) -> R {
     with(|recorder| recorder.note(what, now()));
     let result = act();
     FAULTS.set(Faults::NONE);

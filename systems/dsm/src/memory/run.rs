@@ -1,15 +1,15 @@
 //! A rank's part from beginning to end: its space, its server and its threads.
-use super::catcher::{Catcher, Seats};
-use super::crew::{Crew, Post};
-use super::end::End;
+use super::fault_handler::{FaultHandler, ThreadTable};
+use super::first_failure::FirstFailure;
 use super::heap::{Heap, Site};
-use super::layout::Layout;
 use super::mapped::Mapped;
-use super::pot::Pot;
+use super::rank_threads::{Mailbox, RankThreads};
+use super::reduction::Reduction;
 use super::settings::Settings;
+use super::shared_allocator::SharedAllocator;
 use super::thread::Thread;
 use crate::journal::Journal;
-use crate::node::{Node, Requester, Tally};
+use crate::node::{Node, Requester, Stats};
 use crate::protocol::{Homes, Server};
 use crate::views::{Allocator, PAGE, Shape, Space};
 use foregather_barrier::{Algorithm, Group};
@@ -42,7 +42,7 @@ pub struct Ended<R> {
     /// How long it took before that.
     pub cold: Nanos,
     /// Where that time went.
-    pub tally: Tally,
+    pub stats: Stats,
     /// What it did, if [`Settings::journal`] asked for that.
     pub journal: Option<Journal>,
 }
@@ -65,7 +65,7 @@ pub const fn lanes(threads: u32) -> u32 {
 pub fn run<F, S, R>(
     lanes: Vec<F>,
     settings: Settings,
-    layout: impl FnOnce(&mut Layout) -> Result<S, Error>,
+    layout: impl FnOnce(&mut SharedAllocator) -> Result<S, Error>,
     program: impl Fn(&Thread<'_, F>, &S) -> Result<R, Error> + Sync,
 ) -> Result<Served<F, R>, Error>
 where
@@ -76,7 +76,7 @@ where
 {
     let count = settings.threads;
     let (known, seat) = (lanes.len(), lanes.first().map(|lane| (lane.rank(), lane.size())));
-    let post = Post::new(lanes, settings);
+    let mailbox = Mailbox::new(lanes, settings);
     let Some((rank, ranks)) = seat.filter(|_| known == self::lanes(count) as usize && count > 0) else {
         let needs = "one for the server and two for each thread, of which there is at least one";
         return Err(Cause::Setting { what: "the number of lanes for shared memory", needs }.into());
@@ -85,31 +85,31 @@ where
     let (mapped, shared, heap) = mapped((ranks, &settings), layout)?;
     let node = Arc::new(Node::new(homes, mapped.table.minipages(), mapped.clone()));
     let requester = |seat| {
-        let lane = post.asking(seat);
+        let lane = mailbox.asking(seat);
         let policy = settings.policy_of(&lane);
         Requester::new(lane, &node, policy)
     };
-    let seats = Arc::new(Seats::new((1..=count).map(requester).collect()));
+    let seats = Arc::new(ThreadTable::new((1..=count).map(requester).collect()));
     let (table, observed) = (mapped.table, settings.journal > 0);
-    let catcher = Catcher { node: Arc::clone(&node), seats: Arc::clone(&seats), table, rank, observed };
-    let serving = mapped.space.serve(Arc::new(catcher))?;
+    let handler = FaultHandler { node: Arc::clone(&node), seats: Arc::clone(&seats), table, rank, observed };
+    let serving = mapped.space.serve(Arc::new(handler))?;
 
     let (beside, working) = (Group::new(Algorithm::Central, count)?, AtomicU32::new(count));
-    let (pot, heap, end) = (Pot::new(count), Mutex::new(heap), End::of(rank));
-    let crew = Crew { node: &node, seats: &seats, settings, beside, working, pot, heap, end, shared };
+    let (reduction, heap, end) = (Reduction::new(count), Mutex::new(heap), FirstFailure::of(rank));
+    let rank_threads = RankThreads { node: &node, seats: &seats, settings, beside, working, reduction, heap, end, shared };
     let parts = threads::run(
         1 + count,
         |_| None,
         |cpu, number| match number {
-            0 => crew.serve(&post).map(|part| Part::Server(Box::new(part))),
-            seat => crew.work(&post, cpu, seat, &program).map(|part| Part::Thread(Box::new(part))),
+            0 => rank_threads.serve(&mailbox).map(|part| Part::Server(Box::new(part))),
+            seat => rank_threads.work(&mailbox, cpu, seat, &program).map(|part| Part::Thread(Box::new(part))),
         },
     )?;
     drop(serving);
     if let Err(error) = node.check() {
         // Others may wait for those that went well, too.
         parts.into_iter().flatten().for_each(|part| part.fail(&error));
-        return Err(crew.end.check().err().unwrap_or(error));
+        return Err(rank_threads.end.check().err().unwrap_or(error));
     }
     // In order only if all went well: otherwise whoever waits for this rank is told that it is gone.
     (1..=count).for_each(|seat| seats.of(seat).lane().leave());
@@ -131,7 +131,7 @@ where
         }
     }
     let ((server, _lane), messenger) = (server.expect("there is one server"), messenger.expect("there is a thread"));
-    let sites = crew.heap.into_inner().unwrap_or_else(PoisonError::into_inner).into_sites();
+    let sites = rank_threads.heap.into_inner().unwrap_or_else(PoisonError::into_inner).into_sites();
     Ok(Served { threads, server, sites, messenger })
 }
 
@@ -167,7 +167,7 @@ impl<F: Fabric, R> Served<F, R> {
 /// The space, and what is shared of it.
 fn mapped<S>(
     (ranks, settings): (u32, &Settings),
-    layout: impl FnOnce(&mut Layout) -> Result<S, Error>,
+    layout: impl FnOnce(&mut SharedAllocator) -> Result<S, Error>,
 ) -> Result<(Mapped, S, Heap), Error> {
     let pages = u32::try_from(settings.bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
     let allocator = Allocator::new(pages, settings.views)?;
@@ -175,7 +175,7 @@ fn mapped<S>(
     let space = Arc::new(Space::new(shape)?);
     let table = Arc::clone(allocator.table());
     let heap = Heap::new(allocator, Arc::clone(&space), settings.journal > 0);
-    let mut layouts = Layout::new(heap, ranks, settings.threads);
+    let mut layouts = SharedAllocator::new(heap, ranks, settings.threads);
     let shared = layout(&mut layouts)?;
     Ok((Mapped { space, table }, shared, layouts.heap))
 }

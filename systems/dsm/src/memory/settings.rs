@@ -17,7 +17,7 @@ pub struct Settings {
     /// Locks, with the numbers below that, and as many flags.
     pub locks: u32,
     /// How many prefetches of a rank may be under way.
-    pub ahead: u32,
+    pub prefetches: u32,
     /// Is every minipage managed by rank 0, instead of by all ranks in turn?
     pub central: bool,
     /// How pages are protected; `None` for the better way that this machine has. Programs that hand pointers into shared memory to system
@@ -37,7 +37,7 @@ impl Default for Settings {
             views: 32,
             threads: 1,
             locks: 64,
-            ahead: 8,
+            prefetches: 8,
             central: false,
             backend: None,
             policy: None,

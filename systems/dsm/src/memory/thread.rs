@@ -1,14 +1,14 @@
 //! What a thread can do with shared memory besides loading and storing.
 use super::array::{Array, Plain};
-use super::catcher::Seats;
+use super::fault_handler::ThreadTable;
 use super::heap::Heap;
 use super::mapped::Mapped;
 use super::observer;
-use super::pot::Pot;
+use super::reduction::Reduction;
 use super::settings::Settings;
 use crate::Access;
-use crate::journal::What;
-use crate::node::{Kind, Node, Requester, Tally};
+use crate::journal::Operation;
+use crate::node::{Node, Requester, Stats, WaitKind};
 use crate::protocol::{FlagId, Hosts, LockId, Want};
 use core::ops::Range;
 use foregather_barrier::{BarrierMember, dissemination};
@@ -22,14 +22,14 @@ use std::sync::{Mutex, MutexGuard};
 /// One of the threads that share memory: all threads of all ranks are numbered, those of one rank next to each other.
 pub struct Thread<'d, F: Fabric> {
     pub(super) node: &'d Node<F::Cpu, Mapped>,
-    pub(super) seats: &'d Seats<F>,
+    pub(super) seats: &'d ThreadTable<F>,
     /// From 1 on.
     pub(super) seat: u32,
     pub(super) settings: Settings,
     pub(super) messenger: &'d Messenger<F>,
     /// With the other threads of this rank; `None` once a barrier has failed.
     pub(super) beside: RefCell<Option<BarrierMember<threads::Thread>>>,
-    pub(super) pot: &'d Pot,
+    pub(super) reduction: &'d Reduction,
     /// The first thread of a rank takes it, for all.
     pub(super) heap: &'d Mutex<Heap>,
     /// What is measured begins here.
@@ -97,9 +97,9 @@ impl<F: Fabric> Thread<'_, F> {
     /// use foregather_dsm::memory::{Settings, lanes, run};
     /// use foregather_machine::Address;
     /// use foregather_message::collective::{maximum, sum};
-    /// # use foregather_shm::{Exchange, Shape};
-    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(3)))?;
-    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # use foregather_shm::{SegmentSpec, ShmFabric};
+    /// # let fabric = ShmFabric::between_threads(SegmentSpec::new(1, lanes(3)))?;
+    /// # let lane = |lane| fabric.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
     /// # let lanes = (0..lanes(3)).map(lane).collect();
     /// let settings = Settings { bytes: 4096, threads: 3, ..Settings::default() };
     /// let ended = run(lanes, settings, |_| Ok(()), |thread, ()| {
@@ -113,29 +113,29 @@ impl<F: Fabric> Thread<'_, F> {
     /// # Errors
     /// As [`Thread::barrier`]; [`Cause::Mismatch`] if ranks give different kinds of values, [`Cause::Setting`] if threads of a rank do.
     pub fn reduce<T: Element>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
-        self.pot.give(self.seat, value);
+        self.reduction.give(self.seat, value);
         self.meet(|| {
             let needs = "that all threads give numbers of the same kind";
-            let mine = self.pot.combined(&combine).ok_or(Cause::Setting { what: "a reduction", needs })?;
+            let mine = self.reduction.combined(&combine).ok_or(Cause::Setting { what: "a reduction", needs })?;
             let mut all = [mine];
             block_on(allreduce(self.messenger, &mut all, &combine))?;
-            self.pot.publish(all[0]);
+            self.reduction.publish(all[0]);
             Ok(())
         })?;
         // The next result is published when all have come again, so when they have read this one.
-        Ok(self.pot.result())
+        Ok(self.reduction.result())
     }
 
     /// All threads of this rank meet; the first of them does something with those of the other ranks; then all go on.
     pub(super) fn meet(&self, across: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        observer::doing(What::Barrier, || {
+        observer::doing(Operation::Barrier, || {
             let began = self.messenger.now();
             self.meet_beside()?;
             if self.seat == 1 {
                 across().map_err(|error| self.broken(error))?;
             }
             self.meet_beside()?;
-            self.requester().note(Kind::Barrier, self.messenger.now() - began);
+            self.requester().note(WaitKind::Barrier, self.messenger.now() - began);
             Ok(())
         })
     }
@@ -165,9 +165,9 @@ impl<F: Fabric> Thread<'_, F> {
     /// If this thread has it already, or there is no such lock; when a rank is lost or gives up.
     pub fn locked<R>(&self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
         self.known("lock", lock)?;
-        observer::doing(What::Lock(lock), || block_on(self.requester().lock(self.node, LockId(lock))))?;
+        observer::doing(Operation::Lock(lock), || block_on(self.requester().lock(self.node, LockId(lock))))?;
         let result = act();
-        observer::doing(What::Unlock(lock), || block_on(self.requester().unlock(self.node, LockId(lock))))?;
+        observer::doing(Operation::Unlock(lock), || block_on(self.requester().unlock(self.node, LockId(lock))))?;
         Ok(result)
     }
 
@@ -175,14 +175,14 @@ impl<F: Fabric> Thread<'_, F> {
     /// numbers of locks, and nothing else to do with them.
     ///
     /// ```
-    /// use foregather_dsm::memory::{Array, Layout, Settings, lanes, run};
+    /// use foregather_dsm::memory::{Array, Settings, SharedAllocator, lanes, run};
     /// # use foregather_machine::Address;
-    /// # use foregather_shm::{Exchange, Shape};
-    /// # let exchange = Exchange::between_threads(Shape::new(1, lanes(2)))?;
-    /// # let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
+    /// # use foregather_shm::{SegmentSpec, ShmFabric};
+    /// # let fabric = ShmFabric::between_threads(SegmentSpec::new(1, lanes(2)))?;
+    /// # let lane = |lane| fabric.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
     /// # let lanes = (0..lanes(2)).map(lane).collect();
     /// let settings = Settings { bytes: 4096, threads: 2, ..Settings::default() };
-    /// let layout = |layout: &mut Layout| layout.array::<u64>(1, 1);
+    /// let layout = |layout: &mut SharedAllocator| layout.array::<u64>(1, 1);
     /// let ended = run(lanes, settings, layout, |thread, word: &Array<u64>| {
     ///     if thread.number() == 0 {
     ///         word.set(0, 7);
@@ -200,7 +200,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// If there is no such flag; when a rank is lost or gives up.
     pub fn post(&self, flag: u32) -> Result<(), Error> {
         self.known("flag", flag)?;
-        observer::doing(What::Post(flag), || block_on(self.requester().post(self.node, FlagId(flag))))
+        observer::doing(Operation::Post(flag), || block_on(self.requester().post(self.node, FlagId(flag))))
     }
 
     /// Waits until this flag was posted, and takes that: each post is for one thread, and who waits longest comes first.
@@ -209,7 +209,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// As [`Thread::post`].
     pub fn wait(&self, flag: u32) -> Result<(), Error> {
         self.known("flag", flag)?;
-        observer::doing(What::Wait(flag), || block_on(self.requester().take(self.node, FlagId(flag))))
+        observer::doing(Operation::Wait(flag), || block_on(self.requester().take(self.node, FlagId(flag))))
     }
 
     fn known(&self, what: &str, number: u32) -> Result<(), Error> {
@@ -231,7 +231,7 @@ impl<F: Fabric> Thread<'_, F> {
         array.live()?;
         for minipage in array.minipages(elements) {
             let to = Want::Push(Hosts::all(self.ranks()));
-            observer::doing(What::Push { minipage }, || block_on(self.requester().tell(self.node, minipage, to)))?;
+            observer::doing(Operation::Push { minipage }, || block_on(self.requester().tell(self.node, minipage, to)))?;
         }
         Ok(())
     }
@@ -247,8 +247,8 @@ impl<F: Fabric> Thread<'_, F> {
         array.live()?;
         let mut asked = 0;
         for minipage in array.minipages(elements) {
-            let ask = || block_on(self.requester().prefetch(self.node, minipage, access, self.settings.ahead));
-            asked += u32::from(observer::doing(What::Prefetch { minipage, access }, ask)?);
+            let ask = || block_on(self.requester().prefetch(self.node, minipage, access, self.settings.prefetches));
+            asked += u32::from(observer::doing(Operation::Prefetch { minipage, access }, ask)?);
         }
         Ok(asked)
     }
@@ -274,7 +274,7 @@ impl<F: Fabric> Thread<'_, F> {
     /// When a rank is lost.
     pub fn start_clock(&self) -> Result<(), Error> {
         self.barrier()?;
-        observer::doing(What::Start, || self.requester().forget());
+        observer::doing(Operation::Start, || self.requester().forget());
         self.began.set(self.messenger.now());
         Ok(())
     }
@@ -285,7 +285,7 @@ impl<F: Fabric> Thread<'_, F> {
     }
 
     /// Where this thread's time went since then.
-    pub fn tally(&self) -> Tally {
-        *self.requester().tally()
+    pub fn stats(&self) -> Stats {
+        *self.requester().stats()
     }
 }

@@ -1,25 +1,25 @@
 //! A rank's part in the shared memory, over any [`Fabric`](foregather_machine::Fabric): its server and its threads do what the
 //! [`protocol`](crate::protocol) says.
 //!
-//! - [`Node`]: what they share: a word for each minipage, and its [`Copies`], the bytes with their protection.
+//! - [`Node`]: what they share: a word for each minipage, and its [`PageStore`], the bytes with their protection.
 //! - [`serve`]: the server, on lane 0. It answers at any time, waits for frames and for nothing else, and never for a timer.
 //! - [`Requester`]: a thread that faults, on a lane of its own.
 //! - [`give_up`]: how a rank that cannot begin tells the others. `stop`: how everybody learns of a bad end.
-//! - `parcel`: how messages and bytes become frames; `ways`: credits; `outbox`: what had none yet. Races: `README.md`.
+//! - `transfer`: how messages and bytes become frames; `links`: credits; `outbox`: what had none yet. Races: `README.md`.
 
+mod links;
 mod outbox;
-mod parcel;
 mod requester;
 mod server;
 mod state;
+mod stats;
 mod stop;
-mod tally;
 #[cfg(test)]
 mod tests;
-mod ways;
+mod transfer;
 
 pub use requester::Requester;
 pub use server::serve;
-pub use state::{Copies, Node};
+pub use state::{Node, PageStore};
+pub use stats::{Stats, WaitKind};
 pub use stop::give_up;
-pub use tally::{Kind, Tally};

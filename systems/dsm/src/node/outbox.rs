@@ -1,13 +1,13 @@
 //! What a server has to send and could not yet: in order for each lane, so that nobody who is slow keeps the others waiting.
-use super::parcel::Parcel;
-use super::state::{Copies, Node};
-use super::ways::Ways;
+use super::links::Links;
+use super::state::{Node, PageStore};
+use super::transfer::Transfer;
 use crate::protocol::Message;
 use foregather_machine::{Address, Error, Fabric};
 use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug, Default)]
-pub(super) struct Outbox(BTreeMap<Address, VecDeque<Parcel>>);
+pub(super) struct Outbox(BTreeMap<Address, VecDeque<Transfer>>);
 
 impl Outbox {
     pub(super) fn is_empty(&self) -> bool {
@@ -15,33 +15,33 @@ impl Outbox {
     }
 
     /// Sends it now if nothing is before it and there are credits; else as soon as there are.
-    pub(super) fn send<F: Fabric, P: Copies>(
+    pub(super) fn send<F: Fabric, P: PageStore>(
         &mut self,
-        (lane, ways): (&F, &mut Ways),
+        (lane, links): (&F, &mut Links),
         node: &Node<F::Cpu, P>,
         to: Address,
         message: Message,
     ) -> Result<(), Error> {
-        let mut parcel = Parcel::new(message);
+        let mut transfer = Transfer::new(message);
         if let Some(queue) = self.0.get_mut(&to) {
-            queue.push_back(parcel);
-        } else if !parcel.send(lane, ways, to, node)? {
-            self.0.entry(to).or_default().push_back(parcel);
+            queue.push_back(transfer);
+        } else if !transfer.send(lane, links, to, node)? {
+            self.0.entry(to).or_default().push_back(transfer);
         }
         Ok(())
     }
 
     /// Sends what there are credits for by now. `true`: something is gone.
-    pub(super) fn flush<F: Fabric, P: Copies>(
+    pub(super) fn flush<F: Fabric, P: PageStore>(
         &mut self,
-        (lane, ways): (&F, &mut Ways),
+        (lane, links): (&F, &mut Links),
         node: &Node<F::Cpu, P>,
     ) -> Result<bool, Error> {
         let mut some = false;
         let mut trouble = Ok(());
         self.0.retain(|&to, queue| {
-            while let Some(parcel) = queue.front_mut().filter(|_| trouble.is_ok()) {
-                match parcel.send(lane, ways, to, node) {
+            while let Some(transfer) = queue.front_mut().filter(|_| trouble.is_ok()) {
+                match transfer.send(lane, links, to, node) {
                     Ok(true) => some |= queue.pop_front().is_some(),
                     Ok(false) => break,
                     Err(error) => trouble = Err(error),

@@ -1,11 +1,11 @@
 //! A thread that needs more of a minipage than it may: it asks, and waits on a lane of its own.
-use super::parcel::Parcel;
+use super::links::Links;
 use super::server::everybody;
-use super::state::{Copies, Node};
-use super::stop::{Blame, tell};
-use super::tally::{Kind, Tally};
-use super::ways::Ways;
-use crate::protocol::{Action, Answer, Begin, Client, FlagId, LockId, Message, Want, server_of};
+use super::state::{Node, PageStore};
+use super::stats::{Stats, WaitKind};
+use super::stop::{StoppedBy, tell};
+use super::transfer::Transfer;
+use crate::protocol::{Action, Begin, Client, FlagId, LockId, Message, Reaction, Want, server_of};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, WaitContext, Words};
 use foregather_wait::{Policy, Roster, WaitFor, Waiter};
@@ -15,20 +15,20 @@ pub struct Requester<F: Fabric> {
     lane: F,
     client: Client,
     waiter: Waiter,
-    ways: Ways,
-    tally: Tally,
+    links: Links,
+    stats: Stats,
     /// Its server knows that it cannot go on.
     stopping: bool,
 }
 
 impl<F: Fabric> Requester<F> {
     /// The thread of that lane.
-    pub fn new<P: Copies>(lane: F, node: &Node<F::Cpu, P>, policy: Policy) -> Self {
+    pub fn new<P: PageStore>(lane: F, node: &Node<F::Cpu, P>, policy: Policy) -> Self {
         let here = lane.here();
         let client = Client::new(here, node.homes());
         node.stopped().enroll(here.lane);
-        let (waiter, ways) = (Waiter::new(policy, here.rank), Ways::new(&lane));
-        Self { lane, client, waiter, ways, tally: Tally::default(), stopping: false }
+        let (waiter, links) = (Waiter::new(policy, here.rank), Links::new(&lane));
+        Self { lane, client, waiter, links, stats: Stats::default(), stopping: false }
     }
 
     /// Its lane.
@@ -37,25 +37,25 @@ impl<F: Fabric> Requester<F> {
     }
 
     /// Where its time went.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+    pub fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     /// From now on it is counted anew.
     pub fn forget(&mut self) {
-        self.tally = Tally::default();
+        self.stats = Stats::default();
     }
 
     /// Notes time that others saw this thread spend.
-    pub fn note(&mut self, kind: Kind, span: Nanos) {
-        self.tally.add(kind, span);
+    pub fn note(&mut self, kind: WaitKind, span: Nanos) {
+        self.stats.add(kind, span);
     }
 
     /// Sees to it that this thread may do that with the minipage. It may be taken away again at once: then the next access faults.
     ///
     /// # Errors
     /// [`Cause::Refused`] for a minipage that was freed; a rank that was lost or gave up; what the system refuses.
-    pub async fn need<P: Copies>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, need: Access) -> Result<(), Error> {
+    pub async fn need<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, need: Access) -> Result<(), Error> {
         let began = self.lane.now();
         let before = node.word(minipage);
         loop {
@@ -72,30 +72,30 @@ impl<F: Fabric> Requester<F> {
         }
         let kind = match (need, before.access()) {
             // It may have come between the fault and this.
-            _ if before.is_ahead() || before.access() >= need => Kind::Ahead,
-            (Access::Write, Access::Read) => Kind::Upgrade,
-            (Access::Write, _) => Kind::WriteFault,
-            _ => Kind::ReadFault,
+            _ if before.is_prefetch() || before.access() >= need => WaitKind::Prefetch,
+            (Access::Write, Access::Read) => WaitKind::Upgrade,
+            (Access::Write, _) => WaitKind::WriteFault,
+            _ => WaitKind::ReadFault,
         };
-        self.tally.add(kind, self.lane.now() - began);
+        self.stats.add(kind, self.lane.now() - began);
         Ok(())
     }
 
     /// Another thread of this rank, or a prefetch, is at it.
-    async fn asleep<P: Copies>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, bits: u32) -> Result<(), Error> {
+    async fn asleep<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, bits: u32) -> Result<(), Error> {
         let changed = || (node.word(minipage).bits() != bits).then_some(());
-        self.persist(node, node.bed(minipage), "a minipage that is on its way", changed).await
+        self.wait_until(node, node.wait_queue(minipage), "a minipage that is on its way", changed).await
     }
 
     /// Waits until nothing that this rank has asked for ahead is under way.
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn quiet<P: Copies>(&mut self, node: &Node<F::Cpu, P>) -> Result<(), Error> {
-        self.persist(node, node.ended(), "what was asked for ahead", || (node.ahead() == 0).then_some(())).await
+    pub async fn quiet<P: PageStore>(&mut self, node: &Node<F::Cpu, P>) -> Result<(), Error> {
+        self.wait_until(node, node.ended(), "what was asked for ahead", || (node.prefetches() == 0).then_some(())).await
     }
 
-    async fn persist<P: Copies>(
+    async fn wait_until<P: PageStore>(
         &self,
         node: &Node<F::Cpu, P>,
         on: &<F::Cpu as Words>::Word,
@@ -110,13 +110,13 @@ impl<F: Fabric> Requester<F> {
 
     /// This thread cannot go on, because of that: its server tells everybody, and nothing can be asked here any more. `true`: it is the
     /// first reason that this rank knows of.
-    pub fn stop<P: Copies>(&mut self, node: &Node<F::Cpu, P>, error: &Error) -> bool {
-        let Self { lane, ways, stopping, .. } = self;
+    pub fn stop<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, error: &Error) -> bool {
+        let Self { lane, links, stopping, .. } = self;
         let here = lane.here().rank;
         let first = node.stop(lane.cpu(), lane.now(), error, here);
         if !core::mem::replace(stopping, true) {
-            let blame = node.stopped().blame().unwrap_or(Blame::of(error, here));
-            tell(lane, ways, server_of(here), blame);
+            let blame = node.stopped().blame().unwrap_or(StoppedBy::of(error, here));
+            tell(lane, links, server_of(here), blame);
         }
         first
     }
@@ -125,7 +125,7 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn prefetch<P: Copies>(
+    pub async fn prefetch<P: PageStore>(
         &mut self,
         node: &Node<F::Cpu, P>,
         minipage: Minipage,
@@ -133,15 +133,15 @@ impl<F: Fabric> Requester<F> {
         bound: u32,
     ) -> Result<bool, Error> {
         let word = node.word(minipage);
-        if word.is_pending() || word.access() >= need || !node.go_ahead(bound) {
+        if word.is_pending() || word.access() >= need || !node.begin_prefetch(bound) {
             return Ok(false);
         }
         let Begin::Go(_) = node.begin(minipage, need, true) else {
-            node.went_ahead(self.lane.cpu());
+            node.end_prefetch(self.lane.cpu());
             return Ok(false);
         };
         let want = if need == Access::Write { Want::Write } else { Want::Read };
-        let (to, message) = self.client.ahead(minipage, want);
+        let (to, message) = self.client.prefetch(minipage, want);
         self.send(node, to, message).await?;
         Ok(true)
     }
@@ -150,7 +150,7 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// [`Cause::Refused`] if it was freed before; a lost rank.
-    pub async fn tell<P: Copies>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, want: Want) -> Result<(), Error> {
+    pub async fn tell<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, minipage: Minipage, want: Want) -> Result<(), Error> {
         let (to, message) = self.client.ask(minipage, want);
         self.ask(node, to, message).await
     }
@@ -159,11 +159,11 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// [`Cause::Busy`] if this thread has it; a lost rank.
-    pub async fn lock<P: Copies>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
+    pub async fn lock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
         let began = self.lane.now();
         let (to, message) = self.client.lock(lock);
         self.ask(node, to, message).await?;
-        self.tally.add(Kind::Lock, self.lane.now() - began);
+        self.stats.add(WaitKind::Lock, self.lane.now() - began);
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn unlock<P: Copies>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
+    pub async fn unlock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
         let (to, message) = self.client.unlock(lock);
         self.send(node, to, message).await
     }
@@ -180,7 +180,7 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn post<P: Copies>(&mut self, node: &Node<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
+    pub async fn post<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
         let (to, message) = self.client.post(flag);
         self.send(node, to, message).await
     }
@@ -189,11 +189,11 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn take<P: Copies>(&mut self, node: &Node<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
+    pub async fn take<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, flag: FlagId) -> Result<(), Error> {
         let began = self.lane.now();
         let (to, message) = self.client.take(flag);
         self.ask(node, to, message).await?;
-        self.tally.add(Kind::Lock, self.lane.now() - began);
+        self.stats.add(WaitKind::Lock, self.lane.now() - began);
         Ok(())
     }
 
@@ -201,43 +201,43 @@ impl<F: Fabric> Requester<F> {
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn goodbye<P: Copies>(&mut self, node: &Node<F::Cpu, P>) -> Result<(), Error> {
+    pub async fn detach<P: PageStore>(&mut self, node: &Node<F::Cpu, P>) -> Result<(), Error> {
         self.quiet(node).await?;
         for server in everybody(node.homes().hosts()) {
-            self.send(node, server, Message::Bye).await?;
+            self.send(node, server, Message::Detach).await?;
         }
         Ok(())
     }
 
-    async fn send<P: Copies>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
+    async fn send<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         node.check()?;
-        let Self { lane, ways, waiter, .. } = self;
-        let mut parcel = Parcel::new(message);
+        let Self { lane, links, waiter, .. } = self;
+        let mut transfer = Transfer::new(message);
         let why = WaitContext::new("credits for a request", lane.here().rank).of(to.rank);
         let mut sent = || -> Result<Option<()>, Error> {
             // Credits come as frames.
-            if !parcel.send(lane, ways, to, node)?
-                && let Some((from, _)) = come(lane, ways, node)?
+            if !transfer.send(lane, links, to, node)?
+                && let Some((from, _)) = come(lane, links, node)?
             {
                 return Err(Cause::ProtocolViolation { from: from.rank, what: "a reply to what this thread did not ask" }.into());
             }
-            Ok(parcel.send(lane, ways, to, node)?.then_some(()))
+            Ok(transfer.send(lane, links, to, node)?.then_some(()))
         };
         waiter.on_lane(lane, why, Some(to.rank), || sent().transpose()).await?
     }
 
     /// Sends a request and does what its reply says.
-    async fn ask<P: Copies>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
+    async fn ask<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         self.send(node, to, message).await?;
-        let Self { lane, ways, waiter, .. } = self;
+        let Self { lane, links, waiter, .. } = self;
         let why = WaitContext::new("a reply about shared memory", lane.here().rank);
-        let reply = || come(lane, ways, node).transpose();
+        let reply = || come(lane, links, node).transpose();
         let (from, message) = waiter.on_lane(lane, why, None, reply).await??;
         self.settle(node, from, message).await
     }
 
     /// Does what a reply says: what concerns this rank at once, then the message to the manager.
-    async fn settle<P: Copies>(&mut self, node: &Node<F::Cpu, P>, from: Address, message: Message) -> Result<(), Error> {
+    async fn settle<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, from: Address, message: Message) -> Result<(), Error> {
         let (mut last, mut done) = (None, Ok(()));
         let lane = &self.lane;
         let answer = self.client.reply(from.rank, &message, &mut |action| {
@@ -253,9 +253,9 @@ impl<F: Fabric> Requester<F> {
             self.send(node, to, message).await?;
         }
         match answer {
-            Answer::Served => Ok(()),
-            Answer::Freed(freed) => Err(Cause::Refused { why: freed.to_string() }.into()),
-            Answer::Held(lock) => {
+            Reaction::Served => Ok(()),
+            Reaction::Freed(freed) => Err(Cause::Refused { why: freed.to_string() }.into()),
+            Reaction::Held(lock) => {
                 Err(Cause::Refused { why: format!("this thread has lock {} already: it would wait for itself", lock.0) }.into())
             }
         }
@@ -263,10 +263,14 @@ impl<F: Fabric> Requester<F> {
 }
 
 /// Takes frames until there is a whole message.
-fn come<F: Fabric, P: Copies>(lane: &F, ways: &mut Ways, node: &Node<F::Cpu, P>) -> Result<Option<(Address, Message)>, Error> {
-    ways.pay(lane)?;
+fn come<F: Fabric, P: PageStore>(
+    lane: &F,
+    links: &mut Links,
+    node: &Node<F::Cpu, P>,
+) -> Result<Option<(Address, Message)>, Error> {
+    links.pay(lane)?;
     while let Some(from) = lane.arrived(None) {
-        if let Some(message) = ways.take(lane, node, from)? {
+        if let Some(message) = links.take(lane, node, from)? {
             return Ok(Some((from, message)));
         }
     }

@@ -1,17 +1,17 @@
 //! What the threads and the server of a rank share.
-use super::stop::{Blame, Stopped};
+use super::stop::{Stopped, StoppedBy};
 use crate::protocol::{Action, Begin, Ended, Homes, Word};
 use crate::{Access, Minipage};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_machine::{Cpu, Error, Nanos, Rank};
 
 /// Sleepers on different minipages share a word now and then: they look, and sleep on.
-const BEDS: usize = 64;
+const WAIT_QUEUES: usize = 64;
 
 /// The bytes of minipages and their protection, on one rank.
 ///
 /// All of it goes on beside the application's threads, which are kept out by protection alone.
-pub trait Copies: Send + Sync {
+pub trait PageStore: Send + Sync {
     /// How long a minipage is; `None` if there is none of that number.
     fn bytes(&self, minipage: Minipage) -> Option<usize>;
     /// Reads from byte `at` on, whatever the application may do.
@@ -35,24 +35,24 @@ pub struct Node<C: Cpu, P> {
     homes: Homes,
     words: Box<[AtomicU32]>,
     copies: P,
-    beds: Box<[C::Word]>,
+    wait_queues: Box<[C::Word]>,
     /// Prefetches, and pushes nobody waits for, that are under way.
-    ahead: AtomicU32,
+    prefetches: AtomicU32,
     /// Changes when one of them has ended.
     ended: C::Word,
     /// Has it ended badly?
     stopped: Stopped,
 }
 
-impl<C: Cpu, P: Copies> Node<C, P> {
+impl<C: Cpu, P: PageStore> Node<C, P> {
     /// For so many minipages, of which none is open.
     pub fn new(homes: Homes, minipages: u32, copies: P) -> Self {
         Self {
             homes,
             words: (0..minipages).map(|_| AtomicU32::new(Word::default().bits())).collect(),
             copies,
-            beds: (0..BEDS).map(|_| C::Word::default()).collect(),
-            ahead: AtomicU32::new(0),
+            wait_queues: (0..WAIT_QUEUES).map(|_| C::Word::default()).collect(),
+            prefetches: AtomicU32::new(0),
             ended: C::Word::default(),
             stopped: Stopped::default(),
         }
@@ -79,8 +79,8 @@ impl<C: Cpu, P: Copies> Node<C, P> {
     }
 
     /// Where those sleep who wait for a change of that word.
-    pub(super) fn bed(&self, minipage: Minipage) -> &C::Word {
-        &self.beds[minipage.0 as usize % BEDS]
+    pub(super) fn wait_queue(&self, minipage: Minipage) -> &C::Word {
+        &self.wait_queues[minipage.0 as usize % WAIT_QUEUES]
     }
 
     /// What is known of a bad end.
@@ -99,18 +99,18 @@ impl<C: Cpu, P: Copies> Node<C, P> {
 
     /// It has ended, because of that: whoever sleeps here is woken and learns of it. `true`: this is the first reason.
     pub(super) fn stop(&self, cpu: &C, now: Nanos, error: &Error, here: Rank) -> bool {
-        let first = self.stopped.mark(Blame::of(error, here), now);
+        let first = self.stopped.mark(StoppedBy::of(error, here), now);
         if first {
-            self.beds.iter().chain([&self.ended]).for_each(|bed| _ = cpu.fetch_add(bed, 1));
+            self.wait_queues.iter().chain([&self.ended]).for_each(|bed| _ = cpu.fetch_add(bed, 1));
         }
         first
     }
 
     /// Begins a request, or joins those who wait for one.
-    pub(super) fn begin(&self, minipage: Minipage, need: Access, ahead: bool) -> Begin {
+    pub(super) fn begin(&self, minipage: Minipage, need: Access, prefetch: bool) -> Begin {
         loop {
             let word = self.word(minipage);
-            let begin = word.begin(need, ahead);
+            let begin = word.begin(need, prefetch);
             match begin {
                 Begin::Go(next) | Begin::Wait(next) if next != word => {
                     if self.exchange(minipage, word, next) {
@@ -138,23 +138,23 @@ impl<C: Cpu, P: Copies> Node<C, P> {
 
     fn end(&self, cpu: &C, minipage: Minipage, to: impl Fn(Word) -> Ended) {
         let before = self.change(minipage, |word| to(word).word);
-        let Ended { wake, ahead, .. } = to(before);
+        let Ended { wake, prefetched, .. } = to(before);
         if wake {
-            cpu.fetch_add(self.bed(minipage), 1);
+            cpu.fetch_add(self.wait_queue(minipage), 1);
         }
-        if ahead {
-            self.went_ahead(cpu);
+        if prefetched {
+            self.end_prefetch(cpu);
         }
     }
 
     /// One of the `bound` places for what nobody waits for, if there is one.
-    pub(super) fn go_ahead(&self, bound: u32) -> bool {
-        self.ahead.fetch_update(AcqRel, Acquire, |ahead| (ahead < bound).then_some(ahead + 1)).is_ok()
+    pub(super) fn begin_prefetch(&self, bound: u32) -> bool {
+        self.prefetches.fetch_update(AcqRel, Acquire, |begun| (begun < bound).then_some(begun + 1)).is_ok()
     }
 
     /// Gives that place back.
-    pub(super) fn went_ahead(&self, cpu: &C) {
-        self.ahead.fetch_sub(1, AcqRel);
+    pub(super) fn end_prefetch(&self, cpu: &C) {
+        self.prefetches.fetch_sub(1, AcqRel);
         cpu.fetch_add(&self.ended, 1);
     }
 
@@ -164,8 +164,8 @@ impl<C: Cpu, P: Copies> Node<C, P> {
     }
 
     /// How many prefetches are under way.
-    pub fn ahead(&self) -> u32 {
-        self.ahead.load(Acquire)
+    pub fn prefetches(&self) -> u32 {
+        self.prefetches.load(Acquire)
     }
 
     /// Does what concerns this rank's own copies. Sending is the caller's, and so is what was received: the bytes of
@@ -189,7 +189,7 @@ impl<C: Cpu, P: Copies> Node<C, P> {
             }
             Action::Publish { minipage, access } => self.end(cpu, minipage, |word| word.end(access)),
             Action::Raise { minipage, access } => self.end(cpu, minipage, |word| word.raise(access)),
-            Action::Ended { .. } => self.went_ahead(cpu),
+            Action::Ended { .. } => self.end_prefetch(cpu),
             Action::Install { .. } | Action::Copy { .. } | Action::Send { .. } => {}
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! Ranks on the table: their frames come in any order, and no update is lost.
-use super::{Copies, Kind, Node, Requester, serve};
+use super::{Node, PageStore, Requester, WaitKind, serve};
 use crate::protocol::{Homes, Hosts, LockId, Server, Want};
 use crate::{Access, Minipage};
 use core::future::Future;
@@ -33,7 +33,7 @@ impl Guarded {
     }
 }
 
-impl Copies for Guarded {
+impl PageStore for Guarded {
     fn bytes(&self, minipage: Minipage) -> Option<usize> {
         self.0.get(minipage.0 as usize).map(|held| held.lock().unwrap().1.len())
     }
@@ -114,13 +114,13 @@ fn ends<'t>(
                 program(&mut app, rank).await?;
                 *through.borrow_mut() += 1;
                 let last = *through.borrow() == threads;
-                if last { app.requester.goodbye(&app.node).await } else { Ok(()) }
+                if last { app.requester.detach(&app.node).await } else { Ok(()) }
             }));
         }
     }
     let ends = table.run(programs, |_| ());
     if ends.iter().any(Option::is_none) {
-        return Err(format!("stuck: {:?}", table.stuck()));
+        return Err(format!("stuck: {:?}", table.deadlocked()));
     }
     Ok(ends.into_iter().flatten().collect())
 }
@@ -187,7 +187,7 @@ fn locks_pushes_and_prefetches_come_to_their_ends() {
             app.requester.prefetch(&app.node, ahead, Access::Write, 2).await?;
             app.read(ahead).await?;
         }
-        assert_eq!(app.requester.tally().count(Kind::Lock), 10);
+        assert_eq!(app.requester.stats().count(WaitKind::Lock), 10);
         Ok(())
     });
 }

@@ -8,7 +8,7 @@ use foregather_machine::{Address, Error, Rank};
 /// A thread of a rank, as the protocol sees it. It allocates nothing, except to say that a peer sent nonsense.
 ///
 /// After a fault: [`Word::begin`](super::Word::begin); on `Go`, [`Client::ask`]; then the first frame on this lane is the reply,
-/// and [`Client::reply`] says what to do. Prefetches go the same way, by [`Client::ahead`], but the server takes their replies.
+/// and [`Client::reply`] says what to do. Prefetches go the same way, by [`Client::prefetch`], but the server takes their replies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Client {
     me: Address,
@@ -25,7 +25,7 @@ enum Asked {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Reaction {
     /// It is as it was wished to be, once the actions are done.
     Served,
     /// There is nothing any more to be had.
@@ -73,8 +73,8 @@ impl Client {
     }
 
     /// What to send, and where, for a thread that goes on: a prefetch, or a push that is not waited for. The caller bounds how
-    /// many are under way; one ends with [`Ended::ahead`](super::Ended::ahead) or [`Action::Ended`] at this rank's server.
-    pub fn ahead(&self, minipage: Minipage, want: Want) -> (Address, Message) {
+    /// many are under way; one ends with [`Ended::prefetched`](super::Ended::prefetched) or [`Action::Ended`] at this rank's server.
+    pub fn prefetch(&self, minipage: Minipage, want: Want) -> (Address, Message) {
         (server_of(self.homes.of(minipage)), Message::Request { minipage, want, lane: super::SERVER })
     }
 
@@ -104,25 +104,25 @@ impl Client {
     ///
     /// # Errors
     /// For what does not answer what was asked.
-    pub fn reply(&mut self, from: Rank, message: &Message, act: &mut impl FnMut(Action)) -> Result<Answer, Error> {
+    pub fn reply(&mut self, from: Rank, message: &Message, act: &mut impl FnMut(Action)) -> Result<Reaction, Error> {
         let answer = match (self.asked, *message) {
             (
                 Some(Asked::Minipage(minipage, want)),
                 Message::Data { minipage: of, access } | Message::Grant { minipage: of, access },
-            ) if of == minipage && access == want.access() => Answer::Served,
+            ) if of == minipage && access == want.access() => Reaction::Served,
             (Some(Asked::Minipage(minipage, want)), Message::Refused { minipage: of, access })
                 if of == minipage && access == want.access() =>
             {
-                Answer::Freed(Freed { minipage, by: self.me, access })
+                Reaction::Freed(Freed { minipage, by: self.me, access })
             }
-            (Some(Asked::Minipage(minipage, Want::Push(_) | Want::Free | Want::Allot)), Message::Done { minipage: of })
+            (Some(Asked::Minipage(minipage, Want::Push(_) | Want::Free | Want::Allocate)), Message::Done { minipage: of })
                 if of == minipage =>
             {
-                Answer::Served
+                Reaction::Served
             }
-            (Some(Asked::Lock(lock)), Message::Granted { lock: of }) if of == lock => Answer::Served,
-            (Some(Asked::Flag(flag)), Message::Taken { flag: of }) if of == flag => Answer::Served,
-            (Some(Asked::Lock(lock)), Message::Denied { lock: of }) if of == lock => Answer::Held(lock),
+            (Some(Asked::Lock(lock)), Message::Granted { lock: of }) if of == lock => Reaction::Served,
+            (Some(Asked::Flag(flag)), Message::Taken { flag: of }) if of == flag => Reaction::Served,
+            (Some(Asked::Lock(lock)), Message::Denied { lock: of }) if of == lock => Reaction::Held(lock),
             _ => return garbled(from, "a reply to what this thread did not ask"),
         };
         // What ends here was waited for, so there is nothing to count.
@@ -144,7 +144,7 @@ mod tests {
         Client::new(Address { rank: 2, lane: 1 }, Homes::spread(3).unwrap())
     }
 
-    fn reply(client: &mut Client, message: Message) -> Result<(Answer, Vec<Action>), Error> {
+    fn reply(client: &mut Client, message: Message) -> Result<(Reaction, Vec<Action>), Error> {
         let mut actions = Vec::new();
         let answer = client.reply(0, &message, &mut |action| actions.push(action))?;
         Ok((answer, actions))
@@ -156,7 +156,7 @@ mod tests {
         let (to, message) = client.ask(minipage, Want::Write);
         assert_eq!((to, message), (server_of(1), Message::Request { minipage, want: Want::Write, lane: 1 }));
         let (answer, actions) = reply(&mut client, Message::Data { minipage, access }).unwrap();
-        assert_eq!(answer, Answer::Served);
+        assert_eq!(answer, Reaction::Served);
         let installed = Action::Send { to, message: Message::Installed { minipage } };
         let opened = [Action::Open { minipage, access }, Action::Publish { minipage, access }, installed];
         assert_eq!(actions, [&[Action::Install { minipage }][..], &opened].concat());
@@ -170,7 +170,7 @@ mod tests {
         client.ask(Minipage(4), Want::Read);
         let refused = Message::Refused { minipage: Minipage(4), access: Access::Read };
         let (answer, actions) = reply(&mut client, refused).unwrap();
-        let Answer::Freed(freed) = answer else { panic!("{answer:?}") };
+        let Reaction::Freed(freed) = answer else { panic!("{answer:?}") };
         assert!(freed.to_string().starts_with("rank 2, thread 1, was going to read minipage 4, which has been freed"), "{freed}");
         assert_eq!(actions, [Action::Publish { minipage: Minipage(4), access: Access::None }]);
     }
@@ -186,6 +186,6 @@ mod tests {
         assert!(reply(&mut client, Message::Grant { minipage: Minipage(5), access: Access::Write }).is_err());
         client.lock(LockId(3));
         assert!(reply(&mut client, Message::Granted { lock: LockId(2) }).is_err());
-        assert_eq!(reply(&mut client, Message::Denied { lock: LockId(3) }).unwrap().0, Answer::Held(LockId(3)));
+        assert_eq!(reply(&mut client, Message::Denied { lock: LockId(3) }).unwrap().0, Reaction::Held(LockId(3)));
     }
 }

@@ -72,7 +72,7 @@ pub struct Directory {
 }
 
 /// What one call may change: an entry, with its counts.
-struct Desk<'d, S> {
+struct MinipageQueue<'d, S> {
     minipage: Minipage,
     entry: &'d mut Entry,
     counts: &'d mut Counts,
@@ -119,7 +119,12 @@ impl Directory {
         asked.map(move |(place, counts)| (id(place), *counts))
     }
 
-    fn desk<S: FnMut(Address, Message)>(&mut self, from: Rank, minipage: Minipage, send: S) -> Result<Desk<'_, S>, Error> {
+    fn desk<S: FnMut(Address, Message)>(
+        &mut self,
+        from: Rank,
+        minipage: Minipage,
+        send: S,
+    ) -> Result<MinipageQueue<'_, S>, Error> {
         if minipage.0 >= self.count || self.homes.of(minipage) != self.me {
             return garbled(from, "the number of a minipage that is not managed here");
         }
@@ -129,7 +134,7 @@ impl Directory {
             self.counts.resize_with(place + 1, Counts::default);
         }
         let (entry, counts) = (&mut self.entries[place], &mut self.counts[place]);
-        Ok(Desk { minipage, entry, counts, home: self.me, send })
+        Ok(MinipageQueue { minipage, entry, counts, home: self.me, send })
     }
 }
 
@@ -152,7 +157,7 @@ impl Entry {
     }
 }
 
-impl<S: FnMut(Address, Message)> Desk<'_, S> {
+impl<S: FnMut(Address, Message)> MinipageQueue<'_, S> {
     fn ask(&mut self, request: Request) {
         let ahead = self.entry.serving.iter().chain(&self.entry.queue);
         if ahead.into_iter().any(|other| other.by.rank != request.by.rank) {
@@ -174,7 +179,7 @@ impl<S: FnMut(Address, Message)> Desk<'_, S> {
         let (minipage, entry) = (self.minipage, &mut *self.entry);
         let mine = entry.copies.contains(by.rank);
         match want {
-            Want::Allot => {
+            Want::Allocate => {
                 if entry.freed {
                     let queue = std::mem::take(&mut entry.queue);
                     *entry = Entry { queue, ..Entry::new(self.home) };

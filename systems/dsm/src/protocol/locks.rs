@@ -18,7 +18,7 @@ pub struct LockCounts {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct LockQueue {
     holder: Option<Address>,
     waiting: VecDeque<Address>,
     counts: LockCounts,
@@ -30,7 +30,7 @@ pub struct Locks {
     homes: Homes,
     me: Rank,
     count: u32,
-    lines: Vec<Line>,
+    lines: Vec<LockQueue>,
 }
 
 impl Locks {
@@ -87,19 +87,19 @@ impl Locks {
         self.lines.iter().enumerate().filter(|(_, line)| line.counts.taken > 0).map(move |(place, line)| (id(place), line.counts))
     }
 
-    fn line(&mut self, from: Rank, lock: LockId) -> Result<&mut Line, Error> {
+    fn line(&mut self, from: Rank, lock: LockId) -> Result<&mut LockQueue, Error> {
         if lock.0 >= self.count || self.homes.of_lock(lock) != self.me {
             return garbled(from, "the number of a lock that is not managed here");
         }
         let place = self.homes.place(lock.0);
         if self.lines.len() <= place {
-            self.lines.resize_with(place + 1, Line::default);
+            self.lines.resize_with(place + 1, LockQueue::default);
         }
         Ok(&mut self.lines[place])
     }
 }
 
-impl Line {
+impl LockQueue {
     fn grant(&mut self, lock: LockId, to: Address, send: &mut impl FnMut(Address, Message)) {
         self.holder = Some(to);
         self.counts.taken += 1;

@@ -23,7 +23,7 @@ pub enum Want {
     /// That it is gone: all copies closed, later requests refused.
     Free,
     /// That it can be used again after having been freed. One that was never freed can be used as it is.
-    Allot,
+    Allocate,
 }
 
 impl Want {
@@ -32,7 +32,7 @@ impl Want {
         match self {
             Self::Read => Access::Read,
             Self::Write => Access::Write,
-            Self::Push(_) | Self::Free | Self::Allot => Access::None,
+            Self::Push(_) | Self::Free | Self::Allocate => Access::None,
         }
     }
 }
@@ -154,7 +154,7 @@ pub enum Message {
         flag: FlagId,
     },
     /// To every server: the sending rank's threads are through, and nothing it asked for is under way.
-    Bye,
+    Detach,
 }
 
 impl Message {

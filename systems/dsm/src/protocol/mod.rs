@@ -26,7 +26,7 @@ mod wire;
 mod word;
 
 pub use action::Action;
-pub use client::{Answer, Client, Freed};
+pub use client::{Client, Freed, Reaction};
 pub use directory::{Counts, Directory, Holding};
 pub use flags::{FlagId, Flags};
 pub use homes::Homes;

@@ -77,7 +77,7 @@ impl Server {
             }
             Message::Lock { .. } | Message::Unlock { .. } => self.locks.step(from, message, &mut send),
             Message::Post { .. } | Message::Take { .. } => self.flags.step(from, message, &mut send),
-            Message::Bye => {
+            Message::Detach => {
                 self.gone = self.gone.and(Hosts::one(from));
                 Ok(())
             }
@@ -128,7 +128,7 @@ mod tests {
     fn it_is_finished_when_every_rank_has_said_goodbye() {
         let mut server = Server::new(Homes::spread(2).unwrap(), 0, 4, 1);
         for (rank, finished) in [(0, false), (0, false), (1, true)] {
-            step(&mut server, Address { rank, lane: 1 }, Message::Bye).unwrap();
+            step(&mut server, Address { rank, lane: 1 }, Message::Detach).unwrap();
             assert_eq!(server.is_finished(), finished);
         }
     }
@@ -154,6 +154,6 @@ mod tests {
             let error = step(&mut server, Address { rank: 1, lane }, message).unwrap_err();
             assert!(error.to_string().contains("rank 1"), "{message:?}: {error}");
         }
-        assert!(step(&mut server, Address { rank: 2, lane }, Message::Bye).is_err());
+        assert!(step(&mut server, Address { rank: 2, lane }, Message::Detach).is_err());
     }
 }

@@ -59,7 +59,7 @@ impl Message {
                     Want::Write => (2, 0),
                     Want::Push(to) => (3, to.bits()),
                     Want::Free => (4, 0),
-                    Want::Allot => (5, 0),
+                    Want::Allocate => (5, 0),
                 };
                 Head { detail, lane, hosts, ..of(1, minipage.0) }
             }
@@ -79,7 +79,7 @@ impl Message {
             Self::Unlock { lock, lane } => Head { lane, ..of(13, lock.0) },
             Self::Granted { lock } => of(14, lock.0),
             Self::Denied { lock } => of(15, lock.0),
-            Self::Bye => of(16, 0),
+            Self::Detach => of(16, 0),
             Self::Post { flag } => of(17, flag.0),
             Self::Take { flag, lane } => Head { lane, ..of(18, flag.0) },
             Self::Taken { flag } => of(19, flag.0),
@@ -107,7 +107,7 @@ impl Head {
             13 => Message::Unlock { lock, lane },
             14 => Message::Granted { lock },
             15 => Message::Denied { lock },
-            16 => Message::Bye,
+            16 => Message::Detach,
             17 => Message::Post { flag },
             18 => Message::Take { flag, lane },
             19 => Message::Taken { flag },
@@ -125,7 +125,7 @@ impl Head {
             2 => Want::Write,
             3 => Want::Push(Hosts::from_bits(self.hosts)),
             4 => Want::Free,
-            5 => Want::Allot,
+            5 => Want::Allocate,
             _ => return None,
         })
     }
@@ -143,7 +143,7 @@ mod tests {
             Just(Want::Write),
             any::<u64>().prop_map(|bits| Want::Push(Hosts::from_bits(bits))),
             Just(Want::Free),
-            Just(Want::Allot),
+            Just(Want::Allocate),
         ];
         (any::<u32>(), any::<u32>(), any::<u32>(), any::<u64>(), access(), want).prop_flat_map(
             |(n, rank, lane, bits, access, want)| {
@@ -165,7 +165,7 @@ mod tests {
                     Just(Message::Unlock { lock, lane }),
                     Just(Message::Granted { lock }),
                     Just(Message::Denied { lock }),
-                    Just(Message::Bye),
+                    Just(Message::Detach),
                     Just(Message::Post { flag }),
                     Just(Message::Take { flag, lane }),
                     Just(Message::Taken { flag }),
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_message_with_a_field_that_it_has_not_is_refused() {
-        let mut bytes = Message::Bye.pack();
+        let mut bytes = Message::Detach.pack();
         assert!(Message::unpack(0, &bytes).is_ok());
         bytes[12] = 1;
         assert!(Message::unpack(0, &bytes).is_err());

@@ -9,7 +9,7 @@ const ACCESS: u32 = 0b11;
 /// A request is under way: one at a time, whoever else needs it waits for that one.
 const PENDING: u32 = 1 << 2;
 /// That request is a prefetch: nobody waits for its reply unless he faults.
-const AHEAD: u32 = 1 << 3;
+const PREFETCH: u32 = 1 << 3;
 /// Somebody sleeps on this word, or is about to.
 const SLEEPERS: u32 = 1 << 4;
 
@@ -36,7 +36,7 @@ pub struct Ended {
     /// All that sleep on it are to be woken then.
     pub wake: bool,
     /// It was a prefetch: one fewer is under way.
-    pub ahead: bool,
+    pub prefetched: bool,
 }
 
 impl Word {
@@ -65,18 +65,18 @@ impl Word {
     }
 
     /// Is a prefetch under way?
-    pub const fn is_ahead(self) -> bool {
-        self.0 & AHEAD != 0
+    pub const fn is_prefetch(self) -> bool {
+        self.0 & PREFETCH != 0
     }
 
     /// A thread needs this much: by a fault, or ahead of one.
-    pub fn begin(self, need: Access, ahead: bool) -> Begin {
+    pub fn begin(self, need: Access, prefetch: bool) -> Begin {
         if self.access() >= need {
             Begin::Already
         } else if self.is_pending() {
             Begin::Wait(Self(self.0 | SLEEPERS))
         } else {
-            Begin::Go(Self(self.0 | PENDING | if ahead { AHEAD } else { 0 }))
+            Begin::Go(Self(self.0 | PENDING | if prefetch { PREFETCH } else { 0 }))
         }
     }
 
@@ -91,14 +91,14 @@ impl Word {
     #[must_use]
     pub fn raise(self, to: Access) -> Ended {
         let word = self.with(self.access().max(to));
-        Ended { word: Self(word.0 & !SLEEPERS), wake: self.0 & SLEEPERS != 0, ahead: false }
+        Ended { word: Self(word.0 & !SLEEPERS), wake: self.0 & SLEEPERS != 0, prefetched: false }
     }
 
     /// The request has ended, **after** the view was opened; `None`: it was refused.
     #[must_use]
     pub fn end(self, access: Access) -> Ended {
         let Ended { word, wake, .. } = self.raise(access);
-        Ended { word: Self(word.0 & !(PENDING | AHEAD)), wake, ahead: self.is_ahead() }
+        Ended { word: Self(word.0 & !(PENDING | PREFETCH)), wake, prefetched: self.is_prefetch() }
     }
 
     fn with(self, access: Access) -> Self {
@@ -110,8 +110,8 @@ impl Word {
 mod tests {
     use super::*;
 
-    fn go(word: Word, need: Access, ahead: bool) -> Word {
-        match word.begin(need, ahead) {
+    fn go(word: Word, need: Access, prefetch: bool) -> Word {
+        match word.begin(need, prefetch) {
             Begin::Go(word) => word,
             other => panic!("{other:?}"),
         }
@@ -123,7 +123,7 @@ mod tests {
         let Begin::Wait(asleep) = word.begin(Access::Write, false) else { panic!("two requests at a time") };
         assert_eq!(asleep.begin(Access::Read, true), Begin::Wait(asleep));
         let ended = asleep.end(Access::Read);
-        assert!(ended.wake && !ended.ahead && !ended.word.is_pending());
+        assert!(ended.wake && !ended.prefetched && !ended.word.is_pending());
         assert_eq!(ended.word.begin(Access::Read, false), Begin::Already);
         assert!(!go(ended.word, Access::Write, false).end(Access::Write).wake);
     }
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn a_prefetch_is_told_from_a_fault_when_it_ends() {
         let word = go(Word::default(), Access::Write, true);
-        assert!(word.is_ahead() && word.end(Access::Write).ahead);
-        assert!(!word.end(Access::Write).word.is_ahead());
+        assert!(word.is_prefetch() && word.end(Access::Write).prefetched);
+        assert!(!word.end(Access::Write).word.is_prefetch());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Other minipages than those of the run: neighbours put together, as a system would have it whose unit is the page.
 use crate::Minipage;
-use crate::journal::{Journal, What};
+use crate::journal::{Journal, Operation};
 use crate::memory::Site;
 
 /// Which minipage of the run is part of which one of the replay, and how long those are.
@@ -50,7 +50,7 @@ impl Grain {
     pub fn applied(&self, mut journal: Journal) -> Journal {
         for event in &mut journal.events {
             match &mut event.what {
-                What::Touch { minipage, .. } | What::Prefetch { minipage, .. } | What::Push { minipage } => {
+                Operation::Touch { minipage, .. } | Operation::Prefetch { minipage, .. } | Operation::Push { minipage } => {
                     *minipage = self.of_minipage(*minipage);
                 }
                 _ => {}

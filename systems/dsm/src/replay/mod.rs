@@ -6,7 +6,7 @@
 //! touch is a fault is decided anew. What it cannot know: which way a program would have gone, had others been faster (who took
 //! which tour), and touches that were no events, since nothing had been taken away meanwhile.
 //!
-//! - [`Player`]: a thread that goes by its [`Journal`](crate::journal::Journal). [`Played`]: where its time went.
+//! - [`Player`]: a thread that goes by its [`Journal`](crate::journal::Journal). [`TimeSpent`]: where its time went.
 //! - [`Profile`]: what faults and protection cost. [`Sizes`]: minipages that have a length and no bytes.
 //! - [`Grain`]: minipages put together into larger ones, as if they had been allocated so.
 
@@ -18,6 +18,6 @@ mod sizes;
 mod tests;
 
 pub use grain::Grain;
-pub use player::{Played, Player};
+pub use player::{Player, TimeSpent};
 pub use profile::Profile;
 pub use sizes::Sizes;

@@ -1,7 +1,7 @@
 //! A thread that goes by its journal.
 use super::sizes::Sizes;
-use crate::journal::{Event, Journal, What};
-use crate::node::{Kind, Node, Requester, Tally};
+use crate::journal::{Event, Journal, Operation};
+use crate::node::{Node, Requester, Stats, WaitKind};
 use crate::protocol::{FlagId, Hosts, LockId, Want};
 use crate::{Access, Minipage};
 use foregather_barrier::Algorithm as Barrier;
@@ -19,22 +19,22 @@ pub struct Player<'r, F: Fabric> {
     /// Which barrier.
     pub barrier: Barrier,
     /// How many prefetches may be under way; 0 to leave them out.
-    pub ahead: u32,
+    pub prefetches: u32,
     /// Does it push what was pushed?
     pub pushes: bool,
     /// How much longer it computes than it did, in percent.
     pub pace_percent: u64,
 }
 
-/// Where a thread's time went, from [`What::Start`] on.
+/// Where a thread's time went, from [`Operation::Start`] on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Played {
+pub struct TimeSpent {
     /// All of it.
     pub span: Nanos,
     /// What it would have computed for, had nobody else used its processor.
     pub computed: Nanos,
     /// What it waited for, faults with all that they cost.
-    pub waited: Tally,
+    pub waited: Stats,
     /// Prefetches that it asked for, and pushes.
     pub hints: u64,
     /// How long these kept it.
@@ -46,56 +46,56 @@ impl<F: Fabric> Player<'_, F> {
     ///
     /// # Errors
     /// When a rank is lost, or the journal is none of this job.
-    pub async fn play(&mut self, journal: &Journal) -> Result<Played, Error> {
-        let mut played = Played::default();
+    pub async fn run(&mut self, journal: &Journal) -> Result<TimeSpent, Error> {
+        let mut played = TimeSpent::default();
         let mut began = self.requester.lane().now();
         for event in &journal.events {
             let computing = Nanos((event.computed().0 as u128 * u128::from(self.pace_percent) / 100) as u64);
             self.requester.lane().delay(computing).await;
             played.computed += computing;
-            if event.what == What::Start {
+            if event.what == Operation::Start {
                 self.requester.forget();
-                (played, began) = (Played::default(), self.requester.lane().now());
+                (played, began) = (TimeSpent::default(), self.requester.lane().now());
             }
             self.act(event, &mut played).await?;
         }
         played.span = self.requester.lane().now() - began;
-        self.requester.goodbye(self.node).await?;
+        self.requester.detach(self.node).await?;
         Ok(played)
     }
 
-    async fn act(&mut self, event: &Event, played: &mut Played) -> Result<(), Error> {
+    async fn act(&mut self, event: &Event, played: &mut TimeSpent) -> Result<(), Error> {
         let began = self.requester.lane().now();
         let kind = match event.what {
-            What::Touch { minipage, access, .. } => self.touch(minipage, access).await?,
-            What::Prefetch { minipage, access } if self.ahead > 0 => {
-                let asked = self.requester.prefetch(self.node, minipage, access, self.ahead).await?;
+            Operation::Touch { minipage, access, .. } => self.touch(minipage, access).await?,
+            Operation::Prefetch { minipage, access } if self.prefetches > 0 => {
+                let asked = self.requester.prefetch(self.node, minipage, access, self.prefetches).await?;
                 return self.hinted(u64::from(asked), began, played).await;
             }
-            What::Push { minipage } if self.pushes => {
+            Operation::Push { minipage } if self.pushes => {
                 let all = Want::Push(Hosts::all(self.node.homes().hosts()));
                 self.requester.tell(self.node, minipage, all).await?;
                 return self.hinted(1, began, played).await;
             }
-            What::Lock(lock) => {
+            Operation::Lock(lock) => {
                 self.requester.lock(self.node, LockId(lock)).await?;
-                Some(Kind::Lock)
+                Some(WaitKind::Lock)
             }
-            What::Unlock(lock) => {
+            Operation::Unlock(lock) => {
                 self.requester.unlock(self.node, LockId(lock)).await?;
                 None
             }
-            What::Post(flag) => {
+            Operation::Post(flag) => {
                 self.requester.post(self.node, FlagId(flag)).await?;
                 None
             }
-            What::Wait(flag) => {
+            Operation::Wait(flag) => {
                 self.requester.take(self.node, FlagId(flag)).await?;
-                Some(Kind::Lock)
+                Some(WaitKind::Lock)
             }
-            What::Barrier => {
+            Operation::Barrier => {
                 self.barrier.over(self.messenger).await?;
-                Some(Kind::Barrier)
+                Some(WaitKind::Barrier)
             }
             _ => None,
         };
@@ -107,18 +107,18 @@ impl<F: Fabric> Player<'_, F> {
     }
 
     /// A fault, if the word grants less.
-    async fn touch(&mut self, minipage: Minipage, access: Access) -> Result<Option<Kind>, Error> {
+    async fn touch(&mut self, minipage: Minipage, access: Access) -> Result<Option<WaitKind>, Error> {
         if self.node.word(minipage).access() >= access {
             return Ok(None);
         }
         self.requester.lane().delay(self.node.copies().profile().before()).await;
-        let before = *self.requester.tally();
+        let before = *self.requester.stats();
         self.requester.need(self.node, minipage, access).await?;
-        let after = self.requester.tally();
-        Ok(Kind::ALL.into_iter().find(|&kind| after.count(kind) > before.count(kind)))
+        let after = self.requester.stats();
+        Ok(WaitKind::ALL.into_iter().find(|&kind| after.count(kind) > before.count(kind)))
     }
 
-    async fn hinted(&self, asked: u64, began: Nanos, played: &mut Played) -> Result<(), Error> {
+    async fn hinted(&self, asked: u64, began: Nanos, played: &mut TimeSpent) -> Result<(), Error> {
         played.hints += asked;
         let span = self.paid(began).await;
         played.hinted += span;

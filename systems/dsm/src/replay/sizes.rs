@@ -1,6 +1,6 @@
 //! Minipages of which only the lengths are known: their bytes are on the way, but nobody looks at them.
 use super::profile::Profile;
-use crate::node::Copies;
+use crate::node::PageStore;
 use crate::protocol::{Action, Message};
 use crate::{Access, Minipage};
 use foregather_machine::{Error, Nanos};
@@ -30,7 +30,7 @@ impl Sizes {
     }
 }
 
-impl Copies for Sizes {
+impl PageStore for Sizes {
     fn bytes(&self, minipage: Minipage) -> Option<usize> {
         self.bytes.get(minipage.0 as usize).map(|&bytes| bytes as usize)
     }

@@ -4,7 +4,7 @@
 //! and is contiguous, and what is left of its last page goes to others, in other views. The same calls give the same places on
 //! every rank: nothing here depends on anything else.
 use super::layout::{Extent, GRAIN, PAGE};
-use super::table::Table;
+use super::table::MinipageTable;
 use crate::Minipage;
 use foregather_machine::{Cause, Error};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ struct Chunk {
 /// Hands out the bytes of a space of so many pages and views.
 #[derive(Debug)]
 pub struct Allocator {
-    table: Arc<Table>,
+    table: Arc<MinipageTable>,
     views: u32,
     /// Of each page, which bytes are taken: disjoint ranges in order.
     taken: Vec<Vec<(u16, u16)>>,
@@ -69,7 +69,7 @@ impl Allocator {
             return Err(Error::from(Cause::Setting { what: "the pages and views of a shared space", needs }));
         }
         Ok(Self {
-            table: Arc::new(Table::new(pages, views)),
+            table: Arc::new(MinipageTable::new(pages, views)),
             views,
             taken: vec![Vec::new(); pages as usize],
             live: Vec::new(),
@@ -81,7 +81,7 @@ impl Allocator {
     }
 
     /// Where everything is, for those who may not wait.
-    pub fn table(&self) -> &Arc<Table> {
+    pub fn table(&self) -> &Arc<MinipageTable> {
         &self.table
     }
 

@@ -8,7 +8,7 @@ mod registry;
 
 pub(super) use registry::{Hook, enter, remove};
 
-use super::layout::Place;
+use super::layout::ViewAddress;
 use super::stack;
 use crate::Access;
 use core::ffi::{c_int, c_void};
@@ -18,7 +18,7 @@ use foregather_machine::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Which page of which view, and where there.
-    pub place: Place,
+    pub place: ViewAddress,
     /// What the thread wants to do: read, or write.
     pub needs: Access,
     /// The address itself, for messages.
@@ -31,7 +31,7 @@ pub struct Fault {
 
 /// What is to become of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FaultEnd {
     /// It tries again: the page is open, or was for a moment.
     Retry,
     /// The touch was a mistake: it gets what it would have got without us.
@@ -44,7 +44,7 @@ pub trait Faults: Send + Sync {
     /// Several threads call it at once, for one page as well: the second should find it open, or wait for the first.
     ///
     /// It must touch the privileged view only; a touch of a closed page in here never ends.
-    fn fault(&self, fault: &Fault) -> Outcome;
+    fn fault(&self, fault: &Fault) -> FaultEnd;
 }
 
 /// Sees to it that both signals come here. Called whenever a space is to be served, so handlers that a program has installed in the
@@ -92,7 +92,7 @@ unsafe fn serve(signal: c_int, info: &libc::siginfo_t, context: *mut c_void) -> 
             return false;
         }
         let fault = Fault { place, needs: decoded.needs, address, code: decoded.code, on_behalf_of: None };
-        hook.faults.fault(&fault) == Outcome::Retry
+        hook.faults.fault(&fault) == FaultEnd::Retry
     });
     if found.is_none() && registry::with(address, false, |_, _| ()).is_some() {
         say("this process is a child of the one that made the shared memory it touches: fork before it is made");

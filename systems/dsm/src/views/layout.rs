@@ -9,7 +9,7 @@ pub const GRAIN: usize = 8;
 
 /// An address within the application views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct ViewAddress {
     /// Through which view.
     pub view: u32,
     /// Which page of the object.
@@ -18,7 +18,7 @@ pub struct Place {
     pub offset: u32,
 }
 
-impl Place {
+impl ViewAddress {
     /// Which byte of the object.
     pub const fn byte(self) -> usize {
         self.page as usize * PAGE + self.offset as usize
@@ -57,7 +57,7 @@ impl Extent {
 
     /// Is that address one of its bytes? A fault in its pages but outside its bytes is a program's mistake, and is seen only
     /// while they are closed.
-    pub const fn holds(self, place: Place) -> bool {
+    pub const fn holds(self, place: ViewAddress) -> bool {
         place.view == self.view && place.byte() >= self.offset && place.byte() - self.offset < self.bytes
     }
 }

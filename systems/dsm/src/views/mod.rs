@@ -2,7 +2,7 @@
 //!
 //! - [`Space`]: the object, its application views and the privileged one; opening and closing pages of a view.
 //! - [`Faults`]: who is asked when a thread touches a closed page; [`Space::serve`] says from when to when.
-//! - [`Allocator`] and [`Table`]: which bytes of the object a minipage has, and in which view.
+//! - [`Allocator`] and [`MinipageTable`]: which bytes of the object a minipage has, and in which view.
 //!
 //! States, system calls, races and limits are in the README beside this file.
 #![allow(unsafe_code)]
@@ -33,10 +33,10 @@ mod tests;
 pub use allocator::{Allocation, Allocator, Wish};
 pub use backend::Backend;
 pub use end::end_process;
-pub use fault::{Fault, Faults, Outcome};
-pub use layout::{Extent, GRAIN, PAGE, Place, Span};
+pub use fault::{Fault, FaultEnd, Faults};
+pub use layout::{Extent, GRAIN, PAGE, Span, ViewAddress};
 pub use protect::Refused;
 pub use serving::Serving;
 pub use space::{Shape, Space};
 pub use stack::Stack;
-pub use table::Table;
+pub use table::MinipageTable;

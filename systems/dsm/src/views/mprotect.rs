@@ -1,6 +1,6 @@
 //! Protection by mprotect: who touches a closed page gets SIGSEGV. It works everywhere and needs no rights, but neighbouring pages of
 //! different protection are different mappings to the kernel, which bounds their number (`limits`).
-use super::protect::{Protect, Refused, Stretch};
+use super::protect::{PageRange, Protect, Refused};
 use crate::Access;
 use rustix::mm::MprotectFlags;
 
@@ -8,7 +8,7 @@ use rustix::mm::MprotectFlags;
 pub(super) struct Mprotect;
 
 impl Mprotect {
-    fn set(at: Stretch, flags: MprotectFlags) -> Result<(), Refused> {
+    fn set(at: PageRange, flags: MprotectFlags) -> Result<(), Refused> {
         // SAFETY: the pages are a space's own application view. Whoever holds a reference or pointer into it expects faults: a touch
         // that is forbidden now ends in the handler, or the process, never in a wrong value.
         let done = unsafe { rustix::mm::mprotect(at.start.as_ptr().cast(), at.bytes, flags) };
@@ -17,19 +17,19 @@ impl Mprotect {
 }
 
 impl Protect for Mprotect {
-    fn open_read(&self, at: Stretch) -> Result<(), Refused> {
+    fn open_read(&self, at: PageRange) -> Result<(), Refused> {
         Self::set(at, MprotectFlags::READ)
     }
 
-    fn open_write(&self, at: Stretch, _: Access) -> Result<(), Refused> {
+    fn open_write(&self, at: PageRange, _: Access) -> Result<(), Refused> {
         Self::set(at, MprotectFlags::READ | MprotectFlags::WRITE)
     }
 
-    fn downgrade(&self, at: Stretch) -> Result<(), Refused> {
+    fn downgrade(&self, at: PageRange) -> Result<(), Refused> {
         Self::set(at, MprotectFlags::READ)
     }
 
-    fn close(&self, at: Stretch) -> Result<(), Refused> {
+    fn close(&self, at: PageRange) -> Result<(), Refused> {
         Self::set(at, MprotectFlags::empty())
     }
 }

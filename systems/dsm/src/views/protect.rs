@@ -30,7 +30,7 @@ impl From<Refused> for Error {
 
 /// Whole pages of one view at their address.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
+pub(super) struct PageRange {
     pub(super) start: NonNull<u8>,
     pub(super) bytes: usize,
 }
@@ -40,11 +40,11 @@ pub(super) struct Stretch {
 /// Each call has taken effect on all processors when it returns. None allocates, waits for a lock or sets `errno`.
 pub(super) trait Protect: Send + Sync {
     /// None to read.
-    fn open_read(&self, at: Stretch) -> Result<(), Refused>;
+    fn open_read(&self, at: PageRange) -> Result<(), Refused>;
     /// From that to write.
-    fn open_write(&self, at: Stretch, from: Access) -> Result<(), Refused>;
+    fn open_write(&self, at: PageRange, from: Access) -> Result<(), Refused>;
     /// Write to read.
-    fn downgrade(&self, at: Stretch) -> Result<(), Refused>;
+    fn downgrade(&self, at: PageRange) -> Result<(), Refused>;
     /// Any to none.
-    fn close(&self, at: Stretch) -> Result<(), Refused>;
+    fn close(&self, at: PageRange) -> Result<(), Refused>;
 }

@@ -1,9 +1,9 @@
 //! A thread that asks on behalf of whoever faults: for programs that hand shared memory to system calls, which cannot take signals.
 //!
 //! It serves one fault after the other, and each costs two wakes. The faulting thread waits in the kernel.
-use super::fault::{Fault, Faults, Outcome, say};
+use super::fault::{Fault, FaultEnd, Faults, say};
 use super::layout::PAGE;
-use super::protect::Stretch;
+use super::protect::PageRange;
 use super::space::Space;
 use super::uffd::{Event, Uffd};
 use crate::Access;
@@ -68,14 +68,14 @@ fn wait(events: &Uffd, stop: &OwnedFd) -> bool {
 fn serve(space: &Space, events: &Uffd, faults: &dyn Faults) {
     while let Ok(Some(event)) = events.next() {
         let Some(fault) = fault(space, event) else { continue };
-        if faults.fault(&fault) == Outcome::NotMine {
+        if faults.fault(&fault) == FaultEnd::NotMine {
             say("a thread touched shared memory that belongs to nobody");
             std::process::abort();
         }
         // What has opened the page has woken the thread, but it may have been open already.
         let page = event.address & !(PAGE - 1);
         let start = NonNull::new(core::ptr::without_provenance_mut(page)).expect("no view begins at 0");
-        let woken = events.wake(Stretch { start, bytes: PAGE });
+        let woken = events.wake(PageRange { start, bytes: PAGE });
         debug_assert!(woken.is_ok(), "{woken:?}");
     }
 }

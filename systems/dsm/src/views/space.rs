@@ -2,11 +2,11 @@
 use super::backend::Backend;
 use super::copy;
 use super::fault::Faults;
-use super::layout::{PAGE, Place, Span};
+use super::layout::{PAGE, Span, ViewAddress};
 use super::limits::Limits;
 use super::mapping::Mapping;
 use super::mprotect::Mprotect;
-use super::protect::{Protect, Refused, Stretch};
+use super::protect::{PageRange, Protect, Refused};
 use super::serving::Serving;
 use super::uffd::Uffd;
 use super::userfault::Userfault;
@@ -75,7 +75,7 @@ impl Space {
             Backend::Mprotect => (Box::new(Mprotect), None),
             Backend::Userfault | Backend::UserfaultThread => {
                 let uffd = Arc::new(Uffd::new(backend == Backend::Userfault)?);
-                uffd.register(Stretch { start: mapping.view(0), bytes: mapping.application_bytes() })?;
+                uffd.register(PageRange { start: mapping.view(0), bytes: mapping.application_bytes() })?;
                 mapping.forget()?;
                 let events = (backend == Backend::UserfaultThread).then(|| Arc::clone(&uffd));
                 (Box::new(Userfault { uffd }), events)
@@ -137,10 +137,10 @@ impl Space {
 
     /// What that address is to applications, if it lies within a view of theirs.
     #[inline]
-    pub fn locate(&self, address: usize) -> Option<Place> {
+    pub fn locate(&self, address: usize) -> Option<ViewAddress> {
         let within = address.checked_sub(self.mapping.view(0).as_ptr().addr())?;
         let (view, byte) = (within / self.mapping.view_bytes, within % self.mapping.view_bytes);
-        (view < self.mapping.views as usize).then_some(Place {
+        (view < self.mapping.views as usize).then_some(ViewAddress {
             view: view as u32,
             page: (byte / PAGE) as u32,
             offset: (byte % PAGE) as u32,
@@ -213,13 +213,13 @@ impl Space {
         self.protect.close(self.stretch(span)?)
     }
 
-    fn stretch(&self, span: Span) -> Result<Stretch, Refused> {
+    fn stretch(&self, span: Span) -> Result<PageRange, Refused> {
         let end = u64::from(span.page) + u64::from(span.pages);
         assert!(span.view < self.views() && span.pages > 0 && end <= u64::from(self.pages()), "no such pages: {span:?}");
         self.here()?;
         // SAFETY: within the view by the check before.
         let start = unsafe { self.mapping.view(span.view).add(span.page as usize * PAGE) };
-        Ok(Stretch { start, bytes: span.pages as usize * PAGE })
+        Ok(PageRange { start, bytes: span.pages as usize * PAGE })
     }
 
     fn shared(&self, offset: usize, bytes: usize) -> NonNull<u8> {

@@ -2,7 +2,7 @@
 //!
 //! A minipage is entered before anybody learns its address, and removed after all copies of it were closed; so whoever faults in it
 //! finds it whole. Someone with a stale address may find nothing, or the minipage that has followed.
-use super::layout::{Extent, Place, Span};
+use super::layout::{Extent, Span, ViewAddress};
 use crate::Minipage;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
@@ -18,14 +18,14 @@ struct Entry {
 
 /// Which minipage a page of a view belongs to, and where each minipage is.
 #[derive(Debug)]
-pub struct Table {
+pub struct MinipageTable {
     pages: u32,
     /// By view and page: the minipage's number and 1, or 0.
     vpages: Box<[AtomicU32]>,
     entries: Box<[Entry]>,
 }
 
-impl Table {
+impl MinipageTable {
     /// # Panics
     /// If a view has 2^48 bytes or more, or there are 2^32 - 1 pages of views or more: nobody has such a space.
     pub(super) fn new(pages: u32, views: u32) -> Self {
@@ -45,7 +45,7 @@ impl Table {
 
     /// Whose page that is.
     #[inline]
-    pub fn minipage(&self, place: Place) -> Option<Minipage> {
+    pub fn minipage(&self, place: ViewAddress) -> Option<Minipage> {
         self.at(place.view, place.page)
     }
 

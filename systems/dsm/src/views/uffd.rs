@@ -2,7 +2,7 @@
 //!
 //! Needed: minor faults and write protection of shared memory (Linux 5.14 and 5.19) and pages that are opened write-protected
 //! (6.4). The ioctls go to the kernel directly, so they do not touch `errno`.
-use super::protect::Stretch;
+use super::protect::PageRange;
 use foregather_machine::{Cause, Error};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -95,7 +95,7 @@ impl Uffd {
     }
 
     /// From now on nobody gets at these pages without [`Uffd::proceed`].
-    pub(super) fn register(&self, at: Stretch) -> Result<(), Error> {
+    pub(super) fn register(&self, at: PageRange) -> Result<(), Error> {
         let mut register = Register { range: range(at), mode: REGISTER, ioctls: 0 };
         // SAFETY: the struct is what this ioctl reads and writes; the pages are a space's own views.
         unsafe { ioctl(&self.fd, Updater::<IOC_REGISTER, _>::new(&mut register)) }
@@ -103,7 +103,7 @@ impl Uffd {
     }
 
     /// Enters closed pages into the page table as they are in the memory file, write-protected or not.
-    pub(super) fn proceed(&self, at: Stretch, write_protected: bool) -> Result<(), Errno> {
+    pub(super) fn proceed(&self, at: PageRange, write_protected: bool) -> Result<(), Errno> {
         let Range { mut start, mut bytes } = range(at);
         loop {
             let mode = if write_protected { CONTINUE_WP } else { 0 };
@@ -123,7 +123,7 @@ impl Uffd {
     }
 
     /// Sets or lifts the write protection of readable or writable pages.
-    pub(super) fn write_protect(&self, at: Stretch, protected: bool) -> Result<(), Errno> {
+    pub(super) fn write_protect(&self, at: PageRange, protected: bool) -> Result<(), Errno> {
         let mode = if protected { WRITEPROTECT_WP } else { 0 };
         loop {
             let mut request = WriteProtect { range: range(at), mode };
@@ -136,7 +136,7 @@ impl Uffd {
     }
 
     /// Lets those who wait in a fault of these pages try again.
-    pub(super) fn wake(&self, at: Stretch) -> Result<(), Errno> {
+    pub(super) fn wake(&self, at: PageRange) -> Result<(), Errno> {
         // SAFETY: the struct is what this ioctl reads.
         unsafe { ioctl(&self.fd, Setter::<IOC_WAKE, _>::new(range(at))) }
     }
@@ -170,7 +170,7 @@ fn event(message: &[u8; 32]) -> Event {
     }
 }
 
-fn range(at: Stretch) -> Range {
+fn range(at: PageRange) -> Range {
     Range { start: at.start.as_ptr().addr() as u64, bytes: at.bytes as u64 }
 }
 

@@ -1,6 +1,6 @@
 //! Protection by userfaultfd: a closed page has no entry in the page table although its bytes are in memory (a *minor* fault), a
 //! readable one has an entry that is write-protected for this purpose. The page table says it all, and no mapping is split.
-use super::protect::{Protect, Refused, Stretch};
+use super::protect::{PageRange, Protect, Refused};
 use super::uffd::Uffd;
 use crate::Access;
 use rustix::mm::{Advice, madvise};
@@ -14,11 +14,11 @@ pub(super) struct Userfault {
 const REMEDY: &str = "is the page in the state that was said, and was the process not forked?";
 
 impl Protect for Userfault {
-    fn open_read(&self, at: Stretch) -> Result<(), Refused> {
+    fn open_read(&self, at: PageRange) -> Result<(), Refused> {
         self.uffd.proceed(at, true).map_err(|errno| Refused::by(errno, "opening pages to read (UFFDIO_CONTINUE)", REMEDY))
     }
 
-    fn open_write(&self, at: Stretch, from: Access) -> Result<(), Refused> {
+    fn open_write(&self, at: PageRange, from: Access) -> Result<(), Refused> {
         if from == Access::None {
             self.uffd.proceed(at, false).map_err(|errno| Refused::by(errno, "opening pages to write (UFFDIO_CONTINUE)", REMEDY))
         } else {
@@ -27,12 +27,12 @@ impl Protect for Userfault {
         }
     }
 
-    fn downgrade(&self, at: Stretch) -> Result<(), Refused> {
+    fn downgrade(&self, at: PageRange) -> Result<(), Refused> {
         let what = "write-protecting pages (UFFDIO_WRITEPROTECT)";
         self.uffd.write_protect(at, true).map_err(|errno| Refused::by(errno, what, REMEDY))
     }
 
-    fn close(&self, at: Stretch) -> Result<(), Refused> {
+    fn close(&self, at: PageRange) -> Result<(), Refused> {
         // SAFETY: the pages are a space's own application view of a memory file, so their bytes stay; only the way to them goes.
         let done = unsafe { madvise(at.start.as_ptr().cast(), at.bytes, Advice::LinuxDontNeed) };
         done.map_err(|errno| Refused::by(errno, "closing pages (madvise)", "take mlockall out of this program"))

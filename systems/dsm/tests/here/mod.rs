@@ -1,8 +1,8 @@
 //! Ranks as threads of this process, each with a space of its own, over lanes in shared memory: for tests of this room.
-use foregather_dsm::memory::{Layout, Settings, Thread, lanes, run};
+use foregather_dsm::memory::{Settings, SharedAllocator, Thread, lanes, run};
 use foregather_dsm::views::Backend;
 use foregather_machine::{Address, Error};
-use foregather_shm::{Exchange, Lane, Shape};
+use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread as threads;
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ pub(crate) type OfThread<'t> = Thread<'t, Lane<threads::Thread>>;
 pub(crate) fn ranks<S: Sync, R: Send>(
     count: u32,
     settings: Settings,
-    layout: impl Fn(&mut Layout) -> Result<S, Error> + Sync,
+    layout: impl Fn(&mut SharedAllocator) -> Result<S, Error> + Sync,
     program: impl Fn(&OfThread<'_>, &S) -> Result<R, Error> + Sync,
 ) -> Vec<R> {
-    let exchange = Exchange::between_threads(Shape::new(count, lanes(settings.threads))).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(count, lanes(settings.threads))).unwrap();
     let (layout, program) = (&layout, &program);
     std::thread::scope(|scope| {
         let start = |rank| {

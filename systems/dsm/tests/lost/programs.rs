@@ -1,6 +1,6 @@
 //! What the processes of these tests do: ignored tests of this executable, which start it anew.
 use foregather_dsm::Access;
-use foregather_dsm::memory::{Array, Layout, Settings, Thread, lanes, run};
+use foregather_dsm::memory::{Array, Settings, SharedAllocator, Thread, lanes, run};
 use foregather_host::interrupt;
 use foregather_launch::spawn::{self, Plan};
 use foregather_launch::{Job, Lanes};
@@ -94,7 +94,7 @@ where
     <F::Cpu as Words>::Word: Send + Sync,
 {
     let settings = Settings { bytes: 1 << 16, threads: THREADS, ..Settings::default() };
-    let layout = |layout: &mut Layout| layout.array(WORDS, 1);
+    let layout = |layout: &mut SharedAllocator| layout.array(WORDS, 1);
     let served = run(all, settings, layout, |thread, words: &Array<u64>| {
         thread.barrier()?;
         if thread.number() % THREADS == 0 {

@@ -4,7 +4,7 @@
 //! a part of that region, and the region is over only when all parts are done (races T6 to T8 of `core/barrier/README.md`).
 //! So nobody has the pointer before the call has begun or after it has returned.
 use crate::Member;
-use crate::protocol::{Course, Patience, TeamLeader, TeamWorker};
+use crate::protocol::{Course, HelpAfter, TeamLeader, TeamWorker};
 use core::any::Any;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,15 +19,15 @@ pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// What a region works on: one cache line.
 #[derive(Clone, Copy)]
-struct Job {
+struct RegionWork {
     call: unsafe fn(*const (), Member) -> Result<(), Panic>,
     work: *const (),
     size: u32,
 }
 
 /// Where a job is left for those who take its parts.
-struct Desk {
-    job: CachePadded<UnsafeCell<Job>>,
+struct WorkDesk {
+    job: CachePadded<UnsafeCell<RegionWork>>,
     panicked: AtomicBool,
     /// The first panic of the region.
     panic: Mutex<Option<Panic>>,
@@ -35,13 +35,13 @@ struct Desk {
 
 // SAFETY: `job` is written by the leader while no part of a region is taken, and read by who has taken one; the words of the team
 // order the two. What `work` points to is `Sync` and is borrowed until the region is over.
-unsafe impl Sync for Desk {}
+unsafe impl Sync for WorkDesk {}
 // SAFETY: as above; where the desk itself is makes no difference.
-unsafe impl Send for Desk {}
+unsafe impl Send for WorkDesk {}
 
-impl Desk {
+impl WorkDesk {
     fn new() -> Self {
-        let job = Job { call: call::<fn(Member)>, work: core::ptr::null(), size: 0 };
+        let job = RegionWork { call: call::<fn(Member)>, work: core::ptr::null(), size: 0 };
         Self { job: CachePadded(UnsafeCell::new(job)), panicked: AtomicBool::new(false), panic: Mutex::new(None) }
     }
 
@@ -89,11 +89,11 @@ unsafe fn call<F: Fn(Member)>(work: *const (), member: Member) -> Result<(), Pan
 /// What all members have.
 struct Shared {
     team: foregather_barrier::ForkJoin<Thread>,
-    desk: Desk,
+    desk: WorkDesk,
 }
 
 /// The leader's side of a team, and its threads, as far as they were started. Dropping it lets them go; nobody waits for them.
-pub(crate) struct Lead {
+pub(crate) struct Threads {
     /// `Some` until it is dropped.
     leader: Option<TeamLeader<Thread>>,
     shared: Arc<Shared>,
@@ -105,13 +105,13 @@ pub(crate) struct Lead {
     by: usize,
 }
 
-impl Lead {
+impl Threads {
     /// For at most so many members; so far there is only the leader.
     ///
     /// # Errors
     /// [`foregather_machine::Cause::Size`] for none, or more than a team takes.
     pub(crate) fn new(most: u32, policy: Policy) -> Result<Self, Error> {
-        let shared = Arc::new(Shared { team: foregather_barrier::ForkJoin::new(most)?, desk: Desk::new() });
+        let shared = Arc::new(Shared { team: foregather_barrier::ForkJoin::new(most)?, desk: WorkDesk::new() });
         let cpu = Thread::current();
         let wake = cpu.costs().remote_wake;
         let mut leader = shared.team.leader(cpu, policy)?;
@@ -155,18 +155,18 @@ impl Lead {
 
     /// Does `work` once for every member, on as many threads as are there. How that went, and the first panic.
     #[inline]
-    pub(crate) fn run<F: Fn(Member) + Sync>(&mut self, work: &F, patience: Patience) -> (Course, Option<Panic>) {
+    pub(crate) fn run<F: Fn(Member) + Sync>(&mut self, work: &F, patience: HelpAfter) -> (Course, Option<Panic>) {
         let Self { leader: Some(leader), shared, width, by, .. } = self else { not_over("it has no leader") };
         let desk = &shared.desk;
         if *by != this_thread() {
             *by = this_thread();
             leader.handle.lead_from(Thread::current());
         }
-        let job = Job { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: *width };
+        let job = RegionWork { call: call::<F>, work: core::ptr::from_ref(work).cast(), size: *width };
         // SAFETY: no region is open, since each call of this function ends with its join, so nobody has a part; and this one has
         // the leader to itself.
         unsafe { *desk.job.0.get() = job };
-        let open = Open;
+        let open = OpenRegion;
         let part = async |rank| {
             // SAFETY: the leader has part 0, and those that it says it has taken.
             unsafe { desk.part(rank) }
@@ -185,7 +185,7 @@ impl Lead {
     }
 }
 
-impl Drop for Lead {
+impl Drop for Threads {
     fn drop(&mut self) {
         if let Some(TeamLeader { handle, .. }) = self.leader.take() {
             // No region is open: this cannot fail, and if it did the workers would end with an error.
@@ -195,9 +195,9 @@ impl Drop for Lead {
 }
 
 /// A region whose parts may be under way: nothing that they work on may go away.
-struct Open;
+struct OpenRegion;
 
-impl Drop for Open {
+impl Drop for OpenRegion {
     fn drop(&mut self) {
         not_over("its leader was interrupted");
     }

@@ -1,5 +1,5 @@
 //! A group of processes with less processor time than the machine has: a container's quota, made for an experiment.
-use super::place::{Place, Version};
+use super::place::{CgroupDir, Version};
 use super::places;
 use foregather_machine::{Cause, Error};
 use std::fs;
@@ -65,7 +65,7 @@ impl QuotaGroup {
         parse_throttled(&fs::read_to_string(self.path.join("cpu.stat")).ok()?)
     }
 
-    fn within(place: &Place, cpus: f64) -> Result<Self, String> {
+    fn within(place: &CgroupDir, cpus: f64) -> Result<Self, String> {
         match place.version {
             Version::V1 => Self::below(&place.own, Version::V1, cpus),
             // A group of version 2 with processes in it cannot limit groups below it; one beside it can be limited.

@@ -3,7 +3,7 @@ mod group;
 mod place;
 
 pub use group::QuotaGroup;
-use place::{Place, Version};
+use place::{CgroupDir, Version};
 use std::fs;
 
 /// How many processors' worth of time the control groups around this process allow it; `None` if they set no limit.
@@ -25,7 +25,7 @@ pub fn version() -> &'static str {
     }
 }
 
-fn places() -> Vec<Place> {
+fn places() -> Vec<CgroupDir> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     place::find(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
 }

@@ -12,7 +12,7 @@ pub(super) enum Version {
 
 /// This process's group in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CgroupDir {
     pub(super) version: Version,
     /// Where the hierarchy is mounted.
     pub(super) mount: PathBuf,
@@ -21,13 +21,13 @@ pub(super) struct Place {
 }
 
 /// Finds the groups that limit processor time, from the text of `/proc/self/cgroup` and `/proc/self/mountinfo`.
-pub(super) fn find(cgroup: &str, mountinfo: &str) -> Vec<Place> {
+pub(super) fn find(cgroup: &str, mountinfo: &str) -> Vec<CgroupDir> {
     let place = |line: &str| {
         let (version, root, mount) = parse_mount(line)?;
         let path = cgroup.lines().find_map(|line| parse_membership(line, version))?;
         // In a container the path may be told as seen from outside it; what is mounted is then its own group.
         let inside = path.strip_prefix(&root).ok().filter(|path| path.components().all(|part| part != Component::ParentDir));
-        Some(Place { version, own: inside.map_or(mount.clone(), |inside| mount.join(inside)), mount })
+        Some(CgroupDir { version, own: inside.map_or(mount.clone(), |inside| mount.join(inside)), mount })
     };
     mountinfo.lines().filter_map(place).collect()
 }
@@ -78,7 +78,7 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-impl Place {
+impl CgroupDir {
     /// The smallest limit of this group and those around it, in processors.
     pub(super) fn limit(&self, read: impl Fn(&Path) -> Option<String>) -> Option<f64> {
         let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
@@ -117,7 +117,7 @@ mod tests {
         33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n";
     const V2: &str = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
-    fn limit(place: &Place, files: &[(&str, &str)]) -> Option<f64> {
+    fn limit(place: &CgroupDir, files: &[(&str, &str)]) -> Option<f64> {
         let files: HashMap<_, _> = files.iter().map(|&(path, text)| (PathBuf::from(path), text.to_owned())).collect();
         place.limit(|path| files.get(path).cloned())
     }
@@ -126,7 +126,7 @@ mod tests {
     fn the_cpu_hierarchy_of_version_1_is_found() {
         let found = find("9:cpuset:/other\n4:cpu,cpuacct:/jobs/7\n0::/x\n", V1);
         let mount = "/sys/fs/cgroup/cpu,cpuacct";
-        assert_eq!(found, [Place { version: Version::V1, mount: mount.into(), own: format!("{mount}/jobs/7").into() }]);
+        assert_eq!(found, [CgroupDir { version: Version::V1, mount: mount.into(), own: format!("{mount}/jobs/7").into() }]);
     }
 
     #[test]
@@ -186,12 +186,12 @@ mod tests {
 
     #[test]
     fn the_tightest_group_around_decides() {
-        let place = Place { version: Version::V2, mount: "/m".into(), own: "/m/a/b".into() };
+        let place = CgroupDir { version: Version::V2, mount: "/m".into(), own: "/m/a/b".into() };
         let (a, b) = ("/m/a/cpu.max", "/m/a/b/cpu.max");
         assert_eq!(limit(&place, &[(a, "50000 100000"), (b, "200000 100000")]), Some(0.5));
         assert_eq!(limit(&place, &[(a, "max 100000"), (b, "200000 100000")]), Some(2.0));
         assert_eq!(limit(&place, &[("/cpu.max", "1 100000"), (b, "max 100000")]), None, "what is above the mount is no group");
-        let place = Place { version: Version::V1, ..place };
+        let place = CgroupDir { version: Version::V1, ..place };
         assert_eq!(limit(&place, &[("/m/cpu.cfs_quota_us", "7000"), ("/m/cpu.cfs_period_us", "10000")]), Some(0.7));
         assert_eq!(limit(&place, &[("/m/cpu.cfs_quota_us", "7000")]), None, "no period");
     }

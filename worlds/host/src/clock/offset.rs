@@ -21,7 +21,7 @@ pub struct OffsetBound {
 /// A word that one thread writes and the other polls, on a line of its own.
 #[repr(align(128))]
 #[derive(Default)]
-struct Line {
+struct PaddedLine {
     round: AtomicU32,
     stamp: AtomicU64,
 }
@@ -38,7 +38,7 @@ pub fn cross_cpu_offset_bound(a: CpuId, b: CpuId) -> Result<OffsetBound, Error> 
     }
     init();
     let deadline = now() + PATIENCE;
-    let (ping, pong) = (Line::default(), Line::default());
+    let (ping, pong) = (PaddedLine::default(), PaddedLine::default());
     let (near, far) = thread::scope(|scope| {
         let far = scope.spawn(|| affinity::pin(b).and_then(|()| answer(&ping, &pong, deadline)));
         let near = scope.spawn(|| affinity::pin(a).and_then(|()| ask(&ping, &pong, deadline)));
@@ -59,7 +59,7 @@ pub fn cross_cpu_offset_bound(a: CpuId, b: CpuId) -> Result<OffsetBound, Error> 
     Ok(OffsetBound { offset_ns: (low + high) as f64 / 2.0 * ns, bound_ns })
 }
 
-fn ask(ping: &Line, pong: &Line, deadline: Nanos) -> Result<(i64, i64), Error> {
+fn ask(ping: &PaddedLine, pong: &PaddedLine, deadline: Nanos) -> Result<(i64, i64), Error> {
     let (mut low, mut high) = (i64::MIN, i64::MAX);
     for round in 1..=ROUNDS {
         let sent = cycles_serialized();
@@ -73,7 +73,7 @@ fn ask(ping: &Line, pong: &Line, deadline: Nanos) -> Result<(i64, i64), Error> {
     Ok((low, high))
 }
 
-fn answer(ping: &Line, pong: &Line, deadline: Nanos) -> Result<(), Error> {
+fn answer(ping: &PaddedLine, pong: &PaddedLine, deadline: Nanos) -> Result<(), Error> {
     for round in 1..=ROUNDS {
         until(&ping.round, round, 1, deadline)?;
         pong.stamp.store(cycles_serialized(), Relaxed);

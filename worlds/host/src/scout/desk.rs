@@ -42,7 +42,7 @@ const STARTING: u32 = u32::MAX;
 const NEVER: u32 = u32::MAX - 1;
 
 /// Questions, answers, and whose they are. All but the last three words are written by who holds the lock.
-pub(super) struct Desk {
+pub(super) struct ScoutQueue {
     /// The process one of whose threads holds it, or 0.
     pub(super) lock: AtomicU32,
     /// The process that the scout belongs to.
@@ -62,7 +62,7 @@ pub(super) struct Desk {
 
 /// What becomes of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum Disposition {
     /// The scout has to be sent.
     Ask,
     /// It is under way, here or elsewhere.
@@ -80,16 +80,18 @@ struct Last {
 }
 
 impl Last {
-    fn step(&self, cpu: CpuId, now: Nanos) -> Step {
+    fn step(&self, cpu: CpuId, now: Nanos) -> Disposition {
         match self.answer {
-            None if self.cpu == cpu || now - self.asked_at < GOOD => Step::Wait,
-            Some((at, from)) if self.cpu == cpu && from == cpu && at - self.asked_at < PROMPT && now - at < GOOD => Step::Idle,
-            _ => Step::Ask,
+            None if self.cpu == cpu || now - self.asked_at < GOOD => Disposition::Wait,
+            Some((at, from)) if self.cpu == cpu && from == cpu && at - self.asked_at < PROMPT && now - at < GOOD => {
+                Disposition::Idle
+            }
+            _ => Disposition::Ask,
         }
     }
 }
 
-impl Desk {
+impl ScoutQueue {
     pub(super) const fn new() -> Self {
         Self {
             lock: AtomicU32::new(0),
@@ -142,11 +144,11 @@ impl Desk {
             scout => {
                 let now = kernel.now();
                 let step = self.last().step(cpu, now);
-                if step == Step::Ask && kernel.send(scout, cpu) {
+                if step == Disposition::Ask && kernel.send(scout, cpu) {
                     self.put(cpu, now);
                     kernel.wake(&self.question);
                 }
-                Some(step == Step::Idle)
+                Some(step == Disposition::Idle)
             }
         }
     }

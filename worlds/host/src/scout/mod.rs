@@ -47,7 +47,7 @@ mod atomic {
 use crate::futex::{self, Scope};
 use crate::{affinity, clock, sched, usage};
 use atomic::AtomicU32;
-use desk::{Desk, Kernel};
+use desk::{Kernel, ScoutQueue};
 use foregather_machine::{CpuId, Nanos, ThreadId};
 use std::thread::Builder;
 
@@ -60,7 +60,7 @@ const STACK_BYTES: usize = 64 << 10;
 /// long. It cannot end before it has run once more, nor can its process: so the shortest turn there is.
 const SLICE: Nanos = Nanos::from_us(100);
 
-static DESK: Desk = Desk::new();
+static DESK: ScoutQueue = ScoutQueue::new();
 
 /// Is that processor idle? The first call sends the scout there, which takes a microsecond or ten; later ones say whether it
 /// has answered. `None` if this process can have no scout.
@@ -105,7 +105,7 @@ impl Kernel for Linux {
 /// The scout's life.
 fn serve() {
     sched::set_slice(SLICE);
-    if sched::set_class(sched::Class::Idle, 0).is_err() {
+    if sched::set_class(sched::SchedClass::Idle, 0).is_err() {
         return DESK.refused();
     }
     let mut answered = DESK.enter(usage::this_thread());

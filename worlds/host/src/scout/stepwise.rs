@@ -72,8 +72,8 @@ impl Kernel for Stub {
 }
 
 /// A desk whose scout is there, and the last number it knows.
-fn ready(kernel: &Stub) -> (Desk, u32) {
-    let desk = Desk::new();
+fn ready(kernel: &Stub) -> (ScoutQueue, u32) {
+    let desk = ScoutQueue::new();
     assert_eq!(desk.idle(1, kernel), Some(false), "the scout starts");
     assert_eq!(desk.idle(1, kernel), Some(false), "it is not there yet");
     assert!(kernel.sent.borrow().is_empty() && kernel.started.get() == 1);
@@ -192,13 +192,13 @@ fn a_processor_that_is_not_there_is_not_idle_and_spoils_nothing() {
 fn without_a_thread_or_the_right_there_is_no_answer_for_ever() {
     let kernel = Stub::new();
     kernel.threads.set(false);
-    let desk = Desk::new();
+    let desk = ScoutQueue::new();
     for _ in 0..3 {
         assert_eq!(desk.idle(1, &kernel), None);
     }
     assert_eq!(kernel.started.get(), 1);
     let kernel = Stub::new();
-    let desk = Desk::new();
+    let desk = ScoutQueue::new();
     assert_eq!(desk.idle(1, &kernel), Some(false));
     desk.refused();
     assert_eq!((desk.idle(1, &kernel), desk.idle(1, &kernel)), (None, None));

@@ -33,7 +33,7 @@ fn in_that_state<F: Fabric>(job: &Job, lanes: Vec<F>, state: State) -> Result<()
         let messenger = Messenger::new(lane, state.settings())?;
         block_on(dissemination(&messenger))?;
         say(&format!("ready {} {}", job.rank(), std::process::id()));
-        block_on(state.program(&messenger, || job.vigil().lost().is_none()))?;
+        block_on(state.program(&messenger, || job.failure_detector().lost().is_none()))?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 fn wait_in_vain(job: Job) -> ! {
     let why = WaitContext::new("a test", job.rank()).since(clock::now());
     loop {
-        if let Err(error) = job.vigil().check(&why) {
+        if let Err(error) = job.failure_detector().check(&why) {
             println!("rank {} lost {:?}", job.rank(), error.lost_rank());
             drop(job);
             exit(1);

@@ -1,6 +1,6 @@
 //! What is missing, wrong, or lost is named, and strangers change nothing.
 use crate::{at, job, post, take, tcp, until};
-use foregather_host::vigil::Vigil;
+use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Fabric, Key, Member, Park, WaitContext, block_on};
 use foregather_ofi::{Opening, Provider, found};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn addresses_of_others_are_refused() {
 #[test]
 fn a_rank_that_was_lost_ends_every_wait() {
     let Some(provider) = tcp() else { return };
-    let vigil = Arc::new(Vigil::default());
+    let vigil = Arc::new(FailureDetector::default());
     let open = |rank| Opening::new(Arc::clone(&provider), rank, 2, 1, 7).unwrap().watched_by(Arc::clone(&vigil));
     let openings = [open(0), open(1)];
     let addresses = openings.each_ref().map(Opening::address);

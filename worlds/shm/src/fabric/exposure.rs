@@ -1,6 +1,6 @@
 //! What a lane lets its peers read, as all of them see it: until when, from where, and who copies at present. States: `README.md`.
 use super::duel::Duel;
-use super::pieces::{Errno, Piece, Way, total, transfer};
+use super::pieces::{CopyDirection, Errno, Piece, total, transfer};
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use foregather_machine::CachePadded;
@@ -136,7 +136,7 @@ impl List {
             let here = [Piece { at: pieces.as_mut_ptr().expose_provenance(), bytes }];
             let there = [Piece { at: self.far.load(Relaxed), bytes }];
             // SAFETY: the vector is borrowed by this call alone and has so many bytes; any bytes are pieces.
-            unsafe { transfer(Way::Read, pid, &here, &there, 0..bytes) }?;
+            unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..bytes) }?;
         }
         total(pieces).ok_or(Errno(libc::EFAULT))
     }

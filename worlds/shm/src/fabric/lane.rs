@@ -1,9 +1,9 @@
 //! One lane's view of an exchange: its ways to and from all others.
-use super::exchange::Exchange;
 use super::exposed::Exposed;
 use super::outgoing::{IN_BUFFER, Outgoing};
 use super::ring::{INLINE, Receiving};
 use super::shape::BUFFER;
+use super::shm_fabric::ShmFabric;
 use super::tolls;
 use core::future::Future;
 use core::sync::atomic::Ordering::*;
@@ -13,9 +13,9 @@ use foregather_machine::{
 use foregather_thread::Word;
 use std::sync::Arc;
 
-/// A lane: [`Exchange::lane`] makes it. Waiting is done in place, so its futures are ready at once.
+/// A lane: [`ShmFabric::lane`] makes it. Waiting is done in place, so its futures are ready at once.
 pub struct Lane<C> {
-    pub(super) exchange: Arc<Exchange>,
+    pub(super) fabric: Arc<ShmFabric>,
     pub(super) cpu: C,
     pub(super) here: Address,
     pub(super) port: usize,
@@ -26,15 +26,15 @@ pub struct Lane<C> {
     limits: Limits,
 }
 
-impl Exchange {
+impl ShmFabric {
     /// The lane of that address, for the thread that runs on `cpu`. If ranks are several processes, `cpu` has to be one that wakes
     /// sleepers of other processes ([`Process`](crate::Process)).
     ///
     /// # Errors
-    /// For an address that does not exist or is taken already, of a rank that is not this process's, or before [`Exchange::meet`].
+    /// For an address that does not exist or is taken already, of a rank that is not this process's, or before [`ShmFabric::meet`].
     pub fn lane<C: Cpu<Word = Word>>(self: &Arc<Self>, cpu: C, at: Address) -> Result<Lane<C>, Error> {
         let port = self.port_of(at)?;
-        let Some(met) = self.met.get() else {
+        let Some(met) = self.attached.get() else {
             return Err(Error::from(Cause::Setting { what: "a lane before all have met", needs: "`Exchange::join` and `meet`" }));
         };
         let ours = met.is_here(at.rank);
@@ -47,14 +47,14 @@ impl Exchange {
 
 impl<C: Cpu<Word = Word>> Lane<C> {
     /// The only one of that port, as the exchange has made sure.
-    pub(super) fn new(exchange: Arc<Exchange>, cpu: C, here: Address, port: usize) -> Self {
+    pub(super) fn new(exchange: Arc<ShmFabric>, cpu: C, here: Address, port: usize) -> Self {
         let layout = exchange.layout;
         Self {
             outgoing: (0..layout.ports).map(|_| Outgoing::new(layout.credits)).collect(),
             incoming: (0..layout.ports).map(|_| Receiving::new()).collect(),
             exposed: Exposed::default(),
-            limits: layout.limits(exchange.met.get().is_some_and(|met| met.refusal.is_none())),
-            exchange,
+            limits: layout.limits(exchange.attached.get().is_some_and(|met| met.refusal.is_none())),
+            fabric: exchange,
             cpu,
             here,
             port,
@@ -62,14 +62,14 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 
     /// The exchange that it belongs to.
-    pub fn exchange(&self) -> &Arc<Exchange> {
-        &self.exchange
+    pub fn fabric(&self) -> &Arc<ShmFabric> {
+        &self.fabric
     }
 
     /// After something was written for that port: wakes its owner if it sleeps.
     #[inline]
     pub(super) fn ring_bell(&self, port: usize) {
-        let bell = &self.exchange.port(port).bell;
+        let bell = &self.fabric.port(port).bell;
         if bell.has_sleepers() {
             self.cpu.fetch_add(bell, 1);
         }
@@ -78,13 +78,13 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     /// Before the first frame to that port: it has to know where to look.
     #[cold]
     fn introduce(&self, to: usize) {
-        self.exchange.port(to).senders[self.port / 64].fetch_or(1 << (self.port % 64), Release);
+        self.fabric.port(to).senders[self.port / 64].fetch_or(1 << (self.port % 64), Release);
     }
 
     #[cold]
     fn garbled(&self, port: usize) -> Error {
         let what = "a count of more released frames than it was sent";
-        Error::from(Cause::ProtocolViolation { from: self.exchange.address_of(port).rank, what })
+        Error::from(Cause::ProtocolViolation { from: self.fabric.address_of(port).rank, what })
     }
 
     #[inline]
@@ -116,7 +116,7 @@ impl<C: Cpu<Word = Word>> Member for Lane<C> {
         self.here.rank
     }
     fn size(&self) -> u32 {
-        self.exchange.layout.shape.ranks
+        self.fabric.layout.shape.ranks
     }
 }
 
@@ -129,11 +129,11 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     }
     #[inline]
     fn bell(&self) -> &Word {
-        &self.exchange.port(self.port).bell
+        &self.fabric.port(self.port).bell
     }
     #[inline]
     fn roster(&self) -> &[WordLine<Word>] {
-        self.exchange.roster(self.here.lane)
+        self.fabric.roster(self.here.lane)
     }
     #[inline]
     fn here(&self) -> Address {
@@ -149,11 +149,11 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
 
     #[inline]
     fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
-        let to = self.exchange.port_of(to)?;
+        let to = self.fabric.port_of(to)?;
         if bytes.len() > INLINE {
             return Err(Self::too_long(bytes.len(), INLINE));
         }
-        let sent = self.way(to).send(self.exchange.ring(self.port, to), head, bytes).map_err(|_| self.garbled(to))?;
+        let sent = self.way(to).send(self.fabric.ring(self.port, to), head, bytes).map_err(|_| self.garbled(to))?;
         if sent {
             self.ring_bell(to);
         }
@@ -164,9 +164,9 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     /// If that address does not exist.
     #[inline]
     fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
-        let to = self.exchange.port_of(to).unwrap_or_else(|error| panic!("{error}"));
-        let index = self.way(to).filling(self.exchange.ring(self.port, to));
-        let buffer = self.exchange.buffer(self.port, to, index.into());
+        let to = self.fabric.port_of(to).unwrap_or_else(|error| panic!("{error}"));
+        let index = self.way(to).filling(self.fabric.ring(self.port, to));
+        let buffer = self.fabric.buffer(self.port, to, index.into());
         // SAFETY: this is the ring's one sender, and a buffer that is being filled is not on its way, so the receiver does not read
         // there; nobody writes to a peer's buffers. The slice ends with the call, and `self` is not shared between threads. A process
         // that broke these rules could change bytes meanwhile, and nothing else: what is written there is not read back.
@@ -175,11 +175,11 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
 
     #[inline]
     fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
-        let to = self.exchange.port_of(to)?;
+        let to = self.fabric.port_of(to)?;
         if len > BUFFER {
             return Err(Self::too_long(len, BUFFER));
         }
-        let ring = self.exchange.ring(self.port, to);
+        let ring = self.fabric.ring(self.port, to);
         let sent = self.way(to).send_filled(ring, self.limits.credits, head, len).map_err(|_| self.garbled(to))?;
         if sent {
             self.ring_bell(to);
@@ -189,9 +189,9 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
 
     #[inline]
     fn arrived(&self, after: Option<Address>) -> Option<Address> {
-        let start = after.map_or(Some(0), |after| self.exchange.port_of(after).ok().map(|port| port + 1))?;
+        let start = after.map_or(Some(0), |after| self.fabric.port_of(after).ok().map(|port| port + 1))?;
         let ports = self.incoming.len();
-        let senders = &self.exchange.port(self.port).senders;
+        let senders = &self.fabric.port(self.port).senders;
         for group in start / 64..ports.div_ceil(64) {
             let mut some = senders[group].load(Relaxed);
             if group == start / 64 {
@@ -200,8 +200,8 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
             while some != 0 {
                 let port = group * 64 + some.trailing_zeros() as usize;
                 // A bit beyond the last port would be a peer's nonsense.
-                if port < ports && self.incoming[port].peek(self.exchange.ring(port, self.port)).is_some() {
-                    return Some(self.exchange.address_of(port));
+                if port < ports && self.incoming[port].peek(self.fabric.ring(port, self.port)).is_some() {
+                    return Some(self.fabric.address_of(port));
                 }
                 some &= some - 1;
             }
@@ -211,8 +211,8 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
 
     #[inline]
     fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
-        let from = self.exchange.port_of(from).ok()?;
-        let (frame, slot) = self.incoming[from].peek(self.exchange.ring(from, self.port))?;
+        let from = self.fabric.port_of(from).ok()?;
+        let (frame, slot) = self.incoming[from].peek(self.fabric.ring(from, self.port))?;
         let size = usize::from(frame.size & !IN_BUFFER);
         let first = slot.bytes.with(|bytes| {
             if frame.size & IN_BUFFER == 0 {
@@ -220,7 +220,7 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
             }
             // SAFETY: one byte within the slot, whatever it may be.
             let index = unsafe { bytes.cast::<u8>().read() };
-            self.exchange.buffer(from, self.port, usize::from(index).min(self.limits.credits as usize)).as_ptr().cast()
+            self.fabric.buffer(from, self.port, usize::from(index).min(self.limits.credits as usize)).as_ptr().cast()
         });
         let size = size.min(if frame.size & IN_BUFFER == 0 { INLINE } else { BUFFER });
         // SAFETY: so many bytes are there, in the slot or the buffer. Their sender writes there no more until the frame is released,
@@ -231,8 +231,8 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
 
     #[inline]
     fn release(&self, from: Address) {
-        let Ok(from) = self.exchange.port_of(from) else { return };
-        let (ring, receiving) = (self.exchange.ring(from, self.port), &self.incoming[from]);
+        let Ok(from) = self.fabric.port_of(from) else { return };
+        let (ring, receiving) = (self.fabric.ring(from, self.port), &self.incoming[from]);
         if receiving.peek(ring).is_some() && receiving.release(ring) {
             self.ring_bell(from);
         }
@@ -253,13 +253,13 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
     }
 
     fn leave(&self) {
-        self.exchange.port(self.port).state.left.store(1, Release);
-        for port in (0..self.exchange.layout.ports).filter(|&port| port != self.port) {
+        self.fabric.port(self.port).state.left.store(1, Release);
+        for port in (0..self.fabric.layout.ports).filter(|&port| port != self.port) {
             self.ring_bell(port);
         }
     }
     #[inline]
     fn has_left(&self, peer: Address) -> bool {
-        self.exchange.port_of(peer).is_ok_and(|port| self.exchange.port(port).state.left.load(Acquire) != 0)
+        self.fabric.port_of(peer).is_ok_and(|port| self.fabric.port(port).state.left.load(Acquire) != 0)
     }
 }

@@ -1,7 +1,7 @@
 //! What becomes of a copy by both sides whose helper is lost in the middle of a chunk: it must be dead before anybody hears of it.
-use super::{Exchange, Lane, Shape};
+use super::{ShmFabric, Lane, SegmentSpec};
 use crate::{Process, Watch};
-use foregather_host::{child::Child, clock, vigil::Vigil};
+use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
 use foregather_machine::{Address, Cause, Fabric, Key, Nanos, block_on};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -34,8 +34,8 @@ fn stranger() -> (Child, usize) {
 }
 
 /// Rank 0 of two; the other one is the stranger, with its memory exposed by somebody who writes that down for it.
-fn lane(vigil: &Arc<Vigil>, stranger: &Child, place: usize) -> (Lane<Process>, Key) {
-    let exchange = Arc::new(Exchange::new(Shape::new(2, 1)).unwrap());
+fn lane(vigil: &Arc<FailureDetector>, stranger: &Child, place: usize) -> (Lane<Process>, Key) {
+    let exchange = Arc::new(ShmFabric::new(SegmentSpec::new(2, 1)).unwrap());
     exchange.join(0).unwrap();
     exchange.pose_as(1, stranger.id() as i32);
     let cpu = Watch::by(vigil.clone()).process();
@@ -48,9 +48,9 @@ fn lane(vigil: &Arc<Vigil>, stranger: &Child, place: usize) -> (Lane<Process>, K
 
 #[test]
 fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
-    let (vigil, (mut stranger, place)) = (Arc::new(Vigil::default()), stranger());
+    let (vigil, (mut stranger, place)) = (Arc::new(FailureDetector::default()), stranger());
     let (mut lane, key) = lane(&vigil, &stranger, place);
-    let exchange = lane.exchange().clone();
+    let exchange = lane.fabric().clone();
     let mut into = vec![0; BYTES];
     std::thread::scope(|threads| {
         threads.spawn(|| {
@@ -74,7 +74,7 @@ fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
 /// Without a helper it is read by one side alone, all of it.
 #[test]
 fn memory_of_a_process_that_does_nothing_is_read() {
-    let (vigil, (stranger, place)) = (Arc::new(Vigil::default()), stranger());
+    let (vigil, (stranger, place)) = (Arc::new(FailureDetector::default()), stranger());
     let (lane, key) = lane(&vigil, &stranger, place);
     let (mut one, mut two) = (vec![0; BYTES], vec![0; BYTES]);
     block_on(lane.get(B, key, &mut [&mut one])).unwrap();

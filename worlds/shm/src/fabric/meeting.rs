@@ -1,7 +1,7 @@
 //! How the processes of a job find each other in an exchange, and find out whether they may read each other's memory.
-use super::exchange::Exchange;
-use super::met::Met;
-use super::pieces::{Errno, Piece, Way, transfer};
+use super::attached::Attached;
+use super::pieces::{CopyDirection, Errno, Piece, transfer};
+use super::shm_fabric::ShmFabric;
 use crate::os::refused;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::clock;
@@ -39,7 +39,7 @@ fn allow_siblings() {
     }
 }
 
-impl Exchange {
+impl ShmFabric {
     /// This process is that rank; it can be several.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Exchange {
     /// If they have not by `until` on this process's clock, or a wait of `cpu` fails; if the system knows no process descriptors.
     pub fn meet<C: Cpu<Word = Word>>(&self, cpu: &C, until: Nanos) -> Result<(), Error> {
         let _turn = self.meeting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if self.met.get().is_some() {
+        if self.attached.get().is_some() {
             return Ok(());
         }
         let size = self.shape().ranks;
@@ -88,7 +88,7 @@ impl Exchange {
         self.until_come(cpu, 2 * size, |rank| verdict(rank) == UNKNOWN, why)?;
         let refusal = (0..size).find_map(|rank| in_words(rank, verdict(rank)));
         // Nobody else sets it: this thread has the lock.
-        let _ = self.met.set(Met { me, pids, pidfds, refusal });
+        let _ = self.attached.set(Attached { me, pids, pidfds, refusal });
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl Exchange {
     /// Why large messages are copied twice, if so: the system does not let ranks read each other's memory, or nobody wanted it. Known
     /// once all have met, and the same for all.
     pub fn direct_refused(&self) -> Option<String> {
-        self.met.get()?.refusal.clone()
+        self.attached.get()?.refusal.clone()
     }
 
     /// Waits for that many on the word of those who have come. `missing` tells who has not.
@@ -139,7 +139,7 @@ impl Exchange {
         let piece = |at| [Piece { at, bytes: size_of::<u64>() }];
         let (here, there) = (piece((&raw mut found).expose_provenance()), piece(member.proof_at.load(Acquire)));
         // SAFETY: `found` has so many bytes and is read only afterwards.
-        match unsafe { transfer(Way::Read, pid, &here, &there, 0..size_of::<u64>()) } {
+        match unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..size_of::<u64>()) } {
             Ok(()) if found == member.proof.load(Relaxed) => FINE,
             Ok(()) | Err(Errno(libc::ESRCH | libc::EFAULT)) => STRANGERS,
             Err(Errno(errno)) => REFUSED.saturating_add_signed(errno.max(0)),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_wrong_process_or_place_is_noticed() {
-        let exchange = Exchange::new(super::super::Shape::new(1, 1)).unwrap();
+        let exchange = ShmFabric::new(super::super::SegmentSpec::new(1, 1)).unwrap();
         exchange.join(0).unwrap();
         let me = std::process::id() as i32;
         assert_eq!((exchange.reads(0, me), exchange.reads(0, i32::MAX)), (FINE, STRANGERS));

@@ -15,7 +15,7 @@ pub(crate) struct Piece {
 
 /// Who owns the memory that changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum CopyDirection {
     /// The caller: it reads from the other process.
     Read,
     /// The other process: the caller writes there.
@@ -72,9 +72,15 @@ impl Cursor<'_> {
 /// Moves the bytes of `range`, counted over all pieces of `here` and over all of `there`, in the given direction.
 ///
 /// # Safety
-/// The pieces of `here` are memory of this process that lives; by [`Way::Read`] the range of them is borrowed by the caller alone. By
-/// [`Way::Write`] the process `pid`, if it is this one, has lent the range of `there` to the caller.
-pub(crate) unsafe fn transfer(way: Way, pid: i32, here: &[Piece], there: &[Piece], range: Range<usize>) -> Result<(), Errno> {
+/// The pieces of `here` are memory of this process that lives; by [`CopyDirection::Read`] the range of them is borrowed by the caller alone. By
+/// [`CopyDirection::Write`] the process `pid`, if it is this one, has lent the range of `there` to the caller.
+pub(crate) unsafe fn transfer(
+    way: CopyDirection,
+    pid: i32,
+    here: &[Piece],
+    there: &[Piece],
+    range: Range<usize>,
+) -> Result<(), Errno> {
     let (mut local, mut remote) = (Cursor { rest: here, into: 0 }, Cursor { rest: there, into: 0 });
     local.advance(range.start);
     remote.advance(range.start);
@@ -84,8 +90,8 @@ pub(crate) unsafe fn transfer(way: Way, pid: i32, here: &[Piece], there: &[Piece
         // SAFETY: both vectors have so many entries; what they name is as the caller promises.
         let moved = unsafe {
             match way {
-                Way::Read => libc::process_vm_readv(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
-                Way::Write => libc::process_vm_writev(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
+                CopyDirection::Read => libc::process_vm_readv(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
+                CopyDirection::Write => libc::process_vm_writev(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
             }
         };
         match usize::try_from(moved) {
@@ -116,7 +122,7 @@ pub(crate) fn of_mutable(slices: &mut [&mut [u8]]) -> impl Iterator<Item = Piece
 mod tests {
     use super::*;
 
-    fn copy(way: Way, here: &mut [&mut [u8]], there: &mut [&mut [u8]], range: Range<usize>) -> Result<(), Errno> {
+    fn copy(way: CopyDirection, here: &mut [&mut [u8]], there: &mut [&mut [u8]], range: Range<usize>) -> Result<(), Errno> {
         let here: Vec<_> = of_mutable(here).collect();
         let there: Vec<_> = of_mutable(there).collect();
         // SAFETY: both lists are borrowed by this call alone.
@@ -135,13 +141,14 @@ mod tests {
 
     #[test]
     fn a_range_is_moved_between_lists_of_other_pieces_and_nothing_else() {
-        for way in [Way::Read, Way::Write] {
+        for way in [CopyDirection::Read, CopyDirection::Write] {
             for range in [0..1_000, 0..1, 999..1_000, 17..800, 500..500] {
                 let mut one: Vec<u8> = (0..1_000).map(|i| i as u8).collect();
                 let mut two = vec![0xAA; 1_000];
                 copy(way, &mut cut(&mut one, 13), &mut cut(&mut two, 7), range.clone()).unwrap();
-                let (to, from) = if way == Way::Read { (&one, vec![0xAA; 1_000]) } else { (&two, one.clone()) };
-                let before: Vec<u8> = if way == Way::Read { (0..1_000).map(|i| i as u8).collect() } else { vec![0xAA; 1_000] };
+                let (to, from) = if way == CopyDirection::Read { (&one, vec![0xAA; 1_000]) } else { (&two, one.clone()) };
+                let before: Vec<u8> =
+                    if way == CopyDirection::Read { (0..1_000).map(|i| i as u8).collect() } else { vec![0xAA; 1_000] };
                 for at in 0..1_000 {
                     assert_eq!(to[at], if range.contains(&at) { from[at] } else { before[at] }, "{way:?} {range:?} {at}");
                 }
@@ -156,10 +163,11 @@ mod tests {
         let here: Vec<_> = of_mutable(&mut [&mut ours]).collect();
         for there in [vec![Piece { at: 8, bytes: 16 }], vec![Piece { at: usize::MAX - 4, bytes: 16 }], vec![]] {
             // SAFETY: `ours` is borrowed by this call alone.
-            assert_eq!(unsafe { transfer(Way::Read, pid, &here, &there, 0..16) }, Err(Errno(libc::EFAULT)), "{there:?}");
+            let end = unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..16) };
+            assert_eq!(end, Err(Errno(libc::EFAULT)), "{there:?}");
         }
         // SAFETY: as above.
-        assert_eq!(unsafe { transfer(Way::Read, i32::MAX, &here, &here, 0..16) }, Err(Errno(libc::ESRCH)));
+        assert_eq!(unsafe { transfer(CopyDirection::Read, i32::MAX, &here, &here, 0..16) }, Err(Errno(libc::ESRCH)));
         assert_eq!(total(&[Piece { at: 0, bytes: usize::MAX }, Piece { at: 0, bytes: 2 }]), None);
     }
 }

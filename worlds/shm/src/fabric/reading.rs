@@ -1,7 +1,7 @@
 //! A lane's part in copies from memory to memory: what it exposes, what it gets, and how both sides of a long copy share the work.
 use super::exposure::{Contest, Exposure, MOST_PIECES};
 use super::lane::Lane;
-use super::pieces::{Errno, Piece, Way, of_mutable, of_shared, total, transfer};
+use super::pieces::{CopyDirection, Errno, Piece, of_mutable, of_shared, total, transfer};
 use super::shape::{BUFFER, EXPOSURES};
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on};
 use foregather_thread::Word;
@@ -28,7 +28,7 @@ fn chunk_of(total: usize) -> usize {
 
 impl<C: Cpu<Word = Word>> Lane<C> {
     pub(super) fn expose_pieces(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
-        if let Some(what) = self.exchange.direct_refused() {
+        if let Some(what) = self.fabric.direct_refused() {
             let remedy = "send through static buffers: `Limits::direct` says so".to_owned();
             return Err(Error::from(Cause::Unavailable { what: format!("the right to read memory directly ({what})"), remedy }));
         }
@@ -46,7 +46,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         let mut own = entry.pieces.borrow_mut();
         own.clear();
         own.extend(of_shared(pieces));
-        let exposure = self.exchange.exposure(self.port, number);
+        let exposure = self.fabric.exposure(self.port, number);
         exposure.source.write(&own);
         exposure.open(generation);
         Ok(Key(generation << NUMBER_BITS | number as u64))
@@ -58,7 +58,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         if self.exposed.used.get() & bit == 0 || entry.generation.get() != generation {
             return;
         }
-        let exposure = self.exchange.exposure(self.port, number);
+        let exposure = self.fabric.exposure(self.port, number);
         entry.generation.set(generation + 1);
         let reusable = !exposure.close(generation + 1) || self.until_unread(exposure);
         self.exposed.used.set(self.exposed.used.get() & !bit);
@@ -98,10 +98,10 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 
     pub(super) fn read_from(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
-        let port = self.exchange.port_of(from)?;
+        let port = self.fabric.port_of(from)?;
         let concealed = || Error::from(Cause::Unexposed { rank: from.rank });
         let (number, generation) = parts(key);
-        let exposure = self.exchange.exposure(port, number);
+        let exposure = self.fabric.exposure(port, number);
         if generation.is_multiple_of(2) || !exposure.enter(generation) {
             return Err(concealed());
         }
@@ -124,9 +124,11 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         if exposed < bytes {
             return Err(Error::from(Cause::Unexposed { rank: from.rank }));
         }
-        // SAFETY: `target` is what `into` borrows, until this function returns; ranges of it are read into by this side or written by
-        // the helper, and `both_sides` returns when the helper has finished.
-        let read = |range| unsafe { transfer(Way::Read, pid, target, source, range) }.map_err(|errno| self.failed(from, errno));
+        let read = |range| {
+            // SAFETY: `target` is what `into` borrows, until this function returns; ranges of it are read into by this side or written
+            // by the helper, and `both_sides` returns when the helper has finished.
+            unsafe { transfer(CopyDirection::Read, pid, target, source, range) }.map_err(|errno| self.failed(from, errno))
+        };
         let chunk = chunk_of(bytes);
         let contest = &exposure.contest;
         let together = bytes >= BOTH_SIDES && from != self.here && target.len() <= MOST_PIECES && self.may_help(from);
@@ -180,7 +182,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             }
             block_on(self.cpu.yield_now());
         }
-        if let Some(met) = self.exchange.met.get() {
+        if let Some(met) = self.fabric.attached.get() {
             if met.is_here(from.rank) {
                 // A thread of this process is not lost alone, and it is within one call of the kernel.
                 while finished().is_none() {
@@ -197,13 +199,13 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     pub(super) fn help_getters(&self) -> bool {
         let mut helped = false;
         for number in self.exposed.numbers() {
-            let contest = &self.exchange.exposure(self.port, number).contest;
+            let contest = &self.fabric.exposure(self.port, number).contest;
             if let Some(chunk) = contest.duel.claim_bottom() {
                 helped = true;
                 // Afterwards it may be another one's.
                 let (getter, ..) = contest.terms();
                 contest.duel.wrote(self.write_chunk(number, contest, chunk));
-                if getter < self.exchange.layout.ports {
+                if getter < self.fabric.layout.ports {
                     self.ring_bell(getter);
                 }
             }
@@ -217,10 +219,10 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         let source = self.exposed.entries[number].pieces.borrow();
         let start = (chunk as usize).saturating_mul(size);
         let end = start.saturating_add(size).min(bytes);
-        if getter >= self.exchange.layout.ports || start >= end || total(&source).is_none_or(|exposed| end > exposed) {
+        if getter >= self.fabric.layout.ports || start >= end || total(&source).is_none_or(|exposed| end > exposed) {
             return false;
         }
-        let getter = self.exchange.address_of(getter);
+        let getter = self.fabric.address_of(getter);
         if !self.may_help(getter) {
             return false;
         }
@@ -231,15 +233,15 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
         // SAFETY: the caller of `expose` keeps the pieces that this list names borrowed until `conceal`. A getter of this process has
         // borrowed what its list says, which no other process can have changed, and returns when this chunk is written.
-        unsafe { transfer(Way::Write, pid, &source, target, start..end) }.is_ok()
+        unsafe { transfer(CopyDirection::Write, pid, &source, target, start..end) }.is_ok()
     }
 
     fn pid(&self, of: Address) -> i32 {
-        self.exchange.met.get().map_or(0, |met| met.pid(of.rank))
+        self.fabric.attached.get().map_or(0, |met| met.pid(of.rank))
     }
 
     fn may_help(&self, other: Address) -> bool {
-        self.exchange.met.get().is_some_and(|met| met.may_help(other.rank))
+        self.fabric.attached.get().is_some_and(|met| met.may_help(other.rank))
     }
 
     /// The process of `from` is going. Reading finds that before its job does; and whoever ended now, because of it, would be taken

@@ -30,12 +30,12 @@ pub(crate) struct Ring<'m> {
 pub(crate) struct Nonsense;
 
 /// Where one end is: the slot, and the lap that a frame there has.
-struct Place {
+struct RingPosition {
     at: Cell<u32>,
     lap: Cell<u16>,
 }
 
-impl Place {
+impl RingPosition {
     /// Slots begin as zeros, so the first lap is another one.
     const fn start() -> Self {
         Self { at: Cell::new(0), lap: Cell::new(1) }
@@ -55,7 +55,7 @@ impl Place {
 
 /// The sender's end.
 pub(crate) struct Sending {
-    place: Place,
+    place: RingPosition,
     sent: Cell<u32>,
     /// What `consumed` was at the last look.
     seen: Cell<u32>,
@@ -63,7 +63,7 @@ pub(crate) struct Sending {
 
 impl Sending {
     pub(crate) const fn new() -> Self {
-        Self { place: Place::start(), sent: Cell::new(0), seen: Cell::new(0) }
+        Self { place: RingPosition::start(), sent: Cell::new(0), seen: Cell::new(0) }
     }
 
     /// How many frames were sent, modulo 2^32.
@@ -120,28 +120,29 @@ impl Sending {
 
 /// The receiver's end.
 pub(crate) struct Receiving {
-    place: Place,
+    place: RingPosition,
     taken: Cell<u32>,
 }
 
 /// What a word says. Whoever reads it makes sure of the size: a peer may have written anything.
 #[derive(Clone, Copy)]
-pub(crate) struct Frame {
+pub(crate) struct FrameHeader {
     pub(crate) head: u32,
     pub(crate) size: u16,
 }
 
 impl Receiving {
     pub(crate) const fn new() -> Self {
-        Self { place: Place::start(), taken: Cell::new(0) }
+        Self { place: RingPosition::start(), taken: Cell::new(0) }
     }
 
     /// The oldest frame that is not released, and its slot.
     #[inline]
-    pub(crate) fn peek<'m>(&self, ring: Ring<'m>) -> Option<(Frame, &'m Slot)> {
+    pub(crate) fn peek<'m>(&self, ring: Ring<'m>) -> Option<(FrameHeader, &'m Slot)> {
         let slot = &ring.slots[self.place.at.get() as usize];
         let word = slot.word.load(Acquire);
-        (word as u16 == self.place.lap.get()).then_some((Frame { head: (word >> 32) as u32, size: (word >> 16) as u16 }, slot))
+        (word as u16 == self.place.lap.get())
+            .then_some((FrameHeader { head: (word >> 32) as u32, size: (word >> 16) as u16 }, slot))
     }
 
     /// Gives that frame's slot back. `true`: a quarter of the ring has been, since whoever sleeps for room was told last.

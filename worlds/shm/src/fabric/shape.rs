@@ -19,7 +19,7 @@ pub(crate) const LINE: usize = 128;
 
 /// How many meet, and what they may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct SegmentSpec {
     /// Ranks.
     pub ranks: u32,
     /// Lanes of each rank.
@@ -34,7 +34,7 @@ pub struct Shape {
 /// Where everything is, in bytes from the beginning. Each part begins at a pair of cache lines, the buffers at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    pub(crate) shape: Shape,
+    pub(crate) shape: SegmentSpec,
     pub(crate) ports: usize,
     pub(crate) credits: u32,
     pub(crate) slots: usize,
@@ -53,7 +53,7 @@ pub(crate) const PORT_LINES: usize = 3;
 /// Memory that a lane exposes at a time: as many as its set of free ones has bits.
 pub(crate) const EXPOSURES: usize = 64;
 
-impl Shape {
+impl SegmentSpec {
     /// So many, within a gibibyte: 64 ranks of 4 lanes get 2 credits a way, 15 ranks of 4 lanes all 63.
     pub const fn new(ranks: u32, lanes: u32) -> Self {
         Self { ranks, lanes, budget: BUDGET, direct: true }
@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn credits_go_down_with_the_number_of_lanes_and_the_memory_stays_bounded() {
-        let credits = |ranks, lanes| Shape::new(ranks, lanes).layout().unwrap().credits;
+        let credits = |ranks, lanes| SegmentSpec::new(ranks, lanes).layout().unwrap().credits;
         assert_eq!([credits(1, 1), credits(2, 1), credits(15, 4), credits(64, 1), credits(64, 4)], [63, 63, 63, 58, 2]);
         for (ranks, lanes) in [(1, 1), (2, 4), (15, 4), (64, 4), (300, 1)] {
-            let layout = Shape::new(ranks, lanes).layout().unwrap();
+            let layout = SegmentSpec::new(ranks, lanes).layout().unwrap();
             assert!(layout.bytes <= BUDGET + layout.rings + BUFFER, "{layout:?}");
             let limits = layout.limits(true);
             assert!(limits.spare >= limits.credits + 16, "{limits:?}");
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn parts_follow_each_other_and_begin_at_lines() {
-        let layout = Shape::new(3, 2).layout().unwrap();
+        let layout = SegmentSpec::new(3, 2).layout().unwrap();
         let parts =
             [layout.members, layout.port_lines, layout.rosters, layout.exposures, layout.rings, layout.buffers, layout.bytes];
         assert!(
@@ -163,7 +163,10 @@ mod tests {
     #[test]
     fn impossible_shapes_are_errors() {
         for (ranks, lanes) in [(0, 1), (1, 0), (1_025, 1), (u32::MAX, u32::MAX), (600, 1)] {
-            assert!(matches!(Error::of(&Shape::new(ranks, lanes).layout()), Some(Cause::Setting { .. })), "{ranks} of {lanes}");
+            assert!(
+                matches!(Error::of(&SegmentSpec::new(ranks, lanes).layout()), Some(Cause::Setting { .. })),
+                "{ranks} of {lanes}"
+            );
         }
     }
 }

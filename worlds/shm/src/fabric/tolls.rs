@@ -1,6 +1,6 @@
 //! What moving bytes costs in this process, measured once, in a few milliseconds.
-use super::exchange::Exchange;
-use super::shape::{BUFFER, Shape};
+use super::shape::{BUFFER, SegmentSpec};
+use super::shm_fabric::ShmFabric;
 use core::hint::black_box;
 use foregather_host::clock;
 use foregather_machine::{Address, Cpu, Error, Fabric, FabricCosts, Nanos, Slope, block_on};
@@ -23,7 +23,7 @@ pub(crate) fn of_this_process() -> FabricCosts {
 /// By a lane that sends to itself, so without the trips to another processor: those of a direct read's announcement and answer, and
 /// those of every line of a static buffer. Nor does anybody help, which halves a long direct read. Both ways are cheaper or dearer then.
 fn measure() -> Result<FabricCosts, Error> {
-    let exchange = Exchange::between_threads(Shape::new(1, 1))?;
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(1, 1))?;
     let here = Address { rank: 0, lane: 0 };
     let lane = exchange.lane(Thread::current(), here)?;
     let (from, mut into) = (vec![1_u8; LONG], vec![0_u8; LONG]);

@@ -17,7 +17,7 @@ const KIND: u32 = 2;
 
 /// What lies in the segment.
 #[repr(C)]
-struct Counter {
+struct CondvarState {
     mutex: libc::pthread_mutex_t,
     changed: libc::pthread_cond_t,
     /// Only under the mutex.
@@ -25,7 +25,7 @@ struct Counter {
 }
 
 /// A semaphore made of mutex and condition variable, in a segment.
-pub(super) struct Condvar(Object<Counter>);
+pub(super) struct Condvar(Object<CondvarState>);
 
 /// What the pthread functions return, as a result.
 fn done(what: &'static str, errno: i32) -> Result<(), Error> {
@@ -36,7 +36,7 @@ impl Condvar {
     pub(super) fn new(segment: &Arc<Segment>, scope: Scope) -> Result<Self, Error> {
         const WHAT: &str = "making a condition variable";
         let shared = if scope == Scope::Shared { libc::PTHREAD_PROCESS_SHARED } else { libc::PTHREAD_PROCESS_PRIVATE };
-        let object = Object::<Counter>::new(segment, KIND, |counter| {
+        let object = Object::<CondvarState>::new(segment, KIND, |counter| {
             // SAFETY: the attributes are initialised before use and the objects are in memory that nobody else uses yet.
             // Glibc's and musl's attributes hold nothing that would have to be destroyed.
             unsafe {
@@ -77,7 +77,7 @@ impl Condvar {
 }
 
 /// The mutex, held by this thread.
-struct Locked<'a>(*mut Counter, core::marker::PhantomData<&'a Condvar>);
+struct Locked<'a>(*mut CondvarState, core::marker::PhantomData<&'a Condvar>);
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {

@@ -1,6 +1,6 @@
 //! The kernel's own ways to wait, each as a counting semaphore, one file each.
 //!
-//! One process makes a semaphore ([`Kind::create`]) and tells others its [`Semaphore::name`], by which they find it
+//! One process makes a semaphore ([`WaitMethod::create`]) and tells others its [`Semaphore::name`], by which they find it
 //! ([`attach`]); those made of descriptors must be inherited under the same numbers ([`Semaphore::descriptors`]).
 //!
 //! # Bounds
@@ -41,7 +41,7 @@ pub trait Semaphore: Send + Sync {
 
 /// The ways to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum WaitMethod {
     /// `sem_t`: a futex in the segment.
     Posix,
     /// A System V semaphore set.
@@ -54,7 +54,7 @@ pub enum Kind {
     Condvar,
 }
 
-impl Kind {
+impl WaitMethod {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Posix, Self::Sysv, Self::Eventfd, Self::Pipe, Self::Condvar];
 
@@ -101,14 +101,14 @@ pub fn attach(name: &str, segment: &Arc<Segment>) -> Result<Box<dyn Semaphore>, 
         })
     };
     let (kind, numbers) = name.split_once(':').ok_or_else(unknown)?;
-    let kind = Kind::ALL.into_iter().find(|k| k.name() == kind).ok_or_else(unknown)?;
+    let kind = WaitMethod::ALL.into_iter().find(|k| k.name() == kind).ok_or_else(unknown)?;
     let numbers: Result<Vec<i32>, _> = numbers.split(':').map(str::parse).collect();
     Ok(match (kind, &numbers.map_err(|_| unknown())?[..]) {
-        (Kind::Posix, &[number]) => Box::new(posix::Posix::attach(segment, number as u32)?),
-        (Kind::Condvar, &[number]) => Box::new(condvar::Condvar::attach(segment, number as u32)?),
-        (Kind::Sysv, &[id]) => Box::new(sysv::Sysv::attach(id)),
-        (Kind::Eventfd, &[fd]) => Box::new(eventfd::Eventfd::attach(fd)?),
-        (Kind::Pipe, &[reader, writer]) => Box::new(pipe::Pipe::attach(reader, writer)?),
+        (WaitMethod::Posix, &[number]) => Box::new(posix::Posix::attach(segment, number as u32)?),
+        (WaitMethod::Condvar, &[number]) => Box::new(condvar::Condvar::attach(segment, number as u32)?),
+        (WaitMethod::Sysv, &[id]) => Box::new(sysv::Sysv::attach(id)),
+        (WaitMethod::Eventfd, &[fd]) => Box::new(eventfd::Eventfd::attach(fd)?),
+        (WaitMethod::Pipe, &[reader, writer]) => Box::new(pipe::Pipe::attach(reader, writer)?),
         _ => return Err(unknown()),
     })
 }

@@ -201,7 +201,7 @@ impl Card {
         Limits { lanes, inline, buffer, credits, spare, gather, direct: true }
     }
 
-    pub(super) fn tolls(&self) -> FabricCosts {
+    pub(super) fn costs(&self) -> FabricCosts {
         let wires = if self.store_and_forward { 2 } else { 1 };
         let buffered = Slope { fixed: self.empty(), byte_ps: 2 * self.copy_ps + wires * self.wire_ps };
         let page = (self.register.page + self.forget.page).0 * 1_000 / u64::from(self.page.max(1));

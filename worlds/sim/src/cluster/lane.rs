@@ -1,9 +1,9 @@
 //! A thread's lane: the verbs of [`Fabric`] on a card.
-use super::desk::Exposed;
-use super::parcel::{Frame, Happening, Load};
+use super::cluster_event::{ClusterEvent, Frame, Payload};
+use super::lane_state::Exposed;
 use super::report::Report;
 use super::simulation::Cluster;
-use super::timeline::What;
+use super::timeline::Activity;
 use crate::event::Queue;
 use crate::smp::SmpCpu;
 use crate::word::SimWord;
@@ -20,7 +20,7 @@ impl<Q: Queue> Cluster<Q> {
     /// Runs a program on every thread of every node, once, until nothing is left to happen, a program has stopped it all
     /// ([`Lane::stop`]), or the limit has come.
     pub fn run<'s, F: Future>(&'s self, program: impl Fn(Lane<'s, Q>) -> F) -> Report<F::Output> {
-        self.play(|number| program(Lane::new(self, number)))
+        self.run_lanes(|number| program(Lane::new(self, number)))
     }
 }
 
@@ -43,7 +43,7 @@ impl<'s, Q: Queue> Lane<'s, Q> {
     }
 
     /// Processor time for something of so many pieces and bytes; when it will have been done.
-    pub(super) fn work(&self, what: What, pieces: usize, bytes: usize, cost: Nanos) -> Nanos {
+    pub(super) fn work(&self, what: Activity, pieces: usize, bytes: usize, cost: Nanos) -> Nanos {
         self.cluster.work((self.number, self.cpu.number()), what, (pieces as u32, bytes as u32), cost)
     }
 
@@ -67,10 +67,10 @@ impl<'s, Q: Queue> Lane<'s, Q> {
         if !card.drops && !self.has_room(to) {
             return false;
         }
-        self.work(What::Copy, 1, bytes.len(), card.copy(bytes.len()));
-        let ready = self.work(What::Post, 1, bytes.len(), card.post);
+        self.work(Activity::Copy, 1, bytes.len(), card.copy(bytes.len()));
+        let ready = self.work(Activity::Post, 1, bytes.len(), card.post);
         let length = bytes.len() as u32;
-        cluster.send((self.number, to), Load::Frame(Frame { head, bytes }), length, ready);
+        cluster.send((self.number, to), Payload::Frame(Frame { head, bytes }), length, ready);
         true
     }
 
@@ -81,7 +81,7 @@ impl<'s, Q: Queue> Lane<'s, Q> {
         let way = ways.entry(to).or_default();
         let admitted = way.admits(self.cpu.now(), cluster.spec.card.room());
         if let Some(at) = way.next_release().filter(|_| !admitted) {
-            cluster.foresee(at, Happening::Room(self.number));
+            cluster.foresee(at, ClusterEvent::Room(self.number));
         }
         admitted
     }
@@ -128,7 +128,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         self.cluster.spec.card.limits(self.cluster.spec.threads)
     }
     fn costs(&self) -> FabricCosts {
-        self.cluster.spec.card.tolls()
+        self.cluster.spec.card.costs()
     }
 
     fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
@@ -179,13 +179,13 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         let from = cluster.number(from);
         let Some(frame) = cluster.desks[self.number as usize].inbox.borrow_mut().take(from) else { return };
         let length = frame.bytes.len();
-        self.work(What::Complete, 0, length, card.reap);
-        self.work(What::Copy, 1, length, card.copy(length));
-        let known = self.work(What::Receive, 1, 0, card.receive) + card.latency;
+        self.work(Activity::Complete, 0, length, card.reap);
+        self.work(Activity::Copy, 1, length, card.copy(length));
+        let known = self.work(Activity::Receive, 1, 0, card.receive) + card.latency;
         if !card.drops {
             let mut ways = cluster.desks[from as usize].ways.borrow_mut();
             if ways.entry(self.number).or_default().release(known) {
-                cluster.foresee(known, Happening::Room(from));
+                cluster.foresee(known, ClusterEvent::Room(from));
             }
         }
     }
@@ -214,14 +214,14 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         let next = || cluster.desks[self.number as usize].requests.borrow_mut().pop_front();
         let mut helped = false;
         while let Some(request) = next() {
-            self.work(What::Complete, 0, 0, card.reap);
-            self.work(What::Receive, 1, 0, card.receive);
+            self.work(Activity::Complete, 0, 0, card.reap);
+            self.work(Activity::Receive, 1, 0, card.receive);
             let (bytes, pieces) = {
                 let exposed = cluster.desks[self.number as usize].exposed.borrow();
                 exposed.get(&request.key).map_or((0, 0), |memory| (memory.bytes.len(), memory.pieces.len()))
             };
             let posts = card.descriptors(bytes, pieces.max(request.pieces as usize));
-            let ready = self.work(What::Post, pieces, bytes, card.post * u64::from(posts));
+            let ready = self.work(Activity::Post, pieces, bytes, card.post * u64::from(posts));
             cluster.serve(self.number, &request, ready - card.post * u64::from(posts - 1), card.post);
             helped = true;
         }
@@ -229,14 +229,14 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
     }
 
     fn charge(&self, span: Nanos) {
-        self.work(What::Owed, 0, 0, span);
+        self.work(Activity::Owed, 0, 0, span);
     }
 
     fn leave(&self) {
         let desk = &self.cluster.desks[self.number as usize];
         if !desk.leaving.replace(true) {
-            let ready = self.work(What::Post, 0, 0, self.cluster.spec.card.post);
-            self.cluster.foresee(ready + self.cluster.spec.card.latency, Happening::Leaves(self.number));
+            let ready = self.work(Activity::Post, 0, 0, self.cluster.spec.card.post);
+            self.cluster.foresee(ready + self.cluster.spec.card.latency, ClusterEvent::Leaves(self.number));
         }
     }
     fn has_left(&self, peer: Address) -> bool {

@@ -3,14 +3,14 @@
 //! - [`ClusterSpec`]: what to simulate. [`Card`]: what the network costs, as VIA of 1999 or by LogGP.
 //! - [`Cluster`]: runs a program on every thread of every node; [`Report`]: what came of it.
 //! - [`Lane`]: a thread's [`Fabric`](foregather_machine::Fabric). It spins on a processor that others want, parks, is interrupted.
-//! - [`Stroke`]: who did what when: thread, card, wire. [`Stuck`]: who waits for ever, and for what.
+//! - [`Stroke`]: who did what when: thread, card, wire. [`Deadlocked`]: who waits for ever, and for what.
 //! - [`raw`]: the same card without a message layer above it.
 
 mod card;
-mod desk;
+mod cluster_event;
 mod lane;
+mod lane_state;
 mod notice;
-mod parcel;
 pub mod raw;
 mod reading;
 mod report;
@@ -23,7 +23,7 @@ mod wires;
 pub use card::{Card, Paging};
 pub use lane::Lane;
 pub use notice::{Notice, Sweeps};
-pub use report::{Report, Stuck};
+pub use report::{Deadlocked, Report};
 pub use simulation::Cluster;
 pub use spec::ClusterSpec;
-pub use timeline::{Place, Stroke, What};
+pub use timeline::{Activity, Actor, Stroke};

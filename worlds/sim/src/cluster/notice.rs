@@ -81,7 +81,7 @@ impl<Q: Queue> Cluster<Q> {
         let mut timer = self.timers[rank as usize].borrow_mut();
         if timer.unnoticed.is_empty() {
             let at = timer.after(self.engine.now(), &sweeps);
-            self.foresee(at, super::parcel::Happening::Sweep(rank));
+            self.foresee(at, super::cluster_event::ClusterEvent::Sweep(rank));
         }
         if !timer.unnoticed.contains(&lane) {
             timer.unnoticed.push(lane);

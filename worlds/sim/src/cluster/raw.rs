@@ -1,10 +1,10 @@
 //! VIA without a message layer above it: the programs beside which Namyst et al. 1999 §3.3 set theirs. Both know beforehand how
 //! long the message is, so nothing is agreed upon; a receive is always posted before the peer may send.
+use super::cluster_event::Payload;
 use super::lane::Lane;
-use super::parcel::Load;
 use super::simulation::Cluster;
 use super::spec::ClusterSpec;
-use super::timeline::What;
+use super::timeline::Activity;
 use crate::event::Queue;
 use foregather_machine::{Address, Clock, Error, Fabric, Member, Nanos, WaitContext};
 
@@ -33,7 +33,7 @@ impl<Q: Queue> Lane<'_, Q> {
     fn raw_receive(&self, bytes: usize) {
         let card = &self.cluster.spec.card;
         let descriptors = card.descriptors(bytes, 1);
-        self.work(What::Receive, 1, bytes, card.receive * u64::from(descriptors));
+        self.work(Activity::Receive, 1, bytes, card.receive * u64::from(descriptors));
         let receives = &self.cluster.desks[self.number as usize].receives;
         receives.set(receives.get() + descriptors);
     }
@@ -45,8 +45,8 @@ impl<Q: Queue> Lane<'_, Q> {
         for number in 1..=descriptors {
             let part = share.min(rest);
             rest -= part;
-            let ready = self.work(What::Post, 1, part, card.post);
-            let load = Load::Raw { last: number == descriptors };
+            let ready = self.work(Activity::Post, 1, part, card.post);
+            let load = Payload::Raw { last: number == descriptors };
             self.cluster.send((self.number, self.cluster.number(to)), load, part as u32, ready);
         }
     }
@@ -57,7 +57,7 @@ impl<Q: Queue> Lane<'_, Q> {
         let take = || came.get().checked_sub(1).map(|rest| came.set(rest));
         let why = WaitContext::new("raw", self.rank()).of(peer.rank);
         self.cluster.spec.wait.wait(&self.cpu, self.bell(), why, take).await?;
-        self.work(What::Complete, 1, 0, self.cluster.spec.card.reap);
+        self.work(Activity::Complete, 1, 0, self.cluster.spec.card.reap);
         Ok(())
     }
 }
@@ -80,7 +80,7 @@ pub fn ping_pong<Q: Queue>(
                 lane.delay(Nanos::MAX).await;
             }
         }
-        let spent = play(&lane, bytes, rounds.max(1), registration).await;
+        let spent = exchange(&lane, bytes, rounds.max(1), registration).await;
         if lane.rank() == 0 || spent.is_err() {
             lane.stop();
         }
@@ -99,7 +99,7 @@ pub fn ping_pong<Q: Queue>(
     Ok(PingPong { half: Nanos(elapsed.0 / (2 * u64::from(rounds.max(1)))), elapsed, computed })
 }
 
-async fn play<Q: Queue>(lane: &Lane<'_, Q>, bytes: usize, rounds: u32, registration: Registration) -> Result<Nanos, Error> {
+async fn exchange<Q: Queue>(lane: &Lane<'_, Q>, bytes: usize, rounds: u32, registration: Registration) -> Result<Nanos, Error> {
     let peer = Address { rank: 1 - lane.rank(), lane: 0 };
     let anew = registration == Registration::PerMessage;
     let prepare = || {

@@ -2,10 +2,10 @@
 //!
 //! On a card that reads by itself that is a request and its answer. On VIA the reader posts receives for its pieces and sends a
 //! request, which the other side's [`help`](foregather_machine::Fabric::help) answers by one descriptor that gathers what it exposes.
-use super::desk::Read;
+use super::cluster_event::Payload;
 use super::lane::Lane;
-use super::parcel::Load;
-use super::timeline::What;
+use super::lane_state::ReadProgress;
+use super::timeline::Activity;
 use crate::event::Queue;
 use foregather_machine::{Address, Cause, Error, Fabric, Key, WaitContext};
 use std::rc::Rc;
@@ -28,9 +28,9 @@ impl<Q: Queue> Asked<'_, '_, Q> {
     /// What came of it, if something did.
     fn look(&self) -> Option<Option<Rc<[u8]>>> {
         match self.lane.cluster.desks[self.lane.number as usize].reads.borrow().get(&self.ticket)? {
-            Read::Asked => None,
-            Read::Refused => Some(None),
-            Read::Here(bytes) => Some(Some(bytes.clone())),
+            ReadProgress::Asked => None,
+            ReadProgress::Refused => Some(None),
+            ReadProgress::Here(bytes) => Some(Some(bytes.clone())),
         }
     }
 }
@@ -39,13 +39,13 @@ impl<Q: Queue> Lane<'_, Q> {
     /// Makes so many bytes in one piece known to the card.
     pub fn register(&self, bytes: usize) {
         let card = &self.cluster.spec.card;
-        self.work(What::Register, 1, bytes, card.paging(card.register, bytes));
+        self.work(Activity::Register, 1, bytes, card.paging(card.register, bytes));
     }
 
     /// Takes that back.
     pub fn forget(&self, bytes: usize) {
         let card = &self.cluster.spec.card;
-        self.work(What::Forget, 1, bytes, card.paging(card.forget, bytes));
+        self.work(Activity::Forget, 1, bytes, card.paging(card.forget, bytes));
     }
 
     pub(super) async fn read(&self, from: Address, Key(key): Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
@@ -56,11 +56,11 @@ impl<Q: Queue> Lane<'_, Q> {
         pieces.iter().for_each(|&bytes| self.register(bytes));
         let desk = &cluster.desks[self.number as usize];
         let asked = Asked { lane: self, ticket: desk.number(), pieces };
-        desk.reads.borrow_mut().insert(asked.ticket, Read::Asked);
+        desk.reads.borrow_mut().insert(asked.ticket, ReadProgress::Asked);
         let count = asked.pieces.len();
-        self.work(What::Receive, count, length, card.receive * u64::from(card.descriptors(length, count)));
-        let ready = self.work(What::Post, 0, 0, card.post);
-        cluster.send((self.number, peer), Load::Request { key, ticket: asked.ticket, pieces: count as u32 }, 0, ready);
+        self.work(Activity::Receive, count, length, card.receive * u64::from(card.descriptors(length, count)));
+        let ready = self.work(Activity::Post, 0, 0, card.post);
+        cluster.send((self.number, peer), Payload::Request { key, ticket: asked.ticket, pieces: count as u32 }, 0, ready);
         let why = WaitContext::new("get", self.here().rank).of(from.rank);
         let look = || {
             // Two that read from each other would wait for each other.
@@ -68,7 +68,7 @@ impl<Q: Queue> Lane<'_, Q> {
             asked.look()
         };
         let (came, _) = cluster.spec.wait.wait(&self.cpu, self.bell(), why, look).await?;
-        self.work(What::Complete, count, length, card.reap);
+        self.work(Activity::Complete, count, length, card.reap);
         let Some(bytes) = came.filter(|bytes| bytes.len() >= length) else {
             return Err(Cause::Unexposed { rank: from.rank }.into());
         };

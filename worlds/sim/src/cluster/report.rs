@@ -10,7 +10,7 @@ pub struct Report<T> {
     /// Each thread's output; `None` if it did not come to its end.
     pub outputs: Vec<Option<T>>,
     /// Who waited when nothing was left to happen, or when the limit had come.
-    pub stuck: Vec<Stuck>,
+    pub deadlocked: Vec<Deadlocked>,
     /// When it was over.
     pub end: Nanos,
     /// Frames that arrived.
@@ -33,14 +33,14 @@ pub struct Report<T> {
 
 /// A thread that did not come to its end.
 #[derive(Clone, Copy, Debug)]
-pub struct Stuck {
+pub struct Deadlocked {
     /// Which.
     pub at: Address,
     /// What it last waited for and looked in vain, since when; `None` if it never did.
     pub why: Option<WaitContext>,
 }
 
-impl fmt::Display for Stuck {
+impl fmt::Display for Deadlocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {} lane {}", self.at.rank, self.at.lane)?;
         let Some(why) = self.why else { return f.write_str(" computes, or waits for nothing it could name") };

@@ -1,13 +1,13 @@
 //! The cluster itself: its machines, cards and lanes, and the loop that lets things happen.
-use super::desk::Desk;
+use super::cluster_event::ClusterEvent;
+use super::lane_state::LaneState;
 use super::notice::Timer;
-use super::parcel::Happening;
-use super::report::{Report, Stuck};
+use super::report::{Deadlocked, Report};
 use super::spec::ClusterSpec;
-use super::timeline::{Place, Stroke, Timeline, What};
+use super::timeline::{Activity, Actor, Stroke, Timeline};
 use super::wires::Wires;
 use crate::engine::Engine;
-use crate::event::{Class, Event, Queue};
+use crate::event::{Event, EventPriority, Queue};
 use crate::smp::{First, Node};
 use crate::tasks::Tasks;
 use crate::word::SimWord;
@@ -20,12 +20,12 @@ pub struct Cluster<Q> {
     pub(super) spec: ClusterSpec,
     pub(super) engine: Engine<Q>,
     pub(super) nodes: Box<[Node]>,
-    pub(super) desks: Box<[Desk]>,
+    pub(super) desks: Box<[LaneState]>,
     /// By lane number: who runs where.
     pub(super) rosters: Box<[SharedLines<SimWord>]>,
     pub(super) wires: Wires,
     pub(super) timers: Box<[RefCell<Timer>]>,
-    pub(super) foreseen: RefCell<Slab<Happening>>,
+    pub(super) foreseen: RefCell<Slab<ClusterEvent>>,
     /// Nodes of which programs may go on at this moment.
     pub(super) touched: RefCell<Vec<Rank>>,
     pub(super) dead: Box<[Cell<bool>]>,
@@ -55,7 +55,7 @@ impl<Q: Queue> Cluster<Q> {
         Ok(Self {
             engine: Engine::default(),
             nodes: (0..nodes).map(node).collect(),
-            desks: (0..nodes * threads).map(|_| Desk::default()).collect(),
+            desks: (0..nodes * threads).map(|_| LaneState::default()).collect(),
             rosters: (0..threads).map(|_| SharedLines::own(nodes as usize + 1)).collect(),
             wires: Wires::new(spec.card, nodes),
             timers: (0..nodes).map(|rank| RefCell::new(Timer::new(SplitMix::mix(spec.seed ^ u64::from(rank) << 32)))).collect(),
@@ -89,9 +89,9 @@ impl<Q: Queue> Cluster<Q> {
     }
 
     /// Foresees something.
-    pub(super) fn foresee(&self, at: Nanos, happening: Happening) {
+    pub(super) fn foresee(&self, at: Nanos, happening: ClusterEvent) {
         let what = self.foreseen.borrow_mut().insert(happening) as u32;
-        self.engine.at(at.max(self.engine.now()), Class::Arrival, self.stride * self.spec.nodes, what);
+        self.engine.at(at.max(self.engine.now()), EventPriority::Arrival, self.stride * self.spec.nodes, what);
     }
 
     /// Programs of that node may go on.
@@ -103,9 +103,9 @@ impl<Q: Queue> Cluster<Q> {
     }
 
     /// Runs the program of each lane by its number, once.
-    pub(super) fn play<F: Future>(&self, program: impl Fn(u32) -> F) -> Report<F::Output> {
+    pub(super) fn run_lanes<F: Future>(&self, program: impl Fn(u32) -> F) -> Report<F::Output> {
         for &(rank, at) in &self.spec.deaths {
-            self.foresee(at, Happening::Dies(rank));
+            self.foresee(at, ClusterEvent::Dies(rank));
         }
         let mut tasks = Tasks::new((0..self.desks.len() as u32).map(program));
         self.nodes.iter().for_each(|node| node.begin(&self.engine));
@@ -164,9 +164,9 @@ impl<Q: Queue> Cluster<Q> {
     fn report<T>(&self, end: Nanos, outputs: Vec<Option<T>>) -> Report<T> {
         let waits = |(number, output): (u32, &Option<T>)| {
             let (node, thread) = self.node(number);
-            output.is_none().then(|| Stuck { at: self.address(number), why: node.why(thread) })
+            output.is_none().then(|| Deadlocked { at: self.address(number), why: node.why(thread) })
         };
-        let alive = |stuck: &Stuck| !self.spec.deaths.iter().any(|(rank, at)| *rank == stuck.at.rank && *at <= end);
+        let alive = |stuck: &Deadlocked| !self.spec.deaths.iter().any(|(rank, at)| *rank == stuck.at.rank && *at <= end);
         let (events, trace) = self.engine.history();
         let mut spans = Vec::new();
         for (node, rank) in self.nodes.iter().zip(0..) {
@@ -176,8 +176,8 @@ impl<Q: Queue> Cluster<Q> {
                 let at_whom = Address { rank, lane };
                 self.timeline.note(Stroke {
                     at: at_whom,
-                    place: Place::Thread,
-                    what: What::Yield,
+                    place: Actor::Thread,
+                    what: Activity::Yield,
                     pieces: 0,
                     bytes: 0,
                     from: at,
@@ -186,7 +186,7 @@ impl<Q: Queue> Cluster<Q> {
             }
         }
         Report {
-            stuck: (0..).zip(&outputs).filter_map(waits).filter(alive).collect(),
+            deadlocked: (0..).zip(&outputs).filter_map(waits).filter(alive).collect(),
             outputs,
             end,
             frames: self.frames.get(),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 /// Who did it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Actor {
     /// The thread itself, on a processor.
     Thread,
     /// The card of its node.
@@ -15,7 +15,7 @@ pub enum Place {
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum Activity {
     /// Memory was made known to the card.
     Register,
     /// That was taken back.
@@ -44,7 +44,7 @@ pub enum What {
     Owed,
 }
 
-impl What {
+impl Activity {
     /// In one word, for figures.
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,9 +71,9 @@ pub struct Stroke {
     /// For which thread.
     pub at: Address,
     /// By whom.
-    pub place: Place,
+    pub place: Actor,
     /// What.
-    pub what: What,
+    pub what: Activity,
     /// Of how many pieces of memory.
     pub pieces: u32,
     /// Of how many bytes.

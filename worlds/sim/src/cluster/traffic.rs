@@ -1,37 +1,43 @@
 //! Messages between nodes: how they leave, land, arrive, and ring; what becomes of nodes that die.
-use super::desk::{Read, Request};
-use super::parcel::{Happening, Load, Parcel};
+use super::cluster_event::{ClusterEvent, Parcel, Payload};
+use super::lane_state::{ReadProgress, Request};
 use super::simulation::Cluster;
-use super::timeline::{Place, Stroke, What};
+use super::timeline::{Activity, Actor, Stroke};
 use super::wires::Flight;
 use crate::event::Queue;
 use foregather_machine::{Nanos, Rank};
 
 impl<Q: Queue> Cluster<Q> {
     /// Notes what happens in no time.
-    pub(super) fn mark(&self, lane: u32, place: Place, what: What, bytes: u32) {
+    pub(super) fn mark(&self, lane: u32, place: Actor, what: Activity, bytes: u32) {
         let now = self.engine.now();
         self.note(lane, (place, what), (0, bytes), (now, now));
     }
 
-    pub(super) fn note(&self, lane: u32, (place, what): (Place, What), (pieces, bytes): (u32, u32), (from, to): (Nanos, Nanos)) {
+    pub(super) fn note(
+        &self,
+        lane: u32,
+        (place, what): (Actor, Activity),
+        (pieces, bytes): (u32, u32),
+        (from, to): (Nanos, Nanos),
+    ) {
         if self.spec.spans > 0 {
             self.timeline.note(Stroke { at: self.address(lane), place, what, pieces, bytes, from, to });
         }
     }
 
     /// A thread does something that takes processor time: it pays when it next waits. When it will have done it.
-    pub(super) fn work(&self, (lane, thread): (u32, u32), what: What, of: (u32, u32), cost: Nanos) -> Nanos {
+    pub(super) fn work(&self, (lane, thread): (u32, u32), what: Activity, of: (u32, u32), cost: Nanos) -> Nanos {
         let (node, _) = self.node(lane);
-        let done = node.owe(thread, cost);
+        let done = node.charge(thread, cost);
         if cost > Nanos::ZERO {
-            self.note(lane, (Place::Thread, what), of, (done - cost, done));
+            self.note(lane, (Actor::Thread, what), of, (done - cost, done));
         }
         done
     }
 
     /// A message leaves at `ready`; when its memory is its program's again.
-    pub(super) fn send(&self, (from, to): (u32, u32), load: Load, bytes: u32, ready: Nanos) -> Nanos {
+    pub(super) fn send(&self, (from, to): (u32, u32), load: Payload, bytes: u32, ready: Nanos) -> Nanos {
         let (source, target) = (self.address(from).rank, self.address(to).rank);
         if self.dead[source as usize].get() {
             return ready;
@@ -45,10 +51,10 @@ impl<Q: Queue> Cluster<Q> {
             return ready;
         }
         let flight = self.wires.leave(source, bytes, ready);
-        self.note(from, (Place::Wire, What::Wire), (0, bytes), (flight.begun, flight.left));
+        self.note(from, (Actor::Wire, Activity::Wire), (0, bytes), (flight.begun, flight.left));
         let parcel = Parcel { from, to, load, flight };
         if card.store_and_forward {
-            self.foresee(flight.at_switch(card), Happening::Lands(parcel));
+            self.foresee(flight.at_switch(card), ClusterEvent::Lands(parcel));
         } else {
             self.arrive_at(self.wires.land(target, flight), parcel);
         }
@@ -65,14 +71,14 @@ impl<Q: Queue> Cluster<Q> {
             way.last = way.last.max(time + late);
             way.last
         };
-        self.foresee(time, Happening::Arrives(parcel));
+        self.foresee(time, ClusterEvent::Arrives(parcel));
     }
 
     /// Something that was foreseen happens.
-    pub(super) fn happens_here(&self, happening: Happening) {
+    pub(super) fn happens_here(&self, happening: ClusterEvent) {
         match happening {
-            Happening::Lands(parcel) => self.arrive_at(self.wires.land(self.address(parcel.to).rank, parcel.flight), parcel),
-            Happening::Arrives(parcel) => {
+            ClusterEvent::Lands(parcel) => self.arrive_at(self.wires.land(self.address(parcel.to).rank, parcel.flight), parcel),
+            ClusterEvent::Arrives(parcel) => {
                 let from = parcel.from;
                 if !self.dead[self.address(parcel.to).rank as usize].get() {
                     self.arrives(parcel);
@@ -81,7 +87,7 @@ impl<Q: Queue> Cluster<Q> {
                 flying.set(flying.get() - 1);
                 self.may_leave(from);
             }
-            Happening::Served(lane) => {
+            ClusterEvent::Served(lane) => {
                 let (desk, (node, _), rank) = (&self.desks[lane as usize], self.node(lane), self.address(lane).rank);
                 desk.interrupted.set(false);
                 if !self.dead[rank as usize].get() {
@@ -89,16 +95,16 @@ impl<Q: Queue> Cluster<Q> {
                     self.touch(rank);
                 }
             }
-            Happening::Sweep(rank) => {
+            ClusterEvent::Sweep(rank) => {
                 self.sweep(rank);
             }
-            Happening::Room(lane) => self.ring(lane),
-            Happening::Leaves(lane) => self.may_leave(lane),
-            Happening::Dies(rank) => {
+            ClusterEvent::Room(lane) => self.ring(lane),
+            ClusterEvent::Leaves(lane) => self.may_leave(lane),
+            ClusterEvent::Dies(rank) => {
                 self.dead[rank as usize].set(true);
-                self.foresee(self.engine.now() + self.spec.detection, Happening::Lost(rank));
+                self.foresee(self.engine.now() + self.spec.detection, ClusterEvent::Lost(rank));
             }
-            Happening::Lost(rank) => self.lose(rank),
+            ClusterEvent::Lost(rank) => self.lose(rank),
         }
     }
 
@@ -134,8 +140,8 @@ impl<Q: Queue> Cluster<Q> {
         let price = self.spec.card.interrupt;
         if let Some(served) = node.ring(&self.engine, &desk.bell, price) {
             desk.interrupted.set(true);
-            self.note(lane, (Place::Card, What::Interrupt), (0, 0), (self.engine.now(), served));
-            self.foresee(served, Happening::Served(lane));
+            self.note(lane, (Actor::Card, Activity::Interrupt), (0, 0), (self.engine.now(), served));
+            self.foresee(served, ClusterEvent::Served(lane));
         }
         self.touch(rank);
     }
@@ -143,9 +149,9 @@ impl<Q: Queue> Cluster<Q> {
     fn arrives(&self, parcel: Parcel) {
         let Parcel { from, to, load, flight } = parcel;
         let desk = &self.desks[to as usize];
-        self.mark(to, Place::Card, What::Arrive, flight.bytes);
+        self.mark(to, Actor::Card, Activity::Arrive, flight.bytes);
         match load {
-            Load::Frame(frame) => {
+            Payload::Frame(frame) => {
                 let mut inbox = desk.inbox.borrow_mut();
                 if self.spec.card.drops && inbox.unreleased(from) >= self.spec.card.room() {
                     return self.drop_one(to, flight.bytes);
@@ -153,11 +159,11 @@ impl<Q: Queue> Cluster<Q> {
                 self.frames.set(self.frames.get() + 1);
                 inbox.put(from, frame);
             }
-            Load::Request { key, ticket, pieces } => return self.asked(to, Request { by: from, key, ticket, pieces }),
-            Load::Part => return,
-            Load::Data { ticket, bytes } => self.answer(to, ticket, Read::Here(bytes)),
-            Load::Refusal { ticket } => self.answer(to, ticket, Read::Refused),
-            Load::Raw { last } => {
+            Payload::Request { key, ticket, pieces } => return self.asked(to, Request { by: from, key, ticket, pieces }),
+            Payload::Part => return,
+            Payload::Data { ticket, bytes } => self.answer(to, ticket, ReadProgress::Here(bytes)),
+            Payload::Refusal { ticket } => self.answer(to, ticket, ReadProgress::Refused),
+            Payload::Raw { last } => {
                 let Some(receives) = desk.receives.get().checked_sub(1) else { return self.drop_one(to, flight.bytes) };
                 desk.receives.set(receives);
                 if !last {
@@ -171,7 +177,7 @@ impl<Q: Queue> Cluster<Q> {
 
     fn drop_one(&self, lane: u32, bytes: u32) {
         self.dropped.set(self.dropped.get() + 1);
-        self.mark(lane, Place::Card, What::Drop, bytes);
+        self.mark(lane, Actor::Card, Activity::Drop, bytes);
     }
 
     /// Somebody wants to read what is exposed at `lane`: the card of a reading network sends it by itself, else the lane's owner must.
@@ -188,7 +194,7 @@ impl<Q: Queue> Cluster<Q> {
     }
 
     pub(super) fn refuse(&self, lane: u32, request: &Request) {
-        self.send((lane, request.by), Load::Refusal { ticket: request.ticket }, 0, self.engine.now());
+        self.send((lane, request.by), Payload::Refusal { ticket: request.ticket }, 0, self.engine.now());
     }
 
     /// Sends what is exposed, by as many descriptors as that takes: the first is posted at `first`, each of the others `apart` later.
@@ -203,14 +209,17 @@ impl<Q: Queue> Cluster<Q> {
         for number in 1..=descriptors {
             let part = share.min(rest);
             rest -= part;
-            let load =
-                if number == descriptors { Load::Data { ticket: request.ticket, bytes: bytes.clone() } } else { Load::Part };
+            let load = if number == descriptors {
+                Payload::Data { ticket: request.ticket, bytes: bytes.clone() }
+            } else {
+                Payload::Part
+            };
             let sent = self.send((lane, request.by), load, part as u32, first + apart * u64::from(number - 1));
-            self.note(lane, (Place::Card, What::Sent), (here as u32, part as u32), (sent, sent));
+            self.note(lane, (Actor::Card, Activity::Sent), (here as u32, part as u32), (sent, sent));
         }
     }
 
-    fn answer(&self, lane: u32, ticket: u64, read: Read) {
+    fn answer(&self, lane: u32, ticket: u64, read: ReadProgress) {
         // A read that was dropped is not there any more.
         if let Some(open) = self.desks[lane as usize].reads.borrow_mut().get_mut(&ticket) {
             *open = read;

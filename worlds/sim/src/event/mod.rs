@@ -11,7 +11,7 @@ pub use heap::Heap;
 
 /// What becomes free or arrives at a moment is seen before anyone who acts at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
+pub enum EventPriority {
     /// A message or a change of memory reaches its watcher.
     Arrival,
     /// A task goes on.
@@ -46,7 +46,7 @@ impl Event {
 
     /// An event, foreseen after `sequence` others.
     #[inline]
-    pub const fn new(time: u64, class: Class, turn: u16, sequence: u64, task: u32, what: u32) -> Self {
+    pub const fn new(time: u64, class: EventPriority, turn: u16, sequence: u64, task: u32, what: u32) -> Self {
         let order = (class as u64) << (u64::BITS - Self::CLASS) | (turn as u64) << Self::SEQUENCE | sequence;
         Self { time, order, task, what }
     }

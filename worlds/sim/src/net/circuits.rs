@@ -28,7 +28,7 @@ impl Arbitration {
 
 /// Header buffers (§2.4; the text gives no numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pool {
+pub struct HeaderBuffers {
     /// Buffers that each node holds for each other one.
     pub buffers: u16,
     /// How many of them a release message gives back.
@@ -63,7 +63,7 @@ pub struct Circuits {
     /// What each link beyond the first adds.
     pub hop: Nanos,
     /// Header buffers, if they are counted.
-    pub pool: Option<Pool>,
+    pub pool: Option<HeaderBuffers>,
     /// Decides what is random.
     pub seed: u64,
 }

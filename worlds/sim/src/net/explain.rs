@@ -2,8 +2,8 @@
 //! backwards. The packet that waited is followed, not the one that held the port: that one had its turn, the question is why
 //! this one came behind it.
 use super::busy::Busy;
-use super::parcel::Kind;
-use super::programs::Awaited;
+use super::packet::PacketKind;
+use super::programs::WaitFor;
 use super::record::{Circuit, Record};
 use foregather_machine::{Nanos, Packet, Rank};
 
@@ -86,7 +86,7 @@ impl Record {
         let from = match after {
             Some(last) if last.when() >= packet.asked => return vec![],
             // An interrupt that is over before the packet has left makes its program come back from the send later.
-            Some(Last::Sent(sent)) if sent.kind == Kind::Null => sent.granted,
+            Some(Last::Sent(sent)) if sent.kind == PacketKind::Null => sent.granted,
             last => last.map_or(begin, |last| last.when()),
         };
         self.1.busy(packet.from, from, packet.asked)
@@ -115,8 +115,8 @@ impl Record {
         }
         // The system's answer: a program has no part in it.
         let asks = |way: &Circuit| (way.from, way.to, way.tag) == (packet.to, packet.from, packet.tag);
-        let probe = self.0[..place].iter().rposition(|way| way.kind == Kind::Packet(Packet::Probe) && asks(way))?;
-        (packet.kind == Kind::Packet(Packet::Request)).then(|| (probe, Last::Had(self.0[probe])))
+        let probe = self.0[..place].iter().rposition(|way| way.kind == PacketKind::Packet(Packet::Probe) && asks(way))?;
+        (packet.kind == PacketKind::Packet(Packet::Request)).then(|| (probe, Last::Had(self.0[probe])))
     }
 
     /// Whoever held a port while the packet at that place waited for it: `held` says whether a packet needs that port, and
@@ -133,14 +133,14 @@ impl Record {
     }
 }
 
-impl Awaited {
+impl WaitFor {
     /// Does this packet end a wait for it?
     pub(super) fn is(self, way: &Circuit) -> bool {
         let of = |from, tag| (way.from, way.tag) == (from, tag);
         match (self, way.kind) {
-            (Self::Null(slot), Kind::Null) => way.tag == slot,
-            (Self::Message(from, tag), Kind::Packet(Packet::Short | Packet::Forced | Packet::Data))
-            | (Self::Request(from, tag), Kind::Packet(Packet::Request)) => of(from, tag),
+            (Self::Null(slot), PacketKind::Null) => way.tag == slot,
+            (Self::Message(from, tag), PacketKind::Packet(Packet::Short | Packet::Forced | Packet::Data))
+            | (Self::Request(from, tag), PacketKind::Packet(Packet::Request)) => of(from, tag),
             (Self::Buffer(from), _) => way.from == from,
             _ => false,
         }

@@ -1,8 +1,8 @@
 //! A network on which nobody is in anybody's way: each message costs what LogGP says.
 use super::nodes::{LATE, Nodes, PARCEL};
-use super::parcel::{Kind, Parcel};
+use super::packet::{PacketKind, Parcel};
 use super::wire::{Model, Wire};
-use crate::event::{Class, Event, Queue};
+use crate::event::{Event, EventPriority, Queue};
 use foregather_machine::{Error, LogGp, Nanos, Rank};
 use std::cell::Cell;
 
@@ -44,7 +44,7 @@ impl Wire for Free {
             nodes.resume_after(parcel.from, begin, self.model.send_overhead);
         }
         let there = left + self.model.bytes(u64::from(parcel.bytes)) + self.model.latency;
-        let what = if parcel.kind == Kind::Null && nodes.recorder.is_none() {
+        let what = if parcel.kind == PacketKind::Null && nodes.recorder.is_none() {
             parcel.tag
         } else {
             let mut parcel = parcel;
@@ -54,7 +54,7 @@ impl Wire for Free {
             }
             nodes.keep(parcel)
         };
-        nodes.engine.at(there, Class::Arrival, parcel.to, what);
+        nodes.engine.at(there, EventPriority::Arrival, parcel.to, what);
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! What a node's program waits for: the leaves of every future.
 use super::node::Node;
 use super::nodes::{BUSY, INBOX, RUNNING, SENDING};
-use super::programs::Awaited;
+use super::programs::WaitFor;
 use super::wire::{Model, Wire};
 use crate::event::Queue;
 use foregather_machine::{Cause, Error, Nanos, Rank};
@@ -73,7 +73,7 @@ pub(super) trait Wanted<Q, M: Model> {
     /// What the node's program is said to wait for meanwhile.
     fn doing(&self) -> u16;
     /// The same, written down.
-    fn awaited(&self) -> Awaited;
+    fn awaited(&self) -> WaitFor;
     /// Takes it if it is there.
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<Self::Got, Error>>;
     /// Does its program have to do with it? Else the system goes on by itself.
@@ -164,16 +164,16 @@ impl<Q: Queue, M: Model, W: Wanted<Q, M>> Drop for Wait<'_, Q, M, W> {
 }
 
 /// The next null message in a slot.
-pub(super) struct Slot(pub(super) u32);
+pub(super) struct WantedNull(pub(super) u32);
 
-impl<Q: Queue, M: Model> Wanted<Q, M> for Slot {
+impl<Q: Queue, M: Model> Wanted<Q, M> for WantedNull {
     type Got = ();
     #[inline]
     fn doing(&self) -> u16 {
         self.0 as u16 + 1
     }
-    fn awaited(&self) -> Awaited {
-        Awaited::Null(self.0)
+    fn awaited(&self) -> WaitFor {
+        WaitFor::Null(self.0)
     }
     #[inline]
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<(), Error>> {
@@ -189,19 +189,19 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Slot {
 }
 
 /// The next message from there with that tag.
-pub(super) struct Message<'b> {
+pub(super) struct WantedMessage<'b> {
     pub(super) from: Rank,
     pub(super) tag: u32,
     pub(super) into: &'b mut [u8],
 }
 
-impl<Q: Queue, M: Model> Wanted<Q, M> for Message<'_> {
+impl<Q: Queue, M: Model> Wanted<Q, M> for WantedMessage<'_> {
     type Got = usize;
     fn doing(&self) -> u16 {
         INBOX
     }
-    fn awaited(&self) -> Awaited {
-        Awaited::Message(self.from, self.tag)
+    fn awaited(&self) -> WaitFor {
+        WaitFor::Message(self.from, self.tag)
     }
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<usize, Error>> {
         let nodes = node.nodes();
@@ -230,8 +230,8 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for Request {
     fn doing(&self) -> u16 {
         INBOX
     }
-    fn awaited(&self) -> Awaited {
-        Awaited::Request(self.from, self.tag)
+    fn awaited(&self) -> WaitFor {
+        WaitFor::Request(self.from, self.tag)
     }
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<(), Error>> {
         let inbox = node.nodes().inbox(node.number());

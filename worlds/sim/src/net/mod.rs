@@ -5,13 +5,15 @@
 //!   or [`Circuits`] (`ports/`), where each node has one send port and one receive port (Seidel & Davis 1992 §2).
 //! - What disturbs them: [`Interrupts`] steal processor time, [`Faults`] lose, double, delay, pause and drift.
 //! - [`profile`]: machines by name. [`Skew`]: laws of how late the nodes come.
-//! - [`Record`]: who held which port from when to when. [`Record::explain`]: why somebody was late; [`told`]: that in words;
+//! - [`Record`]: who held which port from when to when. [`Record::explain`]: why somebody was late; [`describe`]: that in words;
 //!   [`Record::waits_for`]: why somebody waits for ever.
 //!
 //! The model, its rules and what was left out: `README.md`.
 
 mod busy;
 mod circuits;
+mod deadlocked;
+mod describe;
 mod explain;
 mod fault;
 mod free;
@@ -20,28 +22,26 @@ mod network;
 mod node;
 mod nodes;
 mod noise;
-mod parcel;
+mod packet;
 mod ports;
 pub mod profile;
 mod programs;
 mod record;
 mod skew;
-mod stuck;
-mod told;
 mod verbs;
 mod wire;
 
 pub use busy::{Business, Busy};
-pub use circuits::{Arbitration, Circuits, Pool};
+pub use circuits::{Arbitration, Circuits, HeaderBuffers};
+pub use deadlocked::Deadlocked;
+pub use describe::describe;
 pub use explain::{Held, Last};
 pub use fault::{Drift, Faults, Pause};
 pub use network::Network;
 pub use node::Node;
 pub use noise::Interrupts;
-pub use parcel::Kind;
-pub use programs::{Awaited, Programs, Wait};
+pub use packet::PacketKind;
+pub use programs::{Programs, Wait, WaitFor};
 pub use record::{Circuit, Record};
 pub use skew::Skew;
-pub use stuck::Stuck;
-pub use told::told;
 pub use wire::Model;

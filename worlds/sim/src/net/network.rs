@@ -5,7 +5,7 @@ use super::nodes::{Nodes, RESUME, RUNNING, SENDING, SLOTS_MAX, WAKE};
 use super::noise::{Interrupts, Noise};
 use super::record::{Record, Recorder};
 use super::wire::{Model, Wire};
-use crate::engine::{Happening, Run};
+use crate::engine::{EventHandler, Run};
 use crate::event::{Event, Queue};
 use foregather_machine::{Cause, Error, LogGp, Nanos, Rank};
 
@@ -122,7 +122,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
     }
 }
 
-impl<Q: Queue, M: Model> Happening for Network<Q, M> {
+impl<Q: Queue, M: Model> EventHandler for Network<Q, M> {
     #[inline]
     fn happens(&self, event: &Event) -> bool {
         match event.what {

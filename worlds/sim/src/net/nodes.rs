@@ -1,10 +1,10 @@
 //! What all nodes share, whatever lies between them: time, programs, slots, inboxes, disturbances.
 use super::fault::{Drift, Fate, Fates};
 use super::noise::Noise;
-use super::parcel::{Kind, NONE, Parcel};
+use super::packet::{NONE, PacketKind, Parcel};
 use super::record::Recorder;
 use crate::engine::Engine;
-use crate::event::{Class, Queue};
+use crate::event::{EventPriority, Queue};
 use crate::touch::touch;
 use foregather_machine::{Nanos, Rank};
 use foregather_message::{Inbox, long};
@@ -99,7 +99,7 @@ impl<Q: Queue> Nodes<Q> {
     #[inline]
     pub(super) fn resume_after(&self, node: Rank, from: Nanos, work: Nanos) -> Nanos {
         let done = self.noise.done(node, from, work);
-        self.engine.at(done, Class::Resume, node, RESUME);
+        self.engine.at(done, EventPriority::Resume, node, RESUME);
         done
     }
 
@@ -155,7 +155,7 @@ impl<Q: Queue> Nodes<Q> {
             }
             Fate::Late(by) => {
                 never();
-                self.engine.at(self.engine.now() + by, Class::Arrival, parcel.to, LATE | self.keep(parcel));
+                self.engine.at(self.engine.now() + by, EventPriority::Arrival, parcel.to, LATE | self.keep(parcel));
                 [None, None]
             }
         }
@@ -163,8 +163,8 @@ impl<Q: Queue> Nodes<Q> {
 
     /// A packet reaches its node: does its program go on, and what does its system send back?
     pub(super) fn deliver(&self, parcel: &Parcel) -> (bool, Option<Parcel>) {
-        let Kind::Packet(packet) = parcel.kind else {
-            return (parcel.kind == Kind::Null && self.arrives(parcel.to, parcel.tag), None);
+        let PacketKind::Packet(packet) = parcel.kind else {
+            return (parcel.kind == PacketKind::Null && self.arrives(parcel.to, parcel.tag), None);
         };
         let (mut inbox, key) = (self.inbox(parcel.to).borrow_mut(), (parcel.from, parcel.tag));
         if inbox.admits(packet, key) {
@@ -172,7 +172,7 @@ impl<Q: Queue> Nodes<Q> {
         } else {
             self.forget(parcel.load);
         }
-        let answer = long::answer(packet).map(|packet| parcel.back(Kind::Packet(packet)));
+        let answer = long::answer(packet).map(|packet| parcel.back(PacketKind::Packet(packet)));
         (self.doing(parcel.to).get() == INBOX, answer)
     }
 
@@ -198,7 +198,7 @@ impl<Q: Queue> Nodes<Q> {
         if self.gone.get().is_none() {
             self.gone.set(Some(node));
             for peer in 0..self.size {
-                self.engine.at(self.engine.now(), Class::Resume, peer, WAKE);
+                self.engine.at(self.engine.now(), EventPriority::Resume, peer, WAKE);
             }
         }
     }

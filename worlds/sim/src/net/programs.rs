@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// What a program waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum WaitFor {
     /// A null message in this slot.
     Null(u32),
     /// A sized message from there with that tag.
@@ -23,7 +23,7 @@ pub struct Wait {
     /// Whose.
     pub node: Rank,
     /// For what.
-    pub awaited: Awaited,
+    pub awaited: WaitFor,
     /// Since when.
     pub since: Nanos,
     /// Until when; [`Nanos::MAX`] if it never ended.
@@ -51,7 +51,7 @@ impl Programs {
         all
     }
 
-    pub(super) fn waits(&mut self, node: Rank, awaited: Awaited, since: Nanos) {
+    pub(super) fn waits(&mut self, node: Rank, awaited: WaitFor, since: Nanos) {
         self.open.insert(node, self.waits.len());
         self.waits.push(Wait { node, awaited, since, until: Nanos::MAX });
     }

@@ -1,7 +1,7 @@
 //! Every packet's way, written down: who asked for which port, who held it, and until when.
 use super::noise::Noise;
-use super::parcel::{Kind, NONE, Parcel};
-use super::programs::{Awaited, Programs};
+use super::packet::{NONE, PacketKind, Parcel};
+use super::programs::{Programs, WaitFor};
 use foregather_machine::{Nanos, Rank};
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ pub struct Circuit {
     /// Its receiver.
     pub to: Rank,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// Its slot or tag.
     pub tag: u32,
     /// Bytes of contents.
@@ -82,7 +82,7 @@ impl Recorder {
     }
 
     /// A program begins to wait.
-    pub(super) fn waits(&self, node: Rank, awaited: Awaited, now: Nanos) {
+    pub(super) fn waits(&self, node: Rank, awaited: WaitFor, now: Nanos) {
         self.programs.borrow_mut().waits(node, awaited, now);
     }
 

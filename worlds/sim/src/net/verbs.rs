@@ -1,8 +1,8 @@
 //! What a node's program may do: compute, send null messages and sized ones, and wait for them.
-use super::leaf::{Message, Request, Sent, Slot, Wait, compute};
+use super::leaf::{Request, Sent, Wait, WantedMessage, WantedNull, compute};
 use super::node::Node;
 use super::nodes::SENDING;
-use super::parcel::{Kind, NONE, Parcel};
+use super::packet::{NONE, PacketKind, Parcel};
 use super::wire::{Model, Wire};
 use crate::event::Queue;
 use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Packet, Port, Rank};
@@ -13,7 +13,7 @@ impl<Q: Queue, M: Model> Node<'_, Q, M> {
         let nodes = self.nodes();
         let refused = if parcel.to >= nodes.size {
             Some(Cause::Rank { rank: parcel.to, size: nodes.size }.into())
-        } else if parcel.kind == Kind::Null && parcel.tag >= nodes.slots {
+        } else if parcel.kind == PacketKind::Null && parcel.tag >= nodes.slots {
             Some(Cause::Slot { slot: parcel.tag, slots: nodes.slots }.into())
         } else {
             self.doing().set(SENDING);
@@ -53,7 +53,7 @@ impl<Q: Queue, M: Model> Endpoint for Node<'_, Q, M> {
     }
     #[inline]
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        Wait::new(self, Slot(slot))
+        Wait::new(self, WantedNull(slot))
     }
 }
 
@@ -73,7 +73,7 @@ impl<Q: Queue, M: Model> Port for Node<'_, Q, M> {
             return Sent { node: self, refused: Some(cause.into()) };
         }
         let load = self.nodes().load(bytes);
-        let (kind, bytes) = (Kind::Packet(packet), bytes.len() as u32);
+        let (kind, bytes) = (PacketKind::Packet(packet), bytes.len() as u32);
         self.send(Parcel { kind, bytes, load, mark: NONE, ..Parcel::null(self.number(), to, tag) })
     }
 
@@ -87,7 +87,7 @@ impl<Q: Queue, M: Model> Port for Node<'_, Q, M> {
     }
 
     fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> impl Future<Output = Result<usize, Error>> {
-        Wait::new(self, Message { from, tag, into })
+        Wait::new(self, WantedMessage { from, tag, into })
     }
 
     fn requested(&self, from: Rank, tag: u32) -> impl Future<Output = Result<(), Error>> {

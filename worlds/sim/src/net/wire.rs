@@ -1,6 +1,6 @@
 //! What lies between the nodes.
 use super::nodes::Nodes;
-use super::parcel::Parcel;
+use super::packet::Parcel;
 use crate::event::{Event, Queue};
 use foregather_machine::{Error, Nanos};
 

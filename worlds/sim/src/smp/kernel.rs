@@ -4,7 +4,7 @@ use super::dispatch::Dispatch;
 use super::machine::{Life, Machine, NOBODY, Want};
 use super::options::Ties;
 use crate::engine::Engine;
-use crate::event::{Class, Queue};
+use crate::event::{EventPriority, Queue};
 use crate::word::SimWord;
 use foregather_machine::{CpuId, Nanos};
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ pub(super) struct Kernel {
 #[derive(Clone, Copy)]
 struct Pending {
     time: Nanos,
-    class: Class,
+    class: EventPriority,
     number: u32,
 }
 
@@ -39,7 +39,7 @@ enum About {
 
 impl Kernel {
     pub(super) fn new(machine: Machine, scheduler: Box<dyn Dispatch>, ties: Ties) -> Self {
-        let pending = vec![Pending { time: Nanos::MAX, class: Class::Arrival, number: 0 }; machine.processors.len()];
+        let pending = vec![Pending { time: Nanos::MAX, class: EventPriority::Arrival, number: 0 }; machine.processors.len()];
         Self { machine, scheduler, ties, pending, due: VecDeque::new(), to_wake: VecDeque::new(), timer: (Nanos::MAX, 0) }
     }
 
@@ -172,10 +172,10 @@ impl Kernel {
         };
         let time = time.max(machine.now);
         let (class, turn) = match self.ties {
-            Ties::ArriveFirst => (if spinning { Class::Timeout } else { Class::Arrival }, cpu as u16),
-            Ties::GiveUpFirst => (if spinning { Class::Arrival } else { Class::Timeout }, cpu as u16),
-            Ties::Processor => (Class::Arrival, cpu as u16),
-            Ties::Random => (Class::Arrival, self.machine.random.next() as u16),
+            Ties::ArriveFirst => (if spinning { EventPriority::Timeout } else { EventPriority::Arrival }, cpu as u16),
+            Ties::GiveUpFirst => (if spinning { EventPriority::Arrival } else { EventPriority::Timeout }, cpu as u16),
+            Ties::Processor => (EventPriority::Arrival, cpu as u16),
+            Ties::Random => (EventPriority::Arrival, self.machine.random.next() as u16),
         };
         let pending = &mut self.pending[cpu as usize];
         if pending.time != time || pending.class != class {
@@ -369,7 +369,7 @@ impl Kernel {
     /// Foresees the end of a bounded sleep.
     pub(super) fn bound<Q: Queue>(&mut self, engine: &Engine<Q>, thread: u32, until: Nanos) {
         let task = self.machine.first.event + self.machine.processors.len() as u32 + 1 + thread;
-        engine.at(until.max(engine.now()), Class::Timeout, task, self.machine.thread(thread).wait);
+        engine.at(until.max(engine.now()), EventPriority::Timeout, task, self.machine.thread(thread).wait);
     }
 
     /// Lets an idle processor look for a thread, if it does so by itself. Did one find any?
@@ -414,7 +414,7 @@ impl Kernel {
         if self.machine.timer != self.timer.0 {
             self.timer = (self.machine.timer, self.timer.1.wrapping_add(1));
             let task = self.machine.first.event + self.machine.processors.len() as u32;
-            engine.at(self.timer.0, Class::Arrival, task, self.timer.1);
+            engine.at(self.timer.0, EventPriority::Arrival, task, self.timer.1);
         }
     }
 }

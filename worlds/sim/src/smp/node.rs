@@ -110,7 +110,7 @@ impl Node {
     }
 
     /// A thread owes so much more processor time; when it will have paid, if nobody takes its processor.
-    pub(crate) fn owe(&self, thread: u32, cost: Nanos) -> Nanos {
+    pub(crate) fn charge(&self, thread: u32, cost: Nanos) -> Nanos {
         let machine = &mut self.kernel.borrow_mut().machine;
         let debt = &mut machine.threads[thread as usize].debt;
         *debt += cost;

@@ -5,7 +5,7 @@
 use super::cpu::{SmpCpu, nothing};
 use super::kernel::Kernel;
 use super::machine::{Life, Machine, Want};
-use super::scout::Answer;
+use super::scout::ScoutReply;
 use crate::event::Queue;
 use foregather_machine::{Affinity, Costs, CpuId, Nanos, Park, Placement, ThreadId};
 
@@ -41,10 +41,10 @@ impl Machine {
     fn ask_scout(&mut self, thread: u32, cpu: CpuId) -> bool {
         let (space, times) = (self.thread(thread).spec.space, (self.now, self.now + self.prices.wake_idle));
         let answer = self.scouts.ask(space, cpu, times, |cpu| self.processors[cpu as usize].idle);
-        if answer == Answer::Sent {
+        if answer == ScoutReply::Sent {
             self.threads[thread as usize].debt += self.prices.waker;
         }
-        answer == Answer::Idle
+        answer == ScoutReply::Idle
     }
 }
 

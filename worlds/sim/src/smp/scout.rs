@@ -20,7 +20,7 @@ struct Question {
 
 /// What whoever asks is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ScoutReply {
     /// The scout ran there.
     Idle,
     /// It has not come back.
@@ -37,33 +37,33 @@ impl Scouts {
         cpu: CpuId,
         (now, there): (Nanos, Nanos),
         idle: impl Fn(CpuId) -> (Nanos, Nanos),
-    ) -> Answer {
+    ) -> ScoutReply {
         if let Some(open) = self.0.get(&space) {
             let (from, to) = idle(open.cpu);
             let came = from.max(open.there);
             let answered = came <= to.min(now);
             if answered && open.cpu == cpu && now <= came + GOOD_FOR {
-                return Answer::Idle;
+                return ScoutReply::Idle;
             }
             if !answered && (open.cpu == cpu || now <= open.there + GOOD_FOR) {
-                return Answer::Open;
+                return ScoutReply::Open;
             }
         }
         self.0.insert(space, Question { cpu, there });
-        Answer::Sent
+        ScoutReply::Sent
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Answer::{Idle, Open, Sent};
+    use super::ScoutReply::{Idle, Open, Sent};
     use super::*;
 
     const US: Nanos = Nanos::from_us(1);
     const ALWAYS: (Nanos, Nanos) = (Nanos::ZERO, Nanos::MAX);
 
     /// Asks at a time in microseconds; the scout needs 20 of them.
-    fn ask(scouts: &mut Scouts, cpu: CpuId, at_us: u64, idle_us: (u64, u64)) -> Answer {
+    fn ask(scouts: &mut Scouts, cpu: CpuId, at_us: u64, idle_us: (u64, u64)) -> ScoutReply {
         let idle = (US * idle_us.0, US * idle_us.1);
         scouts.ask(0, cpu, (US * at_us, US * (at_us + 20)), |_| idle)
     }

@@ -24,7 +24,7 @@ pub struct Smp<Q> {
 
 /// Why a simulation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum StopReason {
     /// Nothing was left to happen.
     Done,
     /// A program or the limit.
@@ -73,7 +73,7 @@ impl<Q: Queue> Smp<Q> {
         program: impl Fn(SmpCpu<'s, Q>) -> F,
         go_on: impl Fn() -> bool,
         ended: impl FnOnce(&mut Machine) -> T,
-    ) -> (Vec<Option<F::Output>>, End, T) {
+    ) -> (Vec<Option<F::Output>>, StopReason, T) {
         let (engine, node) = (&self.engine, &self.node);
         let mut tasks = Tasks::new((0..node.threads()).map(|thread| program(self.cpu(thread))));
         node.begin(engine);
@@ -81,29 +81,29 @@ impl<Q: Queue> Smp<Q> {
         let mut events = 0;
         while end.is_none() {
             let Some(event) = engine.next() else {
-                end = Some(End::Done);
+                end = Some(StopReason::Done);
                 break;
             };
             if Nanos(event.time) > self.limit {
-                end = Some(End::Stopped);
+                end = Some(StopReason::Stopped);
                 break;
             }
             node.happens(engine, &event);
             end = self.settle_moment(&mut tasks);
             events += 1;
             if events % LOOK_INTERVAL == 0 && !go_on() {
-                end = Some(End::Interrupted);
+                end = Some(StopReason::Interrupted);
             }
         }
-        let end = end.unwrap_or(End::Done);
+        let end = end.unwrap_or(StopReason::Done);
         node.close();
         let seen = ended(&mut node.kernel.borrow_mut().machine);
         (tasks.into_outputs(), end, seen)
     }
 
     /// Lets all programs go on that can at this moment.
-    fn settle_moment<F: Future>(&self, tasks: &mut Tasks<F>) -> Option<End> {
-        self.node.settle(&self.engine, tasks, &self.stopped).then_some(End::Stopped)
+    fn settle_moment<F: Future>(&self, tasks: &mut Tasks<F>) -> Option<StopReason> {
+        self.node.settle(&self.engine, tasks, &self.stopped).then_some(StopReason::Stopped)
     }
 
     /// The events there were, and their hash.

@@ -8,7 +8,7 @@ struct Kind(ClusterSpec);
 impl Fabrics for Kind {
     fn run(&self, program: Program, rounds: u32) {
         let spec = ClusterSpec { nodes: program.ranks(), threads: program.lanes(), ..self.0.clone() };
-        all(simulate(spec, async |lane| program.play(lane, rounds).await));
+        all(simulate(spec, async |lane| program.run(lane, rounds).await));
     }
 }
 

@@ -66,6 +66,6 @@ fn simulate_on<Q: Queue, T>(spec: ClusterSpec, program: impl AsyncFn(Lane<'_, Q>
 
 /// Everybody's output, once it is clear that everybody has one.
 fn all<T>(report: Report<T>) -> Vec<T> {
-    assert!(report.stuck.is_empty(), "stuck: {:?}", report.stuck.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert!(report.deadlocked.is_empty(), "stuck: {:?}", report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>());
     report.outputs.into_iter().flatten().collect()
 }

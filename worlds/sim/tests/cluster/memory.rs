@@ -62,7 +62,7 @@ fn lists_longer_than_a_descriptor_takes_are_split() {
         assert_eq!(into[..], all);
         assert!(lane.post(at(0, 0), 2, &[]).unwrap());
     });
-    let sent = report.strokes.iter().filter(|stroke| stroke.what == foregather_sim::cluster::What::Sent).count();
+    let sent = report.strokes.iter().filter(|stroke| stroke.what == foregather_sim::cluster::Activity::Sent).count();
     assert_eq!(sent, 2, "300 pieces take two descriptors of 252");
     all(report);
 }

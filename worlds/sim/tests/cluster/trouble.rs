@@ -38,7 +38,7 @@ fn a_dead_node_ends_every_wait_of_the_others_after_the_detection() {
                 let result = take(&lane, policy, at(1, 0)).await;
                 (result.map(|_| ()), lane.now())
             });
-            assert_eq!(report.stuck.len(), 0, "the dead are not stuck");
+            assert_eq!(report.deadlocked.len(), 0, "the dead are not stuck");
             for (number, output) in report.outputs.iter().enumerate() {
                 if number / 2 == 1 {
                     assert!(output.is_none());
@@ -94,7 +94,7 @@ fn who_waits_for_ever_is_named_with_what_it_waits_for() {
         let why = WaitContext::new("rendezvous", lane.rank()).of(peer);
         Policy::Block.wait(lane.cpu(), lane.bell(), why, || lane.peek(at(peer, 0), |_, _| ())).await.is_ok()
     });
-    let lines: Vec<_> = report.stuck.iter().map(ToString::to_string).collect();
+    let lines: Vec<_> = report.deadlocked.iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), 2);
     assert!(lines[0].starts_with("rank 0 lane 0 waits in rendezvous for rank 1 since 3"), "{lines:?}");
 }
@@ -103,7 +103,7 @@ fn who_waits_for_ever_is_named_with_what_it_waits_for() {
 fn a_simulation_that_would_never_end_ends_at_its_limit() {
     let spec = ClusterSpec { limit: us(50_000), ..today(1, 1) };
     let report = simulate(spec, async |lane| take(&lane, Policy::Spin, at(0, 0)).await.is_ok());
-    assert_eq!(report.stuck.len(), 1);
+    assert_eq!(report.deadlocked.len(), 1);
 }
 
 #[test]

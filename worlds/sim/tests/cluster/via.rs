@@ -1,7 +1,7 @@
 //! VIA on Fast Ethernet: what the paper's figures rest on, from the card alone.
 use super::*;
 use foregather_machine::{Clock, Member};
-use foregather_sim::cluster::What;
+use foregather_sim::cluster::Activity;
 use foregather_sim::cluster::raw::{Registration, ping_pong};
 
 fn raw(bytes: usize, registration: Registration) -> Nanos {
@@ -69,12 +69,12 @@ fn three_vectors_are_one_descriptor_and_three_registrations() {
         lane.delay(Nanos::ZERO).await;
     });
     let of = |what| report.strokes.iter().filter(move |stroke| stroke.what == what && stroke.at.rank == 0);
-    assert_eq!((of(What::Register).count(), of(What::Forget).count(), of(What::Sent).count()), (3, 3, 1));
-    let post = of(What::Post).find(|stroke| stroke.pieces == 3).expect("one descriptor of three entries");
-    let sent = of(What::Sent).next().unwrap();
-    assert!(of(What::Register).all(|stroke| stroke.to <= post.from));
-    assert!(of(What::Yield).any(|stroke| post.to <= stroke.from && stroke.from < sent.to));
-    assert!(of(What::Forget).all(|stroke| stroke.from >= sent.to));
+    assert_eq!((of(Activity::Register).count(), of(Activity::Forget).count(), of(Activity::Sent).count()), (3, 3, 1));
+    let post = of(Activity::Post).find(|stroke| stroke.pieces == 3).expect("one descriptor of three entries");
+    let sent = of(Activity::Sent).next().unwrap();
+    assert!(of(Activity::Register).all(|stroke| stroke.to <= post.from));
+    assert!(of(Activity::Yield).any(|stroke| post.to <= stroke.from && stroke.from < sent.to));
+    assert!(of(Activity::Forget).all(|stroke| stroke.from >= sent.to));
     all(report);
 }
 

@@ -1,7 +1,7 @@
 //! Waiting on nodes whose processors others want.
 use super::*;
 use foregather_machine::{Clock, Member, Placement};
-use foregather_sim::cluster::{Place, What};
+use foregather_sim::cluster::{Activity, Actor};
 
 /// One node sends a frame after a while; on the other a thread waits for it, and another computes beside it on one processor.
 /// When the frame was taken, and when the computation was over.
@@ -74,11 +74,11 @@ fn copies_overlap_with_the_wire() {
         lane.now()
     });
     let of = |what| report.strokes.iter().filter(move |stroke| stroke.what == what && stroke.at.rank == 0);
-    let wires: Vec<_> = of(What::Wire).collect();
-    assert_eq!((wires.len(), of(What::Copy).count()), (8, 8));
-    assert!(wires.iter().all(|stroke| stroke.place == Place::Wire));
+    let wires: Vec<_> = of(Activity::Wire).collect();
+    assert_eq!((wires.len(), of(Activity::Copy).count()), (8, 8));
+    assert!(wires.iter().all(|stroke| stroke.place == Actor::Wire));
     let (first, last) = (wires[0].from, wires[7].to);
-    let during = of(What::Copy).filter(|copy| first <= copy.from && copy.to <= last);
+    let during = of(Activity::Copy).filter(|copy| first <= copy.from && copy.to <= last);
     assert!(during.count() >= 6, "most copies are hidden behind the wire");
     assert!(wires.windows(2).all(|pair| pair[0].to == pair[1].from), "the wire never idles in between");
     let end = report.outputs[1].unwrap();

@@ -42,7 +42,7 @@ fn a_team_meets_without_the_right_to_set_masks_and_classes() {
         if !refuse(&[libc::SYS_sched_setaffinity, libc::SYS_sched_setscheduler, libc::SYS_sched_setattr], false) {
             return skipped("this system has no filters for calls");
         }
-        assert!(affinity::pin(affinity::current()).is_err() && sched::set_class(sched::Class::Idle, 0).is_err());
+        assert!(affinity::pin(affinity::current()).is_err() && sched::set_class(sched::SchedClass::Idle, 0).is_err());
         let waits = meet(6, |_| None, |episode| episode < 1_000, uneven);
         assert_eq!((waits.moves, waits.pulls, waits.scouts_back), (0, 0, 0), "{waits}");
         // Its thread is made, and finds that it may not be one.
@@ -87,8 +87,9 @@ fn real_time_members_let_go_and_never_loop_on_yields() {
     let policies = [Policy::default(), Policy::Spin, Policy::Yield, Policy::SpinThenYield { spin: Nanos::from_us(20) }];
     alone(|| {
         let cpu = affinity::allowed()[0];
-        for (class, policy) in
-            [sched::Class::Fifo, sched::Class::RoundRobin].into_iter().flat_map(|class| policies.map(|policy| (class, policy)))
+        for (class, policy) in [sched::SchedClass::Fifo, sched::SchedClass::RoundRobin]
+            .into_iter()
+            .flat_map(|class| policies.map(|policy| (class, policy)))
         {
             let group = Group::new(Algorithm::Central, 3).unwrap();
             let live = |_, rank| {

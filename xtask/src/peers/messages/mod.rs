@@ -33,13 +33,13 @@ pub(super) fn hold(arguments: &[&str]) -> Result<(), Trouble> {
     }
     let mut all = vec![contestant::ours(root)?];
     all.extend(peers);
-    print!("{}", table::of(&play(&mut all, &ask)?));
+    print!("{}", table::of(&run_all(&mut all, &ask)?));
     Ok(())
 }
 
 /// What everybody came to in all rounds, ours first. Every other round goes backwards, so that nobody always comes first; who fails is
 /// left out from then on, but for us.
-fn play(all: &mut [Contestant], ask: &Ask) -> Result<Vec<(&'static str, Vec<Sample>)>> {
+fn run_all(all: &mut [Contestant], ask: &Ask) -> Result<Vec<(&'static str, Vec<Sample>)>> {
     let mut found: Vec<(&'static str, Vec<Sample>)> = all.iter().map(|who| (who.name, vec![])).collect();
     for round in 0..ask.rounds {
         let mut order: Vec<usize> = (0..all.len()).collect();
@@ -70,8 +70,8 @@ mod tests {
         let line = r#"{\"bytes\":8,\"pattern\":\"stream\",\"min_ns\":1.0,\"p50_ns\":2.0}"#;
         let mut all = [shell("good", &format!("echo \"{line}\"")), shell("bad", "exit 3")];
         let ask = Ask { rounds: 3, ..Ask::default() };
-        let found = play(&mut all, &ask).unwrap();
+        let found = run_all(&mut all, &ask).unwrap();
         assert_eq!((found[0].1.len(), found[1].1.len()), (3, 0));
-        assert!(play(&mut [shell("ours", "exit 3")], &ask).is_err(), "without ours there is nothing to say");
+        assert!(run_all(&mut [shell("ours", "exit 3")], &ask).is_err(), "without ours there is nothing to say");
     }
 }

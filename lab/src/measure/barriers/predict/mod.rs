@@ -13,7 +13,7 @@ pub mod team;
 pub mod verdict;
 
 use super::{rows::Row, waiters::CANDIDATE, waiters::Waiter};
-use crate::measure::likeness::{Likeness, factor};
+use crate::measure::calibration::{Calibration, factor};
 use crate::progress::Progress;
 use crate::results::{Distribution, Measurement};
 use anyhow::Result;
@@ -75,7 +75,7 @@ type Simulated = Vec<f64>;
 impl Plan<'_> {
     /// A measurement for each cell that can be simulated, one for each group of them, and what was left out.
     pub fn run(&self, cells: &[Measurement], quiet: bool) -> (Vec<Measurement>, Vec<String>) {
-        let likeness = Likeness::of(self.costs);
+        let likeness = Calibration::of(self.costs);
         let (left_out, rows): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| row.fork_join);
         let mut notes = Vec::new();
         if !left_out.is_empty() {
@@ -103,7 +103,7 @@ impl Plan<'_> {
         waiter.ours && (self.named || USUAL.contains(&waiter.name.as_str()))
     }
 
-    fn predict(&self, row: &Row, waiter: &Waiter, measured: Measured, likeness: &Likeness) -> Result<Prediction> {
+    fn predict(&self, row: &Row, waiter: &Waiter, measured: Measured, likeness: &Calibration) -> Result<Prediction> {
         let (kind, policy) = ours::parse(&waiter.spec, self.costs).map_err(anyhow::Error::msg)?;
         let team = Team { row, kind, policy, cpus: affinity::allowed().len() as u32, span: self.span };
         let starts: &[Start] = if row.pinned { &[Start::Pinned] } else { &[Start::Spread, Start::Stacked] };
@@ -148,7 +148,7 @@ mod tests {
         rows(&Barriers::default()).0.into_iter().find(|row| row.name() == name).unwrap()
     }
 
-    fn told(row_name: &str, measured: Measured, simulated: Vec<(Start, Simulated)>) -> Measurement {
+    fn describe(row_name: &str, measured: Measured, simulated: Vec<(Start, Simulated)>) -> Measurement {
         let waiter = own(CANDIDATE, &Costs::TYPICAL).unwrap();
         measurement(&row(row_name), &waiter, &Prediction { measured, simulated }).unwrap()
     }
@@ -156,18 +156,18 @@ mod tests {
     #[test]
     fn the_start_that_fits_is_the_prediction_and_both_are_told() {
         let both = || vec![(Start::Spread, vec![1.0, 9.0, 2.0]), (Start::Stacked, vec![40.0])];
-        let spread = told("2t, 1 us", Measured { us: 2.5, stacked: 0.1 }, both());
+        let spread = describe("2t, 1 us", Measured { us: 2.5, stacked: 0.1 }, both());
         let figures = ["measured_us", "spread_us", "stacked_us", "predicted_us", "factor", "within"];
         assert_eq!(figures.map(|name| spread.figures[name]), [2.5, 2.0, 40.0, 2.0, 1.25, 1.0]);
         assert_eq!((spread.id.as_str(), spread.labels["start"].as_str()), ("prediction/2t, 1 us/central/adaptive", "spread"));
-        let stacked = told("2t, 1 us", Measured { us: 20.0, stacked: 0.5 }, both());
+        let stacked = describe("2t, 1 us", Measured { us: 20.0, stacked: 0.5 }, both());
         assert_eq!(figures.map(|name| stacked.figures[name]), [20.0, 2.0, 40.0, 40.0, 2.0, 0.0]);
     }
 
     #[test]
     fn beside_hogs_the_same_factor_is_near_enough() {
         let spread = |us| vec![(Start::Spread, vec![us]), (Start::Stacked, vec![0.5])];
-        let within = |row: &str, us| told(row, Measured { us: 10.0, stacked: 0.0 }, spread(us)).figures["within"];
+        let within = |row: &str, us| describe(row, Measured { us: 10.0, stacked: 0.0 }, spread(us)).figures["within"];
         assert_eq!([within("2t, 1 us", 13.0), within("2t, 1 us", 19.0), within("2t + 1 hog, 1 us", 19.0)], [1.0, 0.0, 1.0]);
         assert_eq!([within("2t + 1 hog, 1 us", 4.9), within("2t + 1 hog, 1 us", f64::NAN)], [0.0, 0.0]);
     }

@@ -2,7 +2,7 @@
 use super::ID;
 use crate::results::Measurement;
 use crate::results::number::digits;
-use crate::results::table::Table;
+use crate::results::table::ResultTable;
 
 /// Columns: label or figure, and heading.
 const LABELS: [(&str, &str); 3] = [("row", "row"), ("waiter", "waiter"), ("start", "start")];
@@ -25,7 +25,7 @@ pub fn is_prediction(m: &Measurement) -> bool {
 /// The table and the lines; nothing if nothing was predicted.
 pub fn text(measurements: &[Measurement]) -> String {
     let of = |prefix: &'static str| measurements.iter().filter(move |m| m.id.starts_with(prefix));
-    let mut table = Table::new(LABELS.iter().chain(&FIGURES).map(|(_, heading)| *heading).chain(["verdict"]));
+    let mut table = ResultTable::new(LABELS.iter().chain(&FIGURES).map(|(_, heading)| *heading).chain(["verdict"]));
     for m in of(ID) {
         let label = |name: &str| m.labels.get(name).cloned().unwrap_or_default();
         let figure = |name: &str| m.figures.get(name).map_or_else(|| "-".to_owned(), |&value| digits(value, 3));

@@ -1,10 +1,10 @@
 //! A row of the matrix as a simulation: the same team, grain, hogs and quota.
 use super::super::rows::Row;
 use super::start::Start;
-use crate::measure::likeness::Likeness;
+use crate::measure::calibration::Calibration;
 use anyhow::{Result, anyhow};
 use foregather_barrier::Algorithm;
-use foregather_bench::Shape;
+use foregather_bench::WorkDistribution;
 use foregather_host::interrupt;
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Distribution, Job, Record, Stop, Study, run};
@@ -31,7 +31,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// If the simulator refuses the study.
-    pub(super) fn simulate(&self, start: Start, likeness: &Likeness) -> Result<Vec<f64>> {
+    pub(super) fn simulate(&self, start: Start, likeness: &Calibration) -> Result<Vec<f64>> {
         let mut all = Vec::new();
         for seed in 1..=SEEDS {
             let outcome = run(&self.study(start, likeness, seed), || !interrupt::requested()).map_err(|error| anyhow!(error))?;
@@ -45,7 +45,7 @@ impl Team<'_> {
         Ok(all)
     }
 
-    fn study(&self, start: Start, likeness: &Likeness, seed: u64) -> Study {
+    fn study(&self, start: Start, likeness: &Calibration, seed: u64) -> Study {
         let row = self.row;
         let quota_ms = row.quota.map(|cpus| (cpus * 100.0).round() as u32);
         let (pins, start) = start.processors(self.cpus);
@@ -72,18 +72,18 @@ impl Team<'_> {
 }
 
 /// How long members compute between two barriers, as in the cells of the machine. Nothing at all is the least that there is.
-fn compute(grain_us: u32, shape: Shape) -> Distribution {
+fn compute(grain_us: u32, shape: WorkDistribution) -> Distribution {
     let grain = Nanos::from_us(u64::from(grain_us));
     if grain == Nanos::ZERO {
         return Distribution::Constant(Nanos(1));
     }
     let (mean_ns, uniform) = (grain.0 as f64, |of: Nanos| Distribution::Uniform { from: of.percent(75), to: of.percent(125) });
     match shape {
-        Shape::Uniform => uniform(grain),
-        Shape::Exponential => Distribution::Exponential { mean_ns },
-        Shape::LogNormal => Distribution::LogNormal { mean_ns, variation: 1.0 },
+        WorkDistribution::Uniform => uniform(grain),
+        WorkDistribution::Exponential => Distribution::Exponential { mean_ns },
+        WorkDistribution::LogNormal => Distribution::LogNormal { mean_ns, variation: 1.0 },
         // Odd ranks have three times the work of even ones.
-        Shape::Imbalanced => Distribution::ByRank([50, 150].map(|part| uniform(grain.percent(part))).into()),
+        WorkDistribution::Imbalanced => Distribution::ByRank([50, 150].map(|part| uniform(grain.percent(part))).into()),
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::super::super::rows::rows;
     use super::*;
     use crate::cli::Barriers;
-    use crate::measure::likeness::tests::LIKENESS;
+    use crate::measure::calibration::tests::LIKENESS;
 
     fn row(name: &str) -> Row {
         rows(&Barriers::default()).0.into_iter().find(|row| row.name() == name).unwrap()
@@ -105,12 +105,14 @@ mod tests {
     #[test]
     fn every_shape_is_the_distribution_that_the_cells_draw_from() {
         let ns = |from, to| Distribution::Uniform { from: Nanos(from), to: Nanos(to) };
-        assert_eq!(compute(20, Shape::Uniform), ns(15_000, 25_000));
-        assert_eq!(compute(1, Shape::Exponential), Distribution::Exponential { mean_ns: 1e3 });
-        assert_eq!(compute(1, Shape::LogNormal), Distribution::LogNormal { mean_ns: 1e3, variation: 1.0 });
-        let imbalanced = compute(20, Shape::Imbalanced);
+        assert_eq!(compute(20, WorkDistribution::Uniform), ns(15_000, 25_000));
+        assert_eq!(compute(1, WorkDistribution::Exponential), Distribution::Exponential { mean_ns: 1e3 });
+        assert_eq!(compute(1, WorkDistribution::LogNormal), Distribution::LogNormal { mean_ns: 1e3, variation: 1.0 });
+        let imbalanced = compute(20, WorkDistribution::Imbalanced);
         assert_eq!(imbalanced, Distribution::ByRank([ns(7_500, 12_500), ns(22_500, 37_500)].into()));
-        for shape in [Shape::Uniform, Shape::Exponential, Shape::LogNormal, Shape::Imbalanced] {
+        for shape in
+            [WorkDistribution::Uniform, WorkDistribution::Exponential, WorkDistribution::LogNormal, WorkDistribution::Imbalanced]
+        {
             assert!((compute(20, shape).mean_ns() - 20e3).abs() < 1e-6, "{shape:?}");
             assert_eq!(compute(0, shape), Distribution::Constant(Nanos(1)), "{shape:?}");
         }
@@ -138,7 +140,7 @@ mod tests {
         assert_eq!((spread.len(), &spread), (SEEDS as usize, &us(&even, Start::Spread)));
         assert!(spread.iter().all(|&us| (20.0..27.0).contains(&us)), "{spread:?}");
         assert!(us(&none, Start::Spread)[0] < 2.0, "nothing is computed");
-        let uneven = us(&Row { shape: Shape::Imbalanced, ..even }, Start::Spread);
+        let uneven = us(&Row { shape: WorkDistribution::Imbalanced, ..even }, Start::Spread);
         assert!(uneven.iter().all(|&us| (27.0..35.0).contains(&us)), "{uneven:?}");
     }
 }

@@ -14,25 +14,25 @@ const PRICES: Prices = Prices {
     barrier: [Nanos::ZERO; 2],
 };
 
-fn journals<const HOSTS: usize>(did: [Vec<What>; HOSTS]) -> Vec<Journal> {
+fn journals<const HOSTS: usize>(did: [Vec<Operation>; HOSTS]) -> Vec<Journal> {
     let event = |what| Event { computed_ns: 1_000_000, at_ns: 0, waited_ns: 0, what };
-    let journal = |(thread, did): (usize, Vec<What>)| Journal {
+    let journal = |(thread, did): (usize, Vec<Operation>)| Journal {
         thread: thread as u32,
-        events: did.into_iter().chain([What::End]).map(event).collect(),
+        events: did.into_iter().chain([Operation::End]).map(event).collect(),
         ..Journal::default()
     };
     did.into_iter().enumerate().map(journal).collect()
 }
 
-fn touch(access: Access, bytes: u32) -> What {
-    What::touch(Minipage(0), access, 0..bytes)
+fn touch(access: Access, bytes: u32) -> Operation {
+    Operation::touch(Minipage(0), access, 0..bytes)
 }
 
 #[test]
 fn two_writers_of_a_page_do_not_disturb_each_other_until_somebody_reads_what_they_wrote() {
     use Access::{Read, Write};
-    let writes = |bytes| vec![touch(Write, bytes), touch(Write, bytes), What::Barrier, What::Barrier];
-    let reads = vec![What::Barrier, touch(Read, 8), touch(Read, 8), What::Barrier];
+    let writes = |bytes| vec![touch(Write, bytes), touch(Write, bytes), Operation::Barrier, Operation::Barrier];
+    let reads = vec![Operation::Barrier, touch(Read, 8), touch(Read, 8), Operation::Barrier];
     let all = relax(&journals([writes(8), writes(100), reads]), &[4_096], 100, &PRICES).unwrap();
     // Each wrote its bytes twice over, and nobody fetched anything but the reader, once, from both.
     assert_eq!(all, Relaxed { span: all.span, fetches: 1, twins: 2, diffs: 2, bytes: 216 });
@@ -44,10 +44,19 @@ fn two_writers_of_a_page_do_not_disturb_each_other_until_somebody_reads_what_the
 #[test]
 fn a_lock_hands_on_only_what_its_last_owner_knew() {
     use Access::{Read, Write};
-    let first = vec![What::Lock(1), touch(Write, 8), What::Unlock(1), What::Barrier];
+    let first = vec![Operation::Lock(1), touch(Write, 8), Operation::Unlock(1), Operation::Barrier];
     // It takes the same lock later, since it computes for longer; or another one.
-    let then =
-        |lock| vec![What::Start, What::Start, What::Start, What::Lock(lock), touch(Read, 8), What::Unlock(lock), What::Barrier];
+    let then = |lock| {
+        vec![
+            Operation::Start,
+            Operation::Start,
+            Operation::Start,
+            Operation::Lock(lock),
+            touch(Read, 8),
+            Operation::Unlock(lock),
+            Operation::Barrier,
+        ]
+    };
     let fetches = |lock| relax(&journals([first.clone(), then(lock)]), &[64], 100, &PRICES).unwrap().fetches;
     assert_eq!((fetches(1), fetches(2)), (1, 0));
 }
@@ -56,14 +65,14 @@ fn a_lock_hands_on_only_what_its_last_owner_knew() {
 fn nobody_asks_twice_for_the_same_and_each_new_write_takes_a_twin_after_a_diff() {
     use Access::{Read, Write};
     let rounds = 3;
-    let writes = (0..rounds).flat_map(|_| [touch(Write, 8), What::Barrier, What::Barrier]).collect();
-    let reads = (0..rounds).flat_map(|_| [What::Barrier, touch(Read, 8), touch(Read, 8), What::Barrier]).collect();
+    let writes = (0..rounds).flat_map(|_| [touch(Write, 8), Operation::Barrier, Operation::Barrier]).collect();
+    let reads = (0..rounds).flat_map(|_| [Operation::Barrier, touch(Read, 8), touch(Read, 8), Operation::Barrier]).collect();
     let all = relax(&journals([writes, reads]), &[64], 100, &PRICES).unwrap();
     assert_eq!((all.fetches, all.twins, all.diffs, all.bytes), (rounds, rounds, rounds, 8 * rounds));
 }
 
 #[test]
 fn who_waits_for_ever_is_an_error() {
-    let hung = journals([vec![What::Lock(1)], vec![What::Start, What::Lock(1)]]);
+    let hung = journals([vec![Operation::Lock(1)], vec![Operation::Start, Operation::Lock(1)]]);
     assert!(relax(&hung, &[], 100, &PRICES).unwrap_err().to_string().contains("nobody comes"));
 }

@@ -1,16 +1,16 @@
 //! Plans about networks: what they say, and what they must not.
 use super::{Plan, parse, refused};
-use crate::simulate::network::{self, Machine, Shift};
+use crate::simulate::network::{self, Interconnect, Shift};
 use crate::simulate::plan::Ask;
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::{LogGp, Nanos};
 use foregather_message::Protocol;
-use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, Interrupts, Pause, Pool, Skew, profile};
+use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, HeaderBuffers, Interrupts, Pause, Skew, profile};
 
 /// Lines 1 to 5, so further text begins on line 6 and belongs to the trial.
 const NET: &str = "[network]\nprofile = \"ipsc860\"\nnodes = 8\n[trial]\nbarrier = \"gsync\"\n";
 
-fn study(text: &str) -> network::Study<Machine> {
+fn study(text: &str) -> network::Study<Interconnect> {
     parse(text).unwrap().study(0, 1).unwrap().network().unwrap()
 }
 
@@ -21,7 +21,7 @@ fn nodes(text: &str) -> String {
 #[test]
 fn the_shortest_plan_is_the_natural_loop_of_the_paper() {
     let study = study(NET);
-    assert_eq!(study.model, Machine::Circuits(profile::IPSC860));
+    assert_eq!(study.model, Interconnect::Circuits(profile::IPSC860));
     assert_eq!((study.nodes, study.barrier, study.shift, study.interrupts), (8, Some(Algorithm::Butterfly), None, None));
     assert_eq!((study.skew, study.resynchronised, study.trials, study.skipped), (Skew::Carried, false, 50, 0));
     let plan = parse(&format!("{NET}[run]\nseeds = [3, 4]\n")).unwrap();
@@ -52,10 +52,10 @@ fn every_rule_of_circuits_can_be_set() {
         arbitration: Arbitration::Fifo,
         links: true,
         hop: us(2),
-        pool: Some(Pool { buffers: 8, release: 4 }),
+        pool: Some(HeaderBuffers { buffers: 8, release: 4 }),
         seed: 1,
     };
-    assert_eq!((study.model, study.nodes), (Machine::Circuits(expected), 8));
+    assert_eq!((study.model, study.nodes), (Interconnect::Circuits(expected), 8));
     assert_eq!(study.interrupts, Some(Interrupts { length: us(50), period: us(1_000) }), "the period is the profile's");
 }
 
@@ -63,8 +63,8 @@ fn every_rule_of_circuits_can_be_set() {
 fn profiles_differ_as_their_names_say() {
     let of = |name: &str| study(&nodes(&format!("[network]\nprofile = \"{name}\"\nnodes = 4")));
     let arbitration = |name: &str| match of(name).model {
-        Machine::Circuits(model) => model.arbitration,
-        Machine::LogGp(_) => panic!("{name} is circuits"),
+        Interconnect::Circuits(model) => model.arbitration,
+        Interconnect::LogGp(_) => panic!("{name} is circuits"),
     };
     assert_eq!(of("ipsc860").interrupts, None);
     assert_eq!(
@@ -75,12 +75,12 @@ fn profiles_differ_as_their_names_say() {
         (of("ipsc860-calibrated").interrupts, arbitration("ipsc860-calibrated")),
         (Some(profile::CALIBRATED), Arbitration::Random)
     );
-    assert_eq!(of("loggp:infiniband-tukey").model, Machine::LogGp(profile::INFINIBAND_TUKEY));
+    assert_eq!(of("loggp:infiniband-tukey").model, Interconnect::LogGp(profile::INFINIBAND_TUKEY));
     let own = "[network]\nprofile = \"loggp\"\nnodes = 4\nlatency = \"1 us\"\nsend-overhead = \"200 ns\"\nreceive-overhead = \"0 ns\"\n\
                gap = \"300 ns\"\nbyte = \"40 ps\"";
     let expected =
         LogGp { latency: Nanos(1_000), send_overhead: Nanos(200), receive_overhead: Nanos::ZERO, gap: Nanos(300), byte_ps: 40 };
-    assert_eq!(study(&nodes(own)).model, Machine::LogGp(expected));
+    assert_eq!(study(&nodes(own)).model, Interconnect::LogGp(expected));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn everything_of_a_network_can_be_swept() {
     let profiles = parse(&format!("{NET}[sweep]\nprofile = [\"ipsc860\", \"loggp:ipsc860\"]\ntrials = [1, 2]\n")).unwrap();
     assert!(matches!(
         profiles.study(3, 1).unwrap().network().unwrap(),
-        network::Study { model: Machine::LogGp(_), trials: 2, .. }
+        network::Study { model: Interconnect::LogGp(_), trials: 2, .. }
     ));
 }
 

@@ -1,7 +1,7 @@
 //! Races in journals written by hand, and what only looks like one.
 use super::super::hand_made::{at, atomic, journal, journals, load, site, store};
 use super::*;
-use What::{Barrier, Lock, Push, Unlock};
+use Operation::{Barrier, Lock, Push, Unlock};
 
 fn sites() -> [Site; 2] {
     [site("numbers.rs:7", (4, 16, 1), 0..2), site("rows.rs:9", (8, 24, 2), 2..4)]

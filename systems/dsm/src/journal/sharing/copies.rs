@@ -53,12 +53,12 @@ impl Fetches {
 }
 
 /// The fetches of a run, and how many of them were useless by block.
-pub(super) struct Outcome {
+pub(super) struct UselessFetches {
     pub(super) fetches: Fetches,
     useless: BTreeMap<u32, u64>,
 }
 
-impl Outcome {
+impl UselessFetches {
     /// The block with the most useless fetches, the first of them, and their number.
     pub(super) fn worst(&self) -> Option<(u32, u64)> {
         let all = self.useless.iter().map(|(&block, &useless)| (block, useless));
@@ -73,7 +73,7 @@ pub(super) fn pieces(acts: &[Act], grain: u32) -> u64 {
 }
 
 /// What is fetched by so many ranks with blocks of so many bytes.
-pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> Outcome {
+pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> UselessFetches {
     let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
     for act in acts {
         each_block(&act.bytes, grain, |number, bytes| {
@@ -85,7 +85,7 @@ pub(super) fn fetches(acts: &[Act], ranks: usize, grain: u32) -> Outcome {
             }
         });
     }
-    let mut outcome = Outcome { fetches: Fetches::default(), useless: BTreeMap::new() };
+    let mut outcome = UselessFetches { fetches: Fetches::default(), useless: BTreeMap::new() };
     for (number, mut block) in blocks {
         block.ranks.iter_mut().for_each(|rank| rank.lose(&mut block.fetches));
         let Fetches { cold, essential, useless } = block.fetches;
@@ -119,7 +119,7 @@ fn each_block(bytes: &Bytes, grain: u32, mut see: impl FnMut(u32, Bytes)) {
 }
 
 /// A fetch whose copy is still there: was it good for something so far?
-type Open = Option<bool>;
+type FetchUse = Option<bool>;
 
 /// What a rank has of a block.
 #[derive(Clone, Default)]
@@ -132,9 +132,9 @@ struct Copy {
     /// Bytes that others have loaded since it last could write.
     watched: Bytes,
     /// The fetch of this copy.
-    read: Open,
+    read: FetchUse,
     /// The fetch that lets it write.
-    write: Open,
+    write: FetchUse,
 }
 
 impl Copy {
@@ -175,7 +175,7 @@ impl Copy {
     }
 }
 
-fn close(open: &mut Open, fetches: &mut Fetches) {
+fn close(open: &mut FetchUse, fetches: &mut Fetches) {
     match open.take() {
         Some(true) => fetches.essential += 1,
         Some(false) => fetches.useless += 1,

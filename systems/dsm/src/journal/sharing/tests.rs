@@ -1,7 +1,7 @@
 //! False sharing in journals written by hand, its cure, and what only looks like it.
 use super::super::hand_made::{journals, load, site, store};
 use super::*;
-use What::Barrier;
+use Operation::Barrier;
 
 #[test]
 fn the_grain_that_cures_is_the_largest_one() {

@@ -121,7 +121,7 @@ fn what_is_freed_is_refused_to_those_in_the_queue_and_to_later_ones() {
     assert_eq!(bench.step(1, Message::Invalidated { minipage: PAGE }), ended);
     assert_eq!(bench.ask(0, Want::Read), [reply(0, refused(Access::Read))]);
     assert_eq!(bench.ask(0, Want::Free), [reply(0, refused(Access::None))], "freed twice");
-    assert_eq!(bench.ask(0, Want::Allot), [reply(0, Message::Done { minipage: PAGE })]);
+    assert_eq!(bench.ask(0, Want::Allocate), [reply(0, Message::Done { minipage: PAGE })]);
     assert_eq!(bench.ask(3, Want::Read), [forward(0, Access::Read, 3)]);
 }
 

@@ -39,14 +39,14 @@ impl State {
             Action::Open { minipage, access } => host.set_view(minipage, access),
             Action::Publish { minipage, access } => {
                 let ended = host.word(minipage).end(access);
-                host.ahead -= u32::from(ended.ahead);
+                host.prefetches -= u32::from(ended.prefetched);
                 self.store(setup, at, minipage, ended);
             }
             Action::Raise { minipage, access } => {
                 let ended = host.word(minipage).raise(access);
                 self.store(setup, at, minipage, ended);
             }
-            Action::Ended { .. } => host.ahead -= 1,
+            Action::Ended { .. } => host.prefetches -= 1,
             Action::Send { to, message } => {
                 if let Message::Invalidated { minipage } = message {
                     host.forget(setup, minipage);

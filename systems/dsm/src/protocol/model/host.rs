@@ -83,7 +83,7 @@ pub(super) struct Host {
     pub(super) todo: Todo,
     pub(super) threads: Vec<Thread>,
     /// Prefetches and pushes under way.
-    pub(super) ahead: u32,
+    pub(super) prefetches: u32,
 }
 
 impl Host {
@@ -96,7 +96,7 @@ impl Host {
             server: Server::new(homes, rank, setup.minipages, setup.locks.max(setup.flags)),
             todo: Todo::default(),
             threads: (0..setup.threads as usize).map(thread).collect(),
-            ahead: 0,
+            prefetches: 0,
         }
     }
 

@@ -36,7 +36,7 @@ pub struct Setup {
     /// Flags that all of them post and wait for.
     pub flags: u32,
     /// Prefetches and pushes that a host may have under way; 0: no prefetch, and pushes are waited for.
-    pub ahead: u32,
+    pub prefetches: u32,
     /// May a writer push to all others?
     pub push: bool,
     /// May minipages be freed?
@@ -57,7 +57,7 @@ impl Setup {
             minipages: 1,
             locks: 0,
             flags: 0,
-            ahead: 0,
+            prefetches: 0,
             push: false,
             free: false,
             at_once: u32::MAX,
@@ -68,19 +68,19 @@ impl Setup {
     /// No queue may be longer: a host waits for so many requests. One more is being served: it may be over for who asked for it,
     /// and the manager not know yet.
     pub fn bound(&self) -> usize {
-        (self.homes.hosts() * (self.threads + self.ahead)) as usize
+        (self.homes.hosts() * (self.threads + self.prefetches)) as usize
     }
 }
 
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { homes, threads, minipages, locks, flags, ahead, push, free, at_once, fault } = *self;
+        let Self { homes, threads, minipages, locks, flags, prefetches, push, free, at_once, fault } = *self;
         let s = |count: u32| if count == 1 { "" } else { "s" };
         write!(f, "{} hosts x {minipages} minipage{} x {threads} thread{}: ", homes.hosts(), s(minipages), s(threads))?;
         let mut what = vec!["read, write".to_string()];
         what.extend((locks > 0).then(|| format!("{locks} lock{}", s(locks))));
         what.extend((flags > 0).then(|| format!("{flags} flag{}", s(flags))));
-        what.extend((ahead > 0).then(|| format!("{ahead} prefetch{} a host", if ahead == 1 { "" } else { "es" })));
+        what.extend((prefetches > 0).then(|| format!("{prefetches} prefetch{} a host", if prefetches == 1 { "" } else { "es" })));
         what.extend(push.then(|| "push".into()));
         what.extend(free.then(|| "free".into()));
         what.extend((at_once < u32::MAX).then(|| format!("{at_once} of these at once")));
@@ -102,8 +102,8 @@ pub fn setups(large: bool) -> Vec<Setup> {
             Setup { minipages: 2, ..three },
             Setup { minipages: 2, at_once: 1, free: true, ..three },
             Setup { minipages: 2, at_once: 1, push: true, ..three },
-            Setup { threads: 2, ahead: 1, ..all(two) },
-            Setup { ahead: 1, ..all(three) },
+            Setup { threads: 2, prefetches: 1, ..all(two) },
+            Setup { prefetches: 1, ..all(three) },
         ];
     }
     vec![
@@ -113,12 +113,12 @@ pub fn setups(large: bool) -> Vec<Setup> {
         Setup { minipages: 0, flags: 1, ..three },
         Setup { locks: 1, ..three },
         all(central),
-        Setup { ahead: 1, ..three },
+        Setup { prefetches: 1, ..three },
         Setup { threads: 2, ..all(two) },
-        Setup { ahead: 1, locks: 1, ..all(two) },
-        Setup { ahead: 2, ..all(two) },
+        Setup { prefetches: 1, locks: 1, ..all(two) },
+        Setup { prefetches: 2, ..all(two) },
         Setup { minipages: 2, ..all(two) },
-        Setup { minipages: 2, ahead: 1, at_once: 1, ..all(two) },
+        Setup { minipages: 2, prefetches: 1, at_once: 1, ..all(two) },
     ]
 }
 

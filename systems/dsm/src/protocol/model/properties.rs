@@ -1,5 +1,5 @@
 //! What must hold in every state.
-use super::super::Answer;
+use super::super::Reaction;
 use super::Setup;
 use super::act::Wrong;
 use super::host::Op;
@@ -78,13 +78,13 @@ impl State {
     }
 
     /// Is it as the reply says?
-    pub(super) fn is_true(&self, setup: &Setup, rank: Rank, op: Op, answer: Answer) -> Result<(), Wrong> {
+    pub(super) fn is_true(&self, setup: &Setup, rank: Rank, op: Op, answer: Reaction) -> Result<(), Wrong> {
         let freed = |minipage| self.host(setup.homes.of(minipage)).server.directory().holding(minipage).freed;
         let minipage = match (op, answer) {
-            (Op::Free(minipage), Answer::Served) => minipage,
-            (_, Answer::Freed(freed)) if freed.by.rank == rank => freed.minipage,
-            (_, Answer::Freed(_)) => return Err("a refusal names somebody else".into()),
-            (_, Answer::Held(lock)) => return Err(format!("host {rank} is said to hold {lock:?}, which it asks for")),
+            (Op::Free(minipage), Reaction::Served) => minipage,
+            (_, Reaction::Freed(freed)) if freed.by.rank == rank => freed.minipage,
+            (_, Reaction::Freed(_)) => return Err("a refusal names somebody else".into()),
+            (_, Reaction::Held(lock)) => return Err(format!("host {rank} is said to hold {lock:?}, which it asks for")),
             _ => return Ok(()),
         };
         match self.hosts.iter().position(|host| host.view(minipage) != Access::None) {

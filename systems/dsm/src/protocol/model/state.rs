@@ -75,7 +75,7 @@ impl State {
             let asked = |doing: &Doing| matches!(doing, Doing::Asked(Op::Push(_) | Op::Free(_)));
             host.threads.iter().filter(|thread| asked(&thread.doing)).count() as u32
         };
-        self.hosts.iter().map(|host| host.ahead + waits(host)).sum()
+        self.hosts.iter().map(|host| host.prefetches + waits(host)).sum()
     }
 
     /// How many threads wait for a flag.
@@ -130,7 +130,7 @@ impl State {
         };
         let idle = |host: &Rc<Host>| {
             let threads = host.threads.iter().all(|thread| thread.doing == Doing::Idle && thread.held.is_none());
-            threads && host.ahead == 0 && host.todo.is_empty()
+            threads && host.prefetches == 0 && host.todo.is_empty()
         };
         self.wires.is_empty() && self.hosts.iter().all(idle) && (0..setup.minipages).map(Minipage).all(settled)
     }

@@ -2,7 +2,7 @@
 //!
 //! A step is one action that others can see, with what goes together with it ([`go_together`]) and with the message that caused
 //! it: a message can lie on its wire as long as one likes, so taking it and doing nothing would add nothing.
-use super::super::{Action, Answer, Begin, Message, SERVER, Want, server_of};
+use super::super::{Action, Begin, Message, Reaction, SERVER, Want, server_of};
 use super::Setup;
 use super::act::Wrong;
 use super::fault::{disorder, serve};
@@ -69,11 +69,11 @@ impl State {
                 continue;
             }
             for need in [Access::Read, Access::Write] {
-                if host.ahead < setup.ahead && matches!(word.begin(need, true), Begin::Go(_)) {
+                if host.prefetches < setup.prefetches && matches!(word.begin(need, true), Begin::Go(_)) {
                     start(Op::Prefetch(minipage, need));
                 }
             }
-            if setup.push && view == Access::Write && (setup.ahead == 0 || host.ahead < setup.ahead) {
+            if setup.push && view == Access::Write && (setup.prefetches == 0 || host.prefetches < setup.prefetches) {
                 start(Op::Push(minipage));
             }
             if setup.free && view != Access::None {
@@ -148,16 +148,16 @@ impl State {
         let client = &mut host.threads[at].client;
         let message = match op {
             Op::Read(_) | Op::Write(_) => return self.attempt(rank, at, op),
-            Op::Push(minipage) if setup.ahead > 0 => {
-                host.ahead += 1;
-                client.ahead(minipage, Want::Push(others))
+            Op::Push(minipage) if setup.prefetches > 0 => {
+                host.prefetches += 1;
+                client.prefetch(minipage, Want::Push(others))
             }
             Op::Prefetch(minipage, need) => {
                 let Begin::Go(word) = host.word(minipage).begin(need, true) else { return Ok(()) };
                 let want = if need == Access::Write { Want::Write } else { Want::Read };
-                let message = host.threads[at].client.ahead(minipage, want);
+                let message = host.threads[at].client.prefetch(minipage, want);
                 host.set_word(minipage, word);
-                host.ahead += 1;
+                host.prefetches += 1;
                 message
             }
             Op::Push(minipage) => client.ask(minipage, Want::Push(others)),
@@ -238,7 +238,7 @@ impl State {
         let answer = answer.map_err(|error| error.to_string())?;
         self.is_true(setup, rank, op, answer)?;
         disorder(setup.fault, &mut actions);
-        let again = op.need().is_some() && answer == Answer::Served;
+        let again = op.need().is_some() && answer == Reaction::Served;
         if let Op::Lock(lock) = op {
             self.host_mut(rank).threads[at].held = Some(lock);
         }

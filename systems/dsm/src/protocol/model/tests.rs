@@ -41,8 +41,8 @@ fn every_property_holds_in_every_state_of_small_jobs() {
         Setup { push: true, ..central },
         Setup { minipages: 2, ..two },
         Setup { threads: 2, ..two },
-        Setup { ahead: 1, push: true, free: true, ..two },
-        Setup { ahead: 2, ..two },
+        Setup { prefetches: 1, push: true, free: true, ..two },
+        Setup { prefetches: 2, ..two },
         Setup { minipages: 0, locks: 1, threads: 2, ..two },
         Setup { minipages: 0, flags: 1, threads: 2, ..two },
     ]);
@@ -111,7 +111,7 @@ fn a_freed_minipage_whose_requesters_hear_nothing_is_found() {
 #[test]
 fn sleepers_that_nobody_wakes_are_found() {
     found("deadlock", Fault::SleepersForgotten, Setup { threads: 2, ..spread(2) });
-    found("deadlock", Fault::SleepersForgotten, Setup { ahead: 1, ..spread(2) });
+    found("deadlock", Fault::SleepersForgotten, Setup { prefetches: 1, ..spread(2) });
 }
 
 #[test]

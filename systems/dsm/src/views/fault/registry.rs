@@ -1,5 +1,5 @@
 //! Which spaces are served, for handlers that may take no lock: a fixed number of slots, each with a count of who looks at it.
-use super::{Faults, Place};
+use super::{Faults, ViewAddress};
 use crate::views::space::Space;
 use core::ffi::c_int;
 use core::ptr::null_mut;
@@ -56,7 +56,7 @@ pub(crate) fn remove(number: usize) -> Hook {
 }
 
 /// Calls `then` with the space that has this address in one of its views, if any: one of this process, or one that a parent had there.
-pub(super) fn with<R>(address: usize, here: bool, then: impl FnOnce(&Hook, Place) -> R) -> Option<R> {
+pub(super) fn with<R>(address: usize, here: bool, then: impl FnOnce(&Hook, ViewAddress) -> R) -> Option<R> {
     for slot in &SLOTS {
         if slot.hook.load(Relaxed).is_null() {
             continue;

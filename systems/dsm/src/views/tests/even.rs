@@ -1,7 +1,7 @@
 //! Where units that are all of one size must lie, without a table: a division finds the unit, as in Millipage's static layout
 //! (Itzkovitz & Schuster 1999, section 2).
 use crate::Minipage;
-use crate::views::{Extent, GRAIN, PAGE, Place};
+use crate::views::{Extent, GRAIN, PAGE, ViewAddress};
 
 /// Units of one size, as many a page as fit, the j-th of every page in view j.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Even {
     }
 
     /// Which unit the page of that view is closed and opened for; `None` in a view that these units do not use.
-    pub(super) const fn minipage(self, place: Place) -> Option<Minipage> {
+    pub(super) const fn minipage(self, place: ViewAddress) -> Option<Minipage> {
         if place.view < self.views() { Some(Minipage(place.page * self.views() + place.view)) } else { None }
     }
 }

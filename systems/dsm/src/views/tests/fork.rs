@@ -1,9 +1,9 @@
 //! A child of a fork gets errors or dies, and its parent's memory stays as it is.
 use super::*;
-use crate::memory::{Array, Layout, Settings, lanes, run};
+use crate::memory::{Array, Settings, SharedAllocator, lanes, run};
 use core::sync::atomic::Ordering::*;
 use foregather_machine::Address;
-use foregather_shm::Exchange;
+use foregather_shm::ShmFabric;
 use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 
 /// Forks; the child does that and ends with its result.
@@ -76,10 +76,10 @@ fn a_child_may_drop_what_it_has_and_make_its_own() {
 #[test]
 fn a_thread_that_shares_memory_may_fork_and_only_the_child_suffers() {
     for backend in backends() {
-        let exchange = Exchange::between_threads(foregather_shm::Shape::new(1, lanes(1))).unwrap();
+        let exchange = ShmFabric::between_threads(foregather_shm::SegmentSpec::new(1, lanes(1))).unwrap();
         let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank: 0, lane }).unwrap();
         let settings = Settings { bytes: 1 << 16, backend: Some(backend), ..Settings::default() };
-        let layout = |layout: &mut Layout| layout.array::<u64>(2, 1);
+        let layout = |layout: &mut SharedAllocator| layout.array::<u64>(2, 1);
         let served = run((0..lanes(1)).map(lane).collect(), settings, layout, |_, words: &Array<u64>| {
             words.set(0, 5);
             let status = forked(|| words.get(0) as i32);

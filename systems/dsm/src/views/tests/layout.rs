@@ -1,7 +1,7 @@
 //! No two minipages share a byte or a page of a view, whatever is given out and freed; a table finds each again.
 use super::even::Even;
 use crate::Minipage;
-use crate::views::{Allocation, Allocator, Extent, GRAIN, PAGE, Place, Wish};
+use crate::views::{Allocation, Allocator, Extent, GRAIN, PAGE, ViewAddress, Wish};
 use foregather_machine::Cause;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,9 +11,9 @@ fn wish(bytes: usize) -> Wish {
 }
 
 /// The place of a byte of an extent.
-fn place(extent: Extent, byte: usize) -> Place {
+fn place(extent: Extent, byte: usize) -> ViewAddress {
     let at = extent.offset + byte;
-    Place { view: extent.view, page: (at / PAGE) as u32, offset: (at % PAGE) as u32 }
+    ViewAddress { view: extent.view, page: (at / PAGE) as u32, offset: (at % PAGE) as u32 }
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn equal_units_lie_where_the_arithmetic_says() {
         }
         assert!(allocator.allocate(wish(bytes)).is_err(), "{bytes}");
         assert_eq!(even.pages(5 * even.views()), 5);
-        assert_eq!(even.minipage(Place { view: even.views(), page: 0, offset: 0 }), None);
+        assert_eq!(even.minipage(ViewAddress { view: even.views(), page: 0, offset: 0 }), None);
     }
 }
 
@@ -162,7 +162,7 @@ fn check(allocator: &Allocator, given: &BTreeMap<usize, Allocation>, pages: u32,
     let live: BTreeSet<u32> = given.values().map(|allocation| allocation.minipage.0).collect();
     for view in 0..views {
         for page in 0..pages {
-            let found = table.minipage(Place { view, page, offset: 0 });
+            let found = table.minipage(ViewAddress { view, page, offset: 0 });
             prop_assert_eq!(found, vpages.get(&(view, page)).copied());
         }
     }

@@ -8,7 +8,7 @@ mod race;
 mod stray;
 mod syscalls;
 
-use super::{Backend, Fault, Faults, Outcome, Shape, Space, Span, Stack};
+use super::{Backend, Fault, FaultEnd, Faults, Shape, Space, Span, Stack};
 use crate::Access;
 use std::sync::{Arc, Mutex};
 
@@ -43,12 +43,12 @@ impl Opener {
 }
 
 impl Faults for Opener {
-    fn fault(&self, fault: &Fault) -> Outcome {
+    fn fault(&self, fault: &Fault) -> FaultEnd {
         let span = Span { view: fault.place.view, page: fault.place.page, pages: 1 };
         let from = if fault.code & 1 == 0 { Access::None } else { Access::Read };
         self.seen.lock().unwrap().push(*fault);
         self.space.open(span, from, fault.needs).unwrap();
-        Outcome::Retry
+        FaultEnd::Retry
     }
 }
 

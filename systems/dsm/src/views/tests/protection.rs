@@ -1,6 +1,6 @@
 //! What may be done with a page of a view, and what a touch of it says.
 use super::*;
-use crate::views::{PAGE, Place};
+use crate::views::{PAGE, ViewAddress};
 use core::sync::atomic::Ordering::*;
 use foregather_machine::{Cause, Error};
 
@@ -104,7 +104,7 @@ fn a_fault_says_where_who_and_what() {
         let _serving = opener.space.serve(Arc::clone(&opener) as _).unwrap();
         opener.space.word(2, PAGE + 24).store(1, SeqCst);
         let [fault] = opener.seen()[..] else { panic!("one fault") };
-        assert_eq!((fault.place, fault.needs), (Place { view: 2, page: 1, offset: 24 }, Access::Write));
+        assert_eq!((fault.place, fault.needs), (ViewAddress { view: 2, page: 1, offset: 24 }, Access::Write));
         assert_eq!(fault.address, opener.space.application(2, PAGE + 24).addr());
         let this = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         assert_eq!(fault.on_behalf_of, (backend == Backend::UserfaultThread).then_some(this), "{backend:?}");
@@ -138,7 +138,7 @@ fn the_privileged_view_is_always_open_and_the_same_memory() {
 fn errno_survives_a_fault() {
     struct Failing(Arc<Opener>);
     impl Faults for Failing {
-        fn fault(&self, fault: &Fault) -> Outcome {
+        fn fault(&self, fault: &Fault) -> FaultEnd {
             // SAFETY: the kernel refuses this descriptor, and the C library notes that.
             assert_eq!(unsafe { libc::close(-1) }, -1);
             self.0.fault(fault)
@@ -220,7 +220,7 @@ fn words_next_to_each_other_are_those_of_their_view_and_fault_like_any() {
         assert!(words.len() == 4 && opener.seen().is_empty(), "{backend:?}: nothing is touched yet");
         words[3].store(7, SeqCst);
         let places: Vec<_> = opener.seen().iter().map(|fault| fault.place).collect();
-        assert_eq!(places, [Place { view: 1, page: 1, offset: 8 }], "{backend:?}");
+        assert_eq!(places, [ViewAddress { view: 1, page: 1, offset: 8 }], "{backend:?}");
         assert_eq!(opener.space.word(1, PAGE + 8).load(SeqCst), 7);
         assert!(opener.space.words(0, 0, 0).is_empty());
     }

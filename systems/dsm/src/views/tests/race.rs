@@ -37,10 +37,10 @@ impl Installer {
 }
 
 impl Faults for Installer {
-    fn fault(&self, _: &Fault) -> Outcome {
+    fn fault(&self, _: &Fault) -> FaultEnd {
         let mut here = self.turn.lock().unwrap();
         if *here {
-            return Outcome::Retry;
+            return FaultEnd::Retry;
         }
         let bytes = || self.space.write(0, &100_u64.to_ne_bytes()).unwrap();
         let open = || self.space.open(page(0, 0), Access::None, Access::Write).unwrap();
@@ -57,7 +57,7 @@ impl Faults for Installer {
             bytes()
         }
         *here = true;
-        Outcome::Retry
+        FaultEnd::Retry
     }
 }
 

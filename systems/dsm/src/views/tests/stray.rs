@@ -12,7 +12,7 @@ const HERE: &str = "views::tests::stray::a_stray_fault_ends_as_without_us";
 #[test]
 fn a_stray_fault_ends_as_without_us() {
     if let Some((part, backend)) = part() {
-        play(&part, backend);
+        run_part(&part, backend);
     }
     for backend in backends() {
         for (part, signal, code, says) in [
@@ -54,7 +54,7 @@ fn wild() {
 }
 
 /// Serves a space, shows that it works, and then does what its part says.
-fn play(part: &str, backend: Backend) -> ! {
+fn run_part(part: &str, backend: Backend) -> ! {
     match part {
         "default" | "sent" => handler(libc::SIG_DFL, 0),
         "ignored" => handler(libc::SIG_IGN, 0),
@@ -102,8 +102,8 @@ fn play(part: &str, backend: Backend) -> ! {
 struct Nobody;
 
 impl Faults for Nobody {
-    fn fault(&self, _: &Fault) -> Outcome {
-        Outcome::NotMine
+    fn fault(&self, _: &Fault) -> FaultEnd {
+        FaultEnd::NotMine
     }
 }
 

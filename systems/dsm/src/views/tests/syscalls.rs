@@ -1,9 +1,9 @@
 //! System calls on closed pages: refused when the faulting thread would have to serve itself, served by a thread of the space.
 use super::*;
-use crate::memory::{self, Array, Layout, Settings, lanes, run};
+use crate::memory::{self, Array, Settings, SharedAllocator, lanes, run};
 use core::ffi::c_void;
 use foregather_machine::Address;
-use foregather_shm::Exchange;
+use foregather_shm::ShmFabric;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -58,13 +58,13 @@ fn through_a_pipe(words: &Array<u64>) -> Result<(), i32> {
 #[test]
 fn a_program_hands_shared_memory_to_system_calls_if_a_thread_serves_its_faults() {
     for backend in backends() {
-        let exchange = &Exchange::between_threads(foregather_shm::Shape::new(2, lanes(2))).unwrap();
+        let exchange = &ShmFabric::between_threads(foregather_shm::SegmentSpec::new(2, lanes(2))).unwrap();
         let settings = Settings { bytes: 1 << 16, threads: 2, backend: Some(backend), ..Settings::default() };
         let ends = std::thread::scope(|scope| {
             let rank = |rank| {
                 scope.spawn(move || {
                     let lane = |lane| exchange.lane(foregather_thread::Thread::current(), Address { rank, lane }).unwrap();
-                    let layout = |layout: &mut Layout| layout.array::<u64>(2, 1);
+                    let layout = |layout: &mut SharedAllocator| layout.array::<u64>(2, 1);
                     let program = |thread: &memory::Thread<'_, _>, words: &Array<u64>| {
                         if thread.number() == 0 {
                             words.set(0, 77);

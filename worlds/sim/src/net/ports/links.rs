@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A link, by the node it leaves and its dimension.
-type Link = (Rank, u32);
+type LinkId = (Rank, u32);
 
 /// Who holds which link, and who waits for it.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(super) struct Links(RefCell<State>);
 #[derive(Default)]
 struct State {
     /// Links that are held, with the circuits that wait for them.
-    held: BTreeMap<Link, VecDeque<Circuit>>,
+    held: BTreeMap<LinkId, VecDeque<Circuit>>,
 }
 
 /// A circuit on its way: how far it has come.
@@ -28,7 +28,7 @@ struct Circuit {
 
 impl Circuit {
     /// The next link of its route; `None` at the end.
-    fn next(&self) -> Option<Link> {
+    fn next(&self) -> Option<LinkId> {
         let differs = self.at ^ self.to;
         (differs != 0).then(|| (self.at, differs.trailing_zeros()))
     }

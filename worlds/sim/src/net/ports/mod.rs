@@ -13,10 +13,10 @@ mod port;
 
 use super::circuits::{Arbitration, Circuits};
 use super::nodes::{LATE, Nodes, PARCEL, RESUME, RUNNING, WIRE};
-use super::parcel::{Kind, Parcel};
-use super::programs::Awaited;
+use super::packet::{PacketKind, Parcel};
+use super::programs::WaitFor;
 use super::wire::{Model, Wire};
-use crate::event::{Class, Event, Queue};
+use crate::event::{Event, EventPriority, Queue};
 use foregather_machine::{Error, Nanos, Packet, Rank, SplitMix};
 use links::Links;
 use pool::Headers;
@@ -81,15 +81,15 @@ impl Ports {
             None => Nanos::ZERO,
         };
         match parcel.kind {
-            Kind::Packet(Packet::Probe | Packet::Request) => {
+            PacketKind::Packet(Packet::Probe | Packet::Request) => {
                 let half = Nanos(model.long.0 / 2) + way;
                 Passage { left: now + half, there: now + half, work: (now + half, Nanos::ZERO) }
             }
-            Kind::Packet(Packet::Data) => {
+            PacketKind::Packet(Packet::Data) => {
                 let end = now + model.bytes(parcel.bytes) + way;
                 Passage { left: end, there: end, work: (end, Nanos::ZERO) }
             }
-            Kind::Null | Kind::Release | Kind::Packet(Packet::Short | Packet::Forced) => {
+            PacketKind::Null | PacketKind::Release | PacketKind::Packet(Packet::Short | Packet::Forced) => {
                 let bytes = now + model.bytes(parcel.bytes) + way;
                 let send = model.send - model.set_up;
                 let there = bytes + (model.null - model.set_up - model.receive);
@@ -109,7 +109,7 @@ impl Ports {
     /// Can an arrival be told by its slot alone?
     #[inline]
     fn simple<Q>(&self, nodes: &Nodes<Q>, parcel: &Parcel) -> bool {
-        parcel.kind == Kind::Null
+        parcel.kind == PacketKind::Null
             && nodes.recorder.is_none()
             && self.headers.is_none()
             && self.links.is_none()
@@ -160,21 +160,21 @@ impl Ports {
         }
         // In its system call a program is not interrupted: the system is.
         let on = parcel.kind.of_program().then(|| match parcel.kind {
-            Kind::Packet(Packet::Probe) => from,
+            PacketKind::Packet(Packet::Probe) => from,
             _ => nodes.noise.done(parcel.from, from, work),
         });
         if on == Some(left) {
-            nodes.engine.at(left, Class::Resume, parcel.from, LEFT_AND_ON);
+            nodes.engine.at(left, EventPriority::Resume, parcel.from, LEFT_AND_ON);
         } else {
-            nodes.engine.at(left, Class::Resume, parcel.from, LEFT);
+            nodes.engine.at(left, EventPriority::Resume, parcel.from, LEFT);
             if let Some(on) = on {
-                nodes.engine.at(on, Class::Resume, parcel.from, RESUME);
+                nodes.engine.at(on, EventPriority::Resume, parcel.from, RESUME);
             }
         }
-        if parcel.kind == Kind::Null
+        if parcel.kind == PacketKind::Null
             && let Some(hold) = self.model.null_hold
         {
-            nodes.engine.at(now + hold, Class::Arrival, parcel.to, FREE);
+            nodes.engine.at(now + hold, EventPriority::Arrival, parcel.to, FREE);
         }
         let what = if self.simple(nodes, &parcel) { parcel.tag } else { nodes.keep(parcel) };
         nodes.engine.at(there, class(parcel.kind), parcel.to, what);
@@ -243,17 +243,17 @@ impl Ports {
             }
             return self.deliver(nodes, parcel);
         }
-        let for_program = matches!(parcel.kind, Kind::Null | Kind::Packet(Packet::Short | Packet::Forced));
+        let for_program = matches!(parcel.kind, PacketKind::Null | PacketKind::Packet(Packet::Short | Packet::Forced));
         if event.what & HANDLED == 0 && for_program && self.model.receive > Nanos::ZERO {
             let when = nodes.noise.done(parcel.to, nodes.engine.now(), self.model.receive);
-            nodes.engine.at(when, Class::Arrival, parcel.to, HANDLED | nodes.keep(parcel));
+            nodes.engine.at(when, EventPriority::Arrival, parcel.to, HANDLED | nodes.keep(parcel));
             return false;
         }
         if let Some(recorder) = &nodes.recorder {
             recorder.arrived(parcel.mark, nodes.engine.now());
         }
         self.free_links(&parcel);
-        if parcel.kind != Kind::Null || self.model.null_hold.is_none() {
+        if parcel.kind != PacketKind::Null || self.model.null_hold.is_none() {
             self.free(event.task);
         }
         self.arrive(nodes, parcel)
@@ -265,17 +265,21 @@ const HANDLED: u32 = 1 << 30;
 
 /// The system answers a PROBE after the programs of that moment have asked for their ports.
 #[inline]
-const fn class(kind: Kind) -> Class {
-    if matches!(kind, Kind::Packet(Packet::Probe | Packet::Request)) { Class::System } else { Class::Arrival }
+const fn class(kind: PacketKind) -> EventPriority {
+    if matches!(kind, PacketKind::Packet(Packet::Probe | Packet::Request)) {
+        EventPriority::System
+    } else {
+        EventPriority::Arrival
+    }
 }
 
 impl Wire for Ports {
     #[inline]
     fn post<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel) {
-        if self.model.set_up > Nanos::ZERO && !matches!(parcel.kind, Kind::Packet(Packet::Probe | Packet::Data)) {
+        if self.model.set_up > Nanos::ZERO && !matches!(parcel.kind, PacketKind::Packet(Packet::Probe | Packet::Data)) {
             self.pair(parcel.from).prepare(parcel);
             let when = nodes.noise.done(parcel.from, nodes.engine.now(), self.model.set_up);
-            return nodes.engine.at(when, Class::Resume, parcel.from, PREPARED);
+            return nodes.engine.at(when, EventPriority::Resume, parcel.from, PREPARED);
         }
         self.admit(nodes, parcel);
     }
@@ -350,7 +354,7 @@ impl Ports {
                 if let Some(parcel) = headers.admit(parcel) {
                     self.send(nodes, parcel);
                 } else if let Some(recorder) = &nodes.recorder {
-                    recorder.waits(parcel.from, Awaited::Buffer(parcel.to), nodes.engine.now());
+                    recorder.waits(parcel.from, WaitFor::Buffer(parcel.to), nodes.engine.now());
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Header buffers (Seidel & Davis 1992 §2.4): each null, short and PROBE message takes one of those that its receiver
 //! keeps for its sender. The headers of messages the other way give them back, one each; if too few go that way, the
 //! receiver's system runs out and sends a release message of its own.
-use crate::net::circuits::Pool;
-use crate::net::parcel::{Kind, Parcel};
+use crate::net::circuits::HeaderBuffers;
+use crate::net::packet::{PacketKind, Parcel};
 use foregather_machine::Rank;
 use std::cell::RefCell;
 
@@ -50,12 +50,12 @@ impl Node {
 }
 
 pub(super) struct Headers {
-    pool: Pool,
+    pool: HeaderBuffers,
     nodes: Box<[RefCell<Node>]>,
 }
 
 impl Headers {
-    pub(super) fn new(pool: Pool, size: u32) -> Self {
+    pub(super) fn new(pool: HeaderBuffers, size: u32) -> Self {
         Self { pool, nodes: (0..size).map(|_| RefCell::default()).collect() }
     }
 
@@ -77,7 +77,7 @@ impl Headers {
             account.owed += 1;
             if account.owed >= self.pool.buffers {
                 account.owed -= self.pool.release;
-                release = Some(Parcel { returns: self.pool.release, ..parcel.back(Kind::Release) });
+                release = Some(Parcel { returns: self.pool.release, ..parcel.back(PacketKind::Release) });
             }
         }
         let goes_on = node.stalled.take().and_then(|stalled| match node.stamp(stalled, self.pool.buffers) {

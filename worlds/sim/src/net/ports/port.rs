@@ -1,7 +1,7 @@
 //! One node's two ports, and the line of those who wait for its receive port.
 //!
 //! A node waits in one line at most, for it holds its send port meanwhile; so the lines are lists through the nodes.
-use crate::net::parcel::Parcel;
+use crate::net::packet::Parcel;
 use foregather_machine::{Rank, SplitMix};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

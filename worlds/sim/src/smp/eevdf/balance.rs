@@ -3,7 +3,7 @@
 //!
 //! Lengths of queues are compared, not loads: a queue of light threads counts like one of heavy ones.
 use super::fair::Fair;
-use super::queue::Place;
+use super::queue::QueuePosition;
 use crate::smp::machine::Machine;
 use foregather_machine::{CpuId, Nanos};
 
@@ -23,7 +23,7 @@ impl Fair {
         let empty = self.queues[to as usize].members.is_empty();
         let free = |&thread: &u32| {
             let (entity, it) = (&self.entities[thread as usize], machine.thread(thread));
-            let waits = entity.place == Place::Queued && !it.held && (empty || queue.eligible(entity));
+            let waits = entity.place == QueuePosition::Queued && !it.held && (empty || queue.eligible(entity));
             let may = machine.allows(thread, to) && !self.limits.throttled(entity.group, to);
             waits && may && entity.cold_from <= machine.now
         };
@@ -43,7 +43,7 @@ impl Fair {
             }
         }
         let (_, thread) = best?;
-        self.dequeue(machine, thread, Place::Queued);
+        self.dequeue(machine, thread, QueuePosition::Queued);
         self.enqueue(machine, to, thread);
         Some(thread)
     }

@@ -2,8 +2,8 @@
 //!
 //! A thread's time is accounted for when its processor is looked at, as by `update_curr` of Linux. That its slice is over
 //! is noticed at ticks, and when somebody joins its queue; there is no finer timer.
-use super::limits::Limits;
-use super::queue::{Entity, Place, Queue};
+use super::limits::LimitedGroups;
+use super::queue::{Entity, Queue, QueuePosition};
 use super::rules::Eevdf;
 use super::shares::Shares;
 use super::weights::{of_nice, virtual_span};
@@ -22,7 +22,7 @@ pub(super) struct Fair {
     pub(super) entities: Vec<Entity>,
     pub(super) queues: Vec<Queue>,
     pub(super) shares: Shares,
-    pub(super) limits: Limits,
+    pub(super) limits: LimitedGroups,
     /// The most lag that a thread keeps, either way.
     most_lag: Nanos,
     /// The last tick at which queues were evened out.
@@ -45,7 +45,7 @@ impl Fair {
             entities: machine.threads.iter().map(entity).collect(),
             queues: (0..cpus).map(|_| Queue::default()).collect(),
             shares: Shares::new(&rules.groups),
-            limits: Limits::new(&rules.groups, cpus),
+            limits: LimitedGroups::new(&rules.groups, cpus),
             rules: rules.clone(),
         }
     }
@@ -75,35 +75,35 @@ impl Fair {
         let (entity, queue) = (&mut self.entities[thread as usize], &mut self.queues[cpu as usize]);
         entity.cpu = cpu;
         if self.limits.throttled(entity.group, cpu) {
-            entity.place = Place::Stopped;
+            entity.place = QueuePosition::Stopped;
             queue.stopped.push(thread);
             return;
         }
         let weight = self.shares.weight(entity.group, entity.own_weight);
         entity.lag = entity.lag * i128::from(entity.weight) / i128::from(weight);
         entity.rest = entity.rest.map(|rest| rest * i128::from(entity.weight) / i128::from(weight));
-        (entity.weight, entity.place) = (weight, Place::Queued);
+        (entity.weight, entity.place) = (weight, QueuePosition::Queued);
         queue.place(entity, self.rules.slice);
         queue.add(thread, entity);
         self.limits.enter(entity.group, cpu);
     }
 
     /// A thread leaves its queue, for that place.
-    pub(super) fn dequeue(&mut self, machine: &mut Machine, thread: u32, place: Place) {
+    pub(super) fn dequeue(&mut self, machine: &mut Machine, thread: u32, place: QueuePosition) {
         let cpu = self.entities[thread as usize].cpu;
         self.update(machine, cpu);
         let (entity, queue) = (&mut self.entities[thread as usize], &mut self.queues[cpu as usize]);
         queue.take(thread, entity, self.most_lag);
-        if entity.place == Place::Dozing {
+        if entity.place == QueuePosition::Dozing {
             queue.dozing -= 1;
             // A nap is no way to be owed anything.
             entity.lag = entity.lag.min(0);
         }
         entity.place = place;
         match place {
-            Place::Asleep => self.shares.leave(entity.group, entity.own_weight),
-            Place::Stopped => queue.stopped.push(thread),
-            Place::Queued | Place::Dozing => entity.rest = Some(entity.deadline - entity.had),
+            QueuePosition::Asleep => self.shares.leave(entity.group, entity.own_weight),
+            QueuePosition::Stopped => queue.stopped.push(thread),
+            QueuePosition::Queued | QueuePosition::Dozing => entity.rest = Some(entity.deadline - entity.had),
         }
         self.limits.leave(entity.group, cpu, machine.now);
         self.limits.arm(machine);
@@ -125,8 +125,8 @@ impl Fair {
         for thread in self.queues[cpu as usize].members.clone() {
             let entity = &self.entities[thread as usize];
             if self.limits.of(entity.group).contains(&limit) {
-                let asleep = entity.place == Place::Dozing;
-                self.dequeue(machine, thread, if asleep { Place::Asleep } else { Place::Stopped });
+                let asleep = entity.place == QueuePosition::Dozing;
+                self.dequeue(machine, thread, if asleep { QueuePosition::Asleep } else { QueuePosition::Stopped });
             }
         }
         self.limits.arm(machine);
@@ -156,9 +156,9 @@ impl Fair {
             }
         }
         for (thread, entity) in self.entities.iter().enumerate() {
-            assert_eq!(places[thread], u32::from(entity.place != Place::Asleep), "thread {thread}: {:?}", entity.place);
+            assert_eq!(places[thread], u32::from(entity.place != QueuePosition::Asleep), "thread {thread}: {:?}", entity.place);
             let it = machine.thread(thread as u32);
-            let awake = matches!(entity.place, Place::Queued | Place::Stopped);
+            let awake = matches!(entity.place, QueuePosition::Queued | QueuePosition::Stopped);
             assert!(
                 awake == matches!(it.life, Life::Ready | Life::Running) || it.life == Life::Ready && it.held,
                 "thread {thread}"
@@ -199,8 +199,8 @@ impl Dispatch for Fair {
                 break None;
             };
             let entity = &self.entities[thread as usize];
-            if entity.place == Place::Dozing {
-                self.dequeue(machine, thread, Place::Asleep);
+            if entity.place == QueuePosition::Dozing {
+                self.dequeue(machine, thread, QueuePosition::Asleep);
             } else if let Some(limit) = self.limits.exhausted(entity.group, cpu, machine.now) {
                 self.throttle(machine, cpu, limit);
             } else {
@@ -224,7 +224,7 @@ impl Dispatch for Fair {
 
     fn put_back(&mut self, machine: &mut Machine, thread: u32) {
         // One that was preempted has stayed in the queue; one that was woken meanwhile comes only now.
-        if matches!(self.entities[thread as usize].place, Place::Asleep | Place::Dozing) {
+        if matches!(self.entities[thread as usize].place, QueuePosition::Asleep | QueuePosition::Dozing) {
             self.wake(machine, thread, None);
         }
     }
@@ -242,10 +242,10 @@ impl Dispatch for Fair {
         entity.renew(self.rules.slice);
         let queue = &mut self.queues[entity.cpu as usize];
         if machine.thread(thread).life == Life::Blocked && !queue.eligible(entity) {
-            entity.place = Place::Dozing;
+            entity.place = QueuePosition::Dozing;
             queue.dozing += 1;
         } else {
-            self.dequeue(machine, thread, Place::Asleep);
+            self.dequeue(machine, thread, QueuePosition::Asleep);
         }
     }
 
@@ -266,7 +266,7 @@ impl Dispatch for Fair {
 
     /// In between it is in no queue; it keeps its lag and what is left of its slice.
     fn departs(&mut self, machine: &mut Machine, thread: u32) {
-        self.dequeue(machine, thread, Place::Asleep);
+        self.dequeue(machine, thread, QueuePosition::Asleep);
         let entity = &mut self.entities[thread as usize];
         entity.rest = Some(entity.deadline - entity.had);
     }
@@ -276,13 +276,13 @@ impl Dispatch for Fair {
         if entity.cpu == cpu {
             return;
         }
-        if entity.place == Place::Stopped {
+        if entity.place == QueuePosition::Stopped {
             self.queues[entity.cpu as usize].stopped.retain(|&other| other != thread);
         } else {
-            self.dequeue(machine, thread, Place::Queued);
+            self.dequeue(machine, thread, QueuePosition::Queued);
         }
         self.enqueue(machine, cpu, thread);
-        if self.entities[thread as usize].place == Place::Queued {
+        if self.entities[thread as usize].place == QueuePosition::Queued {
             self.preempt(machine, thread);
         }
     }
@@ -332,7 +332,7 @@ impl Dispatch for Fair {
     /// The members of all queues, also of groups without quota left, but for those that some processor holds.
     #[cfg(debug_assertions)]
     fn queued(&self, machine: &Machine) -> Vec<u32> {
-        let awake = |place| matches!(place, Place::Queued | Place::Stopped);
+        let awake = |place| matches!(place, QueuePosition::Queued | QueuePosition::Stopped);
         let free = |&thread: &u32| awake(self.entities[thread as usize].place) && !machine.thread(thread).held;
         self.queues.iter().flat_map(|queue| queue.members.iter().chain(&queue.stopped).copied()).filter(free).collect()
     }

@@ -5,13 +5,13 @@ use crate::smp::machine::Machine;
 use foregather_machine::{CpuId, Nanos};
 
 /// All limited groups.
-pub(super) struct Limits {
+pub(super) struct LimitedGroups {
     /// By group: itself and those above it, as far as they are limited.
     chains: Vec<Vec<usize>>,
     limits: Vec<Bandwidth>,
 }
 
-impl Limits {
+impl LimitedGroups {
     pub(super) fn new(groups: &[Group], cpus: usize) -> Self {
         let (mut chains, mut limits) = (Vec::<Vec<usize>>::new(), Vec::new());
         for group in groups {

@@ -7,7 +7,7 @@ use foregather_machine::{CpuId, Nanos};
 
 /// Where a thread is, as far as the scheduler is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum QueuePosition {
     /// It sleeps, or is over.
     Asleep,
     /// In its processor's queue; it may be running.
@@ -36,7 +36,7 @@ pub(super) struct Entity {
     pub(super) lag: Virtual,
     /// What remained to its deadline, if it left in the middle of a slice.
     pub(super) rest: Option<Virtual>,
-    pub(super) place: Place,
+    pub(super) place: QueuePosition,
     /// Whose queue it is or was in.
     pub(super) cpu: CpuId,
     /// From then on its caches are taken to be cold.
@@ -54,7 +54,7 @@ impl Entity {
             protected: 0,
             lag: 0,
             rest: None,
-            place: Place::Asleep,
+            place: QueuePosition::Asleep,
             cpu,
             cold_from: Nanos::ZERO,
         }
@@ -157,7 +157,7 @@ impl Queue {
     pub(super) fn pick(&self, entities: &[Entity], present: Option<u32>) -> Option<u32> {
         let eligible = |thread: &u32| self.eligible(&entities[*thread as usize]);
         let deadline = |thread: u32| entities[thread as usize].deadline;
-        let present = present.filter(|&thread| entities[thread as usize].place == Place::Queued && eligible(&thread));
+        let present = present.filter(|&thread| entities[thread as usize].place == QueuePosition::Queued && eligible(&thread));
         if let Some(thread) = present.filter(|&thread| entities[thread as usize].had < entities[thread as usize].protected) {
             return Some(thread);
         }
@@ -176,7 +176,7 @@ impl Queue {
         let weight = |entity: &Entity| Virtual::from(entity.weight);
         assert_eq!(self.weight, members().map(weight).sum::<Virtual>());
         assert_eq!(self.moment, members().map(|entity| weight(entity) * entity.had).sum::<Virtual>());
-        assert_eq!(self.dozing, members().filter(|entity| entity.place == Place::Dozing).count());
+        assert_eq!(self.dozing, members().filter(|entity| entity.place == QueuePosition::Dozing).count());
         assert!(self.members.is_empty() || members().any(|entity| self.eligible(entity)), "somebody is always eligible");
     }
 }
@@ -192,7 +192,7 @@ mod tests {
         let mut queue = Queue::default();
         let entity = |&(nice, had): &(i8, Virtual)| {
             let mut entity = Entity::new(None, of_nice(nice), 0);
-            (entity.had, entity.deadline, entity.place) = (had, had + virtual_span(SLICE, entity.weight), Place::Queued);
+            (entity.had, entity.deadline, entity.place) = (had, had + virtual_span(SLICE, entity.weight), QueuePosition::Queued);
             entity
         };
         let entities: Vec<_> = of.iter().map(entity).collect();

@@ -1,6 +1,6 @@
 //! Woken threads: where they are put, and whether they run at once.
 use super::fair::Fair;
-use super::queue::Place;
+use super::queue::QueuePosition;
 use super::rules::Placement;
 use super::weights::virtual_span;
 use crate::smp::machine::{Machine, NOBODY};
@@ -10,14 +10,14 @@ impl Fair {
     /// A thread wakes; `by` is its waker's processor.
     pub(super) fn wake(&mut self, machine: &mut Machine, thread: u32, by: Option<CpuId>) {
         let entity = &self.entities[thread as usize];
-        if entity.place == Place::Dozing {
+        if entity.place == QueuePosition::Dozing {
             self.rouse(machine, thread);
         } else {
             self.shares.enter(entity.group, entity.own_weight);
             let cpu = self.place(machine, thread, by);
             self.enqueue(machine, cpu, thread);
         }
-        if self.entities[thread as usize].place == Place::Queued {
+        if self.entities[thread as usize].place == QueuePosition::Queued {
             self.preempt(machine, thread);
         }
     }
@@ -28,7 +28,7 @@ impl Fair {
         self.update(machine, cpu);
         let (entity, queue) = (&mut self.entities[thread as usize], &mut self.queues[cpu as usize]);
         queue.dozing -= 1;
-        entity.place = Place::Queued;
+        entity.place = QueuePosition::Queued;
         let owed = queue.average() - entity.had;
         if owed > 0 {
             queue.advance(entity, owed);

@@ -1,7 +1,7 @@
 //! What a process knows about its job while its threads wait: whether a rank was lost, and who waits for what since when.
 //!
-//! One thread of the process (its steward, `foregather_launch`) finds out and writes it down; waits read it in every check. It also
-//! lets the steward tell of waits that last long, since a hang that says nothing is the worst of errors.
+//! One thread of the process (its heartbeat thread, `foregather_launch`) finds out and writes it down; waits read it in every check. It also
+//! lets the heartbeat thread tell of waits that last long, since a hang that says nothing is the worst of errors.
 use crate::clock;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, Rank, WaitContext};
@@ -10,9 +10,9 @@ use std::sync::Mutex;
 /// No rank was lost.
 const NOBODY: u64 = 0;
 
-/// Shared by the waits of a process and its steward.
+/// Shared by the waits of a process and its heartbeat thread.
 #[derive(Debug, Default)]
-pub struct Vigil {
+pub struct FailureDetector {
     /// One more than the rank that was lost first.
     lost: AtomicU64,
     since: AtomicU64,
@@ -29,7 +29,7 @@ pub struct Wait {
     pub seen: Nanos,
 }
 
-impl Vigil {
+impl FailureDetector {
     /// From now on every wait fails: the process of `rank` is gone. Only the first loss counts, since the others may follow from it.
     pub fn declare_lost(&self, rank: Rank) {
         let since = clock::now().0.max(1);
@@ -54,7 +54,7 @@ impl Vigil {
         if let Some(rank) = self.lost() {
             return Err(Error::peer_lost(rank, Nanos(self.since.load(Acquire)), why));
         }
-        // Short waits are nobody's business; and nobody waits here for a steward that is reading.
+        // Short waits are nobody's business; and nobody waits here for a heartbeat thread that is reading.
         let now = clock::now();
         if why.since > Nanos::ZERO
             && now - why.since > Nanos::from_ms(100)
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_first_loss_fails_every_wait_and_says_what_it_was() {
-        let vigil = Vigil::default();
+        let vigil = FailureDetector::default();
         let why = WaitContext::new("message", 0).of(1);
         assert_eq!(vigil.check(&why), Ok(()));
         vigil.declare_lost(3);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn only_long_waits_are_told() {
-        let vigil = Vigil::default();
+        let vigil = FailureDetector::default();
         let now = clock::now();
         assert!(vigil.check(&WaitContext::new("short", 0).since(now)).is_ok());
         assert!(vigil.check(&WaitContext::new("long", 0).since(Nanos(1))).is_ok());

@@ -2,7 +2,7 @@
 use super::mapped::Mapped;
 use super::observer;
 use crate::node::{Node, Requester};
-use crate::views::{Fault, Faults, Outcome, Table, end_process};
+use crate::views::{Fault, FaultEnd, Faults, MinipageTable, end_process};
 use crate::{Access, Minipage};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -15,18 +15,18 @@ thread_local! {
 }
 
 /// All requesters of a rank, by seat.
-pub(super) struct Seats<F: Fabric>(Box<[Chair<F>]>);
+pub(super) struct ThreadTable<F: Fabric>(Box<[ThreadEntry<F>]>);
 
-struct Chair<F: Fabric> {
+struct ThreadEntry<F: Fabric> {
     requester: Mutex<Requester<F>>,
     /// The thread's number to the system, by which one that serves faults for others is told of it; 0 for none.
     thread: AtomicU32,
 }
 
-impl<F: Fabric> Seats<F> {
+impl<F: Fabric> ThreadTable<F> {
     pub(super) fn new(requesters: Vec<Requester<F>>) -> Self {
-        let chair = |requester| Chair { requester: Mutex::new(requester), thread: AtomicU32::new(0) };
-        Self(requesters.into_iter().map(chair).collect())
+        let entry = |requester| ThreadEntry { requester: Mutex::new(requester), thread: AtomicU32::new(0) };
+        Self(requesters.into_iter().map(entry).collect())
     }
 
     /// From now on the calling thread sits there, which has that number.
@@ -44,7 +44,7 @@ impl<F: Fabric> Seats<F> {
     /// Where the thread sits that has faulted; 0 for nowhere.
     fn seat_of(&self, fault: &Fault) -> u32 {
         let Some(thread) = fault.on_behalf_of else { return SEAT.get() };
-        self.0.iter().position(|chair| chair.thread.load(Acquire) == thread).map_or(0, |at| at as u32 + 1)
+        self.0.iter().position(|entry| entry.thread.load(Acquire) == thread).map_or(0, |at| at as u32 + 1)
     }
 
     /// The requester of seat `seat`. Only its thread takes it, so nobody waits here.
@@ -54,27 +54,27 @@ impl<F: Fabric> Seats<F> {
 }
 
 /// What is asked when a page was closed.
-pub(super) struct Catcher<F: Fabric> {
+pub(super) struct FaultHandler<F: Fabric> {
     pub(super) node: Arc<Node<F::Cpu, Mapped>>,
-    pub(super) seats: Arc<Seats<F>>,
-    pub(super) table: Arc<Table>,
+    pub(super) seats: Arc<ThreadTable<F>>,
+    pub(super) table: Arc<MinipageTable>,
     pub(super) rank: Rank,
     /// Do threads write journals?
     pub(super) observed: bool,
 }
 
-impl<F> Faults for Catcher<F>
+impl<F> Faults for FaultHandler<F>
 where
     F: Fabric + Send,
     <F::Cpu as Words>::Word: Send + Sync,
 {
-    fn fault(&self, fault: &Fault) -> Outcome {
+    fn fault(&self, fault: &Fault) -> FaultEnd {
         let Some(minipage) = self.table.minipage(fault.place) else {
             self.end(fault, "", "nothing is allocated there: arrays are used before they are freed")
         };
         let holds = self.table.extent(minipage).is_some_and(|extent| extent.holds(fault.place));
         let requester = match self.seats.seat_of(fault) {
-            _ if !holds => return Outcome::NotMine,
+            _ if !holds => return FaultEnd::NotMine,
             0 => self.die(fault, minipage, "this thread is none of those that share memory: let it be run by `memory::run`"),
             seat => self.seats.0[seat as usize - 1].requester.try_lock(),
         };
@@ -90,14 +90,14 @@ where
         let done = block_on(requester.need(&self.node, minipage, fault.needs));
         began.into_iter().for_each(observer::fault_ended);
         match done {
-            Ok(()) => Outcome::Retry,
+            Ok(()) => FaultEnd::Retry,
             // A load cannot fail: without what it loads this process cannot go on.
             Err(error) => self.die(fault, minipage, &format!("{error} (asked for {} ago)", requester.lane().now() - since)),
         }
     }
 }
 
-impl<F: Fabric> Catcher<F> {
+impl<F: Fabric> FaultHandler<F> {
     #[cold]
     fn die(&self, fault: &Fault, Minipage(minipage): Minipage, why: &str) -> ! {
         self.end(fault, &format!("minipage {minipage}, "), why)

@@ -9,7 +9,7 @@ use crate::results::number::digits;
 const STANDS_OUT: f64 = 0.25;
 
 /// What the numbers are.
-pub(super) struct Told<'a> {
+pub(super) struct Description<'a> {
     pub(super) what: &'a str,
     pub(super) unit: &'a str,
     /// The name of x.
@@ -25,7 +25,7 @@ struct Named<'a> {
     mean: f64,
 }
 
-impl Told<'_> {
+impl Description<'_> {
     /// The caption; `level` is what curves are held against, `label` names the places of x.
     pub(super) fn caption<'a>(
         &self,

@@ -1,11 +1,11 @@
-//! The hub of a job, a thread of rank 0: lets ranks in, hands everybody's card to all, and tells all when somebody is lost.
+//! The coordinator of a job, a thread of rank 0: lets ranks in, hands everybody's card to all, and tells all when somebody is lost.
 //!
-//! A rank is lost when its connection ends before it left, or when nothing has come from it for a while, although its steward
-//! ([`crate::steward`]) sends something five times a second. That while is counted in the hub's own rounds, not in time: a hub that
+//! A rank is lost when its connection ends before it left, or when nothing has come from it for a while, although its heartbeat thread
+//! ([`crate::heartbeat`]) sends something five times a second. That while is counted in the coordinator's own rounds, not in time: a coordinator that
 //! got no processor itself has missed nothing, and reads what came meanwhile before it counts.
 use crate::frame::{Frame, MOST_OF_RANK, MOST_STRANGER, VERSION};
 use crate::link::{Closed, Link};
-use crate::secret::{self, Claim, Key, Side, Token};
+use crate::secret::{self, JobKey, Prover, Token, Transcript};
 use crate::settings::Settings;
 use foregather_host::{clock, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank};
@@ -14,7 +14,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// How often who came and who is quiet is looked at. Stewards and hub send a sign of life every second time.
+/// How often who came and who is quiet is looked at. Stewards and coordinator send a sign of life every second time.
 pub(crate) const TICK: Nanos = Nanos::from_ms(100);
 /// A sign of life comes every so many ticks.
 pub(crate) const BEAT_TICKS: u64 = 2;
@@ -22,7 +22,7 @@ pub(crate) const BEAT_TICKS: u64 = 2;
 const MOST_STRANGERS: usize = 64;
 /// A stranger has that long to prove itself.
 const STRANGER_TICKS: u64 = 50;
-/// After so many complaints about strangers the hub is silent.
+/// After so many complaints about strangers the coordinator is silent.
 const MOST_COMPLAINTS: u32 = 5;
 
 /// After so many ticks without a sign of life somebody is lost: soon enough for all to know within the bound.
@@ -30,10 +30,10 @@ pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
     (settings.peer_timeout.percent(75).0 / TICK.0).max(3)
 }
 
-/// The hub's thread; at its end it says who was lost.
+/// The coordinator's thread; at its end it says who was lost.
 pub(crate) type Running = JoinHandle<Option<Rank>>;
 
-enum Seat {
+enum RankStatus {
     Absent,
     Taken { link: Link, quiet: u64, card: Option<Vec<u8>> },
     Left,
@@ -46,12 +46,12 @@ struct Stranger {
     ticks: u64,
 }
 
-pub(crate) struct Hub {
+pub(crate) struct Coordinator {
     listener: TcpListener,
     port: u16,
-    key: Key,
+    key: JobKey,
     settings: Settings,
-    seats: Vec<Seat>,
+    seats: Vec<RankStatus>,
     strangers: Vec<Stranger>,
     round: u32,
     lost: Option<Rank>,
@@ -61,9 +61,9 @@ pub(crate) struct Hub {
     ticks: u64,
 }
 
-impl Hub {
+impl Coordinator {
     /// Starts the thread. It ends when nobody is left, or when rank 0 is gone.
-    pub(crate) fn start(listener: TcpListener, size: u32, key: Key, settings: Settings) -> Result<Running, Error> {
+    pub(crate) fn start(listener: TcpListener, size: u32, key: JobKey, settings: Settings) -> Result<Running, Error> {
         let refused = |error: std::io::Error| {
             let remedy = "raise the limits of processes and open files (ulimit -u, -n)";
             Error::from(Cause::Os { what: "starting the job's hub", errno: error.raw_os_error().unwrap_or(0), remedy })
@@ -71,8 +71,8 @@ impl Hub {
         listener.set_nonblocking(true).map_err(refused)?;
         let port = listener.local_addr().map_err(refused)?.port();
         let until = clock::now() + settings.join_timeout;
-        let seats = (0..size).map(|_| Seat::Absent).collect();
-        let hub = Self {
+        let seats = (0..size).map(|_| RankStatus::Absent).collect();
+        let coordinator = Self {
             listener,
             port,
             key,
@@ -85,7 +85,7 @@ impl Hub {
             until,
             ticks: 0,
         };
-        Builder::new().name("hub".to_owned()).spawn(move || hub.run()).map_err(refused)
+        Builder::new().name("hub".to_owned()).spawn(move || coordinator.run()).map_err(refused)
     }
 
     fn run(mut self) -> Option<Rank> {
@@ -112,10 +112,10 @@ impl Hub {
         self.lost
     }
 
-    /// Without rank 0's process there is no hub; and without anybody else no need for one.
+    /// Without rank 0's process there is no coordinator; and without anybody else no need for one.
     fn over(&self) -> bool {
-        let gone = |seat: &Seat| matches!(seat, Seat::Left | Seat::Lost);
-        matches!(self.seats[0], Seat::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())
+        let gone = |seat: &RankStatus| matches!(seat, RankStatus::Left | RankStatus::Lost);
+        matches!(self.seats[0], RankStatus::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())
     }
 
     /// Who has something to say: at the door, of the strangers, of the ranks.
@@ -127,7 +127,7 @@ impl Hub {
         watched.extend(self.strangers.iter().map(|stranger| PollFd::new(&stranger.link.stream, events(&stranger.link))));
         let mut ranks = Vec::new();
         for (rank, seat) in self.seats.iter().enumerate() {
-            if let Seat::Taken { link, .. } = seat {
+            if let RankStatus::Taken { link, .. } = seat {
                 watched.push(PollFd::new(&link.stream, events(link)));
                 ranks.push(rank);
             }
@@ -175,7 +175,7 @@ impl Hub {
             }
         };
         if stranger.link.send(&Frame::Welcome { proof }).is_ok() {
-            self.seats[rank as usize] = Seat::Taken { link: stranger.link, quiet: 0, card: None };
+            self.seats[rank as usize] = RankStatus::Taken { link: stranger.link, quiet: 0, card: None };
             if let Some(lost) = self.lost {
                 self.tell(rank, &Frame::Lost { rank: lost, quiet: false });
             }
@@ -193,8 +193,8 @@ impl Hub {
                 format!("it speaks version {version}, the job version {VERSION}: start all ranks from one build"),
             ));
         }
-        let claim = Claim { of_hub, of_rank: nonce, rank, size, port: self.port };
-        if !self.key.holds(Side::Rank, &claim, proof) {
+        let claim = Transcript { of_hub, of_rank: nonce, rank, size, port: self.port };
+        if !self.key.holds(Prover::Rank, &claim, proof) {
             return Err((
                 false,
                 "it does not know the job's secret: set FOREGATHER_SECRET to the same text for all ranks".to_owned(),
@@ -206,7 +206,7 @@ impl Hub {
         }
         match self.seats.get(rank as usize) {
             None => Err((true, format!("there is no rank {rank} in a job of {ours}"))),
-            Some(Seat::Absent) => Ok((rank, self.key.prove(Side::Hub, &claim))),
+            Some(RankStatus::Absent) => Ok((rank, self.key.prove(Prover::Coordinator, &claim))),
             Some(_) => Err((true, format!("rank {rank} has joined already"))),
         }
     }
@@ -220,7 +220,7 @@ impl Hub {
     }
 
     fn hear(&mut self, at: usize) {
-        let Seat::Taken { link, quiet, .. } = &mut self.seats[at] else { return };
+        let RankStatus::Taken { link, quiet, .. } = &mut self.seats[at] else { return };
         *quiet = 0;
         let flushed = link.flush();
         let (frames, open) = link.receive(MOST_OF_RANK);
@@ -228,12 +228,14 @@ impl Hub {
             match frame {
                 Frame::Beat => {}
                 Frame::Card { round, bytes } if round == self.round => {
-                    let Seat::Taken { card: card @ None, .. } = &mut self.seats[at] else { return self.lose(at as Rank, false) };
+                    let RankStatus::Taken { card: card @ None, .. } = &mut self.seats[at] else {
+                        return self.lose(at as Rank, false);
+                    };
                     *card = Some(bytes);
                     self.deal();
                 }
                 Frame::Leave => {
-                    self.seats[at] = Seat::Left;
+                    self.seats[at] = RankStatus::Left;
                     return self.deal();
                 }
                 _ => return self.lose(at as Rank, false),
@@ -246,16 +248,16 @@ impl Hub {
 
     /// Once there is a card of everybody, everybody gets them all; never, if somebody has left.
     fn deal(&mut self) {
-        let waited_for = self.seats.iter().any(|seat| matches!(seat, Seat::Taken { card: Some(_), .. }));
-        let left = self.seats.iter().position(|seat| matches!(seat, Seat::Left));
+        let waited_for = self.seats.iter().any(|seat| matches!(seat, RankStatus::Taken { card: Some(_), .. }));
+        let left = self.seats.iter().position(|seat| matches!(seat, RankStatus::Left));
         if let (Some(left), true) = (left, waited_for) {
             let why = format!("rank {left} has left the job, so cards can no longer be exchanged");
             return self.tell_all(&Frame::Refused { last: true, why }.encode().into());
         }
-        if !self.seats.iter().all(|seat| matches!(seat, Seat::Taken { card: Some(_), .. })) {
+        if !self.seats.iter().all(|seat| matches!(seat, RankStatus::Taken { card: Some(_), .. })) {
             return;
         }
-        let take = |seat: &mut Seat| if let Seat::Taken { card, .. } = seat { card.take() } else { None };
+        let take = |seat: &mut RankStatus| if let RankStatus::Taken { card, .. } = seat { card.take() } else { None };
         let cards = self.seats.iter_mut().map(|seat| take(seat).unwrap_or_default()).collect();
         let bytes: Arc<[u8]> = Frame::Cards { round: self.round, cards }.encode().into();
         self.round += 1;
@@ -263,7 +265,7 @@ impl Hub {
     }
 
     fn tell(&mut self, rank: Rank, frame: &Frame) {
-        if let Seat::Taken { link, .. } = &mut self.seats[rank as usize] {
+        if let RankStatus::Taken { link, .. } = &mut self.seats[rank as usize] {
             // One that cannot be reached is noticed when it is next heard.
             let _ = link.send(frame);
         }
@@ -272,7 +274,7 @@ impl Hub {
     /// Rank 0 last: its process might end at the news, and this thread with it.
     fn tell_all(&mut self, bytes: &Arc<[u8]>) {
         for seat in self.seats.iter_mut().rev() {
-            if let Seat::Taken { link, .. } = seat {
+            if let RankStatus::Taken { link, .. } = seat {
                 let _: Result<(), Closed> = link.send_shared(Arc::clone(bytes));
             }
         }
@@ -284,7 +286,7 @@ impl Hub {
             self.lost = Some(rank);
             self.tell_all(&Frame::Lost { rank, quiet }.encode().into());
         }
-        self.seats[rank as usize] = Seat::Lost;
+        self.seats[rank as usize] = RankStatus::Lost;
     }
 
     fn tick(&mut self) {
@@ -293,7 +295,7 @@ impl Hub {
         let beat: Arc<[u8]> = Frame::Beat.encode().into();
         let mut silent = Vec::new();
         for (rank, seat) in self.seats.iter_mut().enumerate() {
-            let Seat::Taken { link, quiet, .. } = seat else { continue };
+            let RankStatus::Taken { link, quiet, .. } = seat else { continue };
             *quiet += 1;
             if *quiet > most {
                 silent.push(rank as Rank);
@@ -316,7 +318,7 @@ impl Hub {
     /// Ends the job if somebody has not come.
     fn give_up(&mut self) {
         self.until = Nanos::MAX;
-        let absent: Vec<_> = (0..self.seats.len()).filter(|&rank| matches!(self.seats[rank], Seat::Absent)).collect();
+        let absent: Vec<_> = (0..self.seats.len()).filter(|&rank| matches!(self.seats[rank], RankStatus::Absent)).collect();
         if absent.is_empty() {
             return;
         }

@@ -1,13 +1,13 @@
-//! A rank's thread for its job: shows that the process is alive whatever its program does, hears from the hub who was lost, and
+//! A rank's thread for its job: shows that the process is alive whatever its program does, hears from the coordinator who was lost, and
 //! tells of waits that last long. It looks after lanes of libfabric, too, whose own threads may be elsewhere.
+use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
-use crate::hub::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::settings::Settings;
 use crate::watchdog::Watchdog;
-use foregather_host::vigil::Vigil;
+use foregather_host::failure_detector::FailureDetector;
 use foregather_host::{clock, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank};
-use foregather_ofi::Tender;
+use foregather_ofi::ProgressThread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -22,12 +22,12 @@ const DYING: Nanos = Nanos::from_ms(500);
 /// Between two looks after lanes, while the last one found something to do.
 const TENDING: Nanos = Nanos::from_ms(1);
 
-/// What a rank's threads and its steward share.
+/// What a rank's threads and its heartbeat thread share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) rank: Rank,
     pub(crate) stream: TcpStream,
-    pub(crate) vigil: Arc<Vigil>,
+    pub(crate) failure_detector: Arc<FailureDetector>,
     /// One at a time: frames must not be mixed.
     writing: Mutex<()>,
     mail: Mutex<Mail>,
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     /// Processes of this host, to end those that stood still: they might go on, and write into memory that is not theirs any more.
     pub(crate) neighbours: Mutex<Vec<(Rank, OwnedFd)>>,
     /// Lanes to look after.
-    pub(crate) tenders: Mutex<Vec<Tender>>,
+    pub(crate) tenders: Mutex<Vec<ProgressThread>>,
 }
 
 /// What came in, until somebody takes it.
@@ -58,7 +58,7 @@ impl Shared {
         Self {
             rank,
             stream,
-            vigil: Arc::default(),
+            failure_detector: Arc::default(),
             writing: Mutex::default(),
             mail: Mutex::default(),
             changed: Condvar::new(),
@@ -68,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// Sends a frame. A connection that is over is the steward's business.
+    /// Sends a frame. A connection that is over is the heartbeat thread's business.
     pub(crate) fn send(&self, frame: &Frame) {
         let _one = lock(&self.writing);
         let _ = (&self.stream).write_all(&frame.encode());
@@ -87,7 +87,7 @@ impl Shared {
             if let Some(error) = &mail.over {
                 return Err(error.clone());
             }
-            self.vigil.check(&why)?;
+            self.failure_detector.check(&why)?;
             let slice = std::time::Duration::from_nanos(TICK.0);
             mail = self.changed.wait_timeout(mail, slice).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -101,7 +101,7 @@ impl Shared {
                 let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&patience));
             }
         }
-        self.vigil.declare_lost(rank);
+        self.failure_detector.declare_lost(rank);
         self.changed.notify_all();
     }
 
@@ -120,25 +120,25 @@ impl Shared {
 
 /// Starts the thread.
 pub(crate) fn start(shared: Arc<Shared>, inbox: Inbox, settings: Settings) -> Result<JoinHandle<()>, Error> {
-    let steward =
-        Steward { shared, inbox, quiet: 0, ticks: 0, most: quiet_ticks(&settings), watchdog: Watchdog::new(settings.watchdog) };
-    Builder::new().name("steward".to_owned()).spawn(move || steward.run()).map_err(|error| {
+    let heartbeat =
+        Heartbeat { shared, inbox, quiet: 0, ticks: 0, most: quiet_ticks(&settings), watchdog: Watchdog::new(settings.watchdog) };
+    Builder::new().name("steward".to_owned()).spawn(move || heartbeat.run()).map_err(|error| {
         let (what, remedy) = ("starting a thread", "raise the limit of processes (ulimit -u)");
         Error::from(Cause::Os { what, errno: error.raw_os_error().unwrap_or(0), remedy })
     })
 }
 
-struct Steward {
+struct Heartbeat {
     shared: Arc<Shared>,
     inbox: Inbox,
-    /// Ticks since the hub's last sign of life.
+    /// Ticks since the coordinator's last sign of life.
     quiet: u64,
     ticks: u64,
     most: u64,
     watchdog: Watchdog,
 }
 
-impl Steward {
+impl Heartbeat {
     fn run(mut self) {
         sched::set_slice(Nanos::from_us(100));
         let mut next = clock::now() + TICK;
@@ -160,8 +160,8 @@ impl Steward {
                 tending = self.shared.tend();
             }
         }
-        // The hub is a thread of rank 0: without a word from it, that is who is gone.
-        if !self.shared.leaving.load(Acquire) && self.shared.vigil.lost().is_none() {
+        // The coordinator is a thread of rank 0: without a word from it, that is who is gone.
+        if !self.shared.leaving.load(Acquire) && self.shared.failure_detector.lost().is_none() {
             self.shared.lose(0, self.quiet > self.most);
         }
     }
@@ -179,7 +179,7 @@ impl Steward {
         }
     }
 
-    /// Does what the hub says. `false`: it speaks nonsense, and counts as lost.
+    /// Does what the coordinator says. `false`: it speaks nonsense, and counts as lost.
     fn digest(&mut self) -> bool {
         loop {
             match self.inbox.next(MOST_OF_HUB) {
@@ -202,7 +202,7 @@ impl Steward {
         if self.ticks.is_multiple_of(BEAT_TICKS) {
             self.shared.send(&Frame::Beat);
         }
-        self.watchdog.look(&self.shared.vigil, self.shared.rank);
+        self.watchdog.look(&self.shared.failure_detector, self.shared.rank);
         self.quiet <= self.most
     }
 }

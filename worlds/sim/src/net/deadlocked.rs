@@ -1,13 +1,13 @@
 //! Why somebody waits for ever: for what, since when, of whom, and whether it was lost on its way.
-use super::parcel::Kind;
-use super::programs::{Awaited, Wait};
+use super::packet::PacketKind;
+use super::programs::{Wait, WaitFor};
 use super::record::{Circuit, Record};
 use foregather_machine::{Nanos, Rank};
 use std::fmt;
 
 /// A program that never went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stuck {
+pub struct Deadlocked {
     /// What it waits for, and since when.
     pub wait: Wait,
     /// Who would have to send it, if that is known: null messages are known by their slots only, so it is whoever sent the
@@ -21,16 +21,16 @@ pub struct Stuck {
 
 impl Record {
     /// What `node` waits for in the end, if it does.
-    pub fn waits_for(&self, node: Rank) -> Option<Stuck> {
+    pub fn waits_for(&self, node: Rank) -> Option<Deadlocked> {
         let wait = self.open(node)?;
         let mut awaited = self.0.iter().rev().filter(|way| way.to == node && wait.awaited.is(way));
         let last = awaited.next();
         let lost = last.filter(|way| way.left < Nanos::MAX && way.arrived == Nanos::MAX).copied();
         let peer = match wait.awaited {
-            Awaited::Null(_) => last.map(|way| way.from),
-            Awaited::Message(from, _) | Awaited::Request(from, _) | Awaited::Buffer(from) => Some(from),
+            WaitFor::Null(_) => last.map(|way| way.from),
+            WaitFor::Message(from, _) | WaitFor::Request(from, _) | WaitFor::Buffer(from) => Some(from),
         };
-        Some(Stuck { wait, peer, lost, peer_waits: peer.and_then(|peer| self.open(peer)) })
+        Some(Deadlocked { wait, peer, lost, peer_waits: peer.and_then(|peer| self.open(peer)) })
     }
 
     fn open(&self, node: Rank) -> Option<Wait> {
@@ -38,10 +38,10 @@ impl Record {
     }
 }
 
-impl fmt::Display for Awaited {
+impl fmt::Display for WaitFor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Null(slot) => write!(f, "a {} message in slot {slot}", Kind::Null.name()),
+            Self::Null(slot) => write!(f, "a {} message in slot {slot}", PacketKind::Null.name()),
             Self::Message(from, tag) => write!(f, "a message of {from} with tag {tag}"),
             Self::Request(from, tag) => write!(f, "the REQUEST of {from} with tag {tag}"),
             Self::Buffer(from) => write!(f, "a header buffer of {from}"),
@@ -49,7 +49,7 @@ impl fmt::Display for Awaited {
     }
 }
 
-impl fmt::Display for Stuck {
+impl fmt::Display for Deadlocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Wait { node, awaited, since, .. } = self.wait;
         write!(f, "{node} waits for {awaited} since {:.1} us", since.as_us())?;

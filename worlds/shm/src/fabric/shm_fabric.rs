@@ -1,8 +1,8 @@
 //! The memory through which the lanes of all ranks send each other frames.
+use super::attached::{Attached, MemberInfo};
 use super::exposure::Exposure;
-use super::met::{Member, Met};
 use super::ring::{Ring, Slot};
-use super::shape::{BUFFER, EXPOSURES, LINE, Layout, PORT_LINES, Shape};
+use super::shape::{BUFFER, EXPOSURES, LINE, Layout, PORT_LINES, SegmentSpec};
 use crate::mapping::{Mapping, wrong};
 use crate::os::inherited;
 use core::mem::{align_of, size_of};
@@ -50,27 +50,27 @@ const _: () = assert!(size_of::<Header>() <= BUFFER && size_of::<Port>() == PORT
 
 /// Memory for the frames of a job's lanes: rings, static buffers, bells, and what they expose to each other.
 ///
-/// 1. One process makes it ([`Exchange::new`]); the others attach to its descriptor, which they inherit or are sent.
-/// 2. Each says which rank it is ([`Exchange::join`]); a process can be several.
-/// 3. All meet ([`Exchange::meet`]) and find out whether they may read each other's memory.
-/// 4. Each makes the lanes of its ranks ([`Exchange::lane`]), each lane once and for ever.
+/// 1. One process makes it ([`ShmFabric::new`]); the others attach to its descriptor, which they inherit or are sent.
+/// 2. Each says which rank it is ([`ShmFabric::join`]); a process can be several.
+/// 3. All meet ([`ShmFabric::meet`]) and find out whether they may read each other's memory.
+/// 4. Each makes the lanes of its ranks ([`ShmFabric::lane`]), each lane once and for ever.
 ///
 /// It has no name, so nothing is left of it once the last process has ended, and only who is given the descriptor gets in.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct ShmFabric {
     mapping: Mapping,
     pub(crate) layout: Layout,
-    pub(crate) met: OnceLock<Met>,
+    pub(crate) attached: OnceLock<Attached>,
     /// One thread of a process at a time meets the others.
     pub(crate) meeting: Mutex<()>,
 }
 
-impl Exchange {
+impl ShmFabric {
     /// A new one, for processes.
     ///
     /// # Errors
     /// [`Cause::Setting`] for an impossible shape; if the system has no memory for it or knows no memory files.
-    pub fn new(shape: Shape) -> Result<Self, Error> {
+    pub fn new(shape: SegmentSpec) -> Result<Self, Error> {
         let layout = shape.layout()?;
         let exchange = Self::over(Mapping::new(layout.bytes)?, layout);
         let header = exchange.header();
@@ -86,8 +86,8 @@ impl Exchange {
     /// A new one all of whose ranks are threads of this process: they have joined and met.
     ///
     /// # Errors
-    /// As [`Exchange::new`].
-    pub fn between_threads(shape: Shape) -> Result<Arc<Self>, Error> {
+    /// As [`ShmFabric::new`].
+    pub fn between_threads(shape: SegmentSpec) -> Result<Arc<Self>, Error> {
         let exchange = Self::new(shape)?;
         for rank in 0..shape.ranks {
             exchange.join(rank)?;
@@ -108,7 +108,7 @@ impl Exchange {
             return Err(wrong("it is somebody else's memory file: pass the descriptor that `Exchange::fd` gave".to_owned()));
         }
         let version = header.version.load(Relaxed);
-        let shape = Shape {
+        let shape = SegmentSpec {
             ranks: header.ranks.load(Relaxed),
             lanes: header.lanes.load(Relaxed),
             budget: header.budget.load(Relaxed) as usize,
@@ -126,7 +126,7 @@ impl Exchange {
         }
     }
 
-    /// [`Exchange::attach`] to a descriptor that this process has inherited under that number.
+    /// [`ShmFabric::attach`] to a descriptor that this process has inherited under that number.
     ///
     /// # Errors
     /// If no such descriptor is open, or it is something else.
@@ -135,7 +135,7 @@ impl Exchange {
     }
 
     fn over(mapping: Mapping, layout: Layout) -> Self {
-        Self { mapping, layout, met: OnceLock::new(), meeting: Mutex::new(()) }
+        Self { mapping, layout, attached: OnceLock::new(), meeting: Mutex::new(()) }
     }
 
     /// For other processes.
@@ -144,20 +144,20 @@ impl Exchange {
     }
 
     /// Who may meet here.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> SegmentSpec {
         self.layout.shape
     }
 
     /// The port of an address.
     #[inline]
     pub(crate) fn port_of(&self, at: Address) -> Result<usize, Error> {
-        let Shape { ranks, lanes, .. } = self.layout.shape;
+        let SegmentSpec { ranks, lanes, .. } = self.layout.shape;
         if at.rank < ranks && at.lane < lanes { Ok((at.rank * lanes + at.lane) as usize) } else { Err(self.nowhere(at)) }
     }
 
     #[cold]
     fn nowhere(&self, at: Address) -> Error {
-        let Shape { ranks, lanes, .. } = self.layout.shape;
+        let SegmentSpec { ranks, lanes, .. } = self.layout.shape;
         if at.rank < ranks {
             return Error::from(Cause::Slot { slot: at.lane, slots: lanes });
         }
@@ -182,7 +182,7 @@ impl Exchange {
 
     /// # Panics
     /// If there is no such rank.
-    pub(crate) fn member(&self, rank: u32) -> &Member {
+    pub(crate) fn member(&self, rank: u32) -> &MemberInfo {
         assert!(rank < self.layout.shape.ranks);
         // SAFETY: as for ports.
         unsafe { self.at(self.layout.members + rank as usize * LINE).cast().as_ref() }

@@ -1,6 +1,6 @@
 //! Messages and the bytes behind them as frames: the first frame holds the message, further ones continue its bytes.
-use super::state::{Copies, Node};
-use super::ways::Ways;
+use super::links::Links;
+use super::state::{Node, PageStore};
 use crate::Minipage;
 use crate::protocol::Message;
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Rank};
@@ -32,13 +32,13 @@ impl Frame {
 
 /// A message on its way out, with what of its bytes is gone already.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parcel {
+pub(super) struct Transfer {
     message: Message,
     begun: bool,
     sent: usize,
 }
 
-impl Parcel {
+impl Transfer {
     pub(super) fn new(message: Message) -> Self {
         Self { message, begun: false, sent: 0 }
     }
@@ -47,10 +47,10 @@ impl Parcel {
     ///
     /// # Errors
     /// If the peer is known to be lost.
-    pub(super) fn send<F: Fabric, P: Copies>(
+    pub(super) fn send<F: Fabric, P: PageStore>(
         &mut self,
         lane: &F,
-        ways: &mut Ways,
+        links: &mut Links,
         to: Address,
         node: &Node<F::Cpu, P>,
     ) -> Result<bool, Error> {
@@ -59,7 +59,7 @@ impl Parcel {
         while !self.begun || self.sent < bytes {
             let (frame, before) = if self.begun { (Frame::Further, 0) } else { (Frame::First, Message::LEN) };
             let len = (bytes - self.sent).min(lane.limits().buffer - before);
-            let posted = ways.post(lane, to, frame, before + len, |buffer| {
+            let posted = links.post(lane, to, frame, before + len, |buffer| {
                 if before > 0 {
                     buffer[..before].copy_from_slice(&self.message.pack());
                 }
@@ -85,7 +85,7 @@ impl Arriving {
     ///
     /// # Errors
     /// [`Cause::ProtocolViolation`] for what no peer sends.
-    pub(super) fn take<C: Cpu, P: Copies>(
+    pub(super) fn take<C: Cpu, P: PageStore>(
         &mut self,
         node: &Node<C, P>,
         from: Rank,

@@ -9,7 +9,7 @@ pub const LARGE: usize = 4_096;
 /// A way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum Transport {
     /// A message, by the way that the messenger takes by itself.
     Chosen,
     /// A message, through static buffers.
@@ -48,7 +48,7 @@ impl Pattern {
     }
 }
 
-impl Way {
+impl Transport {
     /// All of them, messages first.
     pub const ALL: [Self; 8] = [
         Self::Chosen,

@@ -5,7 +5,7 @@ use foregather_sim::smp::{Eevdf, Group, MachineSpec, Prices, RoundRobin, Schedul
 
 /// This machine, as far as the simulator knows machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Likeness {
+pub(super) struct Calibration {
     /// What switching costs.
     pub(super) prices: Prices,
     /// The scheduler's tick.
@@ -16,7 +16,7 @@ pub(super) struct Likeness {
     pub(super) turn: Nanos,
 }
 
-impl Likeness {
+impl Calibration {
     /// This machine, with these prices.
     pub(super) fn of(costs: &Costs) -> Self {
         let facts = facts::machine();
@@ -47,7 +47,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A machine with round prices.
-    pub(in super::super) const LIKENESS: Likeness = Likeness {
+    pub(in super::super) const LIKENESS: Calibration = Calibration {
         prices: Prices {
             switch: Nanos(2_000),
             switch_to_idle: Nanos(1_000),

@@ -2,14 +2,14 @@
 //!
 //! A credit is a static buffer at the receiver; each frame costs one. What a lane has taken it owes, and returns along with whatever it
 //! sends that way, or alone once it owes half of them. So nobody ever waits for mere room, of which no bell tells.
-use super::parcel::{Arriving, Frame};
-use super::state::{Copies, Node};
-use super::stop::Blame;
+use super::state::{Node, PageStore};
+use super::stop::StoppedBy;
+use super::transfer::{Arriving, Frame};
 use crate::protocol::Message;
 use foregather_machine::{Address, Cause, Error, Fabric};
 
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct Link {
     credits: u32,
     owed: u32,
     arriving: Arriving,
@@ -17,31 +17,31 @@ struct Way {
 
 /// All ways from one lane.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct Links {
     lanes: u32,
     full: u32,
-    ways: Box<[Way]>,
+    links: Box<[Link]>,
     /// Somebody is owed half of his credits or more, and could not be told.
-    arrears: bool,
+    backlog: bool,
 }
 
 /// The kind of a frame stands in the lowest bits of its head, the credits that it returns above.
 const KIND_BITS: u32 = 2;
 
-impl Ways {
+impl Links {
     pub(super) fn new<F: Fabric>(lane: &F) -> Self {
         let limits = lane.limits();
-        let way = Way { credits: limits.credits, owed: 0, arriving: Arriving::default() };
+        let link = Link { credits: limits.credits, owed: 0, arriving: Arriving::default() };
         Self {
             lanes: limits.lanes,
             full: limits.credits,
-            ways: vec![way; (lane.size() * limits.lanes) as usize].into(),
-            arrears: false,
+            links: vec![link; (lane.size() * limits.lanes) as usize].into(),
+            backlog: false,
         }
     }
 
-    fn way(&mut self, of: Address) -> Option<&mut Way> {
-        self.ways.get_mut((of.rank * self.lanes + of.lane) as usize)
+    fn link(&mut self, of: Address) -> Option<&mut Link> {
+        self.links.get_mut((of.rank * self.lanes + of.lane) as usize)
     }
 
     /// Sends a frame, if there is a credit. `write` fills in its bytes.
@@ -53,8 +53,8 @@ impl Ways {
         len: usize,
         write: impl FnOnce(&mut [u8]),
     ) -> Result<bool, Error> {
-        let Some(way) = self.way(to).filter(|way| !frame.costs() || way.credits > 0) else { return Ok(false) };
-        let head = frame as u32 | way.owed << KIND_BITS;
+        let Some(link) = self.link(to).filter(|link| !frame.costs() || link.credits > 0) else { return Ok(false) };
+        let head = frame as u32 | link.owed << KIND_BITS;
         let posted = if len <= lane.limits().inline.min(INLINE) {
             let mut bytes = [0; INLINE];
             write(&mut bytes[..len]);
@@ -64,8 +64,8 @@ impl Ways {
             lane.post_filled(to, head, len)?
         };
         if posted {
-            way.owed = 0;
-            way.credits -= u32::from(frame.costs());
+            link.owed = 0;
+            link.credits -= u32::from(frame.costs());
         }
         Ok(posted)
     }
@@ -74,7 +74,7 @@ impl Ways {
     ///
     /// # Errors
     /// [`Cause::ProtocolViolation`] for what no peer sends; what a peer says of the end of shared memory.
-    pub(super) fn take<F: Fabric, P: Copies>(
+    pub(super) fn take<F: Fabric, P: PageStore>(
         &mut self,
         lane: &F,
         node: &Node<F::Cpu, P>,
@@ -82,38 +82,38 @@ impl Ways {
     ) -> Result<Option<Message>, Error> {
         let full = self.full;
         let garbled = |what| Error::from(Cause::ProtocolViolation { from: from.rank, what });
-        let way = self.way(from).ok_or_else(|| garbled("a frame of a lane that is not there"))?;
+        let link = self.link(from).ok_or_else(|| garbled("a frame of a lane that is not there"))?;
         let taken = lane.peek(from, |head, bytes| {
-            way.credits += head >> KIND_BITS;
-            if way.credits > full {
+            link.credits += head >> KIND_BITS;
+            if link.credits > full {
                 return Err(garbled("more credits than there are"));
             }
             match Frame::of(head & ((1 << KIND_BITS) - 1)) {
                 Some(Frame::Credits) => Ok(None),
-                Some(Frame::Stop) => Err(Blame::unpack(from.rank, bytes, lane.size()).error(lane.now())),
+                Some(Frame::Stop) => Err(StoppedBy::unpack(from.rank, bytes, lane.size()).error(lane.now())),
                 Some(frame) => {
-                    way.owed += 1;
-                    way.arriving.take(node, from.rank, frame, bytes)
+                    link.owed += 1;
+                    link.arriving.take(node, from.rank, frame, bytes)
                 }
                 None => Err(garbled("a frame of no known kind")),
             }
         });
         lane.release(from);
-        if way.owed * 2 >= full && !self.post(lane, from, Frame::Credits, 0, |_| ())? {
-            self.arrears = true;
+        if link.owed * 2 >= full && !self.post(lane, from, Frame::Credits, 0, |_| ())? {
+            self.backlog = true;
         }
         taken.unwrap_or(Ok(None))
     }
 
     /// Returns what could not be returned before.
     pub(super) fn pay<F: Fabric>(&mut self, lane: &F) -> Result<(), Error> {
-        if !core::mem::take(&mut self.arrears) {
+        if !core::mem::take(&mut self.backlog) {
             return Ok(());
         }
-        for at in 0..self.ways.len() {
+        for at in 0..self.links.len() {
             let to = Address { rank: at as u32 / self.lanes, lane: at as u32 % self.lanes };
-            if self.ways[at].owed * 2 >= self.full && !self.post(lane, to, Frame::Credits, 0, |_| ())? {
-                self.arrears = true;
+            if self.links[at].owed * 2 >= self.full && !self.post(lane, to, Frame::Credits, 0, |_| ())? {
+                self.backlog = true;
             }
         }
         Ok(())

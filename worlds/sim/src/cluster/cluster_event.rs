@@ -4,7 +4,7 @@ use foregather_machine::Rank;
 use std::rc::Rc;
 
 /// What a message carries. Lanes are known by their numbers in the whole cluster.
-pub(super) enum Load {
+pub(super) enum Payload {
     /// A frame of the fabric.
     Frame(Frame),
     /// Somebody wants to read what is exposed under `key`; `ticket` is the reader's.
@@ -29,12 +29,12 @@ pub(super) struct Frame {
 pub(super) struct Parcel {
     pub(super) from: u32,
     pub(super) to: u32,
-    pub(super) load: Load,
+    pub(super) load: Payload,
     pub(super) flight: Flight,
 }
 
 /// What was foreseen.
-pub(super) enum Happening {
+pub(super) enum ClusterEvent {
     /// A message reaches the receiver's wire.
     Lands(Parcel),
     /// It is in memory there.

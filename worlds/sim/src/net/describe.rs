@@ -9,10 +9,10 @@ use std::fmt;
 const SINGLY: usize = 2;
 
 /// The chain in at most `most` lines, with times in microseconds after `zero`, or before it. Links at which nobody was held up share one.
-pub fn told(chain: &[Held], zero: Nanos, most: usize) -> Vec<String> {
+pub fn describe(chain: &[Held], zero: Nanos, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for group in chain.chunk_by(|one, next| !one.is_late() && !next.is_late()) {
-        let first = group[0].told(zero);
+        let first = group[0].describe(zero);
         lines.push(match group.len() {
             1 => first,
             2 => format!("{first}; before that {}, not held up either", group[1].packet),
@@ -29,7 +29,7 @@ pub fn told(chain: &[Held], zero: Nanos, most: usize) -> Vec<String> {
 
 impl Held {
     /// One line, with times in microseconds after `zero`.
-    pub fn told(&self, zero: Nanos) -> String {
+    pub fn describe(&self, zero: Nanos) -> String {
         let us = |time: Nanos| match time {
             Nanos::MAX => "for ever".to_owned(),
             time => format!("{:.1}", time.as_us() - zero.as_us()),
@@ -55,7 +55,7 @@ impl Held {
             Some(Last::Sent(way)) => format!("; {way} had left at {} us, but {from}", us(way.left)),
             None => format!("; {from}"),
         };
-        let one = |busy: &Busy| format!("{} from {} to {} us", busy.business.told(), us(busy.from), us(busy.to));
+        let one = |busy: &Busy| format!("{} from {} to {} us", busy.business.describe(), us(busy.from), us(busy.to));
         line + &listed(" ", &self.busy, one)
     }
 }
@@ -72,7 +72,7 @@ fn listed<T>(begin: &str, all: &[T], one: impl Fn(&T) -> String) -> String {
 }
 
 impl Business {
-    fn told(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Computed => "computed",
             Self::Interrupted => "was interrupted",
@@ -89,6 +89,6 @@ impl fmt::Display for Circuit {
 
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told(Nanos::ZERO))
+        f.write_str(&self.describe(Nanos::ZERO))
     }
 }

@@ -1,18 +1,18 @@
 //! What is shared from the beginning on: said before the threads begin, by the same calls on every rank.
 use super::array::{Array, Plain};
-use super::heap::{Heap, Shape};
+use super::heap::{ArrayLayout, Heap};
 use core::panic::Location;
 use foregather_machine::Error;
 
 /// Hands out shared memory. Every rank makes the same calls in the same order.
 #[derive(Debug)]
-pub struct Layout {
+pub struct SharedAllocator {
     pub(super) heap: Heap,
     ranks: u32,
     threads: u32,
 }
 
-impl Layout {
+impl SharedAllocator {
     pub(super) fn new(heap: Heap, ranks: u32, threads: u32) -> Self {
         Self { heap, ranks, threads }
     }
@@ -42,9 +42,9 @@ impl Layout {
     /// (Itzkovitz & Schuster 1999 §5).
     ///
     /// # Errors
-    /// As [`Layout::array`].
+    /// As [`SharedAllocator::array`].
     #[track_caller]
     pub fn chunked<T: Plain>(&mut self, len: usize, unit: usize, level: u32) -> Result<Array<T>, Error> {
-        self.heap.give(Shape { len, unit, level }, Location::caller())
+        self.heap.give(ArrayLayout { len, unit, level }, Location::caller())
     }
 }

@@ -3,7 +3,7 @@ use foregather_machine::{Packet, Rank};
 
 /// What a packet is: a null message, one of a protocol's, or the system's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum PacketKind {
     /// A null message to a slot.
     Null,
     /// Of a protocol.
@@ -12,7 +12,7 @@ pub enum Kind {
     Release,
 }
 
-impl Kind {
+impl PacketKind {
     /// Its name in traces.
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Parcel {
     pub(super) from: Rank,
     pub(super) to: Rank,
-    pub(super) kind: Kind,
+    pub(super) kind: PacketKind,
     /// How many header buffers it gives back.
     pub(super) returns: u16,
     /// The slot of a null message, the tag of the others.
@@ -56,11 +56,11 @@ pub(super) struct Parcel {
 
 impl Parcel {
     pub(super) const fn null(from: Rank, to: Rank, slot: u32) -> Self {
-        Self { from, to, kind: Kind::Null, returns: 0, tag: slot, bytes: 0, load: NONE, mark: NONE }
+        Self { from, to, kind: PacketKind::Null, returns: 0, tag: slot, bytes: 0, load: NONE, mark: NONE }
     }
 
     /// What goes back the same way.
-    pub(super) const fn back(&self, kind: Kind) -> Self {
+    pub(super) const fn back(&self, kind: PacketKind) -> Self {
         Self { kind, ..Self::null(self.to, self.from, self.tag) }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a thread waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum WaitKind {
     /// A copy to read.
     ReadFault,
     /// The only copy, of which it had none.
@@ -12,46 +12,46 @@ pub enum Kind {
     /// The only copy, where it had one to read.
     Upgrade,
     /// What had been asked for ahead and was not there yet, or only just.
-    Ahead,
+    Prefetch,
     /// A lock, or a flag.
     Lock,
     /// A barrier.
     Barrier,
 }
 
-impl Kind {
+impl WaitKind {
     /// All of them, in the order of a report.
-    pub const ALL: [Self; 6] = [Self::ReadFault, Self::WriteFault, Self::Upgrade, Self::Ahead, Self::Lock, Self::Barrier];
+    pub const ALL: [Self; 6] = [Self::ReadFault, Self::WriteFault, Self::Upgrade, Self::Prefetch, Self::Lock, Self::Barrier];
 }
 
 /// How often, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
-    counts: [u64; Kind::ALL.len()],
-    spans_ns: [u64; Kind::ALL.len()],
+pub struct Stats {
+    counts: [u64; WaitKind::ALL.len()],
+    spans_ns: [u64; WaitKind::ALL.len()],
 }
 
-impl Tally {
+impl Stats {
     /// Once more.
-    pub fn add(&mut self, kind: Kind, span: Nanos) {
+    pub fn add(&mut self, kind: WaitKind, span: Nanos) {
         self.counts[kind as usize] += 1;
         self.spans_ns[kind as usize] += span.0;
     }
 
     /// How often.
-    pub fn count(&self, kind: Kind) -> u64 {
+    pub fn count(&self, kind: WaitKind) -> u64 {
         self.counts[kind as usize]
     }
 
     /// For how long in all.
-    pub fn span(&self, kind: Kind) -> Nanos {
+    pub fn span(&self, kind: WaitKind) -> Nanos {
         Nanos(self.spans_ns[kind as usize])
     }
 
     /// Both together.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
-        for kind in Kind::ALL {
+        for kind in WaitKind::ALL {
             self.counts[kind as usize] += other.count(kind);
             self.spans_ns[kind as usize] += other.span(kind).0;
         }

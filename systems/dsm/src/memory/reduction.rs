@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 
 /// A place for each thread, and one for what comes of it. Who meets whom before a place is read or written anew is the caller's affair.
-pub(super) struct Pot {
+pub(super) struct Reduction {
     /// By seat.
     values: Box<[Mutex<Vec<u8>>]>,
     result: Mutex<Vec<u8>>,
@@ -17,7 +17,7 @@ fn put<T: Element>(place: &Mutex<Vec<u8>>, value: T) {
     value.write(&mut bytes);
 }
 
-impl Pot {
+impl Reduction {
     pub(super) fn new(threads: u32) -> Self {
         Self { values: (0..threads).map(|_| Mutex::default()).collect(), result: Mutex::default(), shared: Mutex::default() }
     }

@@ -12,7 +12,7 @@ const WORSE_HALVES: u64 = 3;
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
 
 /// What one member has learned.
-pub(crate) struct Room {
+pub(crate) struct Migration {
     wake: Nanos,
     /// What its last part took that was done on the leader's processor.
     took: Nanos,
@@ -20,7 +20,7 @@ pub(crate) struct Room {
     hold_until: Nanos,
 }
 
-impl Room {
+impl Migration {
     /// Where a wake-up takes `wake`.
     pub(crate) fn new(wake: Nanos) -> Self {
         Self { wake, took: Nanos::ZERO, hold: HOLD.0, hold_until: Nanos::ZERO }
@@ -53,31 +53,31 @@ mod tests {
 
     #[test]
     fn short_parts_are_not_worth_a_move() {
-        let mut room = Room::new(WAKE);
-        assert!(!room.is_worth_it(Nanos(1)), "nothing is known yet");
-        room.learn(Nanos(1), WAKE * 3, false);
-        assert!(!room.is_worth_it(Nanos(1)));
-        room.learn(Nanos(1), WAKE * 4, false);
-        assert!(room.is_worth_it(Nanos(1)));
+        let mut migration = Migration::new(WAKE);
+        assert!(!migration.is_worth_it(Nanos(1)), "nothing is known yet");
+        migration.learn(Nanos(1), WAKE * 3, false);
+        assert!(!migration.is_worth_it(Nanos(1)));
+        migration.learn(Nanos(1), WAKE * 4, false);
+        assert!(migration.is_worth_it(Nanos(1)));
     }
 
     #[test]
     fn where_others_compute_it_is_tried_ever_more_rarely() {
-        let mut room = Room::new(WAKE);
-        room.learn(Nanos(1), LONG, false);
+        let mut migration = Migration::new(WAKE);
+        migration.learn(Nanos(1), LONG, false);
         let (mut now, mut tries) = (Nanos::ZERO, 0);
         while now < LONG * 10_000 {
-            if room.is_worth_it(now) {
+            if migration.is_worth_it(now) {
                 tries += 1;
-                room.learn(now, LONG * 2, true);
+                migration.learn(now, LONG * 2, true);
             }
             now += LONG;
         }
         assert!((10..25).contains(&tries), "{tries} in ten seconds");
-        room.hold_until = now;
-        room.learn(now, LONG, true);
-        assert!(room.is_worth_it(now), "one that went well ends that");
-        room.learn(now, LONG * 2, true);
-        assert!(room.is_worth_it(now + HOLD.0));
+        migration.hold_until = now;
+        migration.learn(now, LONG, true);
+        assert!(migration.is_worth_it(now), "one that went well ends that");
+        migration.learn(now, LONG * 2, true);
+        assert!(migration.is_worth_it(now + HOLD.0));
     }
 }

@@ -7,7 +7,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 /// What a rank says about itself.
 #[repr(C, align(128))]
-pub(crate) struct Member {
+pub(crate) struct MemberInfo {
     pub(super) pid: AtomicI32,
     pub(super) verdict: AtomicU32,
     /// Where in its memory the proof is, and what stands there.
@@ -17,7 +17,7 @@ pub(crate) struct Member {
 
 /// What a process knows once all have met.
 #[derive(Debug)]
-pub(crate) struct Met {
+pub(crate) struct Attached {
     pub(super) me: i32,
     pub(super) pids: Vec<i32>,
     /// Of the other processes.
@@ -26,7 +26,7 @@ pub(crate) struct Met {
     pub(crate) refusal: Option<String>,
 }
 
-impl Met {
+impl Attached {
     /// Is that rank this process?
     pub(crate) fn is_here(&self, rank: Rank) -> bool {
         self.pid(rank) == self.me

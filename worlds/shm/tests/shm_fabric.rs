@@ -3,7 +3,7 @@
 mod common;
 
 use common::{LONG, child_with, inherited, watchdog};
-use foregather_host::{child::Child, clock, vigil::Vigil};
+use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, SplitMix, WaitContext, Words, block_on};
 use foregather_shm::{Exchange, Lane, Process, Shape, Watch};
 use foregather_thread::Thread;
@@ -20,7 +20,7 @@ const GET: u32 = 2;
 const EXPOSE: u32 = 3;
 const LEAVE: u32 = 4;
 
-fn lane(exchange: &Arc<Exchange>, at: Address, cpu: Process) -> Lane<Process> {
+fn lane(exchange: &Arc<ShmFabric>, at: Address, cpu: Process) -> Lane<Process> {
     exchange.join(at.rank).unwrap();
     exchange.meet(&cpu, clock::now() + LONG).unwrap();
     exchange.lane(cpu, at).unwrap()
@@ -72,7 +72,7 @@ fn key_of(bytes: &[u8]) -> Key {
 #[ignore = "runs in a child process of the next tests"]
 fn peer() {
     let Some((number, _)) = inherited() else { return };
-    let exchange = Arc::new(Exchange::inherited(number).unwrap());
+    let exchange = Arc::new(ShmFabric::inherited(number).unwrap());
     let lane = lane(&exchange, B, Watch::parent(0).unwrap().process());
     loop {
         let (what, bytes) = receive(&lane, A, false).unwrap();
@@ -97,9 +97,9 @@ fn peer() {
     }
 }
 
-fn with_peer(shape: Shape) -> (Lane<Process>, Child) {
+fn with_peer(shape: SegmentSpec) -> (Lane<Process>, Child) {
     watchdog();
-    let exchange = Arc::new(Exchange::new(shape).unwrap());
+    let exchange = Arc::new(ShmFabric::new(shape).unwrap());
     let peer = child_with("peer", exchange.fd(), &[], &[]);
     let cpu = Watch::of(1, peer.pidfd().try_clone_to_owned().unwrap()).process();
     (lane(&exchange, A, cpu), peer)
@@ -107,7 +107,7 @@ fn with_peer(shape: Shape) -> (Lane<Process>, Child) {
 
 #[test]
 fn frames_cross_between_processes() {
-    let (lane, mut peer) = with_peer(Shape::new(2, 1));
+    let (lane, mut peer) = with_peer(SegmentSpec::new(2, 1));
     for size in (0..4_097).step_by(61).chain([4_096]) {
         let bytes = pattern(size as u32, size);
         send(&lane, B, ECHO, &bytes);
@@ -127,8 +127,8 @@ fn frames_cross_between_processes() {
 
 #[test]
 fn memory_crosses_between_processes_with_help_and_without() {
-    let (lane, _peer) = with_peer(Shape::new(2, 1));
-    assert_eq!(lane.exchange().direct_refused(), None, "the tests of this room need process_vm_readv");
+    let (lane, _peer) = with_peer(SegmentSpec::new(2, 1));
+    assert_eq!(lane.fabric().direct_refused(), None, "the tests of this room need process_vm_readv");
     assert!(lane.limits().direct);
     for size in [1, 5_000, (64 << 10) + 13, 3 << 20] {
         for help in [false, true] {
@@ -153,7 +153,7 @@ fn memory_crosses_between_processes_with_help_and_without() {
 
 #[test]
 fn a_killed_peer_is_noticed_by_its_watcher() {
-    let (lane, peer) = with_peer(Shape::new(2, 1));
+    let (lane, peer) = with_peer(SegmentSpec::new(2, 1));
     let killer = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(20));
         drop(peer);
@@ -166,8 +166,8 @@ fn a_killed_peer_is_noticed_by_its_watcher() {
 #[test]
 fn a_vigil_ends_waits_that_sleep() {
     watchdog();
-    let exchange = Exchange::between_threads(Shape::new(2, 1)).unwrap();
-    let vigil = Arc::new(Vigil::default());
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(2, 1)).unwrap();
+    let vigil = Arc::new(FailureDetector::default());
     let lane = exchange.lane(Watch::by(vigil.clone()).process(), A).unwrap();
     let steward = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -179,12 +179,12 @@ fn a_vigil_ends_waits_that_sleep() {
 
 #[test]
 fn whatever_is_no_exchange_of_this_version_is_refused() {
-    let message = |exchange: &Exchange| match Exchange::inherited(exchange.fd().as_raw_fd()) {
+    let message = |exchange: &ShmFabric| match ShmFabric::inherited(exchange.fd().as_raw_fd()) {
         Ok(_) => "attached".to_owned(),
         Err(error) => error.to_string(),
     };
     let spoilt = |offset: u64, bytes: &[u8]| {
-        let exchange = Exchange::new(Shape::new(3, 2)).unwrap();
+        let exchange = ShmFabric::new(SegmentSpec::new(3, 2)).unwrap();
         assert_eq!(message(&exchange), "attached");
         pwrite(exchange.fd(), bytes, offset).unwrap();
         message(&exchange)
@@ -195,17 +195,17 @@ fn whatever_is_no_exchange_of_this_version_is_refused() {
     assert!(spoilt(16, &u32::MAX.to_ne_bytes()).contains("version 1"));
     assert!(spoilt(24, &1_u64.to_ne_bytes()).contains("version 1"));
     let segment = foregather_shm::Segment::new(100, 0).unwrap();
-    assert!(Exchange::attach(segment.fd().try_clone_to_owned().unwrap()).unwrap_err().to_string().contains("somebody else's"));
+    assert!(ShmFabric::attach(segment.fd().try_clone_to_owned().unwrap()).unwrap_err().to_string().contains("somebody else's"));
 }
 
 /// How much memory it takes by now, in KiB.
-fn touched(exchange: &Exchange) -> u64 {
+fn touched(exchange: &ShmFabric) -> u64 {
     fstat(exchange.fd().as_fd()).unwrap().st_blocks as u64 / 2
 }
 
 #[test]
 fn sixty_four_ranks_of_four_lanes_take_memory_only_where_they_send() {
-    let exchange = Exchange::between_threads(Shape::new(64, 4)).unwrap();
+    let exchange = ShmFabric::between_threads(SegmentSpec::new(64, 4)).unwrap();
     let lanes: Vec<_> =
         (0..256).map(|port| exchange.lane(Thread::current(), Address { rank: port / 4, lane: port % 4 }).unwrap()).collect();
     assert!(touched(&exchange) < 1_024, "{} KiB before anybody sends", touched(&exchange));
@@ -230,7 +230,7 @@ fn garbage_in_the_memory_does_no_harm() {
     watchdog();
     let mut random = SplitMix(5);
     for round in 0..200 {
-        let exchange = Exchange::between_threads(Shape { budget: 100_000, ..Shape::new(2, 1) }).unwrap();
+        let exchange = ShmFabric::between_threads(SegmentSpec { budget: 100_000, ..SegmentSpec::new(2, 1) }).unwrap();
         let (a, b) = (exchange.lane(Thread::current(), A).unwrap(), exchange.lane(Thread::current(), B).unwrap());
         let from = vec![3; 40_000];
         let key = a.expose(&[&from]).unwrap();

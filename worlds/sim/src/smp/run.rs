@@ -6,7 +6,7 @@ use super::machine::{Machine, ThreadSpec};
 use super::random::Random;
 use super::record::Window;
 use super::study::{Alternation, JobOutcome, Outcome, Stop, Study};
-use super::world::{End, Smp};
+use super::world::{Smp, StopReason};
 use crate::event::{Calendar, Queue};
 use foregather_barrier::{BarrierMember, Group};
 use foregather_machine::{Clock, CpuId, Error, Nanos};
@@ -36,7 +36,7 @@ pub fn run_on<Q: Queue>(study: &Study, go_on: impl Fn() -> bool) -> Result<Outco
     let groups = groups.collect::<Result<Vec<Group<SmpCpu<'_, Q>>>, String>>()?;
     let stage = Stage { smp: &smp, study, groups: &groups, books: study.jobs.iter().map(|_| Book::default()).collect() };
     let first: Vec<u32> = first_threads(&study.jobs);
-    let (outputs, end, seen) = smp.run_while(|cpu| stage.program(cpu, &specs, &first), go_on, Seen::take);
+    let (outputs, end, seen) = smp.run_while(|cpu| stage.program(cpu, &specs, &first), go_on, FinalState::take);
     if let Some(error) = outputs.into_iter().flatten().find_map(Result::err) {
         return Err(format!("a thread's barrier failed: {error}"));
     }
@@ -93,7 +93,7 @@ impl<Q: Queue> Drop for Entering<'_, '_, Q> {
 }
 
 /// One thread's program.
-async fn play<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpCpu<'s, Q>, rank: u32) -> Result<(), Error> {
+async fn run_thread<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpCpu<'s, Q>, rank: u32) -> Result<(), Error> {
     let (job, book) = (&stage.study.jobs[number], &stage.books[number]);
     if !job.meets() {
         loop {
@@ -129,7 +129,7 @@ async fn play<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpCpu<'s,
 impl<'s, Q: Queue> Stage<'s, Q> {
     fn program(&self, cpu: SmpCpu<'s, Q>, specs: &[ThreadSpec], first: &[u32]) -> impl Future<Output = Result<(), Error>> {
         let job = specs[cpu.number() as usize].job as usize;
-        play(self, job, cpu, cpu.number() - first[job])
+        run_thread(self, job, cpu, cpu.number() - first[job])
     }
 
     /// A job has met for the last time.
@@ -167,7 +167,7 @@ impl Book {
 }
 
 /// What the machine looked like at the end.
-struct Seen {
+struct FinalState {
     time: Nanos,
     counts: Counts,
     split: Split,
@@ -177,7 +177,7 @@ struct Seen {
     recorded: super::record::Recorded,
 }
 
-impl Seen {
+impl FinalState {
     fn take(machine: &mut Machine) -> Self {
         let now = machine.now;
         let jobs = machine.threads.iter().map(|t| t.spec.job + 1).max().unwrap_or(0);
@@ -199,7 +199,7 @@ impl Seen {
     }
 }
 
-fn outcome<Q: Queue>(stage: &Stage<'_, Q>, seen: Seen, end: End) -> Outcome {
+fn outcome<Q: Queue>(stage: &Stage<'_, Q>, seen: FinalState, end: StopReason) -> Outcome {
     let (events, trace) = stage.smp.history();
     let mut recorded = seen.recorded;
     recorded.windows = stage.books.first().map(|book| book.windows.take()).unwrap_or_default();
@@ -214,7 +214,7 @@ fn outcome<Q: Queue>(stage: &Stage<'_, Q>, seen: Seen, end: End) -> Outcome {
         time: seen.time,
         events,
         trace,
-        interrupted: end == End::Interrupted,
+        interrupted: end == StopReason::Interrupted,
         jobs: stage.books.iter().enumerate().map(job).collect(),
         split: seen.split,
         counts: seen.counts,

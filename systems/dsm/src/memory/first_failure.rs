@@ -13,12 +13,12 @@ pub(super) enum Failure {
 }
 
 /// The first one, of whichever thread of this rank.
-pub(super) struct End {
+pub(super) struct FirstFailure {
     here: Rank,
     first: Mutex<Option<Failure>>,
 }
 
-impl End {
+impl FirstFailure {
     pub(super) fn of(here: Rank) -> Self {
         Self { here, first: Mutex::default() }
     }

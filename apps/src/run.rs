@@ -3,7 +3,7 @@ use crate::App;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::Journal;
 use foregather_dsm::memory::{Served, Settings, Site, run};
-use foregather_dsm::node::Tally;
+use foregather_dsm::node::Stats;
 use foregather_dsm::protocol::Counts;
 use foregather_machine::{Cause, Error, Fabric, Member, Nanos, Rank, Words, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Receive};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 pub struct Outcome<O> {
     /// What came of all threads, by their numbers.
-    pub threads: Vec<Played<O>>,
+    pub threads: Vec<RunResult<O>>,
     /// What was allocated where.
     pub sites: Vec<Site>,
     /// How often each minipage was asked for, as its manager saw it; those that nobody asked for are left out.
@@ -23,7 +23,7 @@ pub struct Outcome<O> {
 
 /// What came of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Played<O> {
+pub struct RunResult<O> {
     /// What it gave.
     pub output: O,
     /// How long it took from [`Thread::start_clock`](foregather_dsm::memory::Thread::start_clock) on, in nanoseconds.
@@ -31,7 +31,8 @@ pub struct Played<O> {
     /// How long it took before, in nanoseconds: what is cold.
     pub cold_ns: u64,
     /// Where the time since then went.
-    pub tally: Tally,
+    #[serde(rename = "tally")]
+    pub stats: Stats,
     /// What it did, if it was asked to write that down.
     pub journal: Option<Journal>,
 }
@@ -40,9 +41,9 @@ impl<O> Outcome<O> {
     /// What the threads gave, for [`App::validate`], and the rest.
     pub fn split(self) -> (Vec<O>, Outcome<()>) {
         let Self { threads, sites, traffic } = self;
-        let apart = |played: Played<O>| {
-            let Played { output, span_ns, cold_ns, tally, journal } = played;
-            (output, Played { output: (), span_ns, cold_ns, tally, journal })
+        let apart = |played: RunResult<O>| {
+            let RunResult { output, span_ns, cold_ns, stats: tally, journal } = played;
+            (output, RunResult { output: (), span_ns, cold_ns, stats: tally, journal })
         };
         let (outputs, threads) = threads.into_iter().map(apart).unzip();
         (outputs, Outcome { threads, sites, traffic })
@@ -56,8 +57,8 @@ impl<O> Outcome<O> {
 
 /// What a rank tells rank 0.
 #[derive(Serialize, Deserialize)]
-struct Told<O> {
-    threads: Vec<Played<O>>,
+struct RankReport<O> {
+    threads: Vec<RunResult<O>>,
     traffic: Vec<(Minipage, Counts)>,
 }
 
@@ -65,25 +66,25 @@ struct Told<O> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn play<A: App, F>(app: &A, lanes: Vec<F>, settings: Settings) -> Result<Option<Outcome<A::Output>>, Error>
+pub fn run_app<A: App, F>(app: &A, lanes: Vec<F>, settings: Settings) -> Result<Option<Outcome<A::Output>>, Error>
 where
     F: Fabric + Send + 'static,
     <F::Cpu as Words>::Word: Send + Sync,
 {
     let served = run(lanes, settings, |layout| app.layout(layout), |thread, shared| app.run(thread, shared))?;
     let Served { threads, server, sites, messenger } = served;
-    let played = |end: foregather_dsm::memory::Ended<A::Output>| Played {
+    let played = |end: foregather_dsm::memory::Ended<A::Output>| RunResult {
         output: end.result,
         span_ns: end.span.0,
         cold_ns: end.cold.0,
-        tally: end.tally,
+        stats: end.stats,
         journal: end.journal,
     };
-    let told = Told { threads: threads.into_iter().map(played).collect(), traffic: server.directory().counts().collect() };
+    let told = RankReport { threads: threads.into_iter().map(played).collect(), traffic: server.directory().counts().collect() };
     let outcome = if messenger.rank() == 0 {
         let (mut threads, mut traffic) = (told.threads, told.traffic);
         for rank in 1..messenger.size() {
-            let told: Told<A::Output> = hear(&messenger, rank)?;
+            let told: RankReport<A::Output> = hear(&messenger, rank)?;
             threads.extend(told.threads);
             traffic.extend(told.traffic);
         }

@@ -1,5 +1,5 @@
 //! What stands at one lane: its bell, the frames that came, what is on its way from it, what it exposes and what it reads.
-use super::parcel::Frame;
+use super::cluster_event::Frame;
 use crate::SimWord;
 use foregather_machine::Nanos;
 use std::cell::{Cell, RefCell};
@@ -8,18 +8,18 @@ use std::rc::Rc;
 
 /// One lane's affairs.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct LaneState {
     pub(super) bell: SimWord,
     /// Is an interrupt for its sleeper being served?
     pub(super) interrupted: Cell<bool>,
     pub(super) inbox: RefCell<Inbox>,
     /// By lane: the way there.
-    pub(super) ways: RefCell<BTreeMap<u32, Way>>,
+    pub(super) ways: RefCell<BTreeMap<u32, PeerState>>,
     pub(super) exposed: RefCell<BTreeMap<u64, Exposed>>,
     /// Who wants to read here, in the order in which they asked.
     pub(super) requests: RefCell<VecDeque<Request>>,
     /// What this lane reads elsewhere, by its tickets.
-    pub(super) reads: RefCell<BTreeMap<u64, Read>>,
+    pub(super) reads: RefCell<BTreeMap<u64, ReadProgress>>,
     /// The next key or ticket.
     pub(super) next: Cell<u64>,
     /// Messages from here that have not arrived.
@@ -31,7 +31,7 @@ pub(super) struct Desk {
     pub(super) came: Cell<u32>,
 }
 
-impl Desk {
+impl LaneState {
     /// A key or ticket that this lane has not given out yet.
     pub(super) fn number(&self) -> u64 {
         self.next.set(self.next.get() + 1);
@@ -78,7 +78,7 @@ impl Inbox {
 
 /// What one lane knows of its way to another.
 #[derive(Default)]
-pub(super) struct Way {
+pub(super) struct PeerState {
     /// Frames sent, less those of which it is known here that they were released.
     unreleased: u32,
     /// When it will be known that others were.
@@ -91,7 +91,7 @@ pub(super) struct Way {
     pub(super) filling: Vec<u8>,
 }
 
-impl Way {
+impl PeerState {
     /// Takes room for one frame, if there is any now.
     pub(super) fn admits(&mut self, now: Nanos, room: u32) -> bool {
         while self.released.front().is_some_and(|&at| at <= now) {
@@ -131,7 +131,7 @@ pub(super) struct Request {
 }
 
 /// How far a read has come.
-pub(super) enum Read {
+pub(super) enum ReadProgress {
     Asked,
     Refused,
     Here(Rc<[u8]>),
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn room_comes_back_when_a_release_is_known() {
-        let mut way = Way::default();
+        let mut way = PeerState::default();
         let at = Nanos;
         assert!(way.admits(at(0), 2) && way.admits(at(0), 2) && !way.admits(at(0), 2));
         assert!(way.release(at(10)), "somebody was refused");

@@ -1,10 +1,10 @@
 //! The threads of a rank from beginning to end: its server, and those of the program.
-use super::catcher::Seats;
-use super::end::{End, Failure};
+use super::fault_handler::ThreadTable;
+use super::first_failure::{Failure, FirstFailure};
 use super::heap::Heap;
 use super::mapped::Mapped;
 use super::observer;
-use super::pot::Pot;
+use super::reduction::Reduction;
 use super::run::Ended;
 use super::settings::Settings;
 use super::thread::Thread;
@@ -24,12 +24,12 @@ use std::sync::{Mutex, PoisonError};
 /// A rank's lanes, until somebody takes them: first the server's, then those of the threads that ask, then those for their messages.
 ///
 /// A rank that cannot begin tells all others: what nobody has taken is given up in the end.
-pub(super) struct Post<F: Fabric> {
+pub(super) struct Mailbox<F: Fabric> {
     lanes: Mutex<Vec<Option<F>>>,
     settings: Settings,
 }
 
-impl<F: Fabric> Post<F> {
+impl<F: Fabric> Mailbox<F> {
     pub(super) fn new(lanes: Vec<F>, settings: Settings) -> Self {
         Self { lanes: Mutex::new(lanes.into_iter().map(Some).collect()), settings }
     }
@@ -50,7 +50,7 @@ impl<F: Fabric> Post<F> {
     }
 }
 
-impl<F: Fabric> Drop for Post<F> {
+impl<F: Fabric> Drop for Mailbox<F> {
     fn drop(&mut self) {
         let lanes = self.lanes.get_mut().unwrap_or_else(PoisonError::into_inner);
         let messages = lanes.split_off(lanes.len().min(1 + self.settings.threads as usize));
@@ -67,24 +67,24 @@ impl<F: Fabric> Drop for Post<F> {
 }
 
 /// What the threads of a rank have in common.
-pub(super) struct Crew<'c, F: Fabric, S> {
+pub(super) struct RankThreads<'c, F: Fabric, S> {
     pub(super) node: &'c Node<F::Cpu, Mapped>,
-    pub(super) seats: &'c Seats<F>,
+    pub(super) seats: &'c ThreadTable<F>,
     pub(super) settings: Settings,
     pub(super) beside: Group<threads::Thread>,
     /// Threads that are not through.
     pub(super) working: AtomicU32,
-    pub(super) pot: Pot,
+    pub(super) reduction: Reduction,
     pub(super) heap: Mutex<Heap>,
-    pub(super) end: End,
+    pub(super) end: FirstFailure,
     pub(super) shared: S,
 }
 
-impl<F: Fabric, S> Crew<'_, F, S> {
+impl<F: Fabric, S> RankThreads<'_, F, S> {
     /// What the server knows in the end, and its lane: all of a rank's lanes leave together, or each would wait for the others to do so.
     /// `None` if it failed; why stands in `end`.
-    pub(super) fn serve(&self, post: &Post<F>) -> Option<(Server, F)> {
-        let (lane, homes) = (post.take(0), self.node.homes());
+    pub(super) fn serve(&self, mailbox: &Mailbox<F>) -> Option<(Server, F)> {
+        let (lane, homes) = (mailbox.take(0), self.node.homes());
         let server = Server::new(homes, lane.rank(), self.node.minipages(), self.settings.locks);
         let waiter = Waiter::new(self.settings.policy_of(&lane), lane.rank());
         match block_on(serve(&lane, self.node, server, &waiter)) {
@@ -103,12 +103,12 @@ impl<F: Fabric, S> Crew<'_, F, S> {
     /// `None` if it failed; why stands in `end`.
     pub(super) fn work<R>(
         &self,
-        post: &Post<F>,
+        mailbox: &Mailbox<F>,
         cpu: threads::Thread,
         seat: u32,
         program: &impl Fn(&Thread<'_, F>, &S) -> Result<R, Error>,
     ) -> Option<(Ended<R>, Messenger<F>)> {
-        let (messenger, _stack, beside) = self.ready(post.messages(seat), cpu, seat)?;
+        let (messenger, _stack, beside) = self.ready(mailbox.messages(seat), cpu, seat)?;
         let began = messenger.now();
         let thread = Thread {
             node: self.node,
@@ -117,13 +117,13 @@ impl<F: Fabric, S> Crew<'_, F, S> {
             settings: self.settings,
             messenger: &messenger,
             beside: RefCell::new(Some(beside)),
-            pot: &self.pot,
+            reduction: &self.reduction,
             heap: &self.heap,
             began: Cell::new(began),
         };
         self.seats.take(seat, cpu.identity());
         // Those who wait for this thread are told before what it had is dropped: else they would blame one another.
-        let end = catch_unwind(AssertUnwindSafe(|| self.play(&thread, program)));
+        let end = catch_unwind(AssertUnwindSafe(|| self.run_program(&thread, program)));
         self.seats.leave(seat);
         let failure = match end {
             Ok(Ok(ended)) => {
@@ -153,7 +153,7 @@ impl<F: Fabric, S> Crew<'_, F, S> {
         }
     }
 
-    fn play<R>(
+    fn run_program<R>(
         &self,
         thread: &Thread<'_, F>,
         program: &impl Fn(&Thread<'_, F>, &S) -> Result<R, Error>,
@@ -164,7 +164,7 @@ impl<F: Fabric, S> Crew<'_, F, S> {
         }
         let result = program(thread, &self.shared);
         let journal = observer::end();
-        Ok(Ended { result: result?, span: thread.lap(), cold: thread.began.get() - began, tally: thread.tally(), journal })
+        Ok(Ended { result: result?, span: thread.lap(), cold: thread.began.get() - began, stats: thread.stats(), journal })
     }
 
     /// A thread cannot go on: its server is told, and tells everybody. Whom they are to blame.
@@ -182,7 +182,7 @@ impl<F: Fabric, S> Crew<'_, F, S> {
     /// Says goodbye when the last thread of the rank is through; if one has failed, there is no last one.
     fn through(&self, seat: u32) {
         if self.working.fetch_sub(1, AcqRel) == 1 {
-            let end = block_on(self.seats.of(seat).goodbye(self.node));
+            let end = block_on(self.seats.of(seat).detach(self.node));
             end.unwrap_or_else(|error| _ = self.fail(seat, Failure::Error(error)));
         }
     }

@@ -14,7 +14,7 @@ const MARGIN: u64 = 2;
 const SHARE: u64 = 8;
 
 /// What one worker has learned.
-pub(crate) struct Heat {
+pub(crate) struct IdleSpin {
     /// To sleep and be woken.
     wake: Nanos,
     last: Option<Nanos>,
@@ -24,7 +24,7 @@ pub(crate) struct Heat {
     bound: Nanos,
 }
 
-impl Heat {
+impl IdleSpin {
     /// With nothing learned yet, where a wake-up takes `wake`.
     pub(crate) fn new(wake: Nanos) -> Self {
         Self { wake, last: None, gap: None, bound: wake }
@@ -63,16 +63,16 @@ mod tests {
 
     /// The bound of a new one after fifty calls with that gap.
     fn learned(gap: Nanos) -> Nanos {
-        after(&mut Heat::new(WAKE), &mut Nanos(1), 50, gap)
+        after(&mut IdleSpin::new(WAKE), &mut Nanos(1), 50, gap)
     }
 
     /// The bound after so many more.
-    fn after(heat: &mut Heat, now: &mut Nanos, calls: u32, gap: Nanos) -> Nanos {
+    fn after(idle_spin: &mut IdleSpin, now: &mut Nanos, calls: u32, gap: Nanos) -> Nanos {
         for _ in 0..calls {
             *now += gap;
-            heat.done(*now);
+            idle_spin.done(*now);
         }
-        heat.bound
+        idle_spin.bound
     }
 
     #[test]
@@ -93,11 +93,11 @@ mod tests {
 
     #[test]
     fn one_pause_is_forgiven_and_a_new_habit_learned() {
-        let (mut heat, mut now) = (Heat::new(WAKE), Nanos::ZERO);
-        let hot = after(&mut heat, &mut now, 50, Nanos::from_us(60));
+        let (mut idle_spin, mut now) = (IdleSpin::new(WAKE), Nanos::ZERO);
+        let hot = after(&mut idle_spin, &mut now, 50, Nanos::from_us(60));
         assert!(hot > SHORT, "{hot}");
-        assert_eq!(after(&mut heat, &mut now, 1, Nanos::from_ms(3)), hot, "one pause");
-        assert_eq!(after(&mut heat, &mut now, 30, Nanos::from_ms(3)), SHORT, "pauses");
-        assert!(after(&mut heat, &mut now, 50, Nanos::from_us(60)) > SHORT, "calls again");
+        assert_eq!(after(&mut idle_spin, &mut now, 1, Nanos::from_ms(3)), hot, "one pause");
+        assert_eq!(after(&mut idle_spin, &mut now, 30, Nanos::from_ms(3)), SHORT, "pauses");
+        assert!(after(&mut idle_spin, &mut now, 50, Nanos::from_us(60)) > SHORT, "calls again");
     }
 }
