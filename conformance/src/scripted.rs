@@ -3,7 +3,7 @@ use core::cell::{Cell, RefCell};
 use core::sync::atomic::Ordering::Relaxed;
 use core::task::Poll;
 use foregather_machine::{
-    Affinity, Cause, Clock, Costs, Counter, CpuId, Error, Nanos, Park, Placement, SplitMix, ThreadId, WaitContext, Words,
+    Affinity, Cause, Clock, Costs, CounterOf, CpuId, Error, Nanos, Park, Placement, SplitMix, ThreadId, WaitContext, Words,
 };
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -269,7 +269,7 @@ impl Words for Script {
         if value == expected { Ok(word.replace(new)) } else { Err(value) }
     }
     fn poison(&self, _: &Cell<u32>) {}
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
         counter.fetch_add(1, Relaxed)
     }
 }

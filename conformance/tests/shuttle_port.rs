@@ -8,7 +8,7 @@ mod scheduled;
 use explore::{check_pct, check_random};
 use foregather_barrier::butterfly;
 use foregather_machine::{
-    Cause, Clock, Counter, Error, Member, Nanos, Park, Placement, SharedWord, WaitContext, Words, block_on,
+    Cause, Clock, CounterOf, Error, Member, Nanos, Park, Placement, SharedWord, WaitContext, Words, block_on,
 };
 use foregather_message::{ChannelPort, Channels, Protocol, Ring, receive, send};
 use foregather_wait::Policy;
@@ -162,7 +162,7 @@ impl Words for RingsFirst {
     fn poison(&self, word: &Held) {
         Scheduled.poison(&word.0);
     }
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
         Scheduled.take_ticket(counter)
     }
 }

@@ -5,7 +5,7 @@ use super::{Answer, PEER_VERB, Plan, Task, World, cluster, hogs, sizes, strange}
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Placement};
 use foregather_message::Settings;
-use foregather_shm::{ShmFabric, Process, Segment, SegmentSpec, Watch};
+use foregather_shm::{Process, Segment, SegmentSpec, ShmFabric, Watch};
 use foregather_thread::Word;
 use foregather_wait::Policy;
 use std::io::{Read, Write, stdin, stdout};

@@ -5,7 +5,7 @@ use core::future::poll_fn;
 use core::sync::atomic::Ordering::Relaxed;
 use core::task::Poll;
 use foregather_machine::{
-    Address, Cause, Clock, Counter, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Park, Placement, Rank, Slope,
+    Address, Cause, Clock, CounterOf, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Park, Placement, Rank, Slope,
     WaitContext, WordLine, Words, ready,
 };
 use std::collections::VecDeque;
@@ -91,7 +91,7 @@ impl Words for Chair<'_> {
         Err(value)
     }
     fn poison(&self, _: &Cell<u32>) {}
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
         counter.fetch_add(1, Relaxed)
     }
 }

@@ -5,7 +5,7 @@
 use crate::scheduled::{Scheduled, Word, team};
 use foregather_barrier::{Algorithm, BarrierMember, Group, SignalMatrix};
 use foregather_machine::{
-    Affinity, Clock, Counter, CpuId, Error, Nanos, Park, Placement, Rank, SharedLines, ThreadId, WaitContext, WordLine, Words,
+    Affinity, Clock, CounterOf, CpuId, Error, Nanos, Park, Placement, Rank, SharedLines, ThreadId, WaitContext, WordLine, Words,
 };
 use foregather_wait::{Adaptive, Policy};
 use shuttle::rand::{Rng, thread_rng};
@@ -293,7 +293,7 @@ impl Words for Placed {
     fn poison(&self, word: &Word) {
         Scheduled.poison(word);
     }
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
         Scheduled.take_ticket(counter)
     }
 }

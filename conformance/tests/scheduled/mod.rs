@@ -1,5 +1,5 @@
 //! A processor made of shuttle's primitives: every step of a member may come before or after every step of the others.
-use foregather_machine::{Cause, Clock, Counter, Error, Nanos, Park, Placement, SharedWord, WaitContext, Words};
+use foregather_machine::{Cause, Clock, CounterOf, Error, Nanos, Park, Placement, SharedWord, WaitContext, Words};
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
@@ -68,7 +68,7 @@ impl Words for Scheduled {
         word.poisoned.store(true, SeqCst);
         word.change();
     }
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
         counter.fetch_add(1, SeqCst)
     }
 }

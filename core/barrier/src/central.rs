@@ -4,7 +4,7 @@
 //! thread has arrived and whether it was the last: no rank is needed, and any number of threads may take turns. The last adds 1 to
 //! the epoch, which counts the meetings that are over. Two members share one line, since each of them writes it once a meeting
 //! anyway; with more members the late arrivals would take the line away from those who watch the epoch.
-use foregather_machine::{Counter, Cpu, VALUE_MASK, WordLine};
+use foregather_machine::{CounterOf, Cpu, VALUE_MASK, WordLine};
 
 /// How many members fare best on one line.
 const SHARE_A_LINE: u32 = 2;
@@ -15,7 +15,7 @@ const HALF: u32 = VALUE_MASK >> 1;
 /// One central barrier, as a member finds it in its lines.
 pub struct Central<'g, C: Cpu> {
     epoch: &'g C::Word,
-    tickets: &'g Counter<C>,
+    tickets: &'g CounterOf<C>,
     size: u32,
 }
 

@@ -68,7 +68,7 @@ pub struct FabricCosts {
 /// - Flow control is the caller's: [`Limits::credits`] frames and [`Limits::spare`] inline ones always find room.
 /// - No caller's buffer is borrowed across a wait, except in [`Fabric::get`].
 /// - Nothing writes into a peer's borrowed memory, except within a `get` of that peer.
-/// - Waits fail through [`Cpu::check`]: any lost rank fails every wait of its job.
+/// - Waits fail through [`Park::check`](crate::Park::check): any lost rank fails every wait of its job.
 pub trait Fabric: Member {
     /// The processor that waits here.
     type Cpu: Cpu;
@@ -114,7 +114,7 @@ pub trait Fabric: Member {
     /// Ends that. Returns when nobody reads or writes there any more on its behalf.
     fn unexpose(&self, key: Key);
     /// Fills the pieces, one after the other, from what `from` exposes under that key. Dropped early, it writes nothing afterwards.
-    /// Meanwhile it [helps](Fabric::help) whoever reads from here, so two that read from each other both come to an end.
+    /// Meanwhile it [helps](Fabric::progress) whoever reads from here, so two that read from each other both come to an end.
     ///
     /// # Errors
     /// [`Cause::Unexposed`](crate::Cause::Unexposed) if it is exposed no longer, or is shorter: nothing in `into` counts then.

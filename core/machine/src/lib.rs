@@ -52,4 +52,4 @@ pub use port::{Packet, Port};
 pub use ready::{Ready, block_on, ready};
 pub use split_mix::SplitMix;
 pub use time::{Clock, Nanos};
-pub use words::{Counter, SharedWord, VALUE_MASK, Words};
+pub use words::{CounterOf, SharedWord, VALUE_MASK, Words};

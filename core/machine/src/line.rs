@@ -17,12 +17,12 @@ impl<T> Deref for CachePadded<T> {
 
 /// Four words and a counter on cache lines of their own, all 0 at first; the owner of the line says which word is what.
 #[derive(Default)]
-pub struct WordLine<W: SharedWord>(CachePadded<Cells<W>>);
+pub struct WordLine<W: SharedWord>(CachePadded<LineWords<W>>);
 
 /// In this order in every program that maps a segment.
 #[derive(Default)]
 #[repr(C)]
-struct Cells<W: SharedWord> {
+struct LineWords<W: SharedWord> {
     words: [W; 4],
     counter: W::Counter,
 }

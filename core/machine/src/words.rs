@@ -22,7 +22,7 @@ impl SharedWord for AtomicU32 {
 }
 
 /// The counter beside a world's words.
-pub type Counter<W> = <<W as Words>::Word as SharedWord>::Counter;
+pub type CounterOf<W> = <<W as Words>::Word as SharedWord>::Counter;
 
 /// Loads and stores of shared words.
 ///
@@ -50,5 +50,5 @@ pub trait Words {
     /// [`Park::check`](crate::Park::check).
     fn poison(&self, word: &Self::Word);
     /// Counts the counter up by one and returns the value before.
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64;
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64;
 }

@@ -39,7 +39,7 @@ pub struct TeamLeader<C: Cpu> {
     late: bool,
 }
 
-impl<'t, C: Cpu> TeamLeader<C> {
+impl<C: Cpu> TeamLeader<C> {
     /// With that handle, where a wake-up takes `wake`.
     pub fn new(handle: Leader<C>, wake: Nanos) -> Self {
         Self { handle, wake, late: false }
@@ -116,7 +116,7 @@ pub struct TeamWorker<C: Cpu> {
     learned: Option<(IdleSpin, Migration, Adaptive)>,
 }
 
-impl<'t, C: Cpu> TeamWorker<C> {
+impl<C: Cpu> TeamWorker<C> {
     /// One that waits as `worker` does, and if that is adaptive, spins for about as long as lies between two regions.
     pub fn new(handle: Worker<C>, policy: Policy) -> Self {
         let learned = match policy {

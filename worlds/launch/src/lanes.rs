@@ -4,7 +4,7 @@ use crate::spawn::FABRIC;
 use foregather_host::clock;
 use foregather_machine::{Address, Cause, Error, Nanos};
 use foregather_ofi::{Opening, Provider};
-use foregather_shm::{ShmFabric, Process, SegmentSpec, Watch};
+use foregather_shm::{Process, SegmentSpec, ShmFabric, Watch};
 use rustix::fd::AsRawFd;
 use std::env;
 use std::fs::OpenOptions;

@@ -87,7 +87,8 @@ impl Opening {
         let names: Vec<&Vec<u8>> = cards.iter().flat_map(|card| &card.lanes).collect();
         let lanes = self.endpoints.into_iter().enumerate().map(|(lane, endpoint)| {
             let peers = names.iter().map(|name| Ok(RemoteLane::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
-            Inner::start(seat, lane as u32, peers, Tended::new(endpoint, self.failure_detector.clone()).processor()).map(Lane::new)
+            Inner::start(seat, lane as u32, peers, Tended::new(endpoint, self.failure_detector.clone()).processor())
+                .map(Lane::new)
         });
         lanes.collect()
     }

@@ -32,6 +32,6 @@ mod running;
 mod segment;
 mod watch;
 
-pub use fabric::{ShmFabric, Lane, SegmentSpec};
+pub use fabric::{Lane, SegmentSpec, ShmFabric};
 pub use process::{Process, Watch};
 pub use segment::Segment;

@@ -1,7 +1,7 @@
 //! A process's processor: like a thread's, but its waits notice that a peer's process has died.
 use crate::running::running;
 use crate::watch::Peers;
-use foregather_host::{usage, failure_detector::FailureDetector};
+use foregather_host::{failure_detector::FailureDetector, usage};
 use foregather_machine::{CpuId, Error, Nanos, Rank, ThreadId, WaitContext};
 use foregather_thread::{Guard, Scope, Thread};
 use rustix::fd::OwnedFd;

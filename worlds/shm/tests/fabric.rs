@@ -3,7 +3,7 @@ mod common;
 
 use common::watchdog;
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, WaitContext, Words, block_on};
-use foregather_shm::{ShmFabric, Lane, SegmentSpec};
+use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};

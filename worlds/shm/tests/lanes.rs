@@ -5,7 +5,7 @@ use common::{LONG, child_with, inherited, watchdog};
 use foregather_conformance::fabric::{Fabrics, Program, all};
 use foregather_host::clock;
 use foregather_machine::{Address, block_on};
-use foregather_shm::{ShmFabric, SegmentSpec, Watch};
+use foregather_shm::{SegmentSpec, ShmFabric, Watch};
 use foregather_thread::Thread;
 use std::sync::Arc;
 

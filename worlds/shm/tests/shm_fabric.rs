@@ -5,7 +5,7 @@ mod common;
 use common::{LONG, child_with, inherited, watchdog};
 use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, SplitMix, WaitContext, Words, block_on};
-use foregather_shm::{Exchange, Lane, Process, Shape, Watch};
+use foregather_shm::{Lane, Process, SegmentSpec, ShmFabric, Watch};
 use foregather_thread::Thread;
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::fstat;

@@ -3,7 +3,7 @@ use crate::{Guard, Word};
 use core::future::Future;
 use core::sync::atomic::Ordering::AcqRel;
 use foregather_host::{clock, futex::Scope, pause::pause, sched};
-use foregather_machine::{Cause, Clock, Counter, Error, Nanos, Park, WaitContext, Words, block_on, ready};
+use foregather_machine::{Cause, Clock, CounterOf, Error, Nanos, Park, WaitContext, Words, block_on, ready};
 
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 8;
@@ -134,7 +134,7 @@ impl<G> Words for Thread<G> {
         word.poison(self.scope);
     }
     #[inline]
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
         counter.fetch_add(1, AcqRel)
     }
 }

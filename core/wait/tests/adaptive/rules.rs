@@ -1,5 +1,5 @@
 //! Every row of the table decides in some history, and no longer does once it is switched off.
-use crate::script::{MS, Team, US, Whom};
+use crate::script::{Awaits, MS, Team, US};
 use foregather_machine::{CpuId, Nanos};
 use foregather_wait::adaptive::{Rules, TABLE};
 
@@ -68,7 +68,7 @@ fn provoke(rule: &str, team: &Team) {
             waits(team, 2, US * 100);
         }
         "give-way" => {
-            team.whom.set(Whom::Message(Some(1)));
+            team.whom.set(Awaits::Message(Some(1)));
             team.me.gap.set(MS * 3);
             waits(team, 2, US * 100);
         }
@@ -93,10 +93,10 @@ fn every_rule_decides_in_some_history() {
 #[test]
 fn only_messages_give_way_and_only_beside_others() {
     for (whom, gap, expected) in [
-        (Whom::Message(Some(1)), MS * 3, 1),
-        (Whom::Message(None), MS * 3, 1),
-        (Whom::Message(Some(1)), Nanos::ZERO, 0),
-        (Whom::Member(1), MS * 3, 0),
+        (Awaits::Message(Some(1)), MS * 3, 1),
+        (Awaits::Message(None), MS * 3, 1),
+        (Awaits::Message(Some(1)), Nanos::ZERO, 0),
+        (Awaits::Member(1), MS * 3, 0),
     ] {
         let team = Team::new(&[1]);
         team.whom.set(whom);
@@ -112,7 +112,7 @@ fn only_messages_give_way_and_only_beside_others() {
 /// Most waits for messages end in pauses that nobody times, so the system is asked; by a barrier's team it is not.
 #[test]
 fn a_preemption_between_waits_is_asked_after() {
-    for (whom, expected) in [(Whom::Message(Some(1)), 1), (Whom::All, 0)] {
+    for (whom, expected) in [(Awaits::Message(Some(1)), 1), (Awaits::All, 0)] {
         let team = Team::new(&[1]);
         team.whom.set(whom);
         for (preemptions, expected) in [(7, 0), (7, 0), (8, expected), (8, expected)] {

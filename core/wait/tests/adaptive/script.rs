@@ -19,7 +19,7 @@ pub(crate) const ME: Rank = 0;
 
 /// For whom it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whom {
+pub(crate) enum Awaits {
     All,
     Member(Rank),
     Message(Option<Rank>),
@@ -53,7 +53,7 @@ pub(crate) struct Team {
     lines: Vec<WordLine<Cell<u32>>>,
     pub(crate) me: Script,
     pub(crate) others: Vec<Script>,
-    pub(crate) whom: Cell<Whom>,
+    pub(crate) whom: Cell<Awaits>,
     /// The word of the member that moves, as it was when the wait was dropped.
     pub(crate) moving: Cell<u32>,
     pub(crate) deadline: Cell<Nanos>,
@@ -78,7 +78,7 @@ impl Team {
             lines: (0..Roster::<Script>::lines(places.len() as u32 + 1)).map(|_| WordLine::default()).collect(),
             me: on(0, 1),
             others: places.iter().zip(2..).map(|(&place, thread)| on(place, thread)).collect(),
-            whom: Cell::new(Whom::All),
+            whom: Cell::new(Awaits::All),
             moving: Cell::new(0),
             deadline: Cell::new(Nanos::MAX),
             waiter: Waiter::new(Policy::Adaptive(of), ME),
@@ -152,9 +152,9 @@ impl Team {
     async fn wait_once(&self) -> Result<Waited, Error> {
         let (roster, context) = (self.roster(), WaitContext::new("script", ME).until(self.deadline.get()));
         let whom = match self.whom.get() {
-            Whom::All => WaitFor::All(roster),
-            Whom::Member(rank) => WaitFor::Member(roster, rank),
-            Whom::Message(sender) => WaitFor::Message(roster, sender),
+            Awaits::All => WaitFor::All(roster),
+            Awaits::Member(rank) => WaitFor::Member(roster, rank),
+            Awaits::Message(sender) => WaitFor::Message(roster, sender),
         };
         let come = || self.me.come();
         self.waiter.wait_part(&self.me, &self.event, context, whom, come).finish().await.map(|((), waited)| waited)

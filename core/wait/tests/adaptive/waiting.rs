@@ -1,6 +1,6 @@
 //! Spinning, yielding and sleeping: how long, and in which order.
 use crate::script::Did::{Ask, Park, Pull, SpinBriefly, Yield};
-use crate::script::{BOTH, Did, MS, OF, Outcome, SPIN, Team, US, Whom};
+use crate::script::{Awaits, BOTH, Did, MS, OF, Outcome, SPIN, Team, US};
 use foregather_machine::Nanos;
 use foregather_wait::Outcome as Ended;
 
@@ -98,9 +98,9 @@ fn an_event_that_comes_while_it_asks_ends_the_wait() {
 #[test]
 fn only_those_who_have_not_arrived_are_looked_at() {
     let team = Team::new(&[0, 1]);
-    team.whom.set(Whom::Member(2));
+    team.whom.set(Awaits::Member(2));
     assert_eq!(team.wait(US * 30).did, [SpinBriefly, SPIN, Ask(3), Park], "the first is here, but nobody waits for it");
-    team.whom.set(Whom::Member(1));
+    team.whom.set(Awaits::Member(1));
     assert_eq!(team.wait(US).did, [SpinBriefly, Yield, Yield]);
 }
 

@@ -1,5 +1,5 @@
 //! What becomes of a copy by both sides whose helper is lost in the middle of a chunk: it must be dead before anybody hears of it.
-use super::{ShmFabric, Lane, SegmentSpec};
+use super::{Lane, SegmentSpec, ShmFabric};
 use crate::{Process, Watch};
 use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
 use foregather_machine::{Address, Cause, Fabric, Key, Nanos, block_on};

@@ -7,7 +7,7 @@ use super::machine::{Machine, NOBODY, Want};
 use crate::engine::Engine;
 use crate::event::Queue;
 use crate::word::SimWord;
-use foregather_machine::{Cause, Clock, Counter, Error, Nanos, Park, VALUE_MASK, WaitContext, Words};
+use foregather_machine::{Cause, Clock, CounterOf, Error, Nanos, Park, VALUE_MASK, WaitContext, Words};
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
@@ -242,7 +242,7 @@ impl<Q: Queue> Words for SmpCpu<'_, Q> {
         word.poison();
         self.changed(word);
     }
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
         counter.fetch_add(1, Relaxed)
     }
 }

@@ -2,7 +2,7 @@
 //! their wait, places that are vacated and claimed.
 use foregather_barrier::{Algorithm, Arrival, BarrierMember, Central, Group};
 use foregather_machine::{
-    Cause, Clock, Counter, CpuId, Error, Nanos, Park, Placement, Rank, SharedLines, WaitContext, WordLine, Words, block_on,
+    Cause, Clock, CounterOf, CpuId, Error, Nanos, Park, Placement, Rank, SharedLines, WaitContext, WordLine, Words, block_on,
 };
 use foregather_thread::{Scope::Private, Word};
 use foregather_wait::{Policy, Roster};
@@ -47,7 +47,7 @@ impl Words for Looming {
     fn poison(&self, word: &Word) {
         word.poison(Private);
     }
-    fn take_ticket(&self, counter: &Counter<Self>) -> u64 {
+    fn take_ticket(&self, counter: &CounterOf<Self>) -> u64 {
         counter.fetch_add(1, AcqRel)
     }
 }
