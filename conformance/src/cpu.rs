@@ -29,7 +29,7 @@ fn publishes_what_was_written_before<W: World>(world: &W) {
                     cpu.publish(mine, round);
                 }
                 let come = || (cpu.load(theirs) == round).then(|| cpu.load(&data));
-                let (seen, _) = policy.wait(&cpu, theirs, WaitContext::new("conformance", rank).timed(true), come).await.unwrap();
+                let (seen, _) = policy.wait(&cpu, theirs, WaitContext::new("conformance", rank), come).await.unwrap();
                 assert_eq!(seen, round * 3, "{policy:?}");
                 if rank == 1 {
                     cpu.publish(mine, round);

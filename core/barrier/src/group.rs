@@ -178,7 +178,7 @@ impl<C: Cpu> BarrierMember<C> {
         let first = if this.broken.get() { None } else { this.arrive(deadline) };
         let rest = match first {
             Some(Wait::Now(())) => None,
-            first => Some(this.end.cpu().run_inline(this.meet(first, deadline))),
+            first => Some(this.meet_slowly(first, deadline)),
         };
         async move {
             match rest {
@@ -192,11 +192,11 @@ impl<C: Cpu> BarrierMember<C> {
     #[inline(always)]
     fn arrive(&self, deadline: Nanos) -> Option<Wait<(), impl Future<Output = Result<(), Error>>>> {
         let (group, cpu, waiter, meeting) = (&*self.group, self.end.cpu(), self.end.waiter(), self.meeting.get());
-        let (central, roster) = (group.central(), group.signals.roster());
+        let (central, roster, rank) = (group.central(), group.signals.roster(), self.rank());
         if !self.pending.get() {
             waiter.arrive(cpu);
-            waiter.publish_cpu(cpu, roster, self.rank());
-            cpu.store(roster.arrived(self.rank()), meeting.wrapping_add(1) as u32 & VALUE_MASK);
+            waiter.publish_cpu(cpu, roster, rank);
+            cpu.store(roster.arrived(rank), meeting.wrapping_add(1) as u32 & VALUE_MASK);
             if group.algorithm != Algorithm::Central {
                 return None;
             }
@@ -207,9 +207,9 @@ impl<C: Cpu> BarrierMember<C> {
             }
             self.pending.set(true);
         }
-        let context = WaitContext::new(group.algorithm.name(), self.rank()).until(deadline).timed(self.account().sample());
-        let released = move || central.released(cpu, meeting);
-        let wait = waiter.wait(cpu, group.central().epoch(), context, WaitFor::All(roster), released);
+        let why = move || (WaitContext::new(group.algorithm.name(), rank).until(deadline), WaitFor::All(roster));
+        let (epoch, timed) = (central.epoch(), self.account().sample());
+        let wait = waiter.wait(cpu, epoch, timed, why, move || central.released(cpu, meeting));
         if let Wait::Now(()) = wait {
             self.leave();
         }
@@ -222,6 +222,17 @@ impl<C: Cpu> BarrierMember<C> {
         self.pending.set(false);
         self.meeting.set(self.meeting.get().wrapping_add(1));
         self.end.waiter().leave(self.end.cpu());
+    }
+
+    /// Acts when called: apart, so that the way of those that need not wait stays short.
+    #[cold]
+    #[inline(never)]
+    fn meet_slowly(
+        &self,
+        first: Option<Wait<(), impl Future<Output = Result<(), Error>>>>,
+        deadline: Nanos,
+    ) -> impl Future<Output = Result<(), Error>> {
+        self.end.cpu().run_inline(self.meet(first, deadline))
     }
 
     /// The part of the episode in which others are waited for.
@@ -251,8 +262,7 @@ impl<C: Cpu> BarrierMember<C> {
     /// One episode over null messages.
     async fn exchange_signals(&self, deadline: Nanos) -> Result<(), Error> {
         let (algorithm, cpu) = (self.group.algorithm, self.end.cpu());
-        let context = WaitContext::new(algorithm.name(), self.rank()).until(deadline).timed(self.account().sample());
-        self.end.begin(context);
+        self.end.begin(WaitContext::new(algorithm.name(), self.rank()).until(deadline), self.account().sample());
         cpu.run_inline(algorithm.over(&self.end)).await.inspect_err(|_| self.account().failed())?;
         let waited = self.end.waited();
         // If every message was there already, this member came last, or no sooner than it mattered.

@@ -25,6 +25,8 @@ pub struct Signaller<C: Cpu> {
     rank: Rank,
     /// What the waits of this episode are for.
     context: Cell<WaitContext>,
+    /// Are even short ones timed?
+    timed: Cell<bool>,
     taken: Box<[Cell<u32>]>,
     /// Did a wait of this episode end in a brief spin?
     spun_briefly: Cell<bool>,
@@ -78,6 +80,7 @@ impl<C: Cpu> SignalMatrix<C> {
             cpu,
             rank,
             context: Cell::new(WaitContext::new("signals", rank)),
+            timed: Cell::new(false),
             taken: vec![Cell::new(0); self.slots as usize].into(),
             spun_briefly: Cell::new(false),
             waited: Cell::new(Waited::first_look(waiter.spins())),
@@ -87,7 +90,7 @@ impl<C: Cpu> SignalMatrix<C> {
 
     #[inline]
     fn line(&self, rank: Rank, slot: u32) -> Result<&WordLine<C::Word>, Error> {
-        match self.lines.get(Roster::<C>::lines(self.size) + (rank * self.slots + slot) as usize) {
+        match self.lines.at(Roster::<C>::lines(self.size) + (rank * self.slots + slot) as usize) {
             Some(line) if slot < self.slots => Ok(line),
             _ => Err(self.no_such(rank, slot)),
         }
@@ -150,10 +153,11 @@ impl<C: Cpu> Signaller<C> {
         self.matrix.roster()
     }
 
-    /// Begins an episode: what its waits are for.
+    /// Begins an episode: what its waits are for, and whether even short ones are timed.
     #[inline]
-    pub(crate) fn begin(&self, context: WaitContext) {
+    pub(crate) fn begin(&self, context: WaitContext, timed: bool) {
         self.context.set(context);
+        self.timed.set(timed);
         self.spun_briefly.set(false);
         self.waited.set(Waited::first_look(self.waiter.spins()));
     }
@@ -165,37 +169,53 @@ impl<C: Cpu> Signaller<C> {
         self.waited.get().then(Waited { outcome, ..Waited::first_look(self.spun_briefly.get()) })
     }
 
-    /// Takes the next signal in `slot` if it is there or comes within a brief spin; else what is left of the wait.
-    #[inline]
-    fn take(&self, slot: u32) -> Result<Option<impl Future<Output = Result<(), Error>>>, Error> {
-        let word = self.matrix.word(self.rank, slot)?;
-        let Some(taken) = self.taken.get(slot as usize) else { return Err(self.matrix.no_such(self.rank, slot)) };
-        let before = taken.get();
-        let come = move || (self.cpu.load(word) != before).then_some(());
-        let wait = move || {
-            let all = WaitFor::All(self.roster());
-            self.waiter.wait_part(&self.cpu, word, self.context.get(), all, come)
-        };
-        match wait() {
-            Wait::Now(((), waited)) => {
-                // A short wait leaves one bit: what it took is not known anyway.
-                if waited.outcome == Outcome::Spun {
-                    self.spun_briefly.set(true);
+    /// Takes the next signal in `slot` if it is there or comes within a brief spin; else gives what is left of the wait. No error is
+    /// kept beside that: a future with nothing to drop can live in registers.
+    #[inline(always)]
+    fn take(&self, slot: u32) -> Option<impl Future<Output = Result<(), Error>>> {
+        let left = match (self.matrix.word(self.rank, slot), self.taken.get(slot as usize)) {
+            (Ok(word), Some(taken)) => {
+                let before = taken.get();
+                let come = move || (self.cpu.load(word) != before).then_some(());
+                let why = move || (self.context.get(), WaitFor::All(self.roster()));
+                let wait = move || self.waiter.wait_part(&self.cpu, word, self.timed.get(), why, come);
+                match wait() {
+                    Wait::Now(((), waited)) => {
+                        // A short wait leaves one bit: what it took is not known anyway.
+                        if waited.outcome == Outcome::Spun {
+                            self.spun_briefly.set(true);
+                        }
+                        taken.set(before.wrapping_add(1) & VALUE_MASK);
+                        return None;
+                    }
+                    Wait::Slow(first) => Some((taken, first, wait)),
                 }
-                taken.set(before.wrapping_add(1) & VALUE_MASK);
-                Ok(None)
             }
-            Wait::Slow(first) => Ok(Some(self.cpu.run_inline(async move {
-                let mut waited = first.await;
-                // The process of a member has ended, but those that need something of it know that by poison, and this one does not.
-                while waited.as_ref().is_err_and(|error| self.is_of_one_gone(error)) {
-                    waited = wait().finish().await;
-                }
-                self.waited.set(self.waited.get().then(waited?.1));
-                taken.set(before.wrapping_add(1) & VALUE_MASK);
-                Ok(())
-            }))),
-        }
+            _ => None,
+        };
+        Some(self.take_slowly(slot, left))
+    }
+
+    /// The rest of a wait, if there is such a slot. Acts when called.
+    #[cold]
+    #[inline(never)]
+    fn take_slowly<F, G, A>(&self, slot: u32, left: Option<(&Cell<u32>, F, A)>) -> impl Future<Output = Result<(), Error>>
+    where
+        F: Future<Output = Result<((), Waited), Error>>,
+        G: Future<Output = Result<((), Waited), Error>>,
+        A: Fn() -> Wait<((), Waited), G>,
+    {
+        self.cpu.run_inline(async move {
+            let Some((taken, first, again)) = left else { return Err(self.matrix.no_such(self.rank, slot)) };
+            let mut waited = first.await;
+            // The process of a member has ended, but those that need something of it know that by poison, and this one does not.
+            while waited.as_ref().is_err_and(|error| self.is_of_one_gone(error)) {
+                waited = again().finish().await;
+            }
+            self.waited.set(self.waited.get().then(waited?.1));
+            taken.set(taken.get().wrapping_add(1) & VALUE_MASK);
+            Ok(())
+        })
     }
 
     /// Is that the loss of a member that had gone by itself before?
@@ -238,11 +258,11 @@ impl<C: Cpu> Endpoint for Signaller<C> {
     }
 
     /// Looks here and now; only what may have to wait is a future.
-    #[inline]
+    #[inline(always)]
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
         let rest = self.take(slot);
         async move {
-            match rest? {
+            match rest {
                 None => Ok(()),
                 Some(rest) => rest.await,
             }

@@ -12,8 +12,6 @@ pub struct WaitContext {
     pub peer: Option<Rank>,
     /// Since when; the policy notes it when it begins to spend time.
     pub since: Nanos,
-    /// Shall it be timed even if it is short?
-    pub timed: bool,
     /// When the wait must end with [`crate::Cause::TimedOut`]; [`Nanos::MAX`] for never.
     pub deadline: Nanos,
 }
@@ -21,7 +19,7 @@ pub struct WaitContext {
 impl WaitContext {
     /// A wait of `rank` in `what`, for nobody in particular, without a bound.
     pub const fn new(what: &'static str, rank: Rank) -> Self {
-        Self { what, rank, peer: None, since: Nanos::ZERO, timed: false, deadline: Nanos::MAX }
+        Self { what, rank, peer: None, since: Nanos::ZERO, deadline: Nanos::MAX }
     }
 
     /// The same, for `peer` alone.
@@ -34,12 +32,6 @@ impl WaitContext {
     #[must_use]
     pub const fn since(self, since: Nanos) -> Self {
         Self { since, ..self }
-    }
-
-    /// The same, timed even if it is short.
-    #[must_use]
-    pub const fn timed(self, timed: bool) -> Self {
-        Self { timed, ..self }
     }
 
     /// The same, ending at `deadline`.

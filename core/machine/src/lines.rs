@@ -31,6 +31,18 @@ impl<W: SharedWord> SharedLines<W> {
         Self { all: Source::Shared(segment), from: 0, count }
     }
 
+    /// One of them: cheaper than to find all of them first.
+    #[inline]
+    pub fn at(&self, line: usize) -> Option<&WordLine<W>> {
+        if line >= self.count {
+            return None;
+        }
+        match &self.all {
+            Source::Own(lines) => lines.get(self.from + line),
+            Source::Shared(segment) => (**segment).as_ref().get(self.from + line),
+        }
+    }
+
     /// The first `count` of them, which stay there, and the rest.
     ///
     /// # Panics
@@ -61,6 +73,7 @@ impl<W: SharedWord> Clone for Source<W> {
 /// Found anew by every call: keep what it gives where speed matters.
 impl<W: SharedWord> Deref for SharedLines<W> {
     type Target = [WordLine<W>];
+    #[inline]
     fn deref(&self) -> &[WordLine<W>] {
         let all = match &self.all {
             Source::Own(lines) => lines,

@@ -102,6 +102,6 @@ impl Policy {
         context: WaitContext,
         probe: impl FnMut() -> Option<T>,
     ) -> Result<(T, Waited), Error> {
-        Waiter::new(self, context.rank).wait_part(cpu, on, context, WaitFor::Unknown, probe).finish().await
+        Waiter::new(self, context.rank).wait_part(cpu, on, false, || (context, WaitFor::Unknown), probe).finish().await
     }
 }

@@ -71,17 +71,18 @@ impl Waiter {
     }
 
     /// Waits on `on` until `probe` finds something, and enters that in the account. Looks and spins briefly when called; the rest
-    /// begins when it is polled, and errors are those of [`Park::check`](foregather_machine::Park::check).
+    /// begins when it is polled, and asks `why` for what and for whom it waits. Errors are those of
+    /// [`Park::check`](foregather_machine::Park::check). `timed` asks for the duration even of the shortest waits.
     #[inline]
     pub fn wait<'a, C: Cpu, T: 'a>(
         &'a self,
         cpu: &'a C,
         on: &'a C::Word,
-        context: WaitContext,
-        whom: WaitFor<'a, C>,
+        timed: bool,
+        why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>) + 'a,
         probe: impl FnMut() -> Option<T> + 'a,
     ) -> Wait<T, impl Future<Output = Result<T, Error>>> {
-        match self.wait_part(cpu, on, context, whom, probe) {
+        match self.wait_part(cpu, on, timed, why, probe) {
             Wait::Now((found, waited)) => {
                 self.account.waited(waited);
                 Wait::Now(found)
@@ -100,13 +101,13 @@ impl Waiter {
         &'a self,
         cpu: &'a C,
         on: &'a C::Word,
-        context: WaitContext,
-        whom: WaitFor<'a, C>,
+        timed: bool,
+        why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>) + 'a,
         mut probe: impl FnMut() -> Option<T> + 'a,
     ) -> Wait<(T, Waited), impl Future<Output = Result<(T, Waited), Error>>> {
-        match self.try_wait(cpu, context.timed, &mut probe) {
+        match self.try_wait(cpu, timed, &mut probe) {
             Some(found) => Wait::Now(found),
-            None => Wait::Slow(self.wait_slow(cpu, on, context, whom, probe)),
+            None => Wait::Slow(async move { self.wait_slow(cpu, on, why, probe).await }),
         }
     }
 
@@ -124,7 +125,7 @@ impl Waiter {
     ) -> Result<T, Error> {
         let (cpu, roster) = (lane.cpu(), Roster::new(lane.roster()));
         self.publish_cpu(cpu, roster, context.rank);
-        self.wait(cpu, lane.bell(), context, WaitFor::Message(roster, sender), probe).finish().await
+        self.wait(cpu, lane.bell(), false, || (context, WaitFor::Message(roster, sender)), probe).finish().await
     }
 
     /// One look, and a brief spin unless the wait is to be timed.
@@ -142,22 +143,25 @@ impl Waiter {
         Some(found)
     }
 
+    /// Acts when called: apart, so that the callers' own code stays short.
     #[cold]
     #[inline(never)]
-    async fn wait_slow<C: Cpu, T>(
-        &self,
-        cpu: &C,
-        on: &C::Word,
-        context: WaitContext,
-        whom: WaitFor<'_, C>,
+    fn wait_slow<'a, C: Cpu, T>(
+        &'a self,
+        cpu: &'a C,
+        on: &'a C::Word,
+        why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>),
         probe: impl FnMut() -> Option<T>,
-    ) -> Result<(T, Waited), Error> {
-        let result = cpu.run_inline(self.step_by_step(cpu, on, context, whom, probe)).await;
-        if let (Ok((_, waited)), true) = (&result, self.interest.waits) {
-            self.learn(*waited);
-        }
-        self.spins.set(self.strategy.borrow().spins());
-        result
+    ) -> impl Future<Output = Result<(T, Waited), Error>> {
+        let (context, whom) = why();
+        cpu.run_inline(async move {
+            let result = self.step_by_step(cpu, on, context, whom, probe).await;
+            if let (Ok((_, waited)), true) = (&result, self.interest.waits) {
+                self.learn(*waited);
+            }
+            self.spins.set(self.strategy.borrow().spins());
+            result
+        })
     }
 
     async fn step_by_step<C: Cpu, T>(

@@ -2,7 +2,7 @@
 use core::cell::Cell;
 use foregather_conformance::scripted::{Did, Script};
 use foregather_machine::{Error, Nanos, WaitContext, block_on};
-use foregather_wait::{Outcome, Policy, Waited};
+use foregather_wait::{Outcome, Policy, WaitFor, Waited, Waiter};
 
 /// On which the event comes after so many verbs.
 fn script(event_after: usize) -> Script {
@@ -15,8 +15,9 @@ fn script(event_after: usize) -> Script {
 }
 
 fn wait(script: &Script, policy: Policy, timed: bool) -> Result<Waited, Error> {
-    let (word, context) = (Cell::default(), WaitContext::new("script", 0).timed(timed));
-    block_on(policy.wait(script, &word, context, || script.come())).map(|((), waited)| waited)
+    let (word, waiter) = (Cell::default(), Waiter::new(policy, 0));
+    let why = || (WaitContext::new("script", 0), WaitFor::Unknown);
+    block_on(waiter.wait_part(script, &word, timed, why, || script.come()).finish()).map(|((), waited)| waited)
 }
 
 fn spins(policy: Policy) -> bool {

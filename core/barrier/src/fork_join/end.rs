@@ -75,7 +75,7 @@ impl<C: Cpu> End<C> {
     }
 
     pub(super) fn context(&self, deadline: Nanos) -> WaitContext {
-        WaitContext::new(WHAT, self.rank).until(deadline).timed(self.account().sample())
+        WaitContext::new(WHAT, self.rank).until(deadline)
     }
 
     /// The others can see from now on where this member runs.
@@ -95,13 +95,13 @@ impl<C: Cpu> End<C> {
     pub(super) fn wait<'a, T: 'a>(
         &'a self,
         on: &'a C::Word,
-        context: WaitContext,
-        whom: WaitFor<'a, C>,
+        timed: bool,
+        why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>) + 'a,
         probe: impl Fn() -> Option<T> + 'a,
     ) -> Wait<T, impl Future<Output = Result<T, Error>>> {
         self.waiter.arrive(&self.cpu);
         self.publish_cpu();
-        match self.waiter.wait_part(&self.cpu, on, context, whom, probe) {
+        match self.waiter.wait_part(&self.cpu, on, timed, why, probe) {
             Wait::Now((found, waited)) => {
                 self.met(waited);
                 Wait::Now(found)

@@ -3,7 +3,7 @@ use super::end::{End, out_of_turn};
 use super::{AWAY, LEADER, REGIONS, before};
 use core::cell::Cell;
 use core::future::Future;
-use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
 use foregather_wait::{Account, Policy, Wait, WaitFor};
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl<C: Cpu> Leader<C> {
     #[inline]
     pub fn join_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
         let open = &self.open;
-        let met = self.in_hand.is_none().then(|| match self.wait_for_all(self.end.context(deadline)) {
+        let met = self.in_hand.is_none().then(|| match self.wait_for_all(deadline, self.end.account().sample()) {
             Wait::Now(()) => None,
             Wait::Slow(rest) => Some(self.end.cpu.run_inline(rest)),
         });
@@ -82,18 +82,17 @@ impl<C: Cpu> Leader<C> {
 
     /// Waits until all parts of the open region are done.
     #[inline]
-    fn wait_for_all(&self, context: WaitContext) -> Wait<(), impl Future<Output = Result<(), Error>>> {
+    fn wait_for_all(&self, deadline: Nanos, timed: bool) -> Wait<(), impl Future<Output = Result<(), Error>>> {
         let (end, region, open) = (&self.end, self.region, &self.open);
         end.cpu.store(end.roster().arrived(LEADER), region);
         let all_done = move || if open.get() { end.all_done(region) } else { Some(()) };
-        end.wait(end.team.joined(), context, WaitFor::All(end.roster()), all_done)
+        end.wait(end.team.joined(), timed, move || (end.context(deadline), WaitFor::All(end.roster())), all_done)
     }
 
     /// Joins if that takes a blink at most, without a look at the clock; `false` leaves everything as it was.
     #[inline]
     pub fn join_at_once(&mut self) -> bool {
-        let context = self.end.context(Nanos::MAX).timed(false);
-        let joined = !self.open.get() || self.in_hand.is_none() && matches!(self.wait_for_all(context), Wait::Now(()));
+        let joined = !self.open.get() || self.in_hand.is_none() && matches!(self.wait_for_all(Nanos::MAX, false), Wait::Now(()));
         if joined {
             self.open.set(false);
         }

@@ -92,7 +92,8 @@ impl<C: Cpu> Worker<C> {
             };
             new.then_some(value)
         };
-        match end.wait(on, end.context(deadline).of(LEADER), WaitFor::Member(end.roster(), LEADER), come) {
+        let why = move || (end.context(deadline).of(LEADER), WaitFor::Member(end.roster(), LEADER));
+        match end.wait(on, end.account().sample(), why, come) {
             Wait::Now(value) => Ok(value),
             Wait::Slow(rest) => Err(end.cpu.run_inline(rest)),
         }

@@ -176,7 +176,7 @@ impl<'g, C: Cpu> ChannelPort<'g, C> {
             let (waiter, roster) = (self.flags.waiter(), self.flags.roster());
             waiter.publish_cpu(cpu, roster, self.rank);
             let whom = peer.map_or(WaitFor::All(roster), |peer| WaitFor::Member(roster, peer));
-            if let Err(error) = waiter.wait(cpu, bell, why, whom, rung).finish().await {
+            if let Err(error) = waiter.wait(cpu, bell, false, || (why, whom), rung).finish().await {
                 break Err(error);
             }
         };

@@ -21,9 +21,11 @@ impl<F: Fabric> Messenger<F> {
             return Ok(true);
         }
         let ready = || self.ready(from).map(|ready| ready.then_some(())).transpose();
-        let (cpu, bell, roster) = (self.fabric.cpu(), self.fabric.bell(), Roster::new(self.fabric.roster()));
-        let context = WaitContext::new("a message", self.here.rank).of(from);
-        match self.waiter.wait(cpu, bell, context, WaitFor::Message(roster, Some(from)), ready) {
+        let why = || {
+            let whom = WaitFor::Message(Roster::new(self.fabric.roster()), Some(from));
+            (WaitContext::new("a message", self.here.rank).of(from), whom)
+        };
+        match self.waiter.wait(self.fabric.cpu(), self.fabric.bell(), false, why, ready) {
             Wait::Now(found) => found.map(|()| true),
             Wait::Slow(_) => Ok(false),
         }

@@ -157,6 +157,6 @@ impl Team {
             Awaits::Message(sender) => WaitFor::Message(roster, sender),
         };
         let come = || self.me.come();
-        self.waiter.wait_part(&self.me, &self.event, context, whom, come).finish().await.map(|((), waited)| waited)
+        self.waiter.wait_part(&self.me, &self.event, false, || (context, whom), come).finish().await.map(|((), waited)| waited)
     }
 }

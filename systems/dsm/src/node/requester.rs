@@ -105,7 +105,7 @@ impl<F: Fabric> Requester<F> {
         let (lane, roster) = (&self.lane, Roster::new(self.lane.roster()));
         let either = || probe().map(Ok).or_else(|| node.check().err().map(Err));
         let context = WaitContext::new(what, lane.here().rank);
-        self.waiter.wait_part(lane.cpu(), on, context, WaitFor::Message(roster, None), either).finish().await?.0
+        self.waiter.wait_part(lane.cpu(), on, false, || (context, WaitFor::Message(roster, None)), either).finish().await?.0
     }
 
     /// This thread cannot go on, because of that: its server tells everybody, and nothing can be asked here any more. `true`: it is the
