@@ -4,7 +4,7 @@
 use foregather_host::{affinity, clock, futex, usage};
 use foregather_machine::{Clock, Costs, CpuId, Error, Nanos, Park, WaitContext, Words, block_on};
 use foregather_thread::{Scope, Thread, Word};
-use foregather_wait::Policy;
+use foregather_wait::{Policy, WaitFor, Waiter};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -105,12 +105,12 @@ fn round_trip(name: &'static str, what: &'static str, cpus: (CpuId, CpuId), poli
     let place = |rank| Some(if rank == 0 { cpus.0 } else { cpus.1 });
     let ends = foregather_thread::run(2, place, |cpu, rank| {
         let (mine, theirs) = (&words[rank as usize], &words[1 - rank as usize]);
-        let mut samples = Vec::with_capacity(rounds as usize);
+        let (mut samples, waiter) = (Vec::with_capacity(rounds as usize), Waiter::new(policy, rank));
         for round in 1..=rounds {
             let began = cpu.now();
             let wait = || {
-                let why = WaitContext::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
-                block_on(policy.wait(&cpu, theirs, why, || (cpu.load(theirs) == round).then_some(())))
+                let why = || (WaitContext::new("price", rank).of(1 - rank).until(cpu.now() + BOUND), WaitFor::Unknown);
+                block_on(waiter.wait(&cpu, theirs, false, why, || (cpu.load(theirs) == round).then_some(())).finish())
             };
             if rank == 0 {
                 cpu.publish(mine, round);
@@ -134,17 +134,21 @@ fn remote_wake(here: CpuId, there: CpuId) -> Result<[Price; 2], Error> {
     let place = |rank| Some(if rank == 0 { here } else { there });
     let ends = foregather_thread::run(2, place, |cpu, rank| {
         let (mut wakes, mut calls) = (vec![], vec![]);
+        let waiter = Waiter::new(if rank == 0 { Policy::Spin } else { Policy::Block }, rank);
+        let wait = |on: &Word, round| {
+            let why = || (WaitContext::new("price", rank).of(1 - rank).until(cpu.now() + BOUND), WaitFor::Unknown);
+            block_on(waiter.wait(&cpu, on, false, why, || (cpu.load(on) == round).then_some(())).finish())
+        };
         for round in 1..=ROUNDS {
-            let why = WaitContext::new("price", rank).of(1 - rank).until(cpu.now() + BOUND);
             if rank == 0 {
                 block_on(cpu.delay(IDLE));
                 let began = cpu.now();
                 cpu.publish(&call, round);
                 calls.push((cpu.now() - began).0 as f64);
-                block_on(Policy::Spin.wait(&cpu, &answer, why, || (cpu.load(&answer) == round).then_some(())))?;
+                wait(&answer, round)?;
                 wakes.push((Nanos(woken_at.load(Relaxed)) - began).0 as f64);
             } else {
-                block_on(Policy::Block.wait(&cpu, &call, why, || (cpu.load(&call) == round).then_some(())))?;
+                wait(&call, round)?;
                 woken_at.store(cpu.now().0, Relaxed);
                 cpu.publish(&answer, round);
             }

@@ -4,7 +4,7 @@ use super::method::{Means, Method};
 use foregather_machine::{Error, VALUE_MASK, WaitContext, Words, block_on};
 use foregather_shm::kernel::Semaphore;
 use foregather_thread::{Thread, Word};
-use foregather_wait::Policy;
+use foregather_wait::{WaitFor, Waiter};
 
 /// The master does `ping` and `await_pong`, the slave `await_ping` and `pong`. Rounds count from 1.
 pub(super) trait Link {
@@ -19,8 +19,10 @@ pub(super) fn link<'a>(method: Method, board: &'a Board, why: WaitContext) -> Bo
     match (method, method.means()) {
         (Method::OneSemaphore, _) => Box::new(HandOff { board, why }),
         (_, Means::Kernel(_)) => Box::new(Barriers { board, why }),
-        (Method::SpinHot, Means::Word(policy)) => Box::new(OnWords { board, cpu: board.cpu().without_pauses(), policy, why }),
-        (_, Means::Word(policy)) => Box::new(OnWords { board, cpu: board.cpu(), policy, why }),
+        (_, Means::Word(policy)) => {
+            let cpu = if method == Method::SpinHot { board.cpu().without_pauses() } else { board.cpu() };
+            Box::new(OnWords { board, cpu, waiter: Waiter::new(policy, why.rank), why })
+        }
     }
 }
 
@@ -28,14 +30,14 @@ pub(super) fn link<'a>(method: Method, board: &'a Board, why: WaitContext) -> Bo
 struct OnWords<'a> {
     board: &'a Board,
     cpu: Thread,
-    policy: Policy,
+    waiter: Waiter,
     why: WaitContext,
 }
 
 impl OnWords<'_> {
     fn wait(&self, on: &Word, round: u32) -> Result<(), Error> {
         let come = || (self.cpu.load(on) == round & VALUE_MASK).then_some(());
-        block_on(self.policy.wait(&self.cpu, on, self.why, come)).map(|_| ())
+        block_on(self.waiter.wait(&self.cpu, on, false, || (self.why, WaitFor::Unknown), come).finish())
     }
 }
 

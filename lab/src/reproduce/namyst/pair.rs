@@ -6,7 +6,7 @@ use foregather_machine::{Address, Error, Fabric, Key, Nanos, Placement, WaitCont
 use foregather_message::{Messenger, Path, Settings};
 use foregather_shm::{Lane, ShmFabric};
 use foregather_thread::Thread;
-use foregather_wait::Policy;
+use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::Arc;
 
 type Here = Lane<Thread>;
@@ -27,7 +27,7 @@ pub(super) enum ExchangeMode {
 /// A lane without a message layer above it, which waits as that does.
 pub(super) struct Bare {
     lane: Here,
-    policy: Policy,
+    waiter: Waiter,
     deadline: Nanos,
 }
 
@@ -66,7 +66,8 @@ impl ExchangeMode {
 impl Bare {
     fn new(lane: Here) -> Self {
         let policy = Policy::adaptive(&lane.cpu().costs());
-        Self { lane, policy, deadline: clock::now() + PATIENCE }
+        let waiter = Waiter::new(policy, lane.here().rank);
+        Self { lane, waiter, deadline: clock::now() + PATIENCE }
     }
 
     fn peer(&self) -> Address {
@@ -75,8 +76,9 @@ impl Bare {
     }
 
     fn wait<T>(&self, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
-        let why = WaitContext::new("bare frames", self.lane.here().rank).of(self.peer().rank).until(self.deadline);
-        block_on(self.policy.wait(self.lane.cpu(), self.lane.bell(), why, probe)).map(|(found, _)| found)
+        let context = || WaitContext::new("bare frames", self.lane.here().rank).of(self.peer().rank).until(self.deadline);
+        let why = || (context(), WaitFor::Unknown);
+        block_on(self.waiter.wait(self.lane.cpu(), self.lane.bell(), false, why, probe).finish())
     }
 
     fn send(&self, memory: &[u8]) -> Result<(), Error> {
