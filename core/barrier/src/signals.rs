@@ -89,21 +89,19 @@ impl<C: Cpu> SignalMatrix<C> {
     }
 
     #[inline]
-    fn line(&self, rank: Rank, slot: u32) -> Result<&WordLine<C::Word>, Error> {
-        match self.lines.at(Roster::<C>::lines(self.size) + (rank * self.slots + slot) as usize) {
-            Some(line) if slot < self.slots => Ok(line),
-            _ => Err(self.no_such(rank, slot)),
-        }
+    fn line(&self, rank: Rank, slot: u32) -> Option<&WordLine<C::Word>> {
+        let line = self.lines.at(Roster::<C>::lines(self.size) + (rank * self.slots + slot) as usize);
+        if slot < self.slots { line } else { None }
     }
 
     #[inline]
-    fn word(&self, rank: Rank, slot: u32) -> Result<&C::Word, Error> {
-        Ok(&self.line(rank, slot)?[0])
+    fn word(&self, rank: Rank, slot: u32) -> Option<&C::Word> {
+        self.line(rank, slot).map(|line| &line[0])
     }
 
     /// Nonzero once a member has gone and all that it would have signalled is poisoned; it shares the line of the first slot.
     fn gone(&self, rank: Rank) -> Option<&C::Word> {
-        self.line(rank, 0).ok().map(|line| &line[1])
+        self.line(rank, 0).map(|line| &line[1])
     }
 
     #[cold]
@@ -131,7 +129,7 @@ impl<C: Cpu> Signaller<C> {
     /// # Errors
     /// [`Cause::Slot`] if there is no such slot.
     pub fn come(&self, slot: u32) -> Result<bool, Error> {
-        let word = self.matrix.word(self.rank, slot)?;
+        let word = self.matrix.word(self.rank, slot).ok_or_else(|| self.matrix.no_such(self.rank, slot))?;
         Ok(self.taken.get(slot as usize).is_some_and(|taken| self.cpu.load(word) != taken.get()))
     }
 
@@ -174,7 +172,7 @@ impl<C: Cpu> Signaller<C> {
     #[inline(always)]
     fn take(&self, slot: u32) -> Option<impl Future<Output = Result<(), Error>>> {
         let left = match (self.matrix.word(self.rank, slot), self.taken.get(slot as usize)) {
-            (Ok(word), Some(taken)) => {
+            (Some(word), Some(taken)) => {
                 let before = taken.get();
                 let come = move || (self.cpu.load(word) != before).then_some(());
                 let why = move || (self.context.get(), WaitFor::All(self.roster()));
@@ -252,9 +250,13 @@ impl<C: Cpu> Member for Signaller<C> {
 impl<C: Cpu> Endpoint for Signaller<C> {
     #[inline]
     fn signal(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        ready(self.matrix.word(peer, slot).map(|word| {
-            self.cpu.fetch_add(word, 1);
-        }))
+        ready(match self.matrix.word(peer, slot) {
+            Some(word) => {
+                self.cpu.fetch_add(word, 1);
+                Ok(())
+            }
+            None => Err(self.matrix.no_such(peer, slot)),
+        })
     }
 
     /// Looks here and now; only what may have to wait is a future.
