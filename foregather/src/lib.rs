@@ -61,7 +61,8 @@
 //! # When a wait cannot succeed
 //!
 //! A member that panics, returns early or is dropped leaves nobody waiting: whoever still needs it gets
-//! [`Cause::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a member that is missing.
+//! [`Cause::Poisoned`] with its rank. [`BarrierMember::wait_for`] bounds a wait and names a member that is missing; at the central
+//! barrier the arrival stays, and the next wait goes on with it.
 //!
 //! ```
 //! use foregather::{Cause, Error, Algorithm, Group, Nanos, Policy, block_on, thread};

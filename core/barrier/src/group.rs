@@ -274,6 +274,12 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(())
     }
 
+    /// From now on another thread has this handle, whose processor that is. A handle that is sent without it works as well, but the
+    /// others go on asking after the thread that made it.
+    pub fn enroll(&mut self, cpu: C) {
+        self.end.enroll(cpu);
+    }
+
     /// Computes for `span` on the member's own processor.
     pub async fn delay(&self, span: Nanos) {
         self.end.delay(span).await;

@@ -139,6 +139,12 @@ impl<C: Cpu> Signaller<C> {
         &self.cpu
     }
 
+    /// From now on another thread has this end, whose processor that is.
+    pub fn enroll(&mut self, cpu: C) {
+        self.roster().enroll(&cpu, self.rank);
+        self.cpu = cpu;
+    }
+
     /// What it waits by.
     #[inline]
     pub fn waiter(&self) -> &Waiter {

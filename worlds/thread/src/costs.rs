@@ -6,7 +6,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use foregather_host::costs::{self, Kept};
 use foregather_host::sched::{self, SchedClass};
 use foregather_host::{affinity, facts, forks};
-use foregather_machine::{CachePadded, Clock, Costs, CpuId, Error, Nanos, Park, Rank, Words, block_on};
+use foregather_machine::{CachePadded, Clock, Costs, CpuId, Error, Nanos, Rank, WaitContext, Words, block_on};
+use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -98,21 +99,13 @@ impl Measured {
 /// One for each of two partners to write.
 type PingPongLines = [CachePadded<Word>; 2];
 
-/// How a partner waits.
-#[derive(Clone, Copy)]
-enum How {
-    Spin,
-    Yield,
-    Block,
-}
-
 fn measure() -> Result<Measured, Error> {
     let allowed = affinity::allowed();
     let [yields, blocks, lines, calls]: [PingPongLines; 4] = Default::default();
     let tick = facts::tick();
     let here = allowed[0];
     let [yielded, blocked] = pair([here, here], |cpu, rank| {
-        [round_trips(cpu, rank, &yields, How::Yield), round_trips(cpu, rank, &blocks, How::Block)]
+        [round_trips(cpu, rank, &yields, Policy::Yield), round_trips(cpu, rank, &blocks, Policy::Block)]
     })?;
     // A switch that takes a good part of a tick went to somebody else.
     let switch = |samples| typical_of(samples).filter(|&half| tick.is_none_or(|tick| half * 4 < tick));
@@ -120,7 +113,7 @@ fn measure() -> Result<Measured, Error> {
     if let Some(&there) = allowed.get(1) {
         let woken_at = AtomicU64::new(0);
         let [spun, woken, called] = pair([here, there], |cpu, rank| {
-            let spun = round_trips(cpu, rank, &lines, How::Spin);
+            let spun = round_trips(cpu, rank, &lines, Policy::Spin);
             let [woken, called] = wakes(cpu, rank, &calls, &woken_at);
             [spun, woken, called]
         })?;
@@ -153,7 +146,8 @@ fn typical_of(mut samples: Vec<Nanos>) -> Option<Nanos> {
 }
 
 /// The partners hand a word to and fro: halves of the first one's round trips.
-fn round_trips(cpu: &Thread, rank: Rank, words: &PingPongLines, how: How) -> Vec<Nanos> {
+fn round_trips(cpu: &Thread, rank: Rank, words: &PingPongLines, policy: Policy) -> Vec<Nanos> {
+    let waiter = Waiter::new(policy, rank);
     let (mine, theirs) = (&words[rank as usize], &words[1 - rank as usize]);
     let (end, mut samples) = (cpu.now() + PART, Vec::with_capacity(ROUNDS as usize));
     for round in 1..=ROUNDS {
@@ -161,7 +155,7 @@ fn round_trips(cpu: &Thread, rank: Rank, words: &PingPongLines, how: How) -> Vec
         if rank == 0 {
             cpu.publish(mine, round);
         }
-        if !comes(cpu, theirs, round, how, end) {
+        if !comes(cpu, &waiter, theirs, round, end) {
             break;
         }
         if rank == 0 {
@@ -175,6 +169,7 @@ fn round_trips(cpu: &Thread, rank: Rank, words: &PingPongLines, how: How) -> Vec
 
 /// The first wakes the second: how long until that runs, and what it costs the first.
 fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &PingPongLines, woken_at: &AtomicU64) -> [Vec<Nanos>; 2] {
+    let waiter = Waiter::new(if rank == 0 { Policy::Spin } else { Policy::Block }, rank);
     let (end, mut woken, mut called) = (cpu.now() + PART, vec![], vec![]);
     for round in 1..=WAKES {
         if rank == 0 {
@@ -182,13 +177,13 @@ fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &PingPongLines, woken_at: &At
             let began = cpu.now();
             cpu.publish(call, round);
             let returned = cpu.now();
-            if !comes(cpu, answer, round, How::Spin, end) {
+            if !comes(cpu, &waiter, answer, round, end) {
                 break;
             }
             called.push(returned - began);
             woken.push(Nanos(woken_at.load(Relaxed)) - began);
         } else {
-            if !comes(cpu, call, round, How::Block, end) {
+            if !comes(cpu, &waiter, call, round, end) {
                 break;
             }
             woken_at.store(cpu.now().0, Relaxed);
@@ -199,27 +194,9 @@ fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &PingPongLines, woken_at: &At
 }
 
 /// Waits for a value; `false` if it has not come in time.
-fn comes(cpu: &Thread, word: &Word, value: u32, how: How, end: Nanos) -> bool {
-    const SPIN: Nanos = Nanos::from_us(20);
-    let there = || (cpu.load(word) == value).then_some(());
-    loop {
-        if there().is_some() {
-            return true;
-        }
-        if cpu.now() >= end {
-            return false;
-        }
-        match how {
-            How::Spin => drop(block_on(cpu.spin_for(word, SPIN, there))),
-            How::Yield => block_on(cpu.yield_now()),
-            How::Block => {
-                let armed = cpu.prepare_park(word);
-                if there().is_none() {
-                    block_on(cpu.park(word, armed, end));
-                }
-            }
-        }
-    }
+fn comes(cpu: &Thread, waiter: &Waiter, word: &Word, value: u32, end: Nanos) -> bool {
+    let why = || (WaitContext::new("costs", 0).until(end), WaitFor::Unknown);
+    block_on(waiter.wait(cpu, word, false, why, || (cpu.load(word) == value).then_some(())).finish()).is_ok()
 }
 
 #[cfg(test)]
@@ -263,7 +240,7 @@ mod tests {
     #[test]
     fn a_partner_that_never_comes_is_not_waited_for() {
         let (cpu, words) = (Thread::current(), PingPongLines::default());
-        for how in [How::Spin, How::Yield, How::Block] {
+        for how in [Policy::Spin, Policy::Yield, Policy::Block] {
             assert!(round_trips(&cpu, 0, &words, how).is_empty());
         }
     }

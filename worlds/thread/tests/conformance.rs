@@ -63,6 +63,21 @@ fn a_panic_is_an_error_of_the_others() {
     }
 }
 
+/// A member belongs to its thread alone: it outlives the group's handle, and goes where its thread goes.
+#[test]
+fn members_are_sent_to_threads_that_outlive_their_group() {
+    let group = Group::new(Algorithm::Dissemination, 3).unwrap();
+    let members = [0, 1, 2].map(|rank| group.member(Thread::current(), rank, Policy::default()).unwrap());
+    drop(group);
+    let threads = members.map(|mut member| {
+        std::thread::spawn(move || {
+            member.enroll(Thread::current());
+            (0..100).try_for_each(|_| block_on(member.wait()))
+        })
+    });
+    assert!(threads.into_iter().all(|thread| thread.join().unwrap().is_ok()));
+}
+
 /// Two spinners under FIFO on one processor would each starve the other for ever: their spins are bounded.
 #[test]
 fn spinners_under_a_realtime_class_let_each_other_run() {

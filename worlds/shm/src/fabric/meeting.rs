@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 use foregather_host::clock;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, block_on};
 use foregather_thread::{Scope, Word};
+use foregather_wait::Policy;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::sync::OnceLock;
@@ -18,9 +19,6 @@ const UNWANTED: u32 = 2;
 const STRANGERS: u32 = 3;
 /// And from here on the error that the system gave.
 const REFUSED: u32 = 4;
-
-/// The longest sleep of those who meet: a peer may die.
-const SLEEP: Nanos = Nanos::from_ms(10);
 
 /// A number of this process that others can read to see that they read the right one.
 fn proof() -> &'static AtomicU64 {
@@ -115,16 +113,15 @@ impl ShmFabric {
         missing: impl Fn(Rank) -> bool,
         why: WaitContext,
     ) -> Result<(), Error> {
-        let (come, since) = (self.come(), cpu.now());
-        loop {
-            let armed = cpu.prepare_park(come);
-            if cpu.load(come) >= count {
-                return Ok(());
+        let come = || (cpu.load(self.come()) >= count).then_some(());
+        let met = block_on(Policy::Block.wait(cpu, self.come(), why, come));
+        met.map(drop).map_err(|error| match *error.cause() {
+            Cause::TimedOut { what, rank, peer: None, waited_ns } => {
+                let peer = (0..self.shape().ranks).find(|&rank| missing(rank));
+                Cause::TimedOut { what, rank, peer, waited_ns }.into()
             }
-            let missing = (0..self.shape().ranks).find(|&rank| missing(rank));
-            cpu.check(come, &WaitContext { peer: missing, since, ..why })?;
-            block_on(cpu.park(come, armed, why.deadline.min(cpu.now() + SLEEP)));
-        }
+            _ => error,
+        })
     }
 
     /// Can this process read the memory of all?

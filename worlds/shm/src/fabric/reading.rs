@@ -5,6 +5,7 @@ use super::pieces::{CopyDirection, Errno, Piece, of_mutable, of_shared, total, t
 use super::shape::{BUFFER, EXPOSURES};
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on};
 use foregather_thread::Word;
+use foregather_wait::Policy;
 
 /// Below that many bytes two calls of the kernel cost more than half a copy.
 const BOTH_SIDES: usize = 16 << 10;
@@ -16,7 +17,6 @@ const CHUNK_MOST: usize = 256 << 10;
 const SPIN: Nanos = Nanos::from_us(50);
 /// And how long it lets it finish that after the job has failed.
 const GRACE: Nanos = Nanos::from_ms(100);
-const SLEEP: Nanos = Nanos::from_ms(10);
 /// By then the job has told who was lost, if it tells anybody.
 const TOLD: Nanos = Nanos::from_ms(500);
 /// The lower bits of a key say which, the upper ones in which generation.
@@ -82,19 +82,8 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 
     /// Waits on this lane's bell, in place.
-    fn until<T>(&self, why: &WaitContext, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
-        let bell = self.bell();
-        loop {
-            if let (Some(found), _) = block_on(self.cpu.spin_for(bell, SPIN.min(self.cpu.max_spin()), &mut probe)) {
-                return Ok(found);
-            }
-            self.cpu.check(bell, why)?;
-            let armed = self.cpu.prepare_park(bell);
-            if let Some(found) = probe() {
-                return Ok(found);
-            }
-            block_on(self.cpu.park(bell, armed, self.cpu.now() + SLEEP));
-        }
+    fn until<T>(&self, why: &WaitContext, probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
+        block_on(Policy::TwoPhase { spin: SPIN }.wait(&self.cpu, self.bell(), *why, probe)).map(|(found, _)| found)
     }
 
     pub(super) fn read_from(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
