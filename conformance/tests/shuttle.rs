@@ -154,7 +154,7 @@ impl Endpoint for Cleared {
     }
 }
 
-/// The negative control of race 7: whoever is back in the next episode sets a flag that is still set, and when it is
+/// The negative control of race 7: a member that is back in the next episode sets a flag that is still set, and when it is
 /// cleared, two signals are gone.
 #[test]
 #[should_panic(expected = "deadlock")]

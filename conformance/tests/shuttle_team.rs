@@ -166,7 +166,7 @@ fn resetting_it_before_is_right() {
     check_random(|| bare(true), 4 * SCHEDULES);
 }
 
-/// Each part is done once, by its worker or by the leader, who takes what it finds, and nobody sees a descriptor that is not of
+/// Each part is done once, by its worker or by the leader, which takes what it finds, and no member sees a descriptor that is not of
 /// its region: the leader empties it as soon as it has joined.
 fn late(policy: Policy, size: u32) {
     let fork_join = ForkJoin::<Scheduled>::new(size).unwrap();

@@ -38,7 +38,7 @@ impl<'g, C: Cpu> Membership<'g, C> {
     }
 
     /// Names the culprit, or the member waited for, in an error of the world. `poison` does for a dead member what it can no longer do:
-    /// all that need it hear of it by its name, even those that watch nobody.
+    /// each member that needs it gets an error with its rank, even a member that watches no process.
     #[cold]
     pub(crate) fn explain(
         &self,

@@ -114,7 +114,7 @@ pub trait Fabric: Member {
     /// Ends that. Returns when nobody reads or writes there any more on its behalf.
     fn unexpose(&self, key: Key);
     /// Fills the pieces, one after the other, from what `from` exposes under that key. Dropped early, it writes nothing afterwards.
-    /// Meanwhile it [helps](Fabric::progress) whoever reads from here, so two that read from each other both come to an end.
+    /// Meanwhile it [helps](Fabric::progress) lanes that read from here, so two that read from each other both come to an end.
     ///
     /// # Errors
     /// [`Cause::Unexposed`](crate::Cause::Unexposed) if it is exposed no longer, or is shorter: nothing in `into` counts then.

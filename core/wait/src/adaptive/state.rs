@@ -15,9 +15,9 @@ const DISTRUST: (u32, u32) = (1_024, 16_384);
 const GOOD: u32 = 256;
 /// A stranger's turn, or those of a few, take no more ticks.
 const STOPPED: u64 = 4;
-/// After a move nobody moves for half a tick, then twice that and so on, up to this many ticks.
+/// After a move no member moves for half a tick, then twice that and so on, up to this many ticks.
 const LONGEST_HOLD: u64 = 125;
-/// For so many ticks after a preemption a stranger is believed to be there still.
+/// How many ticks after a preemption a stranger is believed to be there still.
 const DISTURBED: u64 = 8;
 
 /// One member's state.
