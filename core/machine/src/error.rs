@@ -1,5 +1,5 @@
 //! What becomes of a wait or a set-up that cannot succeed. Each error names the culprit and, where there is one, the remedy.
-use crate::{Nanos, Rank};
+use crate::{Nanos, Rank, WaitError};
 use core::fmt;
 
 /// An operation of any world failed; its [`Cause`] says why.
@@ -28,6 +28,8 @@ pub enum Cause {
         /// How long it waited; 0 if nobody noted when it began.
         waited_ns: u64,
     },
+    /// A barrier's wait ended without a meeting.
+    Wait(WaitError),
     /// A process of the job has died, or stood still for longer than the job allows.
     PeerLost {
         /// Whose process it was.
@@ -184,9 +186,17 @@ impl From<Cause> for Error {
     }
 }
 
+impl From<WaitError> for Error {
+    #[cold]
+    fn from(error: WaitError) -> Self {
+        Cause::Wait(error).into()
+    }
+}
+
+/// The sentence: `main` and `unwrap` print errors by `Debug`. [`Error::cause`] has the variant.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
@@ -212,6 +222,7 @@ impl fmt::Display for Cause {
                 }
                 peer.map_or(Ok(()), |peer| write!(f, "; rank {peer} did not come"))
             }
+            Self::Wait(error) => fmt::Display::fmt(error, f),
             Self::PeerLost { rank, doing, .. } => {
                 write!(f, "the process of rank {rank} has died or stands still")?;
                 if doing.is_empty() { Ok(()) } else { write!(f, "; this rank was waiting in: {doing}") }
@@ -229,6 +240,11 @@ impl fmt::Display for Cause {
             }
             Self::Refused { why } => write!(f, "refused: {why}"),
             Self::Size { what, size, needs } => write!(f, "{what} cannot synchronise {size} members: it needs {needs}"),
+            Self::Rank { rank, size: 1 } if *rank > 0 => write!(
+                f,
+                "there is no rank {rank}: this job has one rank; start it by `foregather run -n {} PROGRAM` or another launcher",
+                rank.saturating_add(1)
+            ),
             Self::Rank { rank, size } => write!(f, "rank {rank} is taken already, or is not one of the group's {size}"),
             Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),
             Self::Length { what, bytes, room } => write!(f, "{what} of {bytes} bytes does not fit: there is room for {room}"),

@@ -10,7 +10,8 @@
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
 //! - [`Fabric`]: frames between lanes and memory that peers may read.
 //! - [`Port`]: packets that carry bytes. [`LogGp`]: what they cost.
-//! - [`WaitContext`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed.
+//! - [`WaitContext`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed; [`WaitError`]: the same of a barrier,
+//!   by the reaction it asks for.
 //! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random numbers.
 //!
 //! **Verbs act at once; only waiting is async.** On hardware a leaf future has done its waiting when it is returned,
@@ -35,6 +36,7 @@ mod port;
 mod ready;
 mod split_mix;
 mod time;
+mod wait_error;
 mod words;
 
 pub use context::WaitContext;
@@ -52,4 +54,5 @@ pub use port::{Packet, Port};
 pub use ready::{Ready, block_on, ready};
 pub use split_mix::SplitMix;
 pub use time::{Clock, Nanos};
+pub use wait_error::{Missing, WaitError, Who};
 pub use words::{CounterOf, SharedWord, VALUE_MASK, Words};

@@ -1,5 +1,5 @@
 //! A policy of one's own: spins twice as long after a wait that spinning ended, half as long after one that it did not.
-use foregather::{Interest, Nanos, Outcome, Progress, Step, Strategy, Waited};
+use foregather::engine::{Interest, Nanos, Outcome, Progress, Step, Strategy, Waited};
 
 const LEAST: Nanos = Nanos::from_us(1);
 const MOST: Nanos = Nanos::from_us(64);

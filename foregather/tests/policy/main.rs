@@ -2,9 +2,10 @@
 mod doubling;
 
 use doubling::Doubling;
+use foregather::engine::{Algorithm, Clock, Cpu, Error, Group, Nanos, Rank, Snapshot, Waiter, block_on};
 use foregather::sim::event::Heap;
 use foregather::sim::smp::{MachineSpec, Smp, SmpCpu};
-use foregather::{Algorithm, Clock, Cpu, Error, Group, Nanos, Rank, Snapshot, Waiter, block_on, thread};
+use foregather::threads;
 
 const MEMBERS: u32 = 4;
 const EPISODES: u32 = 200;
@@ -30,7 +31,7 @@ fn check(all: &[Snapshot]) -> Snapshot {
 #[test]
 fn a_policy_of_ones_own_runs_on_threads() {
     let group = Group::new(Algorithm::Central, MEMBERS).unwrap();
-    let ends = thread::run(MEMBERS, |_| None, |cpu, rank| block_on(meet(&group, cpu, rank))).unwrap();
+    let ends = threads::run(MEMBERS, |_| None, |cpu, rank| block_on(meet(&group, cpu, rank))).unwrap();
     check(&ends.into_iter().collect::<Result<Vec<_>, _>>().unwrap());
 }
 

@@ -42,7 +42,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 21] = [
+const ROOMS: [Room; 22] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -62,6 +62,7 @@ const ROOMS: [Room; 21] = [
     room("faces/blas", "foregather-blas-face", Roof, 0),
     room("lab", "foregather-lab", Roof, 0),
     room("foregather", "foregather", Roof, 0),
+    room("examples", "foregather-examples", Roof, 1),
     room("peers", "foregather-peers", Peers, 0),
     room("xtask", "xtask", Garden, 0),
 ];
@@ -72,6 +73,7 @@ impl Room {
         match (self.wing, other.wing) {
             (Core, Core) | (World, World) | (System, System) => other.floor < self.floor,
             (World | Sim | Conformance, Core) | (System | Bench, Core | World | Sim) | (Bench, System) => true,
+            (Roof, Roof) => other.floor < self.floor,
             (Roof, Core | World | Sim | System | Conformance | Bench) => true,
             (Peers, Bench | Core) => true,
             (Peers, World) => other.package == HOST,

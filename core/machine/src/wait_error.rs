@@ -1,0 +1,126 @@
+//! Why a wait ended without what was waited for: three variants, each of which asks for another reaction.
+use crate::Rank;
+use core::fmt;
+use core::time::Duration;
+
+/// A thread or a rank, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// Its rank, or the seat that its thread has taken.
+    pub rank: Option<Rank>,
+    /// The name of its thread.
+    pub name: Option<String>,
+    /// Has its thread ended?
+    pub ended: bool,
+}
+
+impl Who {
+    /// Only its rank is known.
+    pub fn rank(rank: Rank) -> Self {
+        Self { rank: Some(rank), ..Self::default() }
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.rank, &self.name) {
+            (Some(rank), Some(name)) => write!(f, "rank {rank} (thread `{name}`)")?,
+            (Some(rank), None) => write!(f, "rank {rank}")?,
+            (None, Some(name)) => write!(f, "thread `{name}`")?,
+            (None, None) => f.write_str("a thread without a name")?,
+        }
+        if self.ended { f.write_str(", which has ended") } else { Ok(()) }
+    }
+}
+
+/// Whom a wait that timed out was for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// How long the wait lasted.
+    pub waited: Duration,
+    /// How many have not come.
+    pub count: usize,
+    /// Those of them that have come before, and are known for that; others are only counted.
+    pub who: Vec<Who>,
+}
+
+/// Why a wait ended without what was waited for.
+///
+/// It has one word, so that a `Result` of it fits into registers.
+#[derive(Clone, PartialEq, Eq)]
+pub enum WaitError {
+    /// Not yet. The arrival stays: the next call goes on with this wait.
+    TimedOut(Box<Missing>),
+    /// Never: a member has left, or its thread has panicked. Make a new barrier.
+    Left(Box<Who>),
+    /// Never: a process has died or stands still.
+    Lost(Box<Who>),
+}
+
+impl WaitError {
+    /// May the next call succeed?
+    pub fn timed_out(&self) -> bool {
+        matches!(self, Self::TimedOut(_))
+    }
+
+    /// Those who have not come, or never will, as far as they are known by name.
+    pub fn missing(&self) -> &[Who] {
+        match self {
+            Self::TimedOut(missing) => &missing.who,
+            Self::Left(who) | Self::Lost(who) => core::slice::from_ref(who),
+        }
+    }
+}
+
+impl fmt::Display for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut(missing) => {
+                write!(f, "{} did not come within {:.1?}", missing.count, missing.waited)?;
+                for (at, who) in missing.who.iter().enumerate() {
+                    write!(f, "{}{who}", if at == 0 { ": " } else { "; " })?;
+                }
+                let unknown = missing.count.saturating_sub(missing.who.len());
+                match (unknown, missing.who.is_empty()) {
+                    (0, _) | (_, true) => {}
+                    (unknown, false) => write!(f, "; and {unknown} that never came before")?,
+                }
+                f.write_str("; the next call waits on")
+            }
+            Self::Left(who) => write!(f, "{who} has left, and the others can never meet again: make a new barrier"),
+            Self::Lost(who) => write!(f, "the process of {who} has died or stands still"),
+        }
+    }
+}
+
+/// The sentence: `main` and `unwrap` print errors by `Debug`.
+impl fmt::Debug for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl core::error::Error for WaitError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_names_those_who_are_known_and_counts_the_others() {
+        let ended = Who { rank: Some(0), name: Some("mayfly".to_owned()), ended: true };
+        let missing = Missing { waited: Duration::from_micros(10_123), count: 3, who: vec![ended.clone(), Who::rank(1)] };
+        let error = WaitError::TimedOut(Box::new(missing));
+        assert_eq!(
+            format!("{error:?}"),
+            "3 did not come within 10.1ms: rank 0 (thread `mayfly`), which has ended; rank 1; and 1 that never came before; the next \
+             call waits on"
+        );
+        assert_eq!(error.missing(), [ended, Who::rank(1)]);
+    }
+
+    #[test]
+    fn a_result_fits_into_two_registers() {
+        assert!(size_of::<Result<bool, WaitError>>() <= 16);
+    }
+}
