@@ -386,7 +386,7 @@
 //! # Ok::<(), String>(())
 //! ```
 pub use foregather_barrier::{
-    Algorithm, Arrival, BarrierMember, CachePadded, Central, ForkJoin, Group, Leader, Punctual, SignalCost, SignalMatrix,
+    Algorithm, Arrival, BarrierMember, CachePadded, Central, ForkJoin, Group, Leader, Punctual, Seat, SignalCost, SignalMatrix,
     Signaller, Subcube, Worker, butterfly, dissemination, dissemination_by, gather_release, rds, sync0, tournament, tree,
 };
 pub use foregather_machine::{

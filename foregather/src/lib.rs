@@ -4,8 +4,10 @@
 //! the worlds they run in, [`blas`] is linear algebra on a team.
 #![forbid(unsafe_code)]
 
+mod barrier;
 pub mod engine;
 
+pub use barrier::{Barrier, Guard, Member, Met};
 pub use foregather_machine::{Error, Missing, WaitError, Who};
 #[cfg(feature = "team")]
 pub use foregather_team::Team;

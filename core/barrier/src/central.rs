@@ -45,14 +45,27 @@ impl<'g, C: Cpu> Central<'g, C> {
         self.epoch
     }
 
+    /// The counter of tickets: all that were ever taken.
+    pub fn tickets(&self) -> &'g CounterOf<C> {
+        self.tickets
+    }
+
     /// Arrives, whichever thread this is.
     pub fn arrive(&self, cpu: &C) -> Arrival {
+        self.arrive_near(cpu, 0)
+    }
+
+    /// The same for a thread that expects to arrive in `meeting`: if so, no division is needed.
+    #[inline]
+    pub(crate) fn arrive_near(&self, cpu: &C, meeting: u64) -> Arrival {
         let (ticket, size) = (cpu.take_ticket(self.tickets), u64::from(self.size));
-        let is_last = ticket % size == size - 1;
+        let within = ticket.wrapping_sub(meeting.wrapping_mul(size));
+        let (meeting, place) = if within < size { (meeting, within) } else { (ticket / size, ticket % size) };
+        let is_last = place == size - 1;
         if is_last {
             self.release(cpu);
         }
-        Arrival { meeting: ticket / size, is_last }
+        Arrival { meeting, is_last }
     }
 
     /// The same for a member that knows its meeting, since it arrives once in each: was it the last?

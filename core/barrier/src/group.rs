@@ -296,6 +296,11 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.waiter().account()
     }
 
+    /// The members that have not arrived in the meeting that this one waits in.
+    pub fn missing(&self) -> Vec<Rank> {
+        self.group.membership().all_missing(self.end.cpu(), self.rank()).collect()
+    }
+
     /// Its own number.
     #[inline]
     pub fn rank(&self) -> Rank {

@@ -3,6 +3,7 @@
 //!
 //! - [`Group`] and [`BarrierMember`] are the front door: any [`Algorithm`], any size it takes, any policy, any world with words.
 //! - [`Algorithm::Central`] (`central.rs`): tickets, and one epoch word; the only one whose arrivals outlast a wait that timed out.
+//! - [`Seat`]: how any thread, without a rank, takes part in a [`Central`] barrier.
 //! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`], [`gather_release`], [`tree`]: over
 //!   null messages, in any world that has them; and by [`Subcube`] among some of the members only.
 //! - [`SignalMatrix`]: null messages made of words.
@@ -26,6 +27,7 @@ mod group;
 mod harmonize;
 mod membership;
 mod rds;
+mod seat;
 mod signals;
 mod subcube;
 mod sync0;
@@ -41,6 +43,7 @@ pub use gather::{gather_release, tournament};
 pub use group::{BarrierMember, Group};
 pub use harmonize::Punctual;
 pub use rds::{SignalCost, rds};
+pub use seat::Seat;
 pub use signals::{SignalMatrix, Signaller};
 pub use subcube::Subcube;
 pub use sync0::sync0;

@@ -32,9 +32,14 @@ impl<'g, C: Cpu> Membership<'g, C> {
 
     /// The lowest rank that has not arrived in the episode that `rank` waits in.
     pub(crate) fn missing(&self, cpu: &C, rank: Rank) -> Option<Rank> {
+        self.all_missing(cpu, rank).next()
+    }
+
+    /// All of them.
+    pub(crate) fn all_missing<'a>(&'a self, cpu: &'a C, rank: Rank) -> impl Iterator<Item = Rank> + 'a {
         let episode = cpu.load(self.roster.arrived(rank));
-        let behind = |other: &Rank| episode.wrapping_sub(cpu.load(self.roster.arrived(*other))) & VALUE_MASK == 1;
-        (0..self.roster.size()).find(behind)
+        let behind = move |other: &Rank| episode.wrapping_sub(cpu.load(self.roster.arrived(*other))) & VALUE_MASK == 1;
+        (0..self.roster.size()).filter(behind)
     }
 
     /// Names the culprit, or the member waited for, in an error of the world. `poison` does for a dead member what it can no longer do:

@@ -14,7 +14,15 @@ pub struct Who {
     pub ended: bool,
 }
 
+/// The name of what a fork leaves behind.
+const PARENT: &str = "the parent process";
+
 impl Who {
+    /// A thread of the parent process: a fork copies what threads share, and of the threads one.
+    pub fn parent() -> Self {
+        Self { name: Some(PARENT.to_owned()), ..Self::default() }
+    }
+
     /// Only its rank is known.
     pub fn rank(rank: Rank) -> Self {
         Self { rank: Some(rank), ..Self::default() }
@@ -26,6 +34,7 @@ impl fmt::Display for Who {
         match (self.rank, &self.name) {
             (Some(rank), Some(name)) => write!(f, "rank {rank} (thread `{name}`)")?,
             (Some(rank), None) => write!(f, "rank {rank}")?,
+            (None, Some(name)) if name == PARENT => f.write_str("a thread of the parent process, which a fork does not copy,")?,
             (None, Some(name)) => write!(f, "thread `{name}`")?,
             (None, None) => f.write_str("a thread without a name")?,
         }

@@ -1,0 +1,162 @@
+//! How a thread takes part in a central barrier that any threads may use.
+use crate::{Arrival, Central};
+use core::cell::Cell;
+use core::future::Future;
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, VALUE_MASK, WaitContext};
+use foregather_wait::{Account, Policy, Roster, Wait, WaitFor, Waiter};
+use std::sync::Arc;
+
+/// How long a guest spins before it sleeps.
+const GUEST_SPIN: Nanos = Nanos::from_us(20);
+/// A seat whose thread has missed that many meetings may be given to another one.
+const IDLE_MEETINGS: u32 = 8;
+
+/// One thread's part in a barrier that any threads may use: a seat in its roster, or the part of a guest.
+///
+/// Arrivals are tickets, so whether a thread meets the others does not depend on its seat. A seat is only a hint: it shows the others
+/// where the thread runs and lets it wait as the load demands. A seat that two threads believe to have costs wrong spins.
+pub struct Seat<C: Cpu> {
+    cpu: C,
+    waiter: Waiter,
+    rank: Option<Rank>,
+    /// What it has written last into its `arrived` word: another value there is another thread's.
+    arrived: Cell<u32>,
+    /// The meeting after the last one: the next, unless other threads have taken turns.
+    next: Cell<u64>,
+    /// The meeting in which it has arrived, if a wait for that has timed out.
+    pending: Cell<Option<u64>>,
+}
+
+impl<C: Cpu> Seat<C> {
+    /// Takes that seat and says where it runs. It waits as the load demands.
+    pub fn new(cpu: C, roster: Roster<'_, C>, rank: Rank) -> Self {
+        roster.enroll(&cpu, rank);
+        let (waiter, arrived) = (Waiter::new(Policy::adaptive(&cpu.costs()), rank), cpu.load(roster.arrived(rank)));
+        Self { arrived: Cell::new(arrived), ..Self::with(cpu, waiter, Some(rank)) }
+    }
+
+    /// A guest: it meets the others and waits in two phases, but they do not see where it runs.
+    pub fn guest(cpu: C) -> Self {
+        Self::with(cpu, Waiter::new(Policy::TwoPhase { spin: GUEST_SPIN }, 0), None)
+    }
+
+    fn with(cpu: C, waiter: Waiter, rank: Option<Rank>) -> Self {
+        Self { cpu, waiter, rank, arrived: Cell::new(0), next: Cell::new(0), pending: Cell::new(None) }
+    }
+
+    /// Which seat it has; `None` for a guest.
+    #[inline]
+    pub fn rank(&self) -> Option<Rank> {
+        self.rank
+    }
+
+    /// The meeting in which it has arrived without being released yet.
+    pub fn pending(&self) -> Option<u64> {
+        self.pending.get()
+    }
+
+    /// Goes on with a meeting in which another seat of the same thread has arrived.
+    #[must_use]
+    pub fn resume(self, pending: Option<u64>) -> Self {
+        self.pending.set(pending);
+        self
+    }
+
+    /// The processor of its thread.
+    pub fn cpu(&self) -> &C {
+        &self.cpu
+    }
+
+    /// What its waits have come to.
+    pub fn account(&self) -> &Arc<Account> {
+        self.waiter.account()
+    }
+
+    /// Is the thread of that seat idle, while meeting `now` goes on? Then another thread may have its seat.
+    pub fn is_idle(cpu: &C, roster: Roster<'_, C>, rank: Rank, now: u64) -> bool {
+        let missed = (now as u32).wrapping_sub(cpu.load(roster.arrived(rank))) & VALUE_MASK;
+        (IDLE_MEETINGS..VALUE_MASK / 2).contains(&missed)
+    }
+
+    /// Does another thread have this seat by now?
+    #[inline]
+    pub fn is_taken(&self, roster: Roster<'_, C>) -> bool {
+        self.rank.is_some_and(|rank| self.cpu.load(roster.arrived(rank)) != self.arrived.get())
+    }
+
+    /// Arrives, unless it has before, and waits until the meeting is over. True for the last to arrive, which is one of each meeting.
+    /// Looks and spins briefly when called; the rest begins when it is polled.
+    ///
+    /// # Errors
+    /// [`Cause::TimedOut`] when `deadline` has passed: the arrival stays, and the next wait goes on with it. [`Cause::Poisoned`] if the
+    /// epoch is.
+    #[inline]
+    pub fn wait<'a>(
+        &'a self,
+        central: &'a Central<'a, C>,
+        roster: Roster<'a, C>,
+        deadline: Nanos,
+    ) -> Wait<bool, impl Future<Output = Result<bool, Error>>> {
+        let (cpu, waiter, rank) = (&self.cpu, &self.waiter, self.rank);
+        let meeting = match self.pending.get() {
+            Some(meeting) => meeting,
+            None => {
+                let Arrival { meeting, is_last } = self.arrive(central, roster);
+                if is_last {
+                    waiter.came_last();
+                    waiter.leave(cpu);
+                    return Wait::Now(true);
+                }
+                meeting
+            }
+        };
+        let why = move || match rank {
+            Some(rank) => (WaitContext::new("barrier", rank).until(deadline), WaitFor::All(roster)),
+            None => (WaitContext::new("barrier", 0).until(deadline), WaitFor::Unknown),
+        };
+        let timed = waiter.account().sample();
+        match waiter.wait(cpu, central.epoch(), timed, why, move || central.released(cpu, meeting)) {
+            Wait::Now(()) => {
+                self.leave();
+                Wait::Now(false)
+            }
+            Wait::Slow(rest) => {
+                self.pending.set(Some(meeting));
+                Wait::Slow(async move {
+                    match rest.await {
+                        Ok(()) => self.leave(),
+                        Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
+                        Err(error) => {
+                            self.pending.set(None);
+                            return Err(error);
+                        }
+                    }
+                    Ok(false)
+                })
+            }
+        }
+    }
+
+    #[inline]
+    fn arrive(&self, central: &Central<'_, C>, roster: Roster<'_, C>) -> Arrival {
+        let (cpu, waiter) = (&self.cpu, &self.waiter);
+        waiter.arrive(cpu);
+        if let Some(rank) = self.rank {
+            waiter.publish_cpu(cpu, roster, rank);
+        }
+        let arrival = central.arrive_near(cpu, self.next.get());
+        self.next.set(arrival.meeting.wrapping_add(1));
+        if let Some(rank) = self.rank {
+            let arrived = arrival.meeting.wrapping_add(1) as u32 & VALUE_MASK;
+            cpu.store(roster.arrived(rank), arrived);
+            self.arrived.set(arrived);
+        }
+        arrival
+    }
+
+    #[inline]
+    fn leave(&self) {
+        self.pending.set(None);
+        self.waiter.leave(&self.cpu);
+    }
+}

@@ -1,0 +1,175 @@
+//! Members of a barrier that own their place, with ranks.
+use super::state::this_thread;
+use super::{Met, deadline_of};
+use core::fmt;
+use foregather_barrier::{Algorithm, BarrierMember, Group};
+use foregather_host::{clock, forks};
+use foregather_machine::{Cause, Error, Missing, Nanos, WaitError, Who, block_on};
+use foregather_thread::Thread;
+use foregather_wait::Account;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// One member of a barrier, with a rank: made by [`Barrier::members`](crate::Barrier::members), owned by one thread at a time.
+///
+/// ```
+/// use foregather::Barrier;
+///
+/// let threads: Vec<_> = Barrier::new(3)
+///     .members()
+///     .map(|mut member| {
+///         std::thread::spawn(move || -> Result<u32, foregather::WaitError> {
+///             for _ in 0..100 {
+///                 // ... compute ...
+///                 member.wait()?;
+///             }
+///             Ok(member.rank())
+///         })
+///     })
+///     .collect();
+/// for (rank, thread) in (0..).zip(threads) {
+///     assert_eq!(thread.join().unwrap()?, rank);
+/// }
+/// # Ok::<(), foregather::WaitError>(())
+/// ```
+///
+/// # When a member goes away
+/// A member that is dropped, at the end of its thread, by a panic or by hand, has left: every member that still needs it gets
+/// [`WaitError::Left`] with its rank and the name of its thread. A meeting that is complete is not disturbed. A member that is leaked
+/// (`std::mem::forget`) never comes, and has not left; a bounded wait names it.
+///
+/// ```
+/// use foregather::{Barrier, WaitError};
+///
+/// let mut members = Barrier::new(2).members();
+/// let (mut first, second) = (members.next().unwrap(), members.next().unwrap());
+/// drop(second);
+/// let error = first.wait().unwrap_err();
+/// assert!(matches!(error, WaitError::Left(_)));
+/// assert_eq!(error.missing()[0].rank, Some(1));
+/// ```
+///
+/// # Cost
+/// It waits as [`Barrier`](crate::Barrier) does, without the thread's look for its seat.
+pub struct Member {
+    inner: BarrierMember<Thread>,
+    names: Arc<Names>,
+    /// Which thread has said that the member is here: where its mark is.
+    mark: usize,
+}
+
+/// By rank, of the threads that have waited.
+pub(super) struct Names {
+    forks: u32,
+    names: Mutex<Vec<Option<String>>>,
+}
+
+/// Members of a new barrier of that size.
+pub(super) fn members(size: u32) -> impl ExactSizeIterator<Item = Member> + Send {
+    let names = Arc::new(Names { forks: forks::generation(), names: Mutex::new(vec![None; size as usize]) });
+    let group = Group::new(Algorithm::Central, size).expect("a central barrier takes any size");
+    (0..size as usize).map(move |rank| {
+        let inner = group.join(Thread::current(), rank as u32).expect("each rank joins once");
+        Member { inner, names: Arc::clone(&names), mark: 0 }
+    })
+}
+
+/// This thread's own address: tells threads apart for nothing.
+#[inline]
+fn mark() -> usize {
+    thread_local! { static MARK: u8 = const { 0 } }
+    MARK.with(|mark| core::ptr::from_ref(mark).addr())
+}
+
+impl Member {
+    /// Its number, below the size of the barrier.
+    #[must_use]
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.inner.rank()
+    }
+
+    /// Waits until all members have come.
+    ///
+    /// # Errors
+    /// [`WaitError::Left`] if a member has gone away: the others can never meet again.
+    #[inline]
+    pub fn wait(&mut self) -> Result<Met, WaitError> {
+        self.arrive()?;
+        match block_on(self.inner.wait()) {
+            Ok(()) => Ok(self.met()),
+            Err(error) => Err(self.explain(Nanos::ZERO, &error)),
+        }
+    }
+
+    /// The same, for `span` at most. When the time is over the member has arrived all the same: its next wait goes on with this
+    /// meeting, and returns at once if that has ended meanwhile.
+    ///
+    /// # Errors
+    /// [`WaitError::TimedOut`] with the members that have not come; [`WaitError::Left`] as [`Member::wait`].
+    pub fn wait_timeout(&mut self, span: Duration) -> Result<Met, WaitError> {
+        self.arrive()?;
+        let (began, deadline) = deadline_of(span);
+        match block_on(self.inner.wait_for(deadline - began)) {
+            Ok(()) => Ok(self.met()),
+            Err(error) => Err(self.explain(began, &error)),
+        }
+    }
+
+    /// How its waits went: how many spun, yielded, slept, by which rules, and the longest. A clone can be read while it waits.
+    #[must_use]
+    pub fn account(&self) -> &Arc<Account> {
+        self.inner.account()
+    }
+
+    #[inline]
+    fn met(&self) -> Met {
+        Met { is_leader: self.inner.rank() == 0 }
+    }
+
+    #[inline]
+    fn arrive(&mut self) -> Result<(), WaitError> {
+        let mark = mark();
+        if self.mark != mark {
+            self.enroll(mark);
+        }
+        if self.names.forks == forks::generation() { Ok(()) } else { Err(WaitError::Left(Box::new(Who::parent()))) }
+    }
+
+    /// The member is on another thread than before.
+    #[cold]
+    #[inline(never)]
+    fn enroll(&mut self, mark: usize) {
+        self.mark = mark;
+        self.inner.enroll(Thread::current());
+        self.names.lock()[self.inner.rank() as usize] = this_thread();
+    }
+
+    #[cold]
+    fn explain(&self, began: Nanos, error: &Error) -> WaitError {
+        let names = self.names.lock();
+        let who = |rank: u32| Who { name: names[rank as usize].clone(), ..Who::rank(rank) };
+        match *error.cause() {
+            Cause::TimedOut { .. } => {
+                let who: Vec<_> = self.inner.missing().into_iter().map(who).collect();
+                let waited = Duration::from_nanos((clock::now() - began).0);
+                WaitError::TimedOut(Box::new(Missing { waited, count: who.len(), who }))
+            }
+            Cause::PeerLost { rank, .. } => WaitError::Lost(Box::new(who(rank))),
+            Cause::Poisoned { by } => WaitError::Left(Box::new(by.map_or_else(Who::default, who))),
+            _ => WaitError::Left(Box::default()),
+        }
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("rank", &self.rank()).finish_non_exhaustive()
+    }
+}
+
+impl Names {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<String>>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,181 @@
+//! A barrier for any threads, and its members.
+mod member;
+mod seats;
+mod state;
+
+pub use self::member::Member;
+
+use self::state::{State, this_thread};
+use core::sync::atomic::Ordering::Relaxed;
+use foregather_host::clock;
+use foregather_machine::{Nanos, WaitError, Who};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A point where so many threads meet, again and again.
+///
+/// Any thread may wait, by `&self`, as with [`std::sync::Barrier`]; but waits adapt to the load, can be bounded and tried again, and say
+/// who is missing.
+///
+/// ```
+/// use foregather::Barrier;
+///
+/// let barrier = Barrier::new(4);
+/// std::thread::scope(|threads| {
+///     for _ in 0..4 {
+///         threads.spawn(|| {
+///             for step in 0..1_000 {
+///                 // ... compute ...
+///                 if barrier.wait()?.is_leader() && step == 999 {
+///                     println!("all have come a thousand times");
+///                 }
+///             }
+///             Ok::<_, foregather::WaitError>(())
+///         });
+///     }
+/// });
+/// ```
+///
+/// # Which threads
+/// Any number of threads may take turns: each meeting has the next `size` threads that come, and exactly one of them is its leader.
+/// With fewer threads than members all wait for ever, as with std; so do two tasks of an async executor that wait on one thread.
+///
+/// # A thread that ends
+/// A thread that ends, normally or by a panic, is only late: the others wait on, since another thread may come in its place. Three
+/// things do more:
+/// - a bounded wait, [`Barrier::wait_timeout`], names the threads that have been here before and have not come, and whether they have
+///   ended;
+/// - [`Barrier::guard`] makes a panic of a thread end the waits of the others;
+/// - [`Barrier::members`] gives owned members, each of which says when it has left.
+///
+/// A child of a fork has none of its parent's threads: a barrier that its parent has made is an error there, [`WaitError::Left`].
+///
+/// # Panics
+/// No wait panics. [`Barrier::new`] panics above 16,777,216 members.
+///
+/// # Cost
+/// A wait of threads that have processors of their own costs two transfers of a cache line, as a spin does, 100 to 400 ns; one that lasts
+/// gives its processor away, by a decision table that looks where the others run. A thread's first wait at a barrier takes a lock and
+/// some system calls. 128 bytes a member, up to 1,024 members.
+pub struct Barrier(Arc<State>);
+
+/// What a meeting was for this thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met {
+    is_leader: bool,
+}
+
+/// While it lives, a panic of this thread ends the waits of the others: see [`Barrier::guard`].
+#[must_use = "a guard that is dropped at once guards nothing"]
+#[derive(Debug)]
+pub struct Guard<'b>(&'b Barrier);
+
+impl Met {
+    /// Is this thread the leader of the meeting? Exactly one of its threads is: the last to come, or, of members with ranks, rank 0.
+    #[must_use]
+    #[inline]
+    pub fn is_leader(self) -> bool {
+        self.is_leader
+    }
+}
+
+impl Barrier {
+    /// For `size` threads; 0 is 1, as with std.
+    ///
+    /// # Panics
+    /// Above 16,777,216.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
+        Self(Arc::new(State::new(size)))
+    }
+
+    /// Waits until as many threads have come as the barrier has members.
+    ///
+    /// # Errors
+    /// [`WaitError::Left`] if a thread has panicked that had a [`Guard`].
+    #[inline]
+    pub fn wait(&self) -> Result<Met, WaitError> {
+        seats::wait(&self.0, None)
+    }
+
+    /// The same, for `span` at most. When the time is over this thread has arrived all the same: its next wait here goes on with this
+    /// meeting, and returns at once if that has ended meanwhile.
+    ///
+    /// ```
+    /// use foregather::{Barrier, WaitError};
+    /// use std::time::Duration;
+    ///
+    /// let barrier = Barrier::new(2);
+    /// std::thread::scope(|threads| {
+    ///     let error = barrier.wait_timeout(Duration::from_millis(5)).unwrap_err();
+    ///     assert!(error.timed_out()); // "1 did not come within 5.0ms; the next call waits on"
+    ///     threads.spawn(|| barrier.wait());
+    ///     barrier.wait() // goes on with the same meeting
+    /// })?;
+    /// # Ok::<(), WaitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`WaitError::TimedOut`] says how many have not come, and which of the threads that have been here before;
+    /// [`WaitError::Left`] as [`Barrier::wait`].
+    pub fn wait_timeout(&self, span: Duration) -> Result<Met, WaitError> {
+        seats::wait(&self.0, Some(span))
+    }
+
+    /// While the guard lives, a panic of this thread ends the waits of the others by its name, for all and for ever.
+    ///
+    /// A thread that ends by a panic cannot be told from one that ends normally once its stack is gone; so the thread says beforehand
+    /// that it is needed.
+    ///
+    /// ```
+    /// use foregather::{Barrier, WaitError};
+    ///
+    /// let barrier = Barrier::new(2);
+    /// let error = std::thread::scope(|threads| {
+    ///     let waiting = threads.spawn(|| barrier.wait().unwrap_err());
+    ///     let _ = std::thread::Builder::new().name("reader".to_owned()).spawn_scoped(threads, || {
+    ///         let _guard = barrier.guard();
+    ///         panic!("bad input");
+    ///     }).unwrap().join();
+    ///     waiting.join().unwrap()
+    /// });
+    /// assert_eq!(error.missing()[0].name.as_deref(), Some("reader"));
+    /// ```
+    pub fn guard(&self) -> Guard<'_> {
+        Guard(self)
+    }
+
+    /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the others are told.
+    ///
+    /// The barrier is used up: members with ranks and threads without must not mix.
+    pub fn members(self) -> impl ExactSizeIterator<Item = Member> + Send {
+        member::members(self.0.size())
+    }
+}
+
+impl Drop for Barrier {
+    fn drop(&mut self) {
+        self.0.dropped.store(true, Relaxed);
+    }
+}
+
+impl core::fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Barrier").field("size", &self.0.size()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.0.leave(Who { name: this_thread(), ..Who::default() });
+        }
+    }
+}
+
+/// Now, and the end of a wait that begins now.
+fn deadline_of(span: Duration) -> (Nanos, Nanos) {
+    let now = clock::now();
+    let span = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    (now, Nanos(now.0.saturating_add(span).min(u64::MAX - 1)))
+}

@@ -1,0 +1,100 @@
+//! The seats that a thread has at barriers: one cache a thread, the barrier that was used last first.
+use super::state::{Claim, State};
+use super::{Met, deadline_of};
+use core::cell::RefCell;
+use core::sync::atomic::Ordering::Relaxed;
+use foregather_barrier::Seat;
+use foregather_machine::{Nanos, WaitError, block_on};
+use foregather_thread::Thread;
+use foregather_wait::Wait;
+use std::sync::Arc;
+use std::time::Duration;
+
+// Borrowed while the thread waits: no code of the program runs then.
+thread_local! { static SEATS: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) } }
+
+/// A seat of this thread at a barrier. When the thread ends, it is vacated.
+struct Entry {
+    state: Arc<State>,
+    seat: Seat<Thread>,
+    claim: Option<Claim>,
+}
+
+/// This thread meets the others.
+#[inline]
+pub(super) fn wait(state: &Arc<State>, span: Option<Duration>) -> Result<Met, WaitError> {
+    let waited = SEATS.try_with(|seats| {
+        let mut seats = seats.borrow_mut();
+        match seats.first_mut() {
+            Some(first) if Arc::ptr_eq(&first.state, state) => first.wait(span),
+            _ => find(&mut seats, state).wait(span),
+        }
+    });
+    // The thread is ending and has no seats any more: it meets as a guest, and cannot come back to an arrival.
+    waited.unwrap_or_else(|_| Entry { state: Arc::clone(state), seat: Seat::guest(Thread::current()), claim: None }.wait(span))
+}
+
+#[cold]
+#[inline(never)]
+fn find<'s>(seats: &'s mut Vec<Entry>, state: &Arc<State>) -> &'s mut Entry {
+    match seats.iter().position(|entry| Arc::ptr_eq(&entry.state, state)) {
+        Some(at) => seats.swap(0, at),
+        None => {
+            seats.retain(|entry| !entry.state.dropped.load(Relaxed));
+            seats.insert(0, Entry::sit_down(state, None));
+        }
+    }
+    &mut seats[0]
+}
+
+impl Entry {
+    /// Takes a seat if there is one, and goes on with the meeting in which this thread has arrived.
+    fn sit_down(state: &Arc<State>, pending: Option<u64>) -> Self {
+        let cpu = Thread::current();
+        let claim = state.claim(&cpu);
+        let seat = match claim {
+            Some(claim) => Seat::new(cpu, state.roster(), claim.rank),
+            None => Seat::guest(cpu),
+        };
+        Self { state: Arc::clone(state), seat: seat.resume(pending), claim }
+    }
+
+    #[inline]
+    fn wait(&mut self, span: Option<Duration>) -> Result<Met, WaitError> {
+        self.state.check()?;
+        if self.seat.is_taken(self.state.roster()) {
+            self.sit_elsewhere();
+        }
+        let (began, deadline) = span.map_or((Nanos::ZERO, Nanos::MAX), deadline_of);
+        let (state, seat) = (&self.state, &self.seat);
+        let central = state.central();
+        let ended = match seat.wait(&central, state.roster(), deadline) {
+            Wait::Now(is_leader) => return Ok(Met { is_leader }),
+            Wait::Slow(rest) => {
+                let meeting = seat.pending().unwrap_or_default();
+                block_on(rest).map_err(|error| state.explain(seat.cpu(), meeting, began, &error))
+            }
+        };
+        // A guest takes a seat that has become free: a thread vacates its seat some time after it was joined.
+        if self.claim.is_none() && ended.is_ok() {
+            self.sit_elsewhere();
+        }
+        ended.map(|is_leader| Met { is_leader })
+    }
+
+    /// Another thread has the seat by now, or there was none.
+    #[cold]
+    fn sit_elsewhere(&mut self) {
+        let pending = self.seat.pending();
+        self.claim = None;
+        *self = Self::sit_down(&Arc::clone(&self.state), pending);
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Some(claim) = self.claim {
+            self.state.vacate(self.seat.cpu(), claim);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What all threads of a barrier share: its words, and the names behind the seats.
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use foregather_barrier::{Central, Seat};
+use foregather_host::{clock, forks};
+use foregather_machine::{Cause, Error, Missing, Nanos, VALUE_MASK, WaitError, Who, WordLine, Words};
+use foregather_thread::{Thread, Word};
+use foregather_wait::Roster;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The most members.
+const MOST: u32 = 1 << 24;
+/// Seats at most: threads beyond that are guests.
+const MOST_SEATS: u32 = 1 << 10;
+/// The lines before the roster's.
+const HEAD: usize = Central::<Thread>::LINES;
+
+pub(super) struct State {
+    lines: Box<[WordLine<Word>]>,
+    size: u32,
+    /// A thread has left: no meeting can be relied on any more.
+    left: AtomicBool,
+    /// The barrier was dropped: threads may forget their seats.
+    pub(super) dropped: AtomicBool,
+    /// Under which number of forks it was made: the threads of another one are not there.
+    forks: AtomicU32,
+    names: Mutex<Names>,
+}
+
+/// Who has which seat, or had it last.
+struct Names {
+    free: Vec<u32>,
+    holders: Vec<Holder>,
+    /// Who was the first to leave.
+    left: Option<Who>,
+    /// The number of the next claim.
+    claims: u64,
+}
+
+#[derive(Clone, Default)]
+struct Holder {
+    /// By which claim; 0 for none.
+    claim: u64,
+    who: Who,
+}
+
+/// A thread's right to a seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    pub(super) rank: u32,
+    number: u64,
+}
+
+impl State {
+    pub(super) fn new(size: usize) -> Self {
+        let size = u32::try_from(size.max(1)).ok().filter(|&size| size <= MOST);
+        let size = size.expect("a barrier has at most 16,777,216 members");
+        let seats = size.min(MOST_SEATS);
+        let free = (0..seats).rev().collect();
+        let names = Names { free, holders: vec![Holder::default(); seats as usize], left: None, claims: 0 };
+        Self {
+            lines: (0..HEAD + Roster::<Thread>::lines(seats)).map(|_| WordLine::default()).collect(),
+            size,
+            left: AtomicBool::new(false),
+            dropped: AtomicBool::new(false),
+            forks: AtomicU32::new(forks::generation()),
+            names: Mutex::new(names),
+        }
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        self.size
+    }
+
+    #[inline]
+    pub(super) fn central(&self) -> Central<'_, Thread> {
+        Central::over(&self.lines[..HEAD], self.size)
+    }
+
+    #[inline]
+    pub(super) fn roster(&self) -> Roster<'_, Thread> {
+        Roster::new(&self.lines[HEAD..])
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a seat that is free, or whose thread has missed many meetings; `None` if there is no such seat.
+    #[cold]
+    pub(super) fn claim(&self, cpu: &Thread) -> Option<Claim> {
+        let mut names = self.names();
+        let meeting = self.tickets() / u64::from(self.size);
+        let idle = |&rank: &u32| Seat::is_idle(cpu, self.roster(), rank, meeting);
+        let rank = names.free.pop().or_else(|| (0..names.holders.len() as u32).find(idle))?;
+        names.claims += 1;
+        let number = names.claims;
+        let who = Who { rank: Some(rank), name: this_thread(), ended: false };
+        names.holders[rank as usize] = Holder { claim: number, who };
+        // The thread that had an idle seat sees by its word that it has it no more.
+        cpu.store(self.roster().arrived(rank), meeting as u32 & VALUE_MASK);
+        Some(Claim { rank, number })
+    }
+
+    /// The thread has ended. Its seat may be taken; until then it is known by its name.
+    pub(super) fn vacate(&self, cpu: &Thread, claim: Claim) {
+        let mut names = self.names();
+        let holder = &mut names.holders[claim.rank as usize];
+        if holder.claim == claim.number {
+            holder.who.ended = true;
+            self.roster().vacate(cpu, claim.rank);
+            names.free.push(claim.rank);
+        }
+    }
+
+    /// From now on waits fail, and name `who`.
+    pub(super) fn leave(&self, who: Who) {
+        self.names().left.get_or_insert(who);
+        self.left.store(true, Release);
+        Thread::current().poison(self.central().epoch());
+    }
+
+    /// Can it be waited for at all?
+    #[inline]
+    pub(super) fn check(&self) -> Result<(), WaitError> {
+        if self.left.load(Acquire) || self.forks.load(Relaxed) != forks::generation() { Err(self.refusal()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn refusal(&self) -> WaitError {
+        let left = self.left.load(Acquire).then(|| self.names().left.clone()).flatten();
+        WaitError::Left(Box::new(left.unwrap_or_else(Who::parent)))
+    }
+
+    fn tickets(&self) -> u64 {
+        self.central().tickets().load(Acquire)
+    }
+
+    /// What has become of a wait in `meeting` that began at `began`.
+    #[cold]
+    pub(super) fn explain(&self, cpu: &Thread, meeting: u64, began: Nanos, error: &Error) -> WaitError {
+        if !matches!(error.cause(), Cause::TimedOut { .. }) {
+            return self.refusal();
+        }
+        let size = u64::from(self.size);
+        let came = self.tickets().saturating_sub(meeting.wrapping_mul(size)).min(size);
+        let arrived = meeting.wrapping_add(1) as u32 & VALUE_MASK;
+        let names = self.names();
+        let seated = names.holders.iter().filter(|holder| holder.claim != 0).map(|holder| &holder.who);
+        let behind = |who: &&Who| who.rank.is_some_and(|rank| cpu.load(self.roster().arrived(rank)) != arrived);
+        let waited = Duration::from_nanos((clock::now() - began).0);
+        let who = seated.filter(behind).cloned().collect();
+        WaitError::TimedOut(Box::new(Missing { waited, count: (size - came) as usize, who }))
+    }
+}
+
+/// The name of this thread, as far as it has one.
+pub(super) fn this_thread() -> Option<String> {
+    std::thread::current().name().map(str::to_owned)
+}

@@ -1,0 +1,58 @@
+//! Panics, with guards and without.
+use crate::{SOON, bounded, panic_quietly};
+use foregather::{Barrier, WaitError};
+use std::thread;
+
+#[test]
+fn a_guard_makes_a_panic_end_the_waits_of_all_for_ever_by_name() {
+    bounded(|| {
+        let barrier = Barrier::new(3);
+        let errors = thread::scope(|threads| {
+            let waits: Vec<_> = (0..2).map(|_| threads.spawn(|| barrier.wait().unwrap_err())).collect();
+            thread::sleep(SOON);
+            let reader = thread::Builder::new().name("reader".to_owned());
+            let panics = reader.spawn_scoped(threads, || {
+                let _guard = barrier.guard();
+                panic_quietly()
+            });
+            let _ = panics.unwrap().join();
+            waits.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        // Whoever comes later is told, too, even if enough come for a meeting.
+        let later = thread::scope(|threads| {
+            let all: Vec<_> = (0..3).map(|_| threads.spawn(|| barrier.wait().unwrap_err())).collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        for error in errors.into_iter().chain(later) {
+            assert!(matches!(error, WaitError::Left(_)), "{error}");
+            assert_eq!(error.missing()[0].name.as_deref(), Some("reader"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_guard_of_a_thread_that_ends_normally_does_nothing() {
+    bounded(|| {
+        let barrier = Barrier::new(2);
+        thread::scope(|threads| {
+            threads.spawn(|| drop(barrier.guard())).join().unwrap();
+            threads.spawn(|| barrier.wait().unwrap());
+            barrier.wait().unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_panic_of_a_member_names_it() {
+    bounded(|| {
+        let mut members = Barrier::new(2).members();
+        let (mut first, second) = (members.next().unwrap(), members.next().unwrap());
+        let panics = thread::spawn(move || {
+            let _second = second;
+            panic_quietly()
+        });
+        let error = first.wait().unwrap_err();
+        assert!(matches!(&error, WaitError::Left(who) if who.rank == Some(1)), "{error}");
+        assert!(panics.join().is_err());
+    });
+}
