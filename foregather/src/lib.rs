@@ -10,7 +10,7 @@ pub mod engine;
 pub use barrier::{Barrier, Guard, Member, Met};
 pub use foregather_machine::{Error, Missing, WaitError, Who};
 #[cfg(feature = "team")]
-pub use foregather_team::Team;
+pub use foregather_team::{Team, for_each, reduce};
 
 /// Linear algebra that a team shares, with the same bits for any team.
 #[cfg(feature = "blas")]

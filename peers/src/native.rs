@@ -1,9 +1,9 @@
 //! Peers that one calls from one's own threads.
 use crate::member::{give_up, member};
 use crate::trouble::Trouble;
-use core::cell::UnsafeCell;
-use core::mem::MaybeUninit;
+
 use foregather_bench::{Cell, Episodes};
+use foregather_host::pthread::PthreadBarrier;
 use std::thread;
 
 /// One thread a member, each with its own way to wait.
@@ -31,40 +31,7 @@ pub(crate) fn hurdles(cell: &Cell, episodes: &Episodes<'_>) {
 }
 
 pub(crate) fn pthread(cell: &Cell, episodes: &Episodes<'_>) -> Result<(), Trouble> {
-    let barrier = Pthread::new(cell.threads)?;
+    let barrier = PthreadBarrier::new(cell.threads).map_err(|error| Trouble::Failed(error.to_string()))?;
     on_threads(cell, episodes, || || barrier.wait());
     Ok(())
-}
-
-/// The C library's barrier, at an address that never changes.
-struct Pthread(Box<UnsafeCell<libc::pthread_barrier_t>>);
-
-// SAFETY: it is made to be shared; all its state is behind the C library's functions.
-unsafe impl Sync for Pthread {}
-
-impl Pthread {
-    fn new(count: u32) -> Result<Self, Trouble> {
-        let mut barrier = Box::new(MaybeUninit::<libc::pthread_barrier_t>::uninit());
-        // SAFETY: the pointer is to memory for one barrier; null asks for the default attributes.
-        let error = unsafe { libc::pthread_barrier_init(barrier.as_mut_ptr(), core::ptr::null(), count) };
-        if error != 0 {
-            return Err(Trouble::Failed(format!("pthread_barrier_init failed: error {error}")));
-        }
-        let barrier = Box::into_raw(barrier).cast::<UnsafeCell<libc::pthread_barrier_t>>();
-        // SAFETY: the box above, whose content has been initialised and has the same layout.
-        Ok(Self(unsafe { Box::from_raw(barrier) }))
-    }
-
-    fn wait(&self) {
-        // SAFETY: the barrier was initialised, has not moved since, and is not destroyed while it is borrowed.
-        let error = unsafe { libc::pthread_barrier_wait(self.0.get()) };
-        debug_assert!(error == 0 || error == libc::PTHREAD_BARRIER_SERIAL_THREAD, "pthread_barrier_wait: {error}");
-    }
-}
-
-impl Drop for Pthread {
-    fn drop(&mut self) {
-        // SAFETY: nobody else has it any more; the call returns when the last waiter has left.
-        unsafe { libc::pthread_barrier_destroy(self.0.get()) };
-    }
 }

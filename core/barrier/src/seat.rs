@@ -84,57 +84,58 @@ impl<C: Cpu> Seat<C> {
         self.rank.is_some_and(|rank| self.cpu.load(roster.arrived(rank)) != self.arrived.get())
     }
 
-    /// Arrives, unless it has before, and waits until the meeting is over. True for the last to arrive, which is one of each meeting.
-    /// Looks and spins briefly when called; the rest begins when it is polled.
+    /// Arrives, unless it has before, looks and spins briefly. True for the last to arrive, which is one of each meeting; `None` if
+    /// the meeting is not over yet: then [`Seat::wait`] goes on with it.
+    #[inline]
+    pub fn try_wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>) -> Option<bool> {
+        if self.pending.get().is_none() {
+            let Arrival { meeting, is_last } = self.arrive(central, roster);
+            if is_last {
+                self.waiter.came_last();
+                self.waiter.leave(&self.cpu);
+                return Some(true);
+            }
+            self.pending.set(Some(meeting));
+        }
+        let timed = self.waiter.account().sample();
+        match self.wait_on(central, timed, || (WaitContext::new("barrier", 0), WaitFor::All(roster))) {
+            Wait::Now(()) => {
+                self.leave();
+                Some(false)
+            }
+            Wait::Slow(_) => None,
+        }
+    }
+
+    /// Waits for the meeting in which this thread has arrived; it was not the last.
     ///
     /// # Errors
     /// [`Cause::TimedOut`] when `deadline` has passed: the arrival stays, and the next wait goes on with it. [`Cause::Poisoned`] if the
     /// epoch is.
-    #[inline]
-    pub fn wait<'a>(
-        &'a self,
-        central: &'a Central<'a, C>,
-        roster: Roster<'a, C>,
-        deadline: Nanos,
-    ) -> Wait<bool, impl Future<Output = Result<bool, Error>>> {
-        let (cpu, waiter, rank) = (&self.cpu, &self.waiter, self.rank);
-        let meeting = match self.pending.get() {
-            Some(meeting) => meeting,
-            None => {
-                let Arrival { meeting, is_last } = self.arrive(central, roster);
-                if is_last {
-                    waiter.came_last();
-                    waiter.leave(cpu);
-                    return Wait::Now(true);
-                }
-                meeting
-            }
-        };
-        let why = move || match rank {
-            Some(rank) => (WaitContext::new("barrier", rank).until(deadline), WaitFor::All(roster)),
-            None => (WaitContext::new("barrier", 0).until(deadline), WaitFor::Unknown),
-        };
-        let timed = waiter.account().sample();
-        match waiter.wait(cpu, central.epoch(), timed, why, move || central.released(cpu, meeting)) {
-            Wait::Now(()) => {
-                self.leave();
-                Wait::Now(false)
-            }
-            Wait::Slow(rest) => {
-                self.pending.set(Some(meeting));
-                Wait::Slow(async move {
-                    match rest.await {
-                        Ok(()) => self.leave(),
-                        Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
-                        Err(error) => {
-                            self.pending.set(None);
-                            return Err(error);
-                        }
-                    }
-                    Ok(false)
-                })
+    #[cold]
+    pub async fn wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>, deadline: Nanos) -> Result<(), Error> {
+        let (rank, whom) = self.rank.map_or((0, WaitFor::Unknown), |rank| (rank, WaitFor::All(roster)));
+        // It has spun briefly: timed waits do not.
+        match self.wait_on(central, true, || (WaitContext::new("barrier", rank).until(deadline), whom)).finish().await {
+            Ok(()) => self.leave(),
+            Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
+            Err(error) => {
+                self.pending.set(None);
+                return Err(error);
             }
         }
+        Ok(())
+    }
+
+    #[inline]
+    fn wait_on<'a>(
+        &'a self,
+        central: &'a Central<'a, C>,
+        timed: bool,
+        why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>) + 'a,
+    ) -> Wait<(), impl Future<Output = Result<(), Error>>> {
+        let meeting = self.pending.get().unwrap_or_default();
+        self.waiter.wait(&self.cpu, central.epoch(), timed, why, move || central.released(&self.cpu, meeting))
     }
 
     #[inline]

@@ -56,21 +56,21 @@ pub struct Member {
     names: Arc<Names>,
     /// Which thread has said that the member is here: where its mark is.
     mark: usize,
+    /// Under which number of forks it was made: the threads of another one are not there.
+    forks: u32,
 }
 
 /// By rank, of the threads that have waited.
-pub(super) struct Names {
-    forks: u32,
-    names: Mutex<Vec<Option<String>>>,
-}
+struct Names(Mutex<Vec<Option<String>>>);
 
 /// Members of a new barrier of that size.
 pub(super) fn members(size: u32) -> impl ExactSizeIterator<Item = Member> + Send {
-    let names = Arc::new(Names { forks: forks::generation(), names: Mutex::new(vec![None; size as usize]) });
+    let names = Arc::new(Names(Mutex::new(vec![None; size as usize])));
+    let forks = forks::generation();
     let group = Group::new(Algorithm::Central, size).expect("a central barrier takes any size");
     (0..size as usize).map(move |rank| {
         let inner = group.join(Thread::current(), rank as u32).expect("each rank joins once");
-        Member { inner, names: Arc::clone(&names), mark: 0 }
+        Member { inner, names: Arc::clone(&names), mark: 0, forks }
     })
 }
 
@@ -133,7 +133,7 @@ impl Member {
         if self.mark != mark {
             self.enroll(mark);
         }
-        if self.names.forks == forks::generation() { Ok(()) } else { Err(WaitError::Left(Box::new(Who::parent()))) }
+        if self.forks == forks::generation_now() { Ok(()) } else { Err(WaitError::Left(Box::new(Who::parent()))) }
     }
 
     /// The member is on another thread than before.
@@ -170,6 +170,6 @@ impl fmt::Debug for Member {
 
 impl Names {
     fn lock(&self) -> MutexGuard<'_, Vec<Option<String>>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

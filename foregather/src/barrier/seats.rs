@@ -6,7 +6,6 @@ use core::sync::atomic::Ordering::Relaxed;
 use foregather_barrier::Seat;
 use foregather_machine::{Nanos, WaitError, block_on};
 use foregather_thread::Thread;
-use foregather_wait::Wait;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,20 +65,25 @@ impl Entry {
             self.sit_elsewhere();
         }
         let (began, deadline) = span.map_or((Nanos::ZERO, Nanos::MAX), deadline_of);
+        match self.seat.try_wait(&self.state.central(), self.state.roster()) {
+            Some(is_leader) => Ok(Met { is_leader }),
+            None => self.wait_longer(began, deadline),
+        }
+    }
+
+    /// Apart, so that the shortest waits stay short.
+    #[cold]
+    #[inline(never)]
+    fn wait_longer(&mut self, began: Nanos, deadline: Nanos) -> Result<Met, WaitError> {
         let (state, seat) = (&self.state, &self.seat);
-        let central = state.central();
-        let ended = match seat.wait(&central, state.roster(), deadline) {
-            Wait::Now(is_leader) => return Ok(Met { is_leader }),
-            Wait::Slow(rest) => {
-                let meeting = seat.pending().unwrap_or_default();
-                block_on(rest).map_err(|error| state.explain(seat.cpu(), meeting, began, &error))
-            }
-        };
+        let meeting = seat.pending().unwrap_or_default();
+        block_on(seat.wait(&state.central(), state.roster(), deadline))
+            .map_err(|error| state.explain(seat.cpu(), meeting, began, &error))?;
         // A guest takes a seat that has become free: a thread vacates its seat some time after it was joined.
-        if self.claim.is_none() && ended.is_ok() {
+        if self.claim.is_none() {
             self.sit_elsewhere();
         }
-        ended.map(|is_leader| Met { is_leader })
+        Ok(Met { is_leader: false })
     }
 
     /// Another thread has the seat by now, or there was none.

@@ -1,5 +1,5 @@
 //! What all threads of a barrier share: its words, and the names behind the seats.
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, Ordering::*};
 use foregather_barrier::{Central, Seat};
 use foregather_host::{clock, forks};
 use foregather_machine::{Cause, Error, Missing, Nanos, VALUE_MASK, WaitError, Who, WordLine, Words};
@@ -12,18 +12,17 @@ use std::time::Duration;
 const MOST: u32 = 1 << 24;
 /// Seats at most: threads beyond that are guests.
 const MOST_SEATS: u32 = 1 << 10;
-/// The lines before the roster's.
-const HEAD: usize = Central::<Thread>::LINES;
 
 pub(super) struct State {
-    lines: Box<[WordLine<Word>]>,
+    central: [WordLine<Word>; Central::<Thread>::LINES],
+    roster: Box<[WordLine<Word>]>,
     size: u32,
     /// A thread has left: no meeting can be relied on any more.
     left: AtomicBool,
     /// The barrier was dropped: threads may forget their seats.
     pub(super) dropped: AtomicBool,
     /// Under which number of forks it was made: the threads of another one are not there.
-    forks: AtomicU32,
+    forks: u32,
     names: Mutex<Names>,
 }
 
@@ -59,11 +58,12 @@ impl State {
         let free = (0..seats).rev().collect();
         let names = Names { free, holders: vec![Holder::default(); seats as usize], left: None, claims: 0 };
         Self {
-            lines: (0..HEAD + Roster::<Thread>::lines(seats)).map(|_| WordLine::default()).collect(),
+            central: Default::default(),
+            roster: (0..Roster::<Thread>::lines(seats)).map(|_| WordLine::default()).collect(),
             size,
             left: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
-            forks: AtomicU32::new(forks::generation()),
+            forks: forks::generation(),
             names: Mutex::new(names),
         }
     }
@@ -74,12 +74,12 @@ impl State {
 
     #[inline]
     pub(super) fn central(&self) -> Central<'_, Thread> {
-        Central::over(&self.lines[..HEAD], self.size)
+        Central::over(&self.central, self.size)
     }
 
     #[inline]
     pub(super) fn roster(&self) -> Roster<'_, Thread> {
-        Roster::new(&self.lines[HEAD..])
+        Roster::new(&self.roster)
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {
@@ -123,7 +123,7 @@ impl State {
     /// Can it be waited for at all?
     #[inline]
     pub(super) fn check(&self) -> Result<(), WaitError> {
-        if self.left.load(Acquire) || self.forks.load(Relaxed) != forks::generation() { Err(self.refusal()) } else { Ok(()) }
+        if self.left.load(Acquire) || self.forks != forks::generation_now() { Err(self.refusal()) } else { Ok(()) }
     }
 
     #[cold]

@@ -1,5 +1,6 @@
 //! Handles that are leaked, and copies of them that a fork makes.
 use crate::bounded;
+use foregather::engine::host::forks::in_child;
 use foregather::{Barrier, WaitError};
 use std::mem::forget;
 use std::time::Duration;
@@ -56,19 +57,9 @@ fn a_barrier_that_is_forgotten_keeps_its_threads_apart_from_others() {
     });
 }
 
-/// The exit code of a forked child that ends with what `child` says.
-fn forked(child: impl FnOnce() -> bool) -> i32 {
-    // SAFETY: the child touches this thread's own memory and words, and ends at once. The allocator survives a fork.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        let code = i32::from(!child());
-        // SAFETY: ends the process without running anything of the parent's.
-        unsafe { libc::_exit(code) };
-    }
-    let mut status = 0;
-    // SAFETY: `status` is a place of this stack; the child is this process's own.
-    unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 }
+/// Whether a forked child saw that.
+fn forked(child: impl FnOnce() -> bool) -> bool {
+    in_child(|| i32::from(!child())).exit_status() == Some(0)
 }
 
 #[test]
@@ -78,10 +69,10 @@ fn a_child_of_a_fork_is_refused_what_its_parent_made() {
     barrier.wait().unwrap();
     member.wait().unwrap();
     let refused = |end: Result<_, WaitError>| end.is_err_and(|error| error.to_string().contains("parent process"));
-    assert_eq!(forked(|| refused(barrier.wait())), 0, "by &self");
-    assert_eq!(forked(|| refused(barrier.wait_timeout(Duration::ZERO))), 0, "bounded");
-    assert_eq!(forked(|| refused(member.wait())), 0, "a member");
-    assert_eq!(forked(|| Barrier::new(1).wait().is_ok()), 0, "its own");
+    assert!(forked(|| refused(barrier.wait())), "by &self");
+    assert!(forked(|| refused(barrier.wait_timeout(Duration::ZERO))), "bounded");
+    assert!(forked(|| refused(member.wait())), "a member");
+    assert!(forked(|| Barrier::new(1).wait().is_ok()), "its own");
     barrier.wait().unwrap();
     member.wait().unwrap();
 }

@@ -2,7 +2,6 @@
 use crate::{SOON, bounded};
 use foregather::{Barrier, Member, WaitError};
 use std::thread;
-use std::time::Duration;
 
 fn pair() -> (Member, Member) {
     let mut members = Barrier::new(2).members();
@@ -115,7 +114,11 @@ fn a_member_may_be_sent_between_waits_and_says_so() {
 fn an_account_tells_how_waits_went() {
     bounded(|| {
         let (mut first, mut second) = pair();
-        let other = thread::spawn(move || (0..10).for_each(|_| drop(second.wait().unwrap())));
+        let other = thread::spawn(move || {
+            for _ in 0..10 {
+                second.wait().unwrap();
+            }
+        });
         for _ in 0..10 {
             first.wait().unwrap();
         }

@@ -14,6 +14,7 @@
 //! ```
 //!
 //! - [`Team::run`]: one call a member. [`Team::split`]: parts that members claim. [`Team::report`]: how large it is and why.
+//! - [`reduce`], [`for_each`]: work on slices, with the same bits for any team (`slices.rs`).
 //! - [`protocol`]: a region from either side, in any world with words; [`Team`] runs it on threads.
 //! - `handover`: a borrowed closure on its way to threads that outlive it. `governor.rs`: how many members. `idle_spin.rs`: for how
 //!   long a worker stays hot.
@@ -30,10 +31,12 @@ mod migration;
 pub mod protocol;
 mod report;
 mod size;
+mod slices;
 mod team;
 
 pub use report::Report;
 pub use size::Allowed;
+pub use slices::{for_each, reduce};
 pub use team::Team;
 
 use core::ops::Range;

@@ -1,6 +1,7 @@
 //! Whether this process is a copy of the one that started something: a child of `fork` has its parent's memory, but of its threads
 //! only the one that forked.
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 use std::sync::Once;
 
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -25,21 +26,38 @@ pub fn generation() -> u32 {
     FORKS.load(Relaxed)
 }
 
+/// The same for a caller whose process, or its parent, has asked for the [`generation`] before: one load.
+#[inline]
+pub fn generation_now() -> u32 {
+    FORKS.load(Relaxed)
+}
+
+/// Forks, for tests of what becomes of things in a child: there `child` runs, and the process ends at once with what it returns; it is
+/// killed after half a minute. How it ended. A lock that another thread holds meanwhile is held in the child for ever.
+///
+/// # Panics
+/// If there can be no child.
+pub fn in_child(child: impl FnOnce() -> i32) -> WaitStatus {
+    // SAFETY: a fork as such is always allowed. Of what the child calls, the C library keeps its allocator and its thread starts usable
+    // after a fork; a lock held elsewhere can stop the child, and the alarm ends it then.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: both concern this process only; the second ends it without running anything of the parent's.
+        unsafe {
+            libc::alarm(30);
+            libc::_exit(child());
+        }
+    }
+    let ended = Pid::from_raw(pid).and_then(|pid| waitpid(Some(pid), WaitOptions::empty()).ok().flatten());
+    ended.expect("a child that can be waited for").1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::{Pid, WaitOptions, waitpid};
 
-    /// Forks; the child ends with that.
     fn forked_says(child: impl FnOnce() -> i32) -> Option<i32> {
-        // SAFETY: the child calls only what needs no lock that another thread may have held, and then ends.
-        let pid = unsafe { libc::fork() };
-        if pid == 0 {
-            let code = child();
-            // SAFETY: it ends the process without touching anything.
-            unsafe { libc::_exit(code) };
-        }
-        waitpid(Pid::from_raw(pid), WaitOptions::empty()).unwrap().unwrap().1.exit_status()
+        in_child(child).exit_status()
     }
 
     #[test]

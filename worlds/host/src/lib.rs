@@ -10,6 +10,7 @@
 //! - [`cgroup`]: how much processor time this process may use, and how to lend less to others.
 //! - [`child`]: processes that never outlive this one.
 //! - [`forks`]: whether this process is a copy of the one that started something.
+//! - [`pthread`]: the barrier of the C library, as a peer.
 //! - [`settings`]: what the user asks of teams by environment variables.
 //! - [`interrupt`]: a request to stop that keeps what was measured.
 //! - [`dl`]: shared libraries that may or may not be installed.
@@ -30,6 +31,7 @@ pub mod futex;
 pub mod interrupt;
 pub mod kept;
 pub mod pause;
+pub mod pthread;
 pub mod sched;
 pub mod scout;
 pub mod settings;

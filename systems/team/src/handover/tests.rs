@@ -1,21 +1,10 @@
 //! A child of a fork has a team of its own, and its parent's works on.
 use crate::Team;
-use rustix::process::{Pid, WaitOptions, waitpid};
+use foregather_host::forks::in_child;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
-/// Forks; the child ends with that. It is killed after half a minute.
 fn forked(child: impl FnOnce() -> i32) -> Option<i32> {
-    // SAFETY: the child starts threads and allocates, which the C library and the allocator allow after a fork of a process with
-    // threads; no lock of this program is held by any other thread.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        // SAFETY: both only concern this process; the second ends it without touching anything.
-        unsafe {
-            libc::alarm(30);
-            libc::_exit(child());
-        }
-    }
-    waitpid(Pid::from_raw(pid), WaitOptions::empty()).unwrap().unwrap().1.exit_status()
+    in_child(child).exit_status()
 }
 
 /// The sum of 1 to 999 on the team, and how many members there were.

@@ -2,21 +2,9 @@
 use super::*;
 use crate::memory::{Array, Settings, SharedAllocator, lanes, run};
 use core::sync::atomic::Ordering::*;
+use foregather_host::forks::in_child as forked;
 use foregather_machine::Address;
 use foregather_shm::ShmFabric;
-use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
-
-/// Forks; the child does that and ends with its result.
-fn forked(child: impl FnOnce() -> i32) -> WaitStatus {
-    // SAFETY: the child calls only what needs no lock that another thread may have held, and then ends.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
-        let code = child();
-        // SAFETY: it ends the process without touching anything.
-        unsafe { libc::_exit(code) };
-    }
-    waitpid(Pid::from_raw(pid), WaitOptions::empty()).unwrap().unwrap().1
-}
 
 #[test]
 fn a_child_gets_errors_and_its_parent_keeps_its_pages() {

@@ -1,0 +1,69 @@
+//! The front door beside what it stands on and beside other people's: each section's contestants take turns in one run.
+//!
+//! `cargo bench -p foregather --bench door` prints all sections; `-- barrier slices` those that are named. Medians of interleaved rounds;
+//! `ratio` is the median of the rounds' own ratios to the row that is named beside it. Processor time is that of the whole process.
+
+#![forbid(unsafe_code)]
+
+mod barrier;
+mod slices;
+
+use foregather::engine::host::{clock, usage};
+use std::env::args;
+
+const SECTIONS: [(&str, fn()); 2] = [("barrier", barrier::run), ("slices", slices::run)];
+
+fn main() {
+    barrier::be_a_hog();
+    clock::init();
+    let asked: Vec<String> = args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    for (name, run) in SECTIONS {
+        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
+            println!("\n## {name}\n");
+            run();
+        }
+    }
+}
+
+/// What one batch cost an operation, in ns of time and of processor time.
+#[derive(Clone, Copy)]
+struct Cost {
+    time_ns: f64,
+    cpu_ns: f64,
+}
+
+/// Times a batch of `operations`.
+fn timed(operations: u32, batch: impl FnOnce()) -> Cost {
+    let (began, cpu) = (clock::now(), usage::process_cpu());
+    batch();
+    let per = |span: foregather::engine::Nanos| span.0 as f64 / f64::from(operations);
+    Cost { time_ns: per(clock::now() - began), cpu_ns: per(usage::process_cpu() - cpu) }
+}
+
+/// Runs every contestant once a round, in turn and from another one on each time, and prints a row for each.
+fn compare(what: &str, rounds: usize, contestants: &mut [(&str, &mut dyn FnMut() -> Cost)], beside: usize) {
+    let mut costs = vec![Vec::new(); contestants.len()];
+    for round in 0..=rounds {
+        for step in 0..contestants.len() {
+            let at = (round + step) % contestants.len();
+            let cost = contestants[at].1();
+            // The first round warms up.
+            if round > 0 {
+                costs[at].push(cost);
+            }
+        }
+    }
+    let against = contestants[beside].0;
+    println!("{what:<28} {:>12} {:>12} {:>14}", "ns", "cpu ns", format!("ratio to {against}"));
+    for ((name, _), own) in contestants.iter().zip(&costs) {
+        let ratios = own.iter().zip(&costs[beside]).map(|(own, other)| own.time_ns / other.time_ns);
+        let (time_ns, cpu_ns) = (median(own.iter().map(|cost| cost.time_ns)), median(own.iter().map(|cost| cost.cpu_ns)));
+        println!("  {name:<26} {time_ns:>12.1} {cpu_ns:>12.1} {:>14.3}", median(ratios));
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

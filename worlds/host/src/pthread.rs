@@ -1,0 +1,57 @@
+//! The barrier of the C library, for measurements beside it.
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use foregather_machine::{Cause, Error};
+
+/// A `pthread_barrier_t`, at an address that never changes.
+pub struct PthreadBarrier(Box<UnsafeCell<MaybeUninit<libc::pthread_barrier_t>>>);
+
+// SAFETY: POSIX lets any thread wait at an initialised barrier; all its state is behind the C library's functions.
+unsafe impl Sync for PthreadBarrier {}
+// SAFETY: it may be destroyed by another thread than the one that made it.
+unsafe impl Send for PthreadBarrier {}
+
+impl PthreadBarrier {
+    /// For `count` threads.
+    ///
+    /// # Errors
+    /// What `pthread_barrier_init` says: there are no barriers of no threads.
+    pub fn new(count: u32) -> Result<Self, Error> {
+        let barrier = Box::new(UnsafeCell::new(MaybeUninit::uninit()));
+        // SAFETY: the pointer is to memory for one barrier, which does not move in its box; null asks for the default attributes.
+        let errno = unsafe { libc::pthread_barrier_init(barrier.get().cast(), core::ptr::null(), count) };
+        match errno {
+            0 => Ok(Self(barrier)),
+            errno => Err(Cause::Os { what: "pthread_barrier_init", errno, remedy: "" }.into()),
+        }
+    }
+
+    /// Waits until all have come.
+    pub fn wait(&self) {
+        // SAFETY: `new` has initialised it, it has not moved since, and it is not destroyed while it is borrowed.
+        let errno = unsafe { libc::pthread_barrier_wait(self.0.get().cast()) };
+        debug_assert!(errno == 0 || errno == libc::PTHREAD_BARRIER_SERIAL_THREAD, "pthread_barrier_wait: {errno}");
+    }
+}
+
+impl Drop for PthreadBarrier {
+    fn drop(&mut self) {
+        // SAFETY: no thread borrows it any more; the call returns when the last waiter has left.
+        unsafe { libc::pthread_barrier_destroy(self.0.get().cast()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_threads_meet_and_none_is_an_error() {
+        let barrier = PthreadBarrier::new(2).unwrap();
+        std::thread::scope(|threads| {
+            threads.spawn(|| barrier.wait());
+            barrier.wait();
+        });
+        assert!(PthreadBarrier::new(0).is_err());
+    }
+}
