@@ -1,5 +1,6 @@
 //! Work on slices, cut by their length alone: so a result has the same bits for any team.
 use crate::Team;
+use core::ops::Range;
 use foregather_host::clock;
 use foregather_machine::Nanos;
 use std::sync::{Mutex, PoisonError};
@@ -10,36 +11,33 @@ const MOST_PARTS: usize = 128;
 const LEVELS: usize = MOST_PARTS.ilog2() as usize + 1;
 /// A rest that takes less than that is not worth a call of the team.
 const WORTH: Nanos = Nanos::from_us(20);
-/// After so many parts the caller looks how long they took.
+/// After so many parts the caller looks how long they took: multiples of a block, but for the first.
 const LOOKS: [usize; 3] = [1, 16, 64];
+/// So many parts are combined at once, as a tree of their own.
+const BLOCK: usize = 8;
+/// The place of a block in the tree.
+const BLOCK_PLACE: usize = BLOCK.ilog2() as usize;
 
 /// The parts of a slice: as long as each other, the last one shorter.
 #[derive(Clone, Copy)]
 struct Grid {
     part: usize,
     parts: usize,
+    began: Nanos,
 }
 
 impl Grid {
+    #[inline]
     fn of(len: usize) -> Self {
         let part = len.div_ceil(MOST_PARTS).max(1);
-        Self { part, parts: len.div_ceil(part) }
+        Self { part, parts: len.div_ceil(part), began: clock::now() }
     }
 
-    /// The caller does one part after the other until it sees that the rest is worth a call of the team. How many it has done.
+    /// Now that so many parts are done: does the rest take so long that it is worth a call of the team?
     #[inline]
-    fn begin(self, mut act: impl FnMut(usize)) -> usize {
-        let began = clock::now();
-        for at in 0..self.parts {
-            if LOOKS.contains(&at) {
-                let rest_ns = (clock::now() - began).0 * (self.parts - at) as u64 / at as u64;
-                if Nanos(rest_ns) >= WORTH {
-                    return at;
-                }
-            }
-            act(at);
-        }
-        self.parts
+    fn is_worth_a_call(self, done: usize) -> bool {
+        let rest_ns = |done: usize| (clock::now() - self.began).0 * (self.parts - done) as u64 / done as u64;
+        LOOKS.contains(&done) && Nanos(rest_ns(done)) >= WORTH
     }
 }
 
@@ -50,13 +48,15 @@ struct Tree<R, C> {
 }
 
 impl<R, C: Fn(R, R) -> R> Tree<R, C> {
+    #[inline]
     fn new(combine: C) -> Self {
         Self { places: [const { None }; LEVELS], combine }
     }
 
+    /// The result of 2^place parts; all places below are empty.
     #[inline]
-    fn push(&mut self, mut result: R) {
-        for place in &mut self.places {
+    fn push(&mut self, place: usize, mut result: R) {
+        for place in &mut self.places[place..] {
             match place.take() {
                 Some(before) => result = (self.combine)(before, result),
                 None => {
@@ -68,6 +68,17 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
         unreachable!("more than {MOST_PARTS} parts");
     }
 
+    /// The results of a block, of which the first is there, in order.
+    #[inline]
+    fn push_block(&mut self, first: R, mut next: impl FnMut() -> R) {
+        let both = &self.combine;
+        let front = both(both(first, next()), both(next(), next()));
+        let back = both(both(next(), next()), both(next(), next()));
+        let block = both(front, back);
+        self.push(BLOCK_PLACE, block);
+    }
+
+    #[inline]
     fn end(self) -> Option<R> {
         let Self { places, combine } = self;
         places.into_iter().flatten().reduce(|behind, before| combine(before, behind))
@@ -126,31 +137,55 @@ impl Team {
     /// [`reduce`] on this team.
     #[must_use]
     pub fn reduce<T: Sync, R: Send>(&self, items: &[T], map: impl Fn(&[T]) -> R + Sync, combine: impl Fn(R, R) -> R) -> R {
-        let grid = Grid::of(items.len());
-        let mut tree = Tree::new(combine);
-        let map_part = |at: usize| {
-            let first = at * grid.part;
-            map(&items[first..items.len().min(first + grid.part)])
-        };
-        let done = grid.begin(|at| tree.push(map_part(at)));
-        let rest: Vec<Mutex<Option<R>>> = (done..grid.parts).map(|_| Mutex::new(None)).collect();
-        if !rest.is_empty() {
-            self.split(rest.len(), |at| {
-                let result = map_part(done + at);
-                *rest[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-            });
+        if items.is_empty() {
+            return map(items);
         }
-        for result in rest {
-            tree.push(result.into_inner().unwrap_or_else(PoisonError::into_inner).expect("each part is mapped once"));
+        let (grid, mut tree) = (Grid::of(items.len()), Tree::new(combine));
+        let mut chunks = items.chunks(grid.part);
+        let mut next = || chunks.next().map_or_else(|| unreachable!("a part too many"), &map);
+        let mut first = Some(next());
+        let (mut done, mut is_worth_a_call) = (0, grid.is_worth_a_call(1));
+        while !is_worth_a_call && done + BLOCK <= grid.parts {
+            let first = first.take().unwrap_or_else(&mut next);
+            tree.push_block(first, &mut next);
+            done += BLOCK;
+            is_worth_a_call = grid.is_worth_a_call(done);
         }
-        tree.end().unwrap_or_else(|| map(&[]))
+        if let Some(first) = first {
+            tree.push(0, first);
+            done = 1;
+        }
+        if is_worth_a_call {
+            let part = |at: usize| &items[at * grid.part..items.len().min((at + 1) * grid.part)];
+            self.map(done..grid.parts, |at| map(part(at))).for_each(|result| tree.push(0, result));
+        } else {
+            (done..grid.parts).for_each(|_| tree.push(0, next()));
+        }
+        tree.end().expect("there is one part at least")
+    }
+
+    /// What the parts give, in order. The team maps them.
+    #[inline(never)]
+    fn map<R: Send>(&self, parts: Range<usize>, map: impl Fn(usize) -> R + Sync) -> impl Iterator<Item = R> {
+        let results: Vec<Mutex<Option<R>>> = parts.clone().map(|_| Mutex::new(None)).collect();
+        self.split(results.len(), |at| {
+            let result = map(parts.start + at);
+            *results[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        });
+        let taken = |result: Mutex<Option<R>>| result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.into_iter().map(move |result| taken(result).expect("each part is mapped once"))
     }
 
     /// [`for_each`] on this team.
     pub fn for_each<T: Send>(&self, items: &mut [T], act: impl Fn(&mut T) + Sync) {
         let grid = Grid::of(items.len());
         let mut parts = items.chunks_mut(grid.part);
-        grid.begin(|_| parts.next().into_iter().flatten().for_each(&act));
+        for done in 0..grid.parts {
+            if grid.is_worth_a_call(done) {
+                break;
+            }
+            parts.next().into_iter().flatten().for_each(&act);
+        }
         let rest: Vec<Mutex<Option<&mut [T]>>> = parts.map(|part| Mutex::new(Some(part))).collect();
         if !rest.is_empty() {
             self.split(rest.len(), |at| {
@@ -179,7 +214,12 @@ mod tests {
         };
         for parts in 0..=MOST_PARTS {
             let mut tree = Tree::new(|a, b| format!("({a} {b})"));
-            (0..parts).for_each(|part| tree.push(part.to_string()));
+            let blocks = parts / BLOCK;
+            for block in 0..blocks {
+                let mut names = (block * BLOCK..).map(|part| part.to_string());
+                tree.push_block(names.next().unwrap(), || names.next().unwrap());
+            }
+            (blocks * BLOCK..parts).for_each(|part| tree.push(0, part.to_string()));
             assert_eq!(tree.end(), by_levels(parts), "{parts}");
         }
     }
