@@ -1,14 +1,13 @@
 //! Members of a barrier that own their place, with ranks.
-use super::state::this_thread;
 use super::{Met, deadline_of};
 use core::fmt;
+use core::time::Duration;
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_host::{clock, forks};
 use foregather_machine::{Cause, Error, Missing, Nanos, WaitError, Who, block_on};
-use foregather_thread::Thread;
+use foregather_thread::{Thread, own};
 use foregather_wait::Account;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// One member of a barrier, with a rank: made by [`Barrier::members`](crate::Barrier::members), owned by one thread at a time.
 ///
@@ -74,13 +73,6 @@ pub(super) fn members(size: u32) -> impl ExactSizeIterator<Item = Member> + Send
     })
 }
 
-/// This thread's own address: tells threads apart for nothing.
-#[inline]
-fn mark() -> usize {
-    thread_local! { static MARK: u8 = const { 0 } }
-    MARK.with(|mark| core::ptr::from_ref(mark).addr())
-}
-
 impl Member {
     /// Its number, below the size of the barrier.
     #[must_use]
@@ -129,7 +121,7 @@ impl Member {
 
     #[inline]
     fn arrive(&mut self) -> Result<(), WaitError> {
-        let mark = mark();
+        let mark = own::mark();
         if self.mark != mark {
             self.enroll(mark);
         }
@@ -142,7 +134,7 @@ impl Member {
     fn enroll(&mut self, mark: usize) {
         self.mark = mark;
         self.inner.enroll(Thread::current());
-        self.names.lock()[self.inner.rank() as usize] = this_thread();
+        self.names.lock()[self.inner.rank() as usize] = own::name();
     }
 
     #[cold]

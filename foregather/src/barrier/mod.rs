@@ -5,12 +5,13 @@ mod state;
 
 pub use self::member::Member;
 
-use self::state::{State, this_thread};
+use self::state::State;
 use core::sync::atomic::Ordering::Relaxed;
+use core::time::Duration;
 use foregather_host::clock;
 use foregather_machine::{Nanos, WaitError, Who};
+use foregather_thread::own;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A point where so many threads meet, again and again.
 ///
@@ -103,7 +104,7 @@ impl Barrier {
     ///
     /// ```
     /// use foregather::{Barrier, WaitError};
-    /// use std::time::Duration;
+    /// use core::time::Duration;
     ///
     /// let barrier = Barrier::new(2);
     /// std::thread::scope(|threads| {
@@ -167,8 +168,8 @@ impl core::fmt::Debug for Barrier {
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.0.leave(Who { name: this_thread(), ..Who::default() });
+        if own::is_panicking() {
+            self.0.0.leave(Who { name: own::name(), ..Who::default() });
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The seats that a thread has at barriers: one cache a thread, the barrier that was used last first.
-use super::state::{Claim, State};
+use super::state::{Hold, State};
 use super::{Met, deadline_of};
 use core::cell::RefCell;
 use core::sync::atomic::Ordering::Relaxed;
+use core::time::Duration;
 use foregather_barrier::Seat;
 use foregather_machine::{Nanos, WaitError, block_on};
 use foregather_thread::Thread;
 use std::sync::Arc;
-use std::time::Duration;
 
 // Borrowed while the thread waits: no code of the program runs then.
 thread_local! { static SEATS: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) } }
@@ -16,7 +16,7 @@ thread_local! { static SEATS: RefCell<Vec<Entry>> = const { RefCell::new(Vec::ne
 struct Entry {
     state: Arc<State>,
     seat: Seat<Thread>,
-    claim: Option<Claim>,
+    hold: Option<Hold>,
 }
 
 /// This thread meets the others.
@@ -30,7 +30,7 @@ pub(super) fn wait(state: &Arc<State>, span: Option<Duration>) -> Result<Met, Wa
         }
     });
     // The thread is ending and has no seats any more: it meets as a guest, and cannot come back to an arrival.
-    waited.unwrap_or_else(|_| Entry { state: Arc::clone(state), seat: Seat::guest(Thread::current()), claim: None }.wait(span))
+    waited.unwrap_or_else(|_| Entry { state: Arc::clone(state), seat: Seat::guest(Thread::current()), hold: None }.wait(span))
 }
 
 #[cold]
@@ -50,12 +50,12 @@ impl Entry {
     /// Takes a seat if there is one, and goes on with the meeting in which this thread has arrived.
     fn sit_down(state: &Arc<State>, pending: Option<u64>) -> Self {
         let cpu = Thread::current();
-        let claim = state.claim(&cpu);
-        let seat = match claim {
-            Some(claim) => Seat::new(cpu, state.roster(), claim.rank),
+        let hold = state.claim(&cpu);
+        let seat = match hold {
+            Some(hold) => Seat::new(cpu, state.roster(), hold.rank),
             None => Seat::guest(cpu),
         };
-        Self { state: Arc::clone(state), seat: seat.resume(pending), claim }
+        Self { state: Arc::clone(state), seat: seat.resume(pending), hold }
     }
 
     #[inline]
@@ -80,7 +80,7 @@ impl Entry {
         block_on(seat.wait(&state.central(), state.roster(), deadline))
             .map_err(|error| state.explain(seat.cpu(), meeting, began, &error))?;
         // A guest takes a seat that has become free: a thread vacates its seat some time after it was joined.
-        if self.claim.is_none() {
+        if self.hold.is_none() {
             self.sit_elsewhere();
         }
         Ok(Met { is_leader: false })
@@ -90,15 +90,15 @@ impl Entry {
     #[cold]
     fn sit_elsewhere(&mut self) {
         let pending = self.seat.pending();
-        self.claim = None;
+        self.hold = None;
         *self = Self::sit_down(&Arc::clone(&self.state), pending);
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        if let Some(claim) = self.claim {
-            self.state.vacate(self.seat.cpu(), claim);
+        if let Some(hold) = self.hold {
+            self.state.vacate(self.seat.cpu(), hold);
         }
     }
 }

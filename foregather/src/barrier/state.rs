@@ -1,12 +1,12 @@
 //! What all threads of a barrier share: its words, and the names behind the seats.
 use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::time::Duration;
 use foregather_barrier::{Central, Seat};
 use foregather_host::{clock, forks};
 use foregather_machine::{Cause, Error, Missing, Nanos, VALUE_MASK, WaitError, Who, WordLine, Words};
-use foregather_thread::{Thread, Word};
+use foregather_thread::{Thread, Word, own};
 use foregather_wait::Roster;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// The most members.
 const MOST: u32 = 1 << 24;
@@ -45,9 +45,9 @@ struct Holder {
 
 /// A thread's right to a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct Hold {
     pub(super) rank: u32,
-    number: u64,
+    claim: u64,
 }
 
 impl State {
@@ -88,28 +88,28 @@ impl State {
 
     /// Takes a seat that is free, or whose thread has missed many meetings; `None` if there is no such seat.
     #[cold]
-    pub(super) fn claim(&self, cpu: &Thread) -> Option<Claim> {
+    pub(super) fn claim(&self, cpu: &Thread) -> Option<Hold> {
         let mut names = self.names();
         let meeting = self.tickets() / u64::from(self.size);
         let idle = |&rank: &u32| Seat::is_idle(cpu, self.roster(), rank, meeting);
         let rank = names.free.pop().or_else(|| (0..names.holders.len() as u32).find(idle))?;
         names.claims += 1;
-        let number = names.claims;
-        let who = Who { rank: Some(rank), name: this_thread(), ended: false };
-        names.holders[rank as usize] = Holder { claim: number, who };
+        let claim = names.claims;
+        let who = Who { rank: Some(rank), name: own::name(), ended: false };
+        names.holders[rank as usize] = Holder { claim, who };
         // The thread that had an idle seat sees by its word that it has it no more.
         cpu.store(self.roster().arrived(rank), meeting as u32 & VALUE_MASK);
-        Some(Claim { rank, number })
+        Some(Hold { rank, claim })
     }
 
     /// The thread has ended. Its seat may be taken; until then it is known by its name.
-    pub(super) fn vacate(&self, cpu: &Thread, claim: Claim) {
+    pub(super) fn vacate(&self, cpu: &Thread, hold: Hold) {
         let mut names = self.names();
-        let holder = &mut names.holders[claim.rank as usize];
-        if holder.claim == claim.number {
+        let holder = &mut names.holders[hold.rank as usize];
+        if holder.claim == hold.claim {
             holder.who.ended = true;
-            self.roster().vacate(cpu, claim.rank);
-            names.free.push(claim.rank);
+            self.roster().vacate(cpu, hold.rank);
+            names.free.push(hold.rank);
         }
     }
 
@@ -152,9 +152,4 @@ impl State {
         let who = seated.filter(behind).cloned().collect();
         WaitError::TimedOut(Box::new(Missing { waited, count: (size - came) as usize, who }))
     }
-}
-
-/// The name of this thread, as far as it has one.
-pub(super) fn this_thread() -> Option<String> {
-    std::thread::current().name().map(str::to_owned)
 }

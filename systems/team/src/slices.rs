@@ -20,13 +20,13 @@ const BLOCK_PLACE: usize = BLOCK.ilog2() as usize;
 
 /// The parts of a slice: as long as each other, the last one shorter.
 #[derive(Clone, Copy)]
-struct Grid {
+struct Cut {
     part: usize,
     parts: usize,
     began: Nanos,
 }
 
-impl Grid {
+impl Cut {
     #[inline]
     fn of(len: usize) -> Self {
         let part = len.div_ceil(MOST_PARTS).max(1);
@@ -140,26 +140,26 @@ impl Team {
         if items.is_empty() {
             return map(items);
         }
-        let (grid, mut tree) = (Grid::of(items.len()), Tree::new(combine));
-        let mut chunks = items.chunks(grid.part);
+        let (cut, mut tree) = (Cut::of(items.len()), Tree::new(combine));
+        let mut chunks = items.chunks(cut.part);
         let mut next = || chunks.next().map_or_else(|| unreachable!("a part too many"), &map);
         let mut first = Some(next());
-        let (mut done, mut is_worth_a_call) = (0, grid.is_worth_a_call(1));
-        while !is_worth_a_call && done + BLOCK <= grid.parts {
+        let (mut done, mut is_worth_a_call) = (0, cut.is_worth_a_call(1));
+        while !is_worth_a_call && done + BLOCK <= cut.parts {
             let first = first.take().unwrap_or_else(&mut next);
             tree.push_block(first, &mut next);
             done += BLOCK;
-            is_worth_a_call = grid.is_worth_a_call(done);
+            is_worth_a_call = cut.is_worth_a_call(done);
         }
         if let Some(first) = first {
             tree.push(0, first);
             done = 1;
         }
         if is_worth_a_call {
-            let part = |at: usize| &items[at * grid.part..items.len().min((at + 1) * grid.part)];
-            self.map(done..grid.parts, |at| map(part(at))).for_each(|result| tree.push(0, result));
+            let part = |at: usize| &items[at * cut.part..items.len().min((at + 1) * cut.part)];
+            self.map(done..cut.parts, |at| map(part(at))).for_each(|result| tree.push(0, result));
         } else {
-            (done..grid.parts).for_each(|_| tree.push(0, next()));
+            (done..cut.parts).for_each(|_| tree.push(0, next()));
         }
         tree.end().expect("there is one part at least")
     }
@@ -178,10 +178,10 @@ impl Team {
 
     /// [`for_each`] on this team.
     pub fn for_each<T: Send>(&self, items: &mut [T], act: impl Fn(&mut T) + Sync) {
-        let grid = Grid::of(items.len());
-        let mut parts = items.chunks_mut(grid.part);
-        for done in 0..grid.parts {
-            if grid.is_worth_a_call(done) {
+        let cut = Cut::of(items.len());
+        let mut parts = items.chunks_mut(cut.part);
+        for done in 0..cut.parts {
+            if cut.is_worth_a_call(done) {
                 break;
             }
             parts.next().into_iter().flatten().for_each(&act);
@@ -225,11 +225,11 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_covers_every_length_in_at_most_128_parts() {
+    fn a_cut_covers_every_length_in_at_most_128_parts() {
         for len in (0..2_000).chain([1 << 20, (1 << 20) + 1]) {
-            let grid = Grid::of(len);
-            assert!(grid.parts <= MOST_PARTS && grid.parts * grid.part >= len, "{len}");
-            assert!(len == 0 || (grid.parts - 1) * grid.part < len, "{len}: the last part is empty");
+            let cut = Cut::of(len);
+            assert!(cut.parts <= MOST_PARTS && cut.parts * cut.part >= len, "{len}");
+            assert!(len == 0 || (cut.parts - 1) * cut.part < len, "{len}: the last part is empty");
         }
     }
 }

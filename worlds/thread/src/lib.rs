@@ -30,6 +30,8 @@ mod guard;
 #[cfg(not(loom))]
 mod launch;
 #[cfg(not(loom))]
+pub mod own;
+#[cfg(not(loom))]
 mod placement;
 
 #[cfg(not(loom))]

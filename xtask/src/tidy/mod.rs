@@ -1,4 +1,5 @@
 //! The style of the house, kept by a test rather than by memory. One rule, or one family of rules, a file.
+mod door;
 mod house;
 mod layout;
 mod links;
@@ -15,6 +16,7 @@ use crate::violation::Violation;
 /// All violations, and a line about the whole.
 pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     let (sources, mut violations) = Source::all(tree);
+    violations.extend(door::check(&sources));
     violations.extend(house::check(tree));
     violations.extend(links::check(tree));
     violations.extend(mentions::check(tree));

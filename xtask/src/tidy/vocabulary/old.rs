@@ -67,7 +67,7 @@ const LAB: &[&str] = &["lab/"];
 const SIM_LAB_BENCH: &[&str] = &["worlds/sim/", "lab/", "bench/"];
 const SIM_LAB_CONFORMANCE: &[&str] = &["worlds/sim/", "lab/", "conformance/"];
 
-pub(super) const OLD: [Old; 89] = [
+pub(super) const OLD: [Old; 88] = [
     // The machine.
     row(F, HARDWARE, "note", "store"),
     row(F, HARDWARE_BUT_SHM, "exchange", "compare_exchange"),
@@ -91,7 +91,6 @@ pub(super) const OLD: [Old; 89] = [
     row(V, ANYWHERE, "Concealed", "Unexposed"),
     row(V, ANYWHERE, "Garbled", "ProtocolViolation"),
     row(V, MACHINE, "Missing", "Unavailable"),
-    row(V, MACHINE, "Left", "Closed"),
     // Waiting.
     row(T, ANYWHERE, "Whom", "WaitFor"),
     row(T, ANYWHERE, "Awaited", "WaitFor"),

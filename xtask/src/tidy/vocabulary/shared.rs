@@ -1,7 +1,8 @@
 //! The names that types of many packages bear because they mean the same in all of them.
 
 /// A name, and what it means everywhere. One that means two things is no entry: give the types two names.
-pub(super) const SHARED: [(&str, &str); 25] = [
+pub(super) const SHARED: [(&str, &str); 27] = [
+    ("Barrier", "a point where threads or ranks wait until all of them have come"),
     ("Counts", "how often each of some things happened"),
     ("Distribution", "how values are spread"),
     ("Entry", "one element of a table or a list"),
@@ -15,6 +16,7 @@ pub(super) const SHARED: [(&str, &str); 25] = [
     ("Link", "one end of a connection between two"),
     ("Machine", "the computer that is measured or simulated, as far as its reader looks at it"),
     ("Measured", "what a measurement gave"),
+    ("Member", "one of those who meet, or share work"),
     ("Noise", "what disturbs a run from outside"),
     ("Outcome", "what came of a run or a wait"),
     ("Placement", "on which processors threads run"),
