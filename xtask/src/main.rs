@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod claims;
+mod examples;
 mod peers;
 mod regret;
 mod source;
@@ -24,6 +25,7 @@ The chores of this repository.
   cargo xtask tidy words  of these the names alone: no old word, no type's name with many meanings
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
+  cargo xtask examples    the programs of examples/, each with exactly the features that it names
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
   cargo xtask help        this text
 
@@ -40,6 +42,19 @@ fn main() -> ExitCode {
         ["peers", "help" | "--help" | "-h"] => {
             println!("{}", peers::HELP);
             return ExitCode::SUCCESS;
+        }
+        ["examples", "help" | "--help" | "-h"] => {
+            println!("{}", examples::HELP);
+            return ExitCode::SUCCESS;
+        }
+        ["examples", ref names @ ..] => {
+            return match examples::run(names) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("xtask: {error:#}");
+                    ExitCode::FAILURE
+                }
+            };
         }
         ["regret", "help" | "--help" | "-h"] => {
             println!("{}", regret::HELP);

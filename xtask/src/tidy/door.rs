@@ -12,7 +12,8 @@ pub(super) fn check(sources: &[Source<'_>]) -> Vec<Violation> {
     if names.len() <= MOST_NAMES {
         return Vec::new();
     }
-    let what = format!("the root has {} names, {MOST_NAMES} at most: move some into a module ({})", names.len(), names.join(", "));
+    let what =
+        format!("the root has {} names, {MOST_NAMES} at most: move some into a module ({})", names.len(), names.join(", "));
     vec![Violation::new(ROOT, 1, "door", what)]
 }
 
@@ -64,7 +65,8 @@ mod tests {
     #[test]
     fn modules_and_crates_are_places_and_twenty_names_are_enough() {
         let places = "//! Why.\npub mod a;\npub use b as c;\nmod d;\n";
-        let uses = |count: usize| format!("{places}pub use d::{{{}}};\n", (0..count).map(|n| format!("N{n}, ")).collect::<String>());
+        let uses =
+            |count: usize| format!("{places}pub use d::{{{}}};\n", (0..count).map(|n| format!("N{n}, ")).collect::<String>());
         assert_eq!(violations(&uses(20)), []);
         assert_eq!(violations(&uses(21)).len(), 1);
         assert_eq!(violations(&format!("{}pub fn f() {{}}\n", uses(20))).len(), 1);

@@ -1,0 +1,14 @@
+//! A sum and a sweep over rows on as many threads as pay; the sum has the same bits on any machine with the same numbers.
+//!
+//! `cargo add foregather`
+use foregather::{for_each, reduce};
+
+fn main() {
+    let numbers: Vec<f64> = (1..=1_000_000).map(f64::from).map(f64::recip).collect();
+    let sum = reduce(&numbers, |part| part.iter().sum::<f64>(), |a, b| a + b);
+    println!("sum {sum} ({:#x})", sum.to_bits());
+
+    let mut rows: Vec<Vec<f64>> = (0..500).map(|row| vec![f64::from(row); 1_000]).collect();
+    for_each(&mut rows, |row| row.iter_mut().for_each(|x| *x = x.sqrt()));
+    println!("last row {}", rows[499][0]);
+}
