@@ -1,8 +1,8 @@
 //! What a barrier promises, whatever its kind, its policy and its world.
 use crate::{World, permutations};
-use foregather_barrier::{Algorithm, Group, SignalCost, SignalMatrix};
-use foregather_machine::{Cause, Costs, Endpoint, Error, Nanos, Rank};
-use foregather_wait::{Policy, Snapshot};
+use foregather_barrier::{Algorithm, Central, Group, Seat, SignalCost, SignalMatrix};
+use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Nanos, Rank, SharedLines};
+use foregather_wait::{Policy, Roster, Snapshot};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -37,6 +37,7 @@ pub fn all(world: &impl World) {
     bigger_groups_meet_too(world);
     one_member_an_episode_comes_last(world);
     an_arrival_outlasts_its_wait(world);
+    threads_take_turns(world);
     an_account_can_be_read_while_its_member_waits(world);
     a_rank_has_one_handle(world);
     a_slot_that_is_not_there_is_an_error(world);
@@ -59,6 +60,36 @@ fn nobody_leaves_before_the_last_arrives<W: World>(world: &W, kind: Algorithm, p
             assert_eq!(arrived.load(SeqCst), size, "{kind:?} {policy:?} {size}: rank {rank} left episode {episode} too early");
         }
     });
+}
+
+/// More threads than members: each meeting has as many arrivals as members, and one leader, though waits time out and come again.
+fn threads_take_turns<W: World>(world: &W) {
+    const SIZE: u32 = 3;
+    const MEETINGS: u32 = 20;
+    let lines = SharedLines::own(Central::<W::Cpu<'_>>::LINES + Roster::<W::Cpu<'_>>::lines(SIZE));
+    let (to_arrive, returned, led) = (AtomicU32::new(MEETINGS * SIZE), AtomicU32::new(0), AtomicU32::new(0));
+    world.run(SIZE + 2, async |cpu: W::Cpu<'_>, rank| {
+        let (central, seats) = lines.split_at(Central::<W::Cpu<'_>>::LINES);
+        let (central, roster) = (Central::over(central, SIZE), Roster::new(seats));
+        let seat = if rank < SIZE { Seat::new(cpu, roster, rank) } else { Seat::guest(cpu) };
+        while to_arrive.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+            let is_leader = loop {
+                if let Some(is_leader) = seat.try_wait(&central, roster) {
+                    break is_leader;
+                }
+                let deadline = seat.cpu().now() + world.step();
+                match seat.wait(&central, roster, deadline).await {
+                    Ok(()) => break false,
+                    Err(error) => assert!(matches!(error.cause(), Cause::TimedOut { .. }), "{error}"),
+                }
+            };
+            let returns = returned.fetch_add(1, SeqCst) + 1;
+            let arrived = MEETINGS * SIZE - to_arrive.load(SeqCst);
+            assert!(returns <= arrived, "a thread returned that had not arrived");
+            led.fetch_add(is_leader.into(), SeqCst);
+        }
+    });
+    assert_eq!((returned.into_inner(), led.into_inner()), (MEETINGS * SIZE, MEETINGS));
 }
 
 fn bigger_groups_meet_too<W: World>(world: &W) {

@@ -7,9 +7,9 @@ mod explore;
 mod scheduled;
 
 use explore::{check_pct, check_random};
-use foregather_barrier::{Algorithm, Group, SignalMatrix, Subcube, butterfly};
-use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Rank, WaitContext, Words, block_on};
-use foregather_wait::Policy;
+use foregather_barrier::{Algorithm, Central, Group, Seat, SignalMatrix, Subcube, butterfly};
+use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Rank, SharedLines, WaitContext, Words, block_on};
+use foregather_wait::{Policy, Roster};
 use scheduled::{Scheduled, Word, team};
 use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -44,6 +44,33 @@ fn nobody_leaves_too_early_whatever_the_schedule() {
             check_pct(move || episodes(kind, policy, 4), SCHEDULES / 2, DEPTH);
         }
     }
+}
+
+/// Three threads take turns at a barrier of two, one of them a guest. Each meeting has one leader, and all arrivals return.
+#[test]
+fn threads_that_take_turns_all_return() {
+    const SIZE: u32 = 2;
+    const MEETINGS: u32 = 3;
+    let schedule = || {
+        let lines: SharedLines<Word> = SharedLines::own(Central::<Scheduled>::LINES + Roster::<Scheduled>::lines(SIZE));
+        let (to_arrive, led) = (Arc::new(AtomicU32::new(MEETINGS * SIZE)), Arc::new(AtomicU32::new(0)));
+        let leaders = led.clone();
+        team(SIZE + 1, move |rank| {
+            let (central, seats) = lines.split_at(Central::<Scheduled>::LINES);
+            let (central, roster) = (Central::over(central, SIZE), Roster::new(seats));
+            let seat = if rank < SIZE { Seat::new(Scheduled, roster, rank) } else { Seat::guest(Scheduled) };
+            while to_arrive.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+                let is_leader = seat.try_wait(&central, roster).unwrap_or_else(|| {
+                    block_on(seat.wait(&central, roster, Nanos::MAX)).unwrap();
+                    false
+                });
+                leaders.fetch_add(is_leader.into(), SeqCst);
+            }
+        });
+        assert_eq!(led.load(SeqCst), MEETINGS);
+    };
+    check_random(schedule, SCHEDULES);
+    check_pct(schedule, SCHEDULES, DEPTH);
 }
 
 /// Rank 1 leaves after one episode: the others learn it in the second, and every one of them got through the first.

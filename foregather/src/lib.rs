@@ -1,15 +1,110 @@
 //! Foregather makes parallel programs wait well.
 //!
-//! Everything else stands in modules: [`engine`] has the traits and algorithms beneath, [`threads`], [`processes`] and [`sim`] are
-//! the worlds they run in, [`blas`] is linear algebra on a team.
+//! Threads, processes and hosts lose their time waiting for each other, and how they wait is usually a constant: a spin that starves its own
+//! team, or a sleep that costs tens of microseconds. Here every wait adapts to the load that it finds, can be bounded, and names the
+//! partner that is missing. The calls below block; there is nothing to configure.
+//!
+//! | to | call | add |
+//! |---|---|---|
+//! | let threads meet | [`Barrier`], [`Barrier::members`] | `cargo add foregather --no-default-features` |
+//! | add up or sweep over a slice on all processors | [`reduce`], [`for_each`] | `cargo add foregather` |
+//! | call a closure on several threads | [`Team`] | `cargo add foregather` |
+//! | send messages between ranks: threads here, processes under a launcher | [`job`] | `cargo add foregather --features job` |
+//! | let ranks share memory, on one host or several | [`shared`] | `cargo add foregather --features shared` |
+//! | multiply matrices | [`blas`] | `cargo add foregather --features blas` |
+//! | ask what another machine would do | [`sim`] | `cargo add foregather --features sim` |
+//!
+//! # Threads meet
+//!
+//! ```
+//! # fn main() -> Result<(), foregather::WaitError> {
+//! let barrier = foregather::Barrier::new(4);
+//! std::thread::scope(|threads| {
+//!     let running: Vec<_> = (0..4).map(|_| threads.spawn(|| barrier.wait())).collect();
+//!     running.into_iter().try_for_each(|thread| thread.join().unwrap().map(drop))
+//! })
+//! # }
+//! ```
+//!
+//! # A sum has the same bits whatever computes it
+//!
+//! ```
+//! let numbers = vec![0.1; 1_000_000];
+//! let sum = foregather::reduce(&numbers, |part| part.iter().sum::<f64>(), |a, b| a + b);
+//! # assert!((sum - 100_000.0).abs() < 1e-3);
+//! ```
+//!
+//! # Ranks send each other messages
+//!
+//! The same program is one process with threads, or as many processes as a launcher starts: `foregather run -n 4 PROGRAM`,
+//! `mpiexec -n 4 PROGRAM`, `srun -n 4 PROGRAM`.
+//!
+//! ```
+//! # fn main() -> Result<(), foregather::Error> {
+//! foregather::job(2, |me| {
+//!     let mut answer = [0.0; 3];
+//!     if me.rank() == 0 {
+//!         me.send(1, &[1.0, 2.0, 3.0])?;
+//!     } else {
+//!         me.receive(0, &mut answer)?;
+//!     }
+//!     me.sum(answer[2])
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Ranks share memory
+//!
+//! ```
+//! # fn main() -> Result<(), foregather::Error> {
+//! foregather::shared(4, |me| {
+//!     let field = me.array::<f64>(1_000)?;
+//!     me.share(1_000).for_each(|at| field.set(at, at as f64));
+//!     me.barrier()?;
+//!     Ok(field.get(999))
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # When a wait cannot succeed
+//!
+//! A barrier's wait ends in a [`WaitError`], of which there are three, since they ask for three reactions: call again, make a new
+//! barrier, give up. All else ends in an [`Error`]. Both print one sentence that names the culprit and the remedy, by `Display` and by
+//! `Debug` alike, so `fn main() -> Result<(), foregather::Error>` prints it, too; `?` turns one into the other.
+//!
+//! ```
+//! use foregather::{Barrier, WaitError};
+//! use std::time::Duration;
+//!
+//! let barrier = Barrier::new(2);
+//! match barrier.wait_timeout(Duration::from_millis(20)) {
+//!     Ok(_) => unreachable!("nobody else is here"),
+//!     Err(error) if error.timed_out() => println!("{error}"), // 1 did not come within 20.1ms; the next call waits on
+//!     Err(error) => println!("for ever: {error}"),
+//! }
+//! ```
+//!
+//! # Where to go on
+//!
+//! - [`guide`]: the smallest programs beside those of std, rayon, crossbeam and mpi4py, with what they cost.
+//! - [`engine`]: traits and algorithms beneath, for policies, barriers and worlds of your own. [`threads`], [`processes`], [`sim`]: the
+//!   worlds they run in.
+//! - `foregather doctor` says what this machine has, `foregather measure barriers` what waiting costs on it.
+//!
+//! Linux on x86-64 or AArch64, Rust 1.89. No C library is needed to build.
 #![forbid(unsafe_code)]
 
 mod barrier;
 pub mod engine;
+pub mod guide;
 
 pub use barrier::{Barrier, Guard, Member, Met};
+#[doc(inline)]
 pub use foregather_machine::{Error, Missing, WaitError, Who};
 #[cfg(feature = "team")]
+#[doc(inline)]
 pub use foregather_team::{Team, for_each, reduce};
 
 /// Linear algebra that a team shares, with the same bits for any team.

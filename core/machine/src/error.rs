@@ -2,9 +2,24 @@
 use crate::{Nanos, Rank, WaitError};
 use core::fmt;
 
-/// An operation of any world failed; its [`Cause`] says why.
+/// An operation failed; its [`Cause`] says why, and it prints as one sentence that names the culprit and the remedy.
 ///
-/// One word, so that a `Result` fits into a register: success pays nothing for what failure has to tell.
+/// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`.
+///
+/// ```
+/// use foregather_machine::{Cause, Error};
+///
+/// let error = Error::from(Cause::Rank { rank: 1, size: 1 });
+/// assert!(format!("{error:?}").contains("start it by `foregather run -n 2 PROGRAM`"));
+/// match error.cause() {
+///     Cause::Rank { rank, size } => println!("{rank} of {size}"),
+///     Cause::PeerLost { rank, .. } => println!("rank {rank} was lost"),
+///     _ => println!("{error}"),
+/// }
+/// ```
+///
+/// # Cost
+/// One word, so a `Result` fits into a register: success pays nothing for what failure has to tell.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Cause>);
 

@@ -3,7 +3,14 @@ use crate::Rank;
 use core::fmt;
 use core::time::Duration;
 
-/// A thread or a rank, as far as it is known.
+/// A thread or a rank, as far as it is known. It prints as a phrase: `rank 1 (thread `reader`), which has ended`.
+///
+/// ```
+/// use foregather_machine::Who;
+///
+/// let who = Who { rank: Some(1), name: Some("reader".to_owned()), ended: true };
+/// assert_eq!(who.to_string(), "rank 1 (thread `reader`), which has ended");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Who {
     /// Its rank, or the seat that its thread has taken.
@@ -42,7 +49,18 @@ impl fmt::Display for Who {
     }
 }
 
-/// Whom a wait that timed out was for.
+/// Whom a wait that timed out was for: what [`WaitError::TimedOut`] holds.
+///
+/// ```
+/// use foregather_machine::{Missing, WaitError, Who};
+/// use std::time::Duration;
+///
+/// let missing = Missing { waited: Duration::from_millis(20), count: 2, who: vec![Who::rank(1)] };
+/// assert_eq!(
+///     WaitError::TimedOut(Box::new(missing)).to_string(),
+///     "2 did not come within 20.0ms: rank 1; and 1 that never came before; the next call waits on"
+/// );
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// How long the wait lasted.
@@ -53,9 +71,32 @@ pub struct Missing {
     pub who: Vec<Who>,
 }
 
-/// Why a wait ended without what was waited for.
+/// Why a wait ended without what was waited for: three variants, each of which asks for another reaction.
 ///
-/// It has one word, so that a `Result` of it fits into registers.
+/// | variant | what has happened | what to do |
+/// |---|---|---|
+/// | [`WaitError::TimedOut`] | not all have come yet | call again: the arrival stays, and the next call goes on with it |
+/// | [`WaitError::Left`] | a member was dropped, or a guarded thread has panicked | make a new barrier, or give up |
+/// | [`WaitError::Lost`] | a process has died or stands still | give up, or start anew without it |
+///
+/// ```
+/// use foregather_machine::WaitError;
+///
+/// fn reaction(error: &WaitError) -> String {
+///     match error {
+///         WaitError::TimedOut(missing) => format!("{} are late after {:?}", missing.count, missing.waited),
+///         WaitError::Left(who) => format!("a new barrier without {who}"),
+///         WaitError::Lost(who) => format!("give up: {who}"),
+///     }
+/// }
+/// # let _ = reaction;
+/// ```
+///
+/// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`. `?` turns it into an
+/// [`Error`](crate::Error).
+///
+/// # Cost
+/// One word, so a `Result` of it is returned in registers; what it tells is gathered only when a wait fails.
 #[derive(Clone, PartialEq, Eq)]
 pub enum WaitError {
     /// Not yet. The arrival stays: the next call goes on with this wait.
