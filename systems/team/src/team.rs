@@ -16,8 +16,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 /// The most members that one may ask for.
 const MOST: u32 = 4_096;
 
-/// A team of threads that calls closures. Threads are started when they are needed first; they sleep when no calls come, and go when
-/// the team is dropped.
+/// Threads that call one closure together, by reference. The caller is one of them, and goes on when all calls have ended.
+///
+/// ```
+/// use foregather_team::Team;
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+///
+/// let team = Team::fitting();
+/// let (numbers, sum) = ((0..1_000).collect::<Vec<u64>>(), AtomicU64::new(0));
+/// // Once for each member, of which the caller is the first.
+/// team.run(|member| {
+///     let mine = member.share(numbers.len());
+///     sum.fetch_add(numbers[mine].iter().sum(), Relaxed);
+/// });
+/// // Once for each part; members take them one by one, so parts may differ in length.
+/// team.split(10, |part| {
+///     sum.fetch_add(numbers[part * 100..][..100].iter().sum(), Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 2 * 499_500);
+/// ```
+///
+/// - **Size.** [`Team::new`] has as many members as it is told; [`Team::fitting`] as many as the machine allows and as pay;
+///   [`Team::global`] is the fitting team that all libraries of a process share.
+/// - **Late and busy.** A call that a late member has not begun is made by the caller. A caller that finds the team busy, be it with the
+///   caller itself, works alone. So results must not depend on how many members there are; those of [`reduce`](crate::reduce) do not.
+/// - **Forks.** A child has a team of its own, whose threads start at its first call.
+///
+/// # Panics
+/// The first panic of a member goes on in the caller when all calls have ended. The team works on.
+///
+/// # Cost
+/// A call of two members that follows the last one closely costs two transfers of a cache line each way, about half a microsecond; after a
+/// pause of milliseconds the wake-up of a thread, tens of microseconds. Threads start at the first call, sleep when no calls come, and end when
+/// the team is dropped. `foregather measure teams` compares it with scoped threads, rayon and OpenMP runtimes.
 pub struct Team {
     /// `None`: as many members as fit.
     asked: Option<u32>,
