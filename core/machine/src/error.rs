@@ -7,7 +7,8 @@ use core::fmt;
 /// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`.
 ///
 /// ```
-/// use foregather_machine::{Cause, Error};
+/// # use foregather_machine as foregather;
+/// use foregather::{Cause, Error};
 ///
 /// let error = Error::from(Cause::Rank { rank: 1, size: 1 });
 /// assert!(format!("{error:?}").contains("start it by `foregather run -n 2 PROGRAM`"));

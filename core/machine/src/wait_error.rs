@@ -6,7 +6,8 @@ use core::time::Duration;
 /// A thread or a rank, as far as it is known. It prints as a phrase: `rank 1 (thread `reader`), which has ended`.
 ///
 /// ```
-/// use foregather_machine::Who;
+/// # use foregather_machine as foregather;
+/// use foregather::Who;
 ///
 /// let who = Who { rank: Some(1), name: Some("reader".to_owned()), ended: true };
 /// assert_eq!(who.to_string(), "rank 1 (thread `reader`), which has ended");
@@ -52,7 +53,8 @@ impl fmt::Display for Who {
 /// Whom a wait that timed out was for: what [`WaitError::TimedOut`] holds.
 ///
 /// ```
-/// use foregather_machine::{Missing, WaitError, Who};
+/// # use foregather_machine as foregather;
+/// use foregather::{Missing, WaitError, Who};
 /// use std::time::Duration;
 ///
 /// let missing = Missing { waited: Duration::from_millis(20), count: 2, who: vec![Who::rank(1)] };
@@ -80,7 +82,8 @@ pub struct Missing {
 /// | [`WaitError::Lost`] | a process has died or stands still | give up, or start anew without it |
 ///
 /// ```
-/// use foregather_machine::WaitError;
+/// # use foregather_machine as foregather;
+/// use foregather::WaitError;
 ///
 /// fn reaction(error: &WaitError) -> String {
 ///     match error {

@@ -88,7 +88,8 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
 /// Maps parts of `items` and combines what the parts give: the same bits whatever computes them, one thread or any team.
 ///
 /// ```
-/// use foregather_team::reduce;
+/// # use foregather_team as foregather;
+/// use foregather::reduce;
 ///
 /// let numbers: Vec<f64> = (0..1_000_000).map(|n| 1.0 / f64::from(n + 1)).collect();
 /// let sum = reduce(&numbers, |part| part.iter().sum::<f64>(), |a, b| a + b);
@@ -114,7 +115,8 @@ pub fn reduce<T: Sync, R: Send>(items: &[T], map: impl Fn(&[T]) -> R + Sync, com
 /// Does something with each item, in any order, on as many threads as pay.
 ///
 /// ```
-/// use foregather_team::for_each;
+/// # use foregather_team as foregather;
+/// use foregather::for_each;
 ///
 /// let mut rows = vec![vec![1.0_f64; 1_000]; 500];
 /// for_each(&mut rows, |row| row.iter_mut().for_each(|x| *x = x.sqrt() + 1.0));

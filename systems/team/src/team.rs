@@ -19,7 +19,8 @@ const MOST: u32 = 4_096;
 /// Threads that call one closure together, by reference. The caller is one of them, and goes on when all calls have ended.
 ///
 /// ```
-/// use foregather_team::Team;
+/// # use foregather_team as foregather;
+/// use foregather::Team;
 /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 ///
 /// let team = Team::fitting();
