@@ -21,11 +21,11 @@ pub(super) fn all(ports: &impl Ports) {
     for size in [2, 4, 8] {
         for start in lateness(size) {
             for (bytes, protocol) in [(50, Protocol::Short), (101, Protocol::Long), (65_536, Protocol::Long)] {
-                shift(ports, &start, Shift { bytes, protocol, after: After::Nothing });
+                shift(ports, &start, ShiftProgram { bytes, protocol, after: After::Nothing });
             }
             for after in [After::Butterfly, After::Rds] {
                 for (bytes, protocol) in [(4_096, Protocol::Forced), (20_000, Protocol::Long)] {
-                    shift(ports, &start, Shift { bytes, protocol, after });
+                    shift(ports, &start, ShiftProgram { bytes, protocol, after });
                 }
             }
         }
@@ -74,18 +74,18 @@ enum After {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Shift {
+struct ShiftProgram {
     bytes: usize,
     protocol: Protocol,
     after: After,
 }
 
-fn shift(ports: &impl Ports, start: &[Nanos], shift: Shift) {
+fn shift(ports: &impl Ports, start: &[Nanos], shift: ShiftProgram) {
     let ends = ports.run(4, start, &shift);
     assert!(ends.iter().all(Result::is_ok) && ends.len() == start.len(), "{shift:?}, beginning at {start:?}: {ends:?}");
 }
 
-impl PortProgram<Result<(), Error>> for Shift {
+impl PortProgram<Result<(), Error>> for ShiftProgram {
     async fn node<P: Port>(&self, port: &P) -> Result<(), Error> {
         let ring = Ring::of(port.rank(), port.size())?;
         let mut buffer = vec![0; self.bytes];

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn covered_papers_pass_and_are_counted() {
         let paper = format!("{HEAD}{}{}", claim("a", "ping-pong"), claim("b", "plan:lab/plans/one.toml"));
-        let tree = [("papers/p.toml", paper.as_str()), ("lab/src/reproduce/a.rs", CODE), ("lab/plans/one.toml", "")];
+        let tree = [("papers/p.toml", paper.as_str()), ("lab/reproduce/src/a.rs", CODE), ("lab/plans/one.toml", "")];
         let (violations, coverage) = run(&Tree::of(tree));
         assert_eq!(violations, []);
         assert_eq!(coverage, "p: 2 claims, 2 with an experiment, 0 without\n1 experiments, 0 violations");
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_claim_without_experiment_is_a_violation_at_its_line() {
         let paper = format!("{HEAD}{}{}{}", claim("a", "ping-pong"), claim("b", "gone"), claim("c", "plan:gone.toml"));
-        let (violations, coverage) = run(&Tree::of([("papers/p.toml", &paper), ("lab/src/reproduce/a.rs", CODE)]));
+        let (violations, coverage) = run(&Tree::of([("papers/p.toml", &paper), ("lab/reproduce/src/a.rs", CODE)]));
         assert_eq!(lines_of(&violations), [(11, "experiment"), (17, "experiment")]);
         assert!(violations[0].what.contains("`b`") && violations[0].what.contains("experiment(\"gone\""));
         assert!(coverage.starts_with("p: 3 claims, 1 with an experiment, 2 without\n"), "{coverage}");
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn no_papers_and_unreadable_papers_are_violations() {
-        let (violations, _) = run(&Tree::of([("lab/src/reproduce/a.rs", CODE), ("papers/README.md", "")]));
+        let (violations, _) = run(&Tree::of([("lab/reproduce/src/a.rs", CODE), ("papers/README.md", "")]));
         assert_eq!(lines_of(&violations), [(1, "claims")]);
         let paper = format!("{HEAD}yaer = 1\n");
         let (violations, coverage) = run(&Tree::of([("papers/p.toml", paper.as_str())]));

@@ -21,14 +21,16 @@ enum Wing {
     Conformance,
     /// What is measured: the cell that everybody is measured by, and the systems.
     Bench,
-    /// What users meet; may use everything below.
+    /// The command, in rooms; may use everything below.
+    Lab,
+    /// What else users meet; may use everything below but the lab.
     Roof,
     /// Other people's work, measured by our cell.
     Peers,
     /// Chores, alone in the garden.
     Garden,
 }
-use Wing::{Bench, Conformance, Core, Garden, Peers, Roof, Sim, System, World};
+use Wing::{Bench, Conformance, Core, Garden, Lab, Peers, Roof, Sim, System, World};
 
 struct Room {
     directory: &'static str,
@@ -42,7 +44,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 22] = [
+const ROOMS: [Room; 29] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -60,7 +62,14 @@ const ROOMS: [Room; 22] = [
     room("conformance", "foregather-conformance", Conformance, 0),
     room("bench", "foregather-bench", Bench, 0),
     room("faces/blas", "foregather-blas-face", Roof, 0),
-    room("lab", "foregather-lab", Roof, 0),
+    room("lab/results", "foregather-results", Lab, 0),
+    room("lab/cli", "foregather-cli", Lab, 0),
+    room("lab/measure", "foregather-measure", Lab, 1),
+    room("lab/simulate", "foregather-simulate", Lab, 1),
+    room("lab/jobs", "foregather-jobs", Lab, 2),
+    room("lab/reproduce", "foregather-reproduce", Lab, 2),
+    room("lab/report", "foregather-report", Lab, 3),
+    room("lab/command", "foregather-lab", Lab, 4),
     room("foregather", "foregather", Roof, 0),
     room("examples", "foregather-examples", Roof, 1),
     room("peers", "foregather-peers", Peers, 0),
@@ -71,10 +80,10 @@ const HOST: &str = "foregather-host";
 impl Room {
     fn may_use(&self, other: &Self) -> bool {
         match (self.wing, other.wing) {
-            (Core, Core) | (World, World) | (System, System) => other.floor < self.floor,
+            (Core, Core) | (World, World) | (System, System) | (Lab, Lab) => other.floor < self.floor,
             (World | Sim | Conformance, Core) | (System | Bench, Core | World | Sim) | (Bench, System) => true,
             (Roof, Roof) => other.floor < self.floor,
-            (Roof, Core | World | Sim | System | Conformance | Bench) => true,
+            (Lab | Roof, Core | World | Sim | System | Conformance | Bench) => true,
             (Peers, Bench | Core) => true,
             (Peers, World) => other.package == HOST,
             _ => false,
@@ -146,7 +155,7 @@ mod tests {
 
     fn verdict(directory: &str, package: &str, rest: &str) -> Vec<(usize, &'static str)> {
         let manifest = format!("[package]\nname = \"{package}\"\n{rest}");
-        let shared = "[workspace.dependencies]\nhall = { path = \"lab\", package = \"foregather-lab\" }\n";
+        let shared = "[workspace.dependencies]\nhall = { path = \"lab/command\", package = \"foregather-lab\" }\n";
         lines_of(&check(&Tree::of([("Cargo.toml", shared), (&format!("{directory}/Cargo.toml"), &manifest)])))
     }
 
@@ -166,6 +175,8 @@ mod tests {
             ("foregather-blas", "foregather-team"),
             ("foregather-bench", "foregather-sim"),
             ("foregather-lab", "foregather-bench"),
+            ("foregather-lab", "foregather-measure"),
+            ("foregather-reproduce", "foregather-simulate"),
             ("foregather-peers", "foregather-host"),
             ("foregather-peers", "foregather-machine"),
         ] {
@@ -180,6 +191,9 @@ mod tests {
             ("foregather-thread", "foregather-sim"),
             ("foregather-conformance", "foregather-thread"),
             ("foregather-bench", "foregather-lab"),
+            ("foregather-bench", "foregather-results"),
+            ("foregather-results", "foregather-measure"),
+            ("foregather-measure", "foregather-simulate"),
             ("foregather-bench", "foregather-conformance"),
             ("foregather-lab", "foregather"),
             ("foregather", "foregather-lab"),

@@ -1,0 +1,205 @@
+//! What can be asked for, and how that ends. Help, completions and the man page derive from here.
+//!
+//! - [`Cli`]: the command line, verb by verb. [`failure`]: the ends that are not well, and their exit codes.
+#![forbid(unsafe_code)]
+
+mod app;
+pub mod failure;
+mod measure;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+pub use app::*;
+pub use measure::*;
+
+/// How results are printed on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Aligned columns, for people.
+    Table,
+    /// The whole document, by its schema.
+    Json,
+    /// Rows, for spreadsheets.
+    Csv,
+}
+
+/// Makes parallel programs wait well: measures this machine, simulates others, reproduces the papers.
+#[derive(Debug, Parser)]
+#[command(name = "foregather", version, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 well, 1 a check failed, 2 usage or bad input, 3 this machine cannot, 130 interrupted.")]
+pub struct Cli {
+    /// How to print results; standard error has progress and warnings.
+    #[arg(long, global = true, value_enum, default_value = "table")]
+    pub format: Format,
+    /// No progress on standard error.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// A tour of less than a minute on this machine, with a report to open in a browser.
+    #[command(after_help = "Example: foregather demo --output /tmp/tour.html")]
+    Demo {
+        /// Where the page goes; its data goes beside it, ending in .results.json.
+        #[arg(short, long, default_value = "foregather-report.html")]
+        output: PathBuf,
+    },
+    /// What this machine has, what it lacks, and how to get that.
+    #[command(after_help = "Example: foregather doctor --format json")]
+    Doctor,
+    /// Measures this machine.
+    #[command(subcommand)]
+    Measure(Measure),
+    /// Simulates machines one does not have, by a plan: processors that threads share, schedulers, waiting policies.
+    #[command(after_help = "Example: foregather simulate fig3\n\
+                            Example: foregather simulate my-plan.toml --dry-run\n\
+                            Example: foregather simulate fig5 --set job.app.threads=8 --format csv --output fig5.json\n\n\
+                            plans/README.md in the sources lists every key of a plan.")]
+    Simulate(Simulate),
+    /// Tries the claims of a paper on this machine and says which hold.
+    #[command(after_help = "Example: foregather reproduce guignon2000 --format json")]
+    Reproduce(Reproduce),
+    /// Makes one self-contained HTML page of result files.
+    #[command(after_help = "Example: foregather report waits.json barriers.json -o report.html")]
+    Report {
+        /// Files that `--output` of the other verbs wrote.
+        #[arg(required = true)]
+        results: Vec<PathBuf>,
+        /// Where the page goes.
+        #[arg(short, long, default_value = "foregather-report.html")]
+        output: PathBuf,
+        /// Each figure too, as a file of its own (SVG) in this folder.
+        #[arg(long)]
+        figures: Option<PathBuf>,
+    },
+    /// The ratios of two result files, each with its uncertainty.
+    #[command(after_help = "Example: foregather compare before.json after.json --check")]
+    Compare {
+        /// The yardstick.
+        before: PathBuf,
+        /// What is held against it.
+        after: PathBuf,
+        /// End with 1 if anything became slower.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Starts a program as the ranks of a job, which find each other and end together.
+    #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
+                            Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
+                            A file of hosts has a line each: name [slots=N] [address=A]. The program needs no launcher of ours: it\n\
+                            runs as well under mpiexec, mpirun, srun and prterun.\n\
+                            It ends as the first rank that failed: with its code, or 128 and the number of the signal that killed it.")]
+    Run(RunOptions),
+    /// Runs one of five programs on shared memory that its ranks do not have, proves its result, and says where the time went.
+    #[command(after_help = "Example: foregather app sor --hosts 1,2\n\
+                            Example: foregather app tsp --unit 4096 --explain sharing\n\
+                            Example: foregather app lu --class paper --hosts 1,2 --repeat 5 --output lu.json && foregather report lu.json\n\
+                            Example: foregather run --hosts hosts.txt -- foregather app water\n\n\
+                            Classes: small and paper; is: S, W and A of the NAS; tsp: burma14, ulysses16, gr17, gr21, ulysses22.\n\
+                            Started by a launcher (foregather run, mpirun, srun ...) it is one of that job's ranks, and rank 0 prints.")]
+    App(App),
+    /// Prints a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Prints the manual page.
+    Man,
+}
+
+/// Options of `run`.
+#[derive(Args, Clone, Debug)]
+pub struct RunOptions {
+    /// How many ranks; as many as the hosts have slots if not given.
+    #[arg(short = 'n', long = "ranks", value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    pub ranks: Option<u32>,
+    /// What they send messages by: `shm` (on one host), `ofi` or `ofi:PROVIDER` (libfabric). Chosen if not given.
+    #[arg(long, value_parser = fabric)]
+    pub fabric: Option<String>,
+    /// Where they go.
+    #[arg(long)]
+    pub hosts: Option<PathBuf>,
+    /// The command that gets to another host; it is given the host's name and `sh`.
+    #[arg(long, default_value = "ssh")]
+    pub rsh: String,
+    /// Their output as it is, without the rank before each line.
+    #[arg(long)]
+    pub no_prefix: bool,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<String>,
+}
+
+fn fabric(text: &str) -> Result<String, String> {
+    let provider = text.strip_prefix("ofi:").is_some_and(|provider| !provider.is_empty());
+    if provider || ["shm", "ofi"].contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err("write shm, ofi or ofi:PROVIDER".to_owned())
+    }
+}
+
+/// Options of `reproduce`.
+#[derive(Args, Clone, Debug)]
+pub struct Reproduce {
+    /// The paper's short name; all papers without it.
+    pub paper: Option<String>,
+    /// Only the claims of one experiment.
+    pub figure: Option<String>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+    /// With the finer grids and more seeds of the plans: five minutes on two processors for all of Tsafrir & Feitelson 2002.
+    #[arg(long)]
+    pub full: bool,
+    /// End with 1 if a claim does not hold here.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Options of `simulate`.
+#[derive(Args, Clone, Debug)]
+pub struct Simulate {
+    /// The plan: a file, or the name of a plan that comes with the program.
+    #[arg(required_unless_present = "list")]
+    pub plan: Option<String>,
+    /// Prints the plans that come with the program.
+    #[arg(long)]
+    pub list: bool,
+    /// With what the plan's `full` section changes: finer grids, more seeds.
+    #[arg(long)]
+    pub full: bool,
+    /// Changes one key of the plan, as in `job.app.threads=8` or `sweep.load=[48,56]`.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Prints what would be run, and how long that might take.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Runs it even if it takes more than ten minutes.
+    #[arg(long)]
+    pub yes: bool,
+    /// Added to every seed of the plan.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
+    pub seed: u64,
+    /// Of a plan about a network, says why a trial failed: who waited for which port, who held it, and what had come between;
+    /// for the first failure of three points at most.
+    #[arg(long)]
+    pub explain: bool,
+    /// The first run as a trace, to this file: Perfetto (ui.perfetto.dev) opens it.
+    #[arg(long)]
+    pub trace: Option<PathBuf>,
+    /// The results too, to this file.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}

@@ -1,0 +1,10 @@
+//! The `foregather` command.
+//!
+//! - [`verbs`]: what answers what was asked for. [`worker`]: what child processes of this program do.
+//! - [`demo`]: a tour of it all. [`doctor`]: what this machine has and what it lacks.
+#![forbid(unsafe_code)]
+
+pub mod demo;
+pub mod doctor;
+pub mod verbs;
+pub mod worker;

@@ -1,0 +1,342 @@
+//! What answers each verb: gather, print, write.
+use crate::{demo, doctor};
+use anyhow::{Context, Result, bail};
+use clap::CommandFactory;
+use foregather_cli::failure::Failure;
+use foregather_cli::{
+    App, Barriers, Blas, Cli, Dsm, Format, Measure, Messages, NoiseOptions, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
+};
+use foregather_host::{affinity, interrupt, sched};
+use foregather_jobs::{app, run};
+use foregather_measure as measure;
+use foregather_measure::Measured;
+use foregather_report as report;
+use foregather_reproduce as reproduce;
+use foregather_results::compare;
+use foregather_results::table::ResultTable;
+use foregather_results::{Results, Run, file};
+use foregather_simulate::{self as simulate, shipped};
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+/// A simulation that may take longer is not begun without being told to.
+const LONG_S: f64 = 600.0;
+/// So many spans are a trace that Perfetto opens at once.
+const TRACE_SPANS: usize = 200_000;
+
+/// Does what was asked for.
+///
+/// # Errors
+/// For [`foregather_cli::failure::exit_code`] to print and to count.
+pub fn run(cli: &Cli) -> Result<()> {
+    match &cli.verb {
+        Verb::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "foregather", &mut script);
+            Ok(stdout().write_all(&script)?)
+        }
+        Verb::Man => Ok(clap_mangen::Man::new(Cli::command()).render(&mut stdout())?),
+        Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
+        Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
+        verb => {
+            interrupt::install()?;
+            if !matches!(verb, Verb::Doctor | Verb::Run(_)) {
+                refuse_realtime()?;
+            }
+            match verb {
+                Verb::Doctor => diagnose(cli),
+                Verb::Run(options) => run::run(options),
+                Verb::App(options) => run_app(cli, options),
+                Verb::Demo { output } => demo::run(output, cli.quiet),
+                Verb::Measure(Measure::Waits(options)) => waits(cli, options),
+                Verb::Measure(Measure::Barriers(options)) => barriers(cli, options),
+                Verb::Measure(Measure::Skew(options)) => skew(cli, options),
+                Verb::Measure(Measure::Noise(options)) => noise(cli, options),
+                Verb::Measure(Measure::Shift(options)) => shift(cli, options),
+                Verb::Measure(Measure::Messages(options)) => messages(cli, options),
+                Verb::Measure(Measure::Dsm(options)) => dsm(cli, options),
+                Verb::Measure(Measure::Teams(options)) => teams(cli, options),
+                Verb::Measure(Measure::Blas(options)) => blas(cli, options),
+                Verb::Simulate(options) => simulate_plan(cli, options),
+                Verb::Reproduce(options) => reproduce_claims(cli, options),
+                _ => unreachable!("the others were answered above"),
+            }
+        }
+    }
+}
+
+/// Hogs and other people's spinners know no bound: under a real-time class they would take the machine away.
+fn refuse_realtime() -> Result<()> {
+    let class = sched::class();
+    if class.is_realtime() {
+        let what = format!(
+            "nothing is measured under {class:?}, where a spinner starves the machine: run it under SCHED_OTHER (chrt -o 0)"
+        );
+        return Err(Failure::Machine(what).into());
+    }
+    Ok(())
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Prints results, keeps them if there is a place, and says so if they are partial.
+fn finish(cli: &Cli, results: &Results, output: Option<&Path>) -> Result<()> {
+    finish_as(cli, results, output, || results.to_table())
+}
+
+/// The same with a table of one's own for people.
+fn finish_as(cli: &Cli, results: &Results, output: Option<&Path>, table: impl FnOnce() -> String) -> Result<()> {
+    if let Some(path) = output {
+        results.write(path)?;
+    }
+    warn(results);
+    print(&match cli.format {
+        Format::Table => table(),
+        Format::Json => results.to_json(),
+        Format::Csv => results.to_csv(),
+    })?;
+    if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
+}
+
+/// The same of what one of the verbs of `measure` has found.
+fn finish_measured(cli: &Cli, run: Run, found: Measured, output: Option<&Path>, table: String) -> Result<()> {
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    finish_as(cli, &results, output, || table)
+}
+
+fn warn(results: &Results) {
+    for note in &results.notes {
+        eprintln!("note: {note}");
+    }
+    for fact in &results.noise.facts {
+        eprintln!("noise: {fact}");
+    }
+}
+
+fn diagnose(cli: &Cli) -> Result<()> {
+    let diagnosis = doctor::Diagnosis::gather();
+    print(&match cli.format {
+        Format::Table => diagnosis.table().to_text(),
+        Format::Json => serde_json::to_string_pretty(&diagnosis)?,
+        Format::Csv => diagnosis.table().to_csv(),
+    })
+}
+
+fn waits(cli: &Cli, options: &Waits) -> Result<()> {
+    let run = Run::begin("measure waits", None);
+    let waits = measure::waits::run(options, cli.quiet)?;
+    finish(cli, &run.end(interrupt::requested(), waits.measurements, vec![], waits.notes), options.output.as_deref())
+}
+
+fn barriers(cli: &Cli, options: &Barriers) -> Result<()> {
+    if options.validate {
+        return validate(cli, options);
+    }
+    let run = Run::begin("measure barriers", Some(options.seed));
+    let matrix = measure::barriers::run(options, cli.quiet)?;
+    let results = run.end(matrix.interrupted, matrix.measurements, vec![], matrix.notes);
+    finish_as(cli, &results, options.output.as_deref(), || measure::barriers::text(options, &results.measurements))
+}
+
+fn skew(cli: &Cli, options: &Skew) -> Result<()> {
+    let run = Run::begin("measure skew", Some(options.seed));
+    let found = measure::skew::run(options, cli.quiet)?;
+    let table = measure::skew::output::table(&found.measurements);
+    finish_measured(cli, run, found, options.output.as_deref(), table)
+}
+
+fn shift(cli: &Cli, options: &Shift) -> Result<()> {
+    let run = Run::begin("measure shift", Some(options.seed));
+    let found = measure::shift::run(options, cli.quiet)?;
+    let table = measure::shift::output::table(&found.measurements).to_text();
+    finish_measured(cli, run, found, options.output.as_deref(), table)
+}
+
+fn messages(cli: &Cli, options: &Messages) -> Result<()> {
+    let run = Run::begin("measure messages", None);
+    let found = measure::messages::run(options, cli.quiet)?;
+    let table = measure::messages::output::text(&found.measurements);
+    finish_measured(cli, run, found, options.output.as_deref(), table)
+}
+
+fn dsm(cli: &Cli, options: &Dsm) -> Result<()> {
+    let run = Run::begin("measure dsm", None);
+    let found = measure::dsm::run(options, cli.quiet)?;
+    let table = measure::dsm::tables::text(&found.measurements);
+    finish_measured(cli, run, found, options.output.as_deref(), table)
+}
+
+fn teams(cli: &Cli, options: &Teams) -> Result<()> {
+    let run = Run::begin("measure teams", Some(options.seed));
+    let found = measure::teams::run(options, cli.quiet)?;
+    let table = measure::teams::output::table(&found.measurements).to_text();
+    finish_measured(cli, run, found, options.output.as_deref(), table)
+}
+
+fn blas(cli: &Cli, options: &Blas) -> Result<()> {
+    let run = Run::begin("measure blas", Some(options.seed));
+    let found = measure::blas::run(options, cli.quiet)?;
+    let table = measure::blas::output::text(&found.measurements);
+    finish_measured(cli, run, found, options.output.as_deref(), table)
+}
+
+fn noise(cli: &Cli, options: &NoiseOptions) -> Result<()> {
+    let run = Run::begin("measure noise", None);
+    let found = measure::noise::run(options)?;
+    let table = measure::noise::table(&found).to_text();
+    let results = run.end(interrupt::requested(), found, vec![], vec![]);
+    finish_as(cli, &results, options.output.as_deref(), || table)
+}
+
+fn run_app(cli: &Cli, options: &App) -> Result<()> {
+    let run = Run::begin(&format!("app {}", options.name.name()), None);
+    // Of a launcher's ranks, only the first has something to say.
+    let Some(found) = app::run(options, cli.quiet)? else { return Ok(()) };
+    let table = app::output::text(&found.measurements);
+    let results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
+    let explained = found.explained.join("\n");
+    if cli.format != Format::Table && !explained.is_empty() {
+        eprintln!("{explained}");
+    }
+    finish_as(cli, &results, options.output.as_deref(), || format!("{table}\n{explained}").trim_end().to_owned())?;
+    match found.wrong.first() {
+        None => Ok(()),
+        Some(wrong) => Err(Failure::Check(wrong.clone()).into()),
+    }
+}
+
+fn validate(cli: &Cli, options: &Barriers) -> Result<()> {
+    let run = Run::begin("measure barriers --validate", Some(options.seed));
+    let mut found = measure::validate::run(options, cli.quiet)?;
+    let (holds, table) = (found.holds(), std::mem::take(&mut found.table));
+    let results = run.end(found.interrupted, found.measurements, vec![], found.notes);
+    finish_as(cli, &results, options.output.as_deref(), || table)?;
+    if options.check && !holds {
+        let (within, rows) = found.within;
+        return Err(Failure::Check(format!("the simulator is off by too much: {within} of {rows} rows are within")).into());
+    }
+    Ok(())
+}
+
+fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
+    if options.list {
+        return print_table(cli, &simulate::shipped::list()?);
+    }
+    let spans = if options.trace.is_some() { TRACE_SPANS } else { 0 };
+    let (full, seed_offset, set) = (options.full, options.seed, options.set.clone());
+    let ask = simulate::Ask { full, seed_offset, spans, set, ..simulate::Ask::default() };
+    let plan = shipped::open(options.plan.as_deref().unwrap_or_default(), &ask)?;
+    if options.trace.is_some() && plan.is_network() {
+        bail!("--trace shows what threads do on processors, and {} is about a network: leave it out", plan.name());
+    }
+    if options.explain && !plan.is_network() {
+        bail!("--explain says why shifts on a network failed, and {} is about processors: leave it out", plan.name());
+    }
+    let estimate = simulate::estimate::of_plan(&plan, affinity::allowed().len())?;
+    if options.dry_run {
+        eprintln!("{estimate}");
+        return print_table(cli, &simulate::estimate::table(&plan)?);
+    }
+    if estimate.seconds > LONG_S && !options.yes {
+        bail!("{}: {estimate}; say --yes to run it, or choose fewer points, seeds or barriers", plan.name());
+    }
+    let run = Run::begin(&format!("simulate {}", plan.name()), Some(options.seed));
+    let points = simulate::run(&plan, simulate::Running { workers: 0, quiet: cli.quiet })?;
+    match (&options.trace, points[0].runs.first()) {
+        (Some(path), Some(ran)) => {
+            if let Some((study, outcome)) = ran.smp() {
+                file::write(path, &simulate::perfetto::trace(study, outcome))?;
+            }
+        }
+        (Some(path), None) => eprintln!("foregather: {} is not written: the first run did not end", path.display()),
+        (None, _) => {}
+    }
+    let measurements = simulate::points::measurements(&plan, &points);
+    let table = simulate::points::table(&plan, &measurements);
+    let results = run.end(interrupt::requested(), measurements, vec![], plan.notes());
+    let explained = if options.explain { simulate::network::explained::failures(&points)?.join("\n") } else { String::new() };
+    if cli.format != Format::Table && options.explain {
+        eprintln!("{explained}");
+    }
+    finish_as(cli, &results, options.output.as_deref(), || {
+        format!("{}: {}\n{}\n{explained}", plan.title(), plan.shows(), table.to_text()).trim_end().to_owned()
+    })
+}
+
+fn print_table(cli: &Cli, table: &ResultTable) -> Result<()> {
+    print(&match cli.format {
+        Format::Table => table.to_text(),
+        Format::Json => table.to_json(),
+        Format::Csv => table.to_csv(),
+    })
+}
+
+fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
+    let run = Run::begin("reproduce", None);
+    let found = reproduce::run(
+        options.paper.as_deref(),
+        options.figure.as_deref(),
+        &reproduce::Trial { quiet: cli.quiet, full: options.full },
+    )?;
+    let mut results = run.end(interrupt::requested(), found.measurements, found.verdicts, found.notes);
+    results.timelines = found.timelines;
+    if let Some(path) = &options.output {
+        results.write(path)?;
+    }
+    warn(&results);
+    let table = foregather_results::table::verdicts(&results.verdicts);
+    print(&match cli.format {
+        Format::Table => table.to_text(),
+        Format::Json => serde_json::to_string_pretty(&results.verdicts)?,
+        Format::Csv => table.to_csv(),
+    })?;
+    if results.interrupted {
+        return Err(Failure::Interrupted.into());
+    }
+    if !found.surprises.is_empty() {
+        return Err(Failure::Check(format!("expected to differ, but it holds: {}", found.surprises.join(", "))).into());
+    }
+    if options.check && !found.differences.is_empty() {
+        return Err(Failure::Check(format!("does not hold here: {}", found.differences.join(", "))).into());
+    }
+    Ok(())
+}
+
+fn make_report(paths: &[PathBuf], output: &Path, figures: Option<&Path>) -> Result<()> {
+    let results = paths.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>>>()?;
+    file::write(output, &report::page(&results))?;
+    if let Some(folder) = figures {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        for figure in report::figures(&results) {
+            if let Some(svg) = report::figure_svg(&figure, &results) {
+                file::write(&folder.join(figure.name()).with_extension("svg"), &svg)?;
+            }
+        }
+    }
+    print(&output.display().to_string())
+}
+
+fn compare_files(cli: &Cli, before: &Path, after: &Path, check: bool) -> Result<()> {
+    let (before, after) = (Results::read(before)?, Results::read(after)?);
+    let comparison = compare::compare(&before, &after);
+    for warning in &comparison.warnings {
+        eprintln!("warning: {warning}");
+    }
+    print(&match cli.format {
+        Format::Table => comparison.to_text(),
+        Format::Json => comparison.to_json(),
+        Format::Csv => comparison.table().to_csv(),
+    })?;
+    let slower = comparison.count(compare::Mark::Slower);
+    if check && slower > 0 {
+        return Err(Failure::Check(format!("{slower} measurements became slower")).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! What was found, as measurements.
+use super::DsmCell;
+use foregather_bench::dsm::{DsmBenchmark, Quantity, Timed};
+use foregather_results::{Distribution, Measurement};
+use std::collections::BTreeMap;
+
+/// What ids of faults between ranks begin with, and those of the same while the owner computes.
+pub const FAULTS: &str = "dsm-faults/";
+/// See [`FAULTS`].
+pub const COMPUTING: &str = "dsm-faults-owner-computes/";
+/// What ids of faults answered at once, and of calls, begin with.
+pub const AT_ONCE: &str = "dsm-at-once/";
+/// What ids of requests on the bare fabric begin with.
+pub const FETCHES: &str = "dsm-fetch/";
+/// What ids of traversals begin with.
+pub const VIEWS: &str = "dsm-views/";
+/// The parts of a fault, by the names of their figures: the signal and the opening of the page, its closing at the owner, a request and its
+/// answer as bare frames; what remains is the protocol, and the waking of who waits.
+pub const PARTS: [&str; 4] = ["signal_us", "owner_us", "frames_us", "rest_us"];
+
+/// Values that differ by less are kept as one: the clock's reading alone takes longer.
+const GRAIN_NS: u64 = 10;
+
+/// What a cell is, for people.
+pub(super) fn name_of(task: &DsmBenchmark) -> String {
+    match task {
+        DsmBenchmark::Faults { bytes, backend, policy, computing, .. } => {
+            let owner = if *computing { ", the owner computes" } else { "" };
+            format!("faults of {bytes} bytes, {backend}, {policy}{owner}")
+        }
+        DsmBenchmark::Fetch { .. } => "fetches by bare frames".to_owned(),
+        DsmBenchmark::AtOnce { backend, .. } => format!("faults answered at once, {backend}"),
+        DsmBenchmark::Views { bytes, views, .. } => format!("{} KiB through {views} views", bytes >> 10),
+    }
+}
+
+/// All that the cells gave.
+pub(super) fn measurements(fabric: &str, cells: &[DsmCell]) -> Vec<Measurement> {
+    let mut all: Vec<Measurement> = cells.iter().flat_map(|cell| of_cell(fabric, cell)).collect();
+    let medians: BTreeMap<String, f64> = all.iter().filter_map(|m| Some((m.id.clone(), m.summary.p50?))).collect();
+    for m in all.iter_mut().filter(|m| m.id.starts_with(FAULTS)) {
+        *m = with_parts(m.clone(), &medians);
+    }
+    all
+}
+
+fn of_cell(fabric: &str, cell: &DsmCell) -> Vec<Measurement> {
+    let of = |timed: &Timed| match &cell.task {
+        DsmBenchmark::Faults { bytes, backend, policy, computing, .. } => {
+            let (kind, what) =
+                if *computing { (COMPUTING, "a fault now and then while the owner computes") } else { (FAULTS, "a fault") };
+            let id = format!("{kind}{fabric}/{backend}/{policy}/{bytes}B/{}", timed.what.name());
+            let m = spread(id, what, timed).label("fabric", fabric).label("policy", policy.clone());
+            let m = m.label("backend", backend.clone()).label("bytes", bytes.to_string()).label("touch", timed.what.name());
+            // What computes uses all of its processor, whatever faults do.
+            let faults = if *computing { f64::NAN } else { timed.ns.len() as f64 };
+            let [here, there] = timed.cpu_ns.map(|ns| ns as f64 / 1e3 / faults);
+            m.figure("cpu_us", here + there).figure("cpu_us_here", here).figure("cpu_us_owner", there)
+        }
+        DsmBenchmark::Fetch { .. } => {
+            let m = spread(format!("{FETCHES}{fabric}/{}B", timed.bytes), "a request and its answer as bare frames", timed);
+            m.label("fabric", fabric).label("bytes", timed.bytes.to_string())
+        }
+        DsmBenchmark::AtOnce { backend, .. } => {
+            let id = format!("{AT_ONCE}{backend}/{}", timed.what.name());
+            spread(id, "within one process", timed).label("backend", backend.clone()).label("touch", timed.what.name())
+        }
+        DsmBenchmark::Views { .. } => unreachable!("views are held against one view"),
+    };
+    match &cell.task {
+        DsmBenchmark::Views { backend, bytes, views, .. } => {
+            of_views((backend, *bytes, *views), &cell.timed).into_iter().collect()
+        }
+        _ => cell.timed.iter().map(of).collect(),
+    }
+}
+
+/// Many values, with the figure that a summary has not.
+fn spread(id: String, what: &str, timed: &Timed) -> Measurement {
+    let mut histogram = BTreeMap::new();
+    for ns in &timed.ns {
+        *histogram.entry(ns.div_ceil(GRAIN_NS) * GRAIN_NS).or_insert(0) += 1;
+    }
+    let m = Measurement::from_histogram(id, what, "ns", histogram.into_iter().collect());
+    let p10 = m.distribution().map_or(f64::NAN, |all| all.quantile(0.1));
+    m.figure("p10_ns", p10)
+}
+
+/// The parts of a fault were measured alone, so what remains is no more than a difference of medians.
+fn with_parts(m: Measurement, medians: &BTreeMap<String, f64>) -> Measurement {
+    let [fabric, backend, bytes, touch] = ["fabric", "backend", "bytes", "touch"].map(|name| label(&m, name));
+    let (at_once, owner, bytes) = match touch.as_str() {
+        "read" => (Quantity::ReadAtOnce, Quantity::Downgrade, bytes),
+        "upgrade" => (Quantity::UpgradeAtOnce, Quantity::CloseRead, "0".to_owned()),
+        _ => (Quantity::WriteAtOnce, Quantity::CloseWritten, bytes),
+    };
+    let of_call = |what: Quantity| format!("{AT_ONCE}{backend}/{}", what.name());
+    let ids = [of_call(at_once), of_call(owner), format!("{FETCHES}{fabric}/{bytes}B")];
+    let parts = ids.map(|id| medians.get(&id).copied().unwrap_or(f64::NAN));
+    let rest = m.summary.p50.unwrap_or(f64::NAN) - parts.iter().sum::<f64>();
+    let m = PARTS.iter().zip(parts).fold(m, |m, (name, ns)| m.figure(name, ns / 1e3));
+    m.figure(PARTS[3], rest / 1e3)
+}
+
+fn of_views((backend, bytes, views): (&str, usize, u32), timed: &[Timed]) -> Option<Measurement> {
+    let of = |what: Quantity| {
+        timed.iter().find(|timed| timed.what == what).map(|timed| timed.ns.iter().map(|&ns| ns as f64).collect())
+    };
+    let (many, one): (Vec<f64>, Vec<f64>) = (of(Quantity::ThroughViews)?, of(Quantity::ThroughOne)?);
+    let one = Distribution::of_values(&one)?;
+    let kib = (bytes >> 10).to_string();
+    let m = Measurement::from_values(format!("{VIEWS}{backend}/{kib}KiB/{views}"), "a traversal through all views", "ns", many);
+    let ratio = m.summary.min.unwrap_or(f64::NAN) / one.quantile(0.0);
+    let median = m.summary.p50.unwrap_or(f64::NAN) / one.quantile(0.5);
+    let m = m.label("backend", backend).label("kib", kib).label("views", views.to_string());
+    Some(m.figure("one_view_ns", one.quantile(0.0)).figure("ratio", ratio).figure("ratio_of_medians", median))
+}
+
+pub(crate) fn label(m: &Measurement, name: &str) -> String {
+    m.labels.get(name).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables::text;
+    use super::*;
+
+    fn timed(what: Quantity, bytes: usize, ns: &[u64]) -> Timed {
+        Timed { what, bytes, ns: ns.to_vec(), cpu_ns: [4_000, 2_000] }
+    }
+
+    fn cell(task: DsmBenchmark, timed: Vec<Timed>) -> DsmCell {
+        let mut cell = DsmCell::new(task);
+        cell.take(timed);
+        cell
+    }
+
+    fn cells() -> [DsmCell; 3] {
+        let backend = || "mprotect".to_owned();
+        let faults = DsmBenchmark::Faults {
+            bytes: 148,
+            backend: backend(),
+            policy: "spin".into(),
+            computing: false,
+            pause_ns: 0,
+            rounds: 1,
+        };
+        let alone = [
+            (Quantity::ReadAtOnce, 2_000),
+            (Quantity::Downgrade, 500),
+            (Quantity::UpgradeAtOnce, 3_000),
+            (Quantity::CloseRead, 700),
+        ];
+        let alone = alone.into_iter().map(|(what, ns)| timed(what, 0, &[ns])).collect();
+        [
+            cell(faults, vec![timed(Quantity::Read, 148, &[5_001, 4_000, 9_000]), timed(Quantity::Upgrade, 148, &[5_000])]),
+            cell(DsmBenchmark::AtOnce { backend: backend(), rounds: 1 }, alone),
+            cell(
+                DsmBenchmark::Fetch { sizes: vec![], rounds: 1 },
+                vec![timed(Quantity::Fetch, 0, &[300]), timed(Quantity::Fetch, 148, &[400])],
+            ),
+        ]
+    }
+
+    #[test]
+    fn what_remains_of_a_fault_is_what_its_parts_leave() {
+        let all = measurements("shm", &cells());
+        let read = all.iter().find(|m| m.id == "dsm-faults/shm/mprotect/spin/148B/read").unwrap();
+        assert_eq!((read.summary.p50, read.summary.n), (Some(5_010.0), 3), "rounded up to ten");
+        let near = |m: &Measurement, name: &str, us: f64| assert!((m.figures[name] - us).abs() < 1e-9, "{name}: {:?}", m.figures);
+        near(read, "signal_us", 2.0);
+        near(read, "frames_us", 0.4);
+        near(read, "rest_us", 5.01 - 2.0 - 0.5 - 0.4);
+        near(read, "cpu_us", 2.0);
+        let upgrade = all.iter().find(|m| m.id.ends_with("/upgrade")).unwrap();
+        // A grant has no bytes, and closes what could be read.
+        near(upgrade, "rest_us", 5.0 - 3.0 - 0.7 - 0.3);
+    }
+
+    #[test]
+    fn a_part_that_was_not_measured_leaves_no_rest() {
+        let all = measurements("shm", &cells()[..1]);
+        assert!(all.iter().all(|m| !m.figures.contains_key("rest_us") && m.figures.contains_key("p10_ns")));
+    }
+
+    #[test]
+    fn turns_are_gathered_and_views_are_held_against_one() {
+        let task = DsmBenchmark::Views { backend: "userfaultfd".into(), bytes: 1 << 20, views: 27, turns: 1 };
+        let turn =
+            |many, one| vec![timed(Quantity::ThroughViews, 1 << 20, &[many]), timed(Quantity::ThroughOne, 1 << 20, &[one])];
+        let mut cell = cell(task, turn(300, 200));
+        cell.take(turn(360, 240));
+        let all = measurements("shm", &[cell]);
+        assert_eq!((all.len(), all[0].figures["ratio"], all[0].summary.n), (1, 1.5, 2));
+        let told = text(&all);
+        assert!(told.contains("1 MiB") && told.contains("1.50") && !told.contains("Millipage"), "{told}");
+    }
+
+    #[test]
+    fn people_see_what_others_have_measured_beside_faults() {
+        let told = text(&measurements("shm", &cells()));
+        assert!(told.contains("Millipage, 1999") && told.contains("212-366") && told.contains("13.2"), "{told}");
+        assert!(told.contains("signal, open") && told.contains("fetch of 148 bytes"), "{told}");
+    }
+}

@@ -1,0 +1,181 @@
+//! What waiting costs: the prices of the kernel's verbs, and the ping-pong of Guignon 2000 by every method.
+use crate::Measured;
+use anyhow::Result;
+use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
+use foregather_bench::prices;
+use foregather_cli::Waits;
+use foregather_host::costs::{self, Kept};
+use foregather_host::{affinity, clock, interrupt};
+use foregather_machine::Nanos;
+use foregather_results::Measurement;
+use foregather_results::progress::Progress;
+use std::collections::BTreeMap;
+
+/// Every circumstance is measured in so many parts, method after method, so that a disturbance hits them all.
+const PARTS: u32 = 4;
+/// No part takes longer: on one processor a spinner costs a tick a hand-over. Fewer runs are said, not hidden.
+const PART_BOUND: Nanos = Nanos::from_ms(250);
+
+/// Where master and slave run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Each on a processor of its own.
+    TwoCpus,
+    /// Both on one.
+    OneCpu,
+}
+
+/// One circumstance of the ping-pong, for all methods.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstance {
+    /// Threads or processes.
+    pub side: Side,
+    /// Where.
+    pub placement: Placement,
+    /// Idling before each ping.
+    pub gap: Nanos,
+    /// Round trips.
+    pub runs: u32,
+}
+
+impl Circumstance {
+    /// As the ids of measurements have it: `process/two-cpus`.
+    fn names(&self) -> (&'static str, &'static str, String) {
+        let side = if self.side == Side::Processes { "process" } else { "thread" };
+        let placement = if self.placement == Placement::TwoCpus { "two-cpus" } else { "one-cpu" };
+        let gap = match self.gap.0 {
+            ns if ns >= 1_000_000 => format!("{}ms", ns / 1_000_000),
+            ns => format!("{}us", ns / 1_000),
+        };
+        (side, placement, gap)
+    }
+
+    fn setup(&self, method: Method, runs: u32) -> Setup {
+        let cpus = affinity::allowed();
+        let slave = if self.placement == Placement::TwoCpus { cpus[1 % cpus.len()] } else { cpus[0] };
+        let at_most = PART_BOUND.max(self.gap * (u64::from(runs) + 20) * 2);
+        Setup { method, side: self.side, master: Some(cpus[0]), slave: Some(slave), gap: self.gap, runs, at_most }
+    }
+}
+
+/// Runs what the options ask for, and keeps the machine's costs.
+///
+/// # Errors
+/// If something cannot be measured at all.
+pub fn run(options: &Waits, quiet: bool) -> Result<Measured> {
+    let mut all = prices()?;
+    let runs = if options.quick { options.runs.min(400) } else { options.runs };
+    let mut circumstances = Vec::new();
+    for side in [Side::Processes, Side::Threads] {
+        for placement in [Placement::TwoCpus, Placement::OneCpu] {
+            circumstances.push(Circumstance { side, placement, gap: Nanos::ZERO, runs });
+        }
+    }
+    for gap in [Nanos::from_us(200), Nanos::from_ms(10)] {
+        let runs = (runs / if options.quick { 40 } else { 10 }).max(8);
+        circumstances.push(Circumstance { side: Side::Processes, placement: Placement::TwoCpus, gap, runs });
+    }
+    if affinity::allowed().len() < 2 {
+        circumstances.retain(|c| c.placement == Placement::OneCpu);
+        all.notes.push("nothing between two processors: this process may use only one".into());
+    }
+    let mut progress = Progress::new("ping-pong", circumstances.len() * Method::ALL.len() * PARTS as usize, quiet);
+    for circumstance in circumstances {
+        let methods = ping_pongs(circumstance, &Method::ALL, &mut progress, &mut all.notes);
+        all.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
+    }
+    Ok(all)
+}
+
+/// The prices, and the machine's costs kept for policies and simulators.
+fn prices() -> Result<Measured> {
+    let (prices, costs) = prices::measure()?;
+    let mut notes = Vec::new();
+    match costs::store(Kept { costs, quick: false }) {
+        Ok(path) => notes.push(format!("this machine's costs are kept in {}", path.display())),
+        Err(error) => notes.push(format!("this machine's costs are not kept: {error}")),
+    }
+    let measurement = |price: prices::Price| {
+        let id = format!("price/{}", price.name.trim_end_matches("_ns"));
+        Measurement::from_values(id, price.what, "ns", price.samples_ns)
+    };
+    Ok(Measured { measurements: prices.into_iter().map(measurement).collect(), notes })
+}
+
+/// All methods in one circumstance, in alternating parts; what each gave, put together. A part that could not be played
+/// to its end is left out and noted.
+pub fn ping_pongs(
+    circumstance: Circumstance,
+    methods: &[Method],
+    progress: &mut Progress,
+    notes: &mut Vec<String>,
+) -> Vec<(Method, Vec<PingPong>)> {
+    let mut all: Vec<(Method, Vec<PingPong>)> = methods.iter().map(|&method| (method, vec![])).collect();
+    let (side, placement, gap) = circumstance.names();
+    for part in 0..PARTS {
+        let runs = circumstance.runs / PARTS + u32::from(part < circumstance.runs % PARTS);
+        let count = all.len();
+        for i in 0..count {
+            // Every other part goes backwards.
+            let (method, parts) = &mut all[if part % 2 == 0 { i } else { count - 1 - i }];
+            progress.step(&format!("{side} {placement} {} {gap}", method.name()));
+            if !interrupt::requested() && runs > 0 {
+                match ping_pong::run(&circumstance.setup(*method, runs)) {
+                    Ok(trips) => parts.push(trips),
+                    Err(_) if interrupt::requested() => {}
+                    Err(error) => notes.push(format!("{side} {placement} {} {gap}: {error}", method.name())),
+                }
+            }
+        }
+    }
+    all.retain(|(_, parts)| !parts.is_empty());
+    all
+}
+
+/// All cycles of a method.
+pub fn cycles(parts: &[PingPong]) -> Vec<u64> {
+    parts.iter().flat_map(|part| part.cycles.iter().copied()).collect()
+}
+
+/// The mean of them.
+pub fn mean_cycles(parts: &[PingPong]) -> f64 {
+    let all = cycles(parts);
+    all.iter().sum::<u64>() as f64 / all.len().max(1) as f64
+}
+
+/// One method in one circumstance, as a measurement.
+pub fn measurement(circumstance: Circumstance, method: Method, parts: &[PingPong]) -> Measurement {
+    let (side, placement, gap) = circumstance.names();
+    let all = cycles(parts);
+    let trips = all.len().max(1) as f64;
+    let cpu_ns: u64 = parts.iter().map(|part| part.cpu_time.0).sum();
+    let mut counts = BTreeMap::new();
+    for &cycles in &all {
+        *counts.entry(three_digits(cycles)).or_insert(0) += 1;
+    }
+    let id = format!("ping-pong/{side}/{placement}/{}/{gap}", method.name());
+    Measurement::from_histogram(id, "one round trip between master and slave", "cycles", counts.into_iter().collect())
+        .label("method", method.name())
+        .label("side", side)
+        .label("placement", placement)
+        .label("gap", gap)
+        .figure("mean_us", clock::cycles_to_nanos(mean_cycles(parts) as u64).as_us())
+        .figure("cpu_us_per_round_trip", cpu_ns as f64 / 1e3 / trips)
+        .figure("runs_asked", f64::from(circumstance.runs))
+}
+
+/// Rounded to three digits: finer than any of these times is.
+fn three_digits(n: u64) -> u64 {
+    let unit = 10u64.pow(n.max(1).ilog10().saturating_sub(2));
+    (n + unit / 2) / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::three_digits;
+
+    #[test]
+    fn three_digits_are_kept() {
+        assert_eq!([0, 999, 12_345, 1_234_567].map(three_digits), [0, 999, 12_300, 1_230_000]);
+    }
+}

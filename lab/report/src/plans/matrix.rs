@@ -1,0 +1,164 @@
+//! A plan's figure as a matrix of colours, and of many choices what each comes to, averaged over all others.
+use super::{Drawn, Shown, capital, choices, circumstances, describe, plain};
+use crate::heat::{Column, Heat, Row};
+use crate::shades::Shades;
+use foregather_results::Measurement;
+use foregather_results::number::digits;
+use std::collections::BTreeMap;
+
+/// From so many names of rows on, rows are averaged by choice.
+const NAMES_AVERAGED: usize = 3;
+/// The unit of what the best choice would have saved.
+const REGRET: &str = "regret";
+
+/// What rows with one choice come to on average, column by column.
+struct Effect<'a> {
+    name: &'a str,
+    choice: String,
+    means: Vec<Option<f64>>,
+}
+
+/// Rows or columns, in order of first appearance.
+#[derive(Default)]
+struct Places {
+    names: Vec<Vec<String>>,
+    known: BTreeMap<Vec<String>, usize>,
+}
+
+impl Places {
+    fn of(&mut self, names: Vec<String>) -> usize {
+        *self.known.entry(names).or_insert_with_key(|names| {
+            self.names.push(names.clone());
+            self.names.len() - 1
+        })
+    }
+}
+
+pub(super) fn draw(mut plan: Shown<'_>) -> Option<Drawn> {
+    let columns = plan.axis("column-axis");
+    let named = plan.axis("row-axis");
+    // What else varies makes more rows.
+    let row_names = [named.clone(), plan.others(&[columns.as_slice(), named.as_slice()].concat())].concat();
+    let names = [columns.as_slice(), row_names.as_slice()].concat();
+    let base = plan.take_base(&names);
+    let what = match (base, plan.unit) {
+        (Some(base), _) => format!("times as fast as {base}"),
+        (None, unit) => format!("{} ({unit})", plan.what),
+    };
+    let shown: Vec<&(usize, &Measurement)> = plan.points.iter().filter(|(_, m)| m.summary.mean.is_some()).collect();
+    let (mut across, mut down) = (Places::default(), Places::default());
+    let mut cells = BTreeMap::new();
+    for (number, m) in &shown {
+        let place = (down.of(choices(m, &row_names)), across.of(describe(m, &columns)));
+        cells.insert(place, (m.summary.mean?, Some(*number)));
+    }
+    let across = across.names;
+    let row = |(i, names)| Row { names, cells: (0..across.len()).map(|column| cells.get(&(i, column)).copied()).collect() };
+    let mut rows: Vec<Row> = down.names.into_iter().enumerate().map(row).collect();
+    let effects = if row_names.len() >= NAMES_AVERAGED { effects(&row_names, &rows) } else { vec![] };
+    let caption = caption((&what, plan.unit), &shown, &names, &effects, &across)?;
+    let summary = |e: &Effect<'_>| Row {
+        names: vec![format!("average of {} {}", plain(e.name), e.choice)],
+        cells: e.means.iter().map(|mean| mean.map(|mean| (mean, None))).collect(),
+    };
+    let values = shown.iter().filter_map(|(_, m)| m.summary.mean);
+    let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
+    let sums = if plan.unit == REGRET { sums(&rows) } else { vec![] };
+    let summaries = sums.len() + effects.len();
+    rows.extend(sums);
+    rows.extend(effects.iter().map(summary));
+    let heat = Heat {
+        title: plan.title,
+        scale: &what,
+        shades: match plan.unit {
+            "%" => Shades::percentages(),
+            "times" => Shades::times(),
+            REGRET => Shades::regrets(),
+            _ => Shades::between(low, high),
+        },
+        heads: row_names.iter().map(|name| plain(name).to_owned()).collect(),
+        columns: across.iter().map(|names| column(names)).collect(),
+        rows,
+        summaries,
+    };
+    Some(Drawn { svg: heat.render(), caption })
+}
+
+/// Of regrets two more rows: what each column comes to on average, and at worst.
+fn sums(rows: &[Row]) -> Vec<Row> {
+    let columns = rows.first().map_or(0, |row| row.cells.len());
+    let of = |column: usize| rows.iter().filter_map(|row| row.cells[column]).map(|(value, _)| value).collect::<Vec<f64>>();
+    let row = |name: &str, sum: fn(&[f64]) -> f64| Row {
+        names: vec![name.to_owned()],
+        cells: (0..columns).map(of).map(|all| (!all.is_empty()).then(|| (sum(&all), None))).collect(),
+    };
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+    vec![row("average", mean), row("worst", |all| all.iter().copied().fold(f64::MIN, f64::max))]
+}
+
+/// A column under the last of its choices, of those before.
+fn column(names: &[String]) -> Column {
+    let (name, of) = names.split_last().map_or((String::new(), String::new()), |(name, of)| (name.clone(), of.join(" ")));
+    Column { name, of, first_group: false }
+}
+
+/// For each choice of each name the mean of its rows.
+fn effects<'a>(names: &[&'a str], rows: &[Row]) -> Vec<Effect<'a>> {
+    let mut all = Vec::new();
+    for (part, name) in names.iter().enumerate() {
+        for choice in super::distinct(rows.iter().map(|row| row.names[part].as_str())) {
+            let mine: Vec<&Row> = rows.iter().filter(|row| row.names[part] == choice).collect();
+            let mean = |column: usize| {
+                let cells: Vec<f64> = mine.iter().filter_map(|row| row.cells[column]).map(|(value, _)| value).collect();
+                (!cells.is_empty()).then(|| cells.iter().sum::<f64>() / cells.len() as f64)
+            };
+            let means = (0..rows[0].cells.len()).map(mean).collect();
+            all.push(Effect { name, choice: choice.to_owned(), means });
+        }
+    }
+    all
+}
+
+/// The greatest and the least number, and the choice on which most depends.
+fn caption(
+    (what, unit): (&str, &str),
+    shown: &[&(usize, &Measurement)],
+    names: &[&str],
+    effects: &[Effect<'_>],
+    across: &[Vec<String>],
+) -> Option<String> {
+    let mean = |m: &&&(usize, &Measurement)| m.1.summary.mean.unwrap_or(0.0);
+    let most = shown.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+    let least = shown.iter().min_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+    let number = |value: f64| digits(value, 3) + if unit == "%" { " %" } else { "" };
+    let told = |m: &(usize, &Measurement)| format!("{} ({})", number(m.1.summary.mean.unwrap_or(0.0)), circumstances(m.1, names));
+    let mut text = format!("{}: from {} to {}.", capital(what.split(" (").next().unwrap_or_default()), told(least), told(most));
+    // How far apart the choices of a name lie in a column.
+    let mut strongest: Option<(f64, &Effect<'_>, &Effect<'_>, usize)> = None;
+    for (i, a) in effects.iter().enumerate() {
+        for b in effects[i + 1..].iter().filter(|b| b.name == a.name) {
+            for (column, pair) in a.means.iter().zip(&b.means).enumerate() {
+                if let (Some(x), Some(y)) = pair {
+                    let (low, high) = if x < y { (a, b) } else { (b, a) };
+                    if strongest.is_none_or(|(apart, ..)| (x - y).abs() > apart) {
+                        strongest = Some(((x - y).abs(), low, high, column));
+                    }
+                }
+            }
+        }
+    }
+    if let Some((apart, low, high, column)) = strongest.filter(|s| s.0 > 0.0) {
+        let mean = |e: &Effect<'_>| number(e.means[column].unwrap_or(0.0));
+        text += &format!(
+            " Most depends on {}: {} of {} on average with {}, {} with {}",
+            plain(low.name),
+            mean(low),
+            across[column].join(" "),
+            low.choice,
+            mean(high),
+            high.choice
+        );
+        text += &format!(", a difference of {}.", number(apart));
+    }
+    Some(text)
+}

@@ -1,0 +1,192 @@
+//! The page from results of the size of a demo: complete, self-contained, small, and deaf to hostile text.
+use crate::{sample, skew_and_noise};
+
+use foregather_report::{Figure, figure_svg, figures, page};
+use foregather_results::{Measurement, Outcome, Results, Value, Verdict};
+
+fn demo() -> Vec<Results> {
+    let mut plans = sample::simulated::plans();
+    plans.measurements = [sample::simulated::peaks(), sample::simulated::transition()].concat();
+    vec![sample::waits(), sample::barriers(2), sample::butterfly(), sample::reproduction(), plans]
+}
+
+/// A demo, and what it has no time to measure.
+fn everything() -> Vec<Results> {
+    [
+        demo(),
+        vec![
+            sample::ablation(),
+            sample::predictions(),
+            skew_and_noise::skew(),
+            skew_and_noise::noise(2),
+            sample::messages::messages(),
+            sample::dsm::dsm(),
+            sample::apps::apps(),
+            sample::teams::teams(),
+            sample::teams::blas(),
+        ],
+    ]
+    .concat()
+}
+
+/// The figures of everything: all, and one of each of its two plans.
+const FIGURES: usize = Figure::ALL.len() + 2;
+
+#[test]
+fn a_page_of_everything_shows_every_figure_and_every_claim() {
+    let page = page(&everything());
+    assert_eq!(page.matches("<figure ").count(), FIGURES);
+    for told in
+        ["noisy", "spin-yield", "two-phase 2CS+ remote", "geometric mean", "worst row", "not comparable", "Xeon", "2026-11-18"]
+    {
+        assert!(page.contains(told), "{told} is missing");
+    }
+    assert!(page.contains("On two cpus the quickest answer comes by spin ("), "the caption is computed from the data");
+    assert!(
+        page.contains(
+            "At 1024 nodes the simulated barrier takes 750 us (no skew), which is what the formula 75 us x log2 n gives."
+        )
+    );
+}
+
+#[test]
+fn the_page_of_a_demo_is_small_and_asks_nobody_for_anything() {
+    let page = page(&demo());
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
+    for reference in ["http:", "https:", "//cdn", "<link rel=\"stylesheet", "src=", "@import", "url("] {
+        assert!(!without_namespace.contains(reference), "{reference}");
+    }
+}
+
+#[test]
+fn hostile_text_is_shown_and_never_obeyed() {
+    let evil = "<script>alert(1)</script>\"'&]]>\u{1b}[2J";
+    let mut results = sample::empty(evil);
+    results.argv.push(evil.to_owned());
+    results.notes.push(evil.to_owned());
+    results.noise.facts.push(evil.to_owned());
+    results.provenance.cpu = Some(evil.to_owned());
+    let ping_pong =
+        |gap| Measurement::from_values(format!("ping-pong/{}/{}/{}/{gap}", "<b>", "<i>", "<u>"), evil, evil, vec![1.0; 30]);
+    results.measurements.extend([ping_pong("0us"), ping_pong("<s>")]);
+    let barrier = Measurement::from_values(evil, evil, evil, vec![1.0, 2.0]);
+    let barrier = barrier.label("row", evil).label("waiter", evil).label("kind", evil).label("class", "hogs").label("off", evil);
+    let barrier = barrier.figure("oracle_share", 1.0).figure("times_full", 2.0);
+    let barrier = barrier.figure("measured_us", 1.0).figure("predicted_us", 2.0).figure("factor", 2.0);
+    results.measurements.push(barrier.figure("share", 1.0).figure("cpu_us_per_episode", 2.0).figure(evil, 3.0));
+    results.measurements.extend(skew_and_noise::hostile(evil));
+    results.measurements.extend(sample::messages::hostile(evil));
+    results.measurements.extend(sample::dsm::hostile(evil));
+    results.measurements.extend(sample::apps::hostile(evil));
+    results.measurements.extend(sample::teams::hostile(evil));
+    let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);
+    results.measurements.push(simulated.label("nodes", "4").label("series", evil));
+    for (i, axes) in [["x-axis", "series-axis"], ["column-axis", "row-axis"]].into_iter().enumerate() {
+        for x in ["<b>", "<i>"] {
+            let plan =
+                Measurement::from_values(format!("{i}{x}"), evil, evil, vec![1.0, 2.0]).label("plan", format!("{evil}{i}"));
+            let plan = plan.label("<x>", x).label(evil, evil).label(axes[0], "<x>").label(axes[1], evil);
+            results.measurements.extend([plan]);
+        }
+    }
+    for state in ["computing", "spinning", "ready", "blocked", "native"] {
+        let strip =
+            Measurement::from_values(format!("{evil}{state}"), evil, evil, vec![1.0; 9]).label("plan", format!("{evil}2"));
+        results.measurements.push(strip.label("state", state).label(evil, evil).figure("sample_us", 5.0));
+    }
+    let text = || evil.to_owned();
+    let value = || Some(Value::Text(evil.to_owned()));
+    let verdict = Outcome::Holds;
+    results.verdicts.push(Verdict {
+        paper: text(),
+        id: text(),
+        claim: text(),
+        expected: value(),
+        got: value(),
+        unit: text(),
+        verdict,
+        reason: text(),
+    });
+    let page = page(&[results.clone(), results]);
+    assert_eq!(page.matches("<figure ").count(), 2 * (Figure::ALL.len() + 3), "hostile labels are drawn like others");
+    assert_eq!(page.matches("<script").count(), 3, "the page's own script and the data of two results");
+    assert!(!page.contains("<script>alert") && !page.contains('\u{1b}') && !page.contains("<u>"));
+}
+
+#[test]
+fn nothing_and_odd_values_make_a_page_too() {
+    assert!(page(&[]).contains("</html>"));
+    let mut results = sample::empty("measure waits");
+    let m = |id: &str, values| Measurement::from_values(id, "", "", values);
+    results.measurements = vec![
+        m("ping-pong/process/two-cpus/spin/0us", vec![]),
+        m("ping-pong/process/two-cpus/futex/0us", vec![0.0, -3.0]),
+        m("ping-pong/too/short", vec![1.0]),
+        m("simulated/butterfly/a", vec![5.0]).label("nodes", "many"),
+        m("simulated/butterfly/b", vec![0.0]).label("nodes", "1"),
+        m("barriers/x", vec![1.0]).label("row", "r").label("waiter", "w").figure("oracle_share", 0.0),
+        m("barriers/y", vec![]).label("row", "r").label("waiter", "v"),
+    ];
+    let page = page(&[results]);
+    assert!(!page.contains("NaN") && !page.contains("=\"inf"), "no coordinate is without a place");
+}
+
+#[test]
+fn a_figure_alone_has_plain_colours_and_needs_no_page() {
+    for figure in Figure::ALL {
+        let svg = figure_svg(&figure, &everything()).unwrap_or_else(|| panic!("{figure:?} can be drawn"));
+        assert!(svg.starts_with("<svg width=\"") && !svg.contains("var("), "{figure:?}");
+        check_markup(&svg).unwrap_or_else(|why| panic!("{figure:?}: {why}"));
+    }
+    assert_eq!(figure_svg(&Figure::Butterfly, &[sample::waits()]), None);
+}
+
+/// Is this well-formed XML, as far as figures use it? A stand-alone figure that is not shows an error and no picture.
+pub(crate) fn check_markup(mut rest: &str) -> Result<(), String> {
+    let mut open = Vec::new();
+    while let Some((text, after)) = rest.split_once('<') {
+        let (tag, after) = after.split_once('>').ok_or("a tag has no end")?;
+        rest = after;
+        let entities = text.split('&').skip(1).all(|e| ["amp;", "lt;", "gt;", "quot;", "#39;"].iter().any(|k| e.starts_with(k)));
+        let quoted = tag.matches('"').count();
+        let name = tag.trim_matches('/').split(' ').next().unwrap_or_default();
+        let values = tag.matches("=\"").count();
+        if !entities || text.contains('>') || name.is_empty() || !name.chars().all(char::is_alphanumeric) || quoted != 2 * values
+        {
+            return Err(format!("{text:?} <{tag}>"));
+        }
+        match (tag.starts_with('/'), tag.ends_with('/')) {
+            (true, _) if open.pop() != Some(name) => return Err(format!("</{name}> closes nothing")),
+            (false, false) => open.push(name),
+            _ => {}
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err(format!("{open:?} is never closed")) }
+}
+
+#[test]
+fn the_check_of_markup_finds_what_is_wrong() {
+    assert_eq!(check_markup(r#"<svg a="1"><g><path d="M0 0"/></g><text>1 &lt; 2</text></svg>"#), Ok(()));
+    for wrong in ["<svg><g></svg>", "<svg>", "<svg>< 0.03</svg>", "<svg>a & b</svg>", "<svg a=1\"></svg>", "<svg"] {
+        assert!(check_markup(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// Not a test: writes the page and the figures of a demo into the directory `FOREGATHER_SAMPLE`, to be looked at.
+#[test]
+#[ignore = "writes files for a person to look at; set FOREGATHER_SAMPLE to a directory"]
+fn write_a_sample_to_look_at() {
+    let directory = std::path::PathBuf::from(std::env::var_os("FOREGATHER_SAMPLE").expect("FOREGATHER_SAMPLE names a directory"));
+    let write = |name: &str, text: &str| foregather_results::file::write(&directory.join(name), text).expect("it is writable");
+    write("report.html", &page(&demo()));
+    write("full.html", &page(&[sample::waits(), sample::barriers(4), sample::butterfly(), sample::reproduction()]));
+    for figure in figures(&demo()) {
+        if let Some(svg) = figure_svg(&figure, &demo()) {
+            write(&format!("{}.svg", figure.name()), &svg);
+        }
+    }
+    for results in demo() {
+        results.write(&directory.join(format!("{}.json", results.experiment.replace(' ', "-")))).expect("it is writable");
+    }
+}

@@ -1,0 +1,51 @@
+//! What `measure teams` and `measure blas` may find.
+use super::empty;
+use foregather_results::{Measurement, Results};
+
+pub(crate) fn teams() -> Results {
+    let mut results = empty("measure teams");
+    for (threads, least) in [("2", 0.4), ("4", 3.0)] {
+        for (hogs, times) in [("0", 1.0), ("2", 4.0)] {
+            for (runner, more) in [("team", 1.0), ("gomp", 2.5), ("rayon-broadcast", 9.0)] {
+                let id = format!("teams/{threads}t/1us/{hogs}h/{runner}");
+                let us = 1.0 + least * times * more;
+                let m = Measurement::from_values(id, "a region", "us", vec![us, us * 1.1, us * 1.3]);
+                let m = m.label("threads", threads).label("body_us", "1").label("hogs", hogs).label("runner", runner);
+                results.measurements.push(m.figure("cpu_us_per_region", us * 1.9));
+            }
+        }
+    }
+    results
+}
+
+pub(crate) fn blas() -> Results {
+    let mut results = empty("measure blas");
+    for (runner, late) in [("foregather", 1.0), ("openblas", 3.0)] {
+        for (routine, half) in [("dgemm", 40.0), ("ddot", 9_000.0)] {
+            for n in [16_u32, 64, 256, 4_096, 65_536] {
+                let ratio = 2.0 * f64::from(n) / (f64::from(n) + half * late);
+                let m = call(&format!("blas/{routine}/{n}/{runner}"), routine, &n.to_string(), "0", runner);
+                results.measurements.push(m.figure("ratio", ratio).figure("ratio_low", ratio * 0.9));
+            }
+        }
+        for (hogs, us) in [("0", 300.0), ("2", 600.0 * late)] {
+            let m = call(&format!("blas-collapse/{hogs}h/{runner}"), "dgemm", "256", hogs, runner);
+            results.measurements.push(m.figure("mean_us", us).figure("p99_us", us * 3.0));
+        }
+    }
+    results
+}
+
+fn call(id: &str, routine: &str, n: &str, hogs: &str, runner: &str) -> Measurement {
+    let m = Measurement::from_values(id.to_owned(), "a call", "us", vec![1.0]);
+    m.label("routine", routine).label("n", n).label("hogs", hogs).label("runner", runner)
+}
+
+/// What would do harm in a page, wherever a name can stand.
+pub(crate) fn hostile(evil: &str) -> Vec<Measurement> {
+    let team = Measurement::from_values(format!("teams/{evil}"), evil, evil, vec![1.0]);
+    let team = team.label("threads", evil).label("body_us", evil).label("hogs", evil).label("runner", evil);
+    let size = call(&format!("blas/{evil}"), evil, "64", evil, evil).figure("ratio", 1.5).figure("ratio_low", 1.0);
+    let collapse = call(&format!("blas-collapse/{evil}"), evil, evil, evil, evil);
+    vec![team, size, collapse.figure("mean_us", 1.0).figure("p99_us", 2.0)]
+}

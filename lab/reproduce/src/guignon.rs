@@ -1,0 +1,167 @@
+//! The experiments of Guignon 2000 §2.1: hand-overs by every method, placement, counters, and his caveat; those of §2.2, and of the
+//! routines that he names, are in `calls`.
+mod calls;
+
+use super::{Answer, Experiment, Findings, Trial, experiment};
+use anyhow::Result;
+use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
+use foregather_bench::victim::{Beside, victim};
+use foregather_host::{affinity, clock};
+use foregather_machine::Nanos;
+use foregather_measure::machine_file;
+use foregather_measure::waits::{Circumstance, Placement, mean_cycles, measurement, ping_pongs};
+use foregather_results::Measurement;
+use foregather_results::progress::Progress;
+use std::collections::BTreeMap;
+
+/// All of them, by their names in `papers/guignon2000.toml`.
+pub const EXPERIMENTS: [Experiment; 8] = [
+    experiment("ping-pong", hand_overs),
+    experiment("placement", placement),
+    experiment("counters", counters),
+    experiment("victim", bystander),
+    experiment("parameters", calls::parameters),
+    experiment("partition", calls::partition),
+    experiment("collapse", calls::collapse),
+    experiment("shapes", calls::shapes),
+];
+
+/// As many round trips as the paper made.
+const RUNS: u32 = 1_000;
+/// How much longer is beyond the spread of two means.
+const BEYOND_SPREAD: f64 = 1.1;
+/// Parallel regions of the victim per variant.
+const REGIONS: u32 = 500;
+/// Pairs of processes whose placement is watched.
+const PAIRS: usize = 7;
+/// "By far the fastest": at least so many times.
+const BY_FAR: f64 = 10.0;
+
+fn one_processor() -> Answer {
+    Answer::CannotTry("this process may use only one processor".into())
+}
+
+fn hand_overs(trial: &Trial) -> Result<Findings> {
+    let mut findings = Findings::default();
+    if affinity::allowed().len() < 2 {
+        for id in ["spin-fastest-processes", "spin-fastest-threads", "min-average-max", "cost-is-the-wake", "semaphores-need-two"]
+        {
+            findings.answers.insert(id, one_processor());
+        }
+        return Ok(findings);
+    }
+    let mut progress = Progress::new("guignon2000", Method::ALL.len() * 8, trial.quiet);
+    for (side, id) in [(Side::Processes, "spin-fastest-processes"), (Side::Threads, "spin-fastest-threads")] {
+        let circumstance = Circumstance { side, placement: Placement::TwoCpus, gap: Nanos::ZERO, runs: RUNS };
+        let methods = ping_pongs(circumstance, &Method::ALL, &mut progress, &mut findings.notes);
+        findings.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
+        findings.answers.insert(id, fastest(&methods));
+        if side == Side::Processes {
+            answer_for_processes(&methods, &mut findings)?;
+        }
+    }
+    Ok(findings)
+}
+
+fn mean_of(methods: &[(Method, Vec<PingPong>)], method: Method) -> Option<f64> {
+    methods.iter().find(|(m, _)| *m == method).map(|(_, parts)| mean_cycles(parts))
+}
+
+fn fastest(methods: &[(Method, Vec<PingPong>)]) -> Answer {
+    let kernel = [Method::PosixSemaphore, Method::SysvSemaphore];
+    let semaphores = kernel.into_iter().filter_map(|m| mean_of(methods, m)).fold(f64::INFINITY, f64::min);
+    let Some(spin) = mean_of(methods, Method::Spin) else { return Answer::CannotTry("interrupted".into()) };
+    let times = semaphores / spin;
+    let why = format!("{spin:.0} cycles on average against {semaphores:.0} of the faster semaphore");
+    Answer::Holds(times >= BY_FAR, format!("{times:.0} times faster"), why)
+}
+
+fn answer_for_processes(methods: &[(Method, Vec<PingPong>)], findings: &mut Findings) -> Result<()> {
+    let means = [Method::Spin, Method::PosixSemaphore, Method::OneSemaphore].map(|m| mean_of(methods, m));
+    let [Some(spin), Some(posix), Some(one)] = means else { return Ok(()) };
+    findings.answers.insert(
+        "min-average-max",
+        Answer::Number(spin, "the average of the spin variable; all methods are among the measurements".into()),
+    );
+    let two_wakes = machine_file::load_or_measure()?.remote_wake * 2;
+    let excess = clock::cycles_to_nanos((posix - spin).max(0.0) as u64);
+    let why = format!("{excess} more than spinning; two remote wakes are {two_wakes}");
+    findings.answers.insert("cost-is-the-wake", Answer::Number(excess.0 as f64 / two_wakes.0.max(1) as f64, why));
+    let why = format!("{posix:.0} cycles for two barriers, {one:.0} for a bare hand-over");
+    findings.answers.insert("semaphores-need-two", Answer::Number(posix / one, why));
+    Ok(())
+}
+
+/// Two spinning processes, left where the scheduler puts them. Where both run at once a hand-over takes less than a
+/// microsecond; on one processor it takes a tick. So the time in quick round trips is the time they were apart.
+fn placement(_: &Trial) -> Result<Findings> {
+    const QUICK: Nanos = Nanos::from_us(100);
+    let mut findings = Findings::default();
+    if affinity::allowed().len() < 2 {
+        findings.answers.insert("scheduler-places-apart", one_processor());
+        return Ok(findings);
+    }
+    let (mut shares, mut seen) = (Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        let mut setup = Setup::new(Method::Spin, Side::Processes, None, None);
+        (setup.runs, setup.at_most) = (1_000_000, Nanos::from_ms(300));
+        let trips = ping_pong::run(&setup)?;
+        let quick = clock::nanos_to_cycles(QUICK);
+        let time = |all: &mut dyn Iterator<Item = u64>| all.sum::<u64>() as f64;
+        let apart = time(&mut trips.cycles.iter().copied().filter(|&cycles| cycles < quick));
+        shares.push(apart / time(&mut trips.cycles.iter().copied()));
+        let cpus = |counts: &BTreeMap<u32, u32>| counts.keys().map(u32::to_string).collect::<Vec<_>>().join("+");
+        seen.push(format!("{}/{}", cpus(&trips.master_cpus), cpus(&trips.slave_cpus)));
+    }
+    let what = "time for which two spinning processes were on different processors";
+    let measured = Measurement::from_values("placement/process/spin", what, "share", shares);
+    let mean = measured.summary.mean.unwrap_or(f64::NAN);
+    let why =
+        format!("{PAIRS} pairs of unpinned processes, up to 0.3 s each; master/slave were seen on cpus {}", seen.join(", "));
+    findings.answers.insert("scheduler-places-apart", Answer::Number(mean, why));
+    findings.measurements.push(measured);
+    Ok(findings)
+}
+
+fn counters(_: &Trial) -> Result<Findings> {
+    let cpus = affinity::allowed();
+    let answer = if let [first, .., last] = cpus[..] {
+        let bound = clock::cross_cpu_offset_bound(first, last)?;
+        let worst = bound.offset_ns.abs() + bound.bound_ns;
+        let half = machine_file::load_or_measure()?.remote_wake.0 as f64 / 2.0;
+        let why = format!(
+            "at most {worst:.0} ns apart on cpus {first} and {last}; half of the fastest kernel hand-over is {half:.0} ns"
+        );
+        Answer::Holds(worst < half, format!("within {worst:.0} ns"), why)
+    } else {
+        one_processor()
+    };
+    Ok(Findings { answers: BTreeMap::from([("counters-agree", answer)]), ..Findings::default() })
+}
+
+/// A parallel loop of another library beside our slave.
+fn bystander(_: &Trial) -> Result<Findings> {
+    let mut findings = Findings::default();
+    let variants = victim(REGIONS)?;
+    let mean_us = |beside| variants.iter().find(|v| v.beside == beside).map(|v| v.mean.as_us());
+    let answer = match Beside::ALL.map(mean_us) {
+        [Some(alone), Some(hot), Some(asleep)] => {
+            let why =
+                format!("a region takes {alone:.0} us alone, {hot:.0} beside a hot slave, {asleep:.0} beside one that sleeps");
+            Answer::Holds(
+                hot > asleep * BEYOND_SPREAD,
+                format!("{:.2} times against {:.2} times", hot / alone, asleep / alone),
+                why,
+            )
+        }
+        _ => Answer::CannotTry("the experiment was interrupted".into()),
+    };
+    findings.answers.insert("active-slave-disturbs", answer);
+    for variant in variants {
+        let samples = variant.regions.iter().map(|region| region.as_us()).collect();
+        let what = "one parallel region of another library beside our slave";
+        let id = format!("victim/{}", variant.beside.name());
+        findings.measurements.push(Measurement::from_values(id, what, "us", samples));
+    }
+    Ok(findings)
+}

@@ -1,0 +1,186 @@
+//! Table 1: what faults, barriers and locks cost must follow from what their parts cost.
+use super::stage::{Scenario, Show, replay};
+use super::{holds, number, points::Points};
+use crate::{Findings, Trial};
+use anyhow::Result;
+use foregather_barrier::Algorithm as Barrier;
+use foregather_dsm::journal::{Event, Journal, Operation};
+use foregather_dsm::node::WaitKind;
+use foregather_dsm::{Access, Minipage};
+use foregather_machine::{Address, Clock, Error, Fabric, Nanos, Rank, WaitContext};
+use foregather_sim::cluster::{Cluster, ClusterSpec};
+use foregather_sim::event::Heap;
+use foregather_wait::{Policy, Waiter};
+use std::sync::Arc;
+
+/// The paper's hosts.
+const HOSTS: u32 = 8;
+/// How often each is tried: one is like another.
+const ROUNDS: u32 = 20;
+/// Who asks, and who manages and owns what it asks for.
+const ASKS: Rank = 0;
+const OWNS: Rank = 1;
+const COPIES: Points = Points {
+    name: "costs-write",
+    title: "Table 1, simulated: a write fault over the copies that must be closed",
+    what: "a write fault",
+    unit: "us",
+    over: "copies",
+    series: "minipage",
+};
+const BARRIERS: Points = Points {
+    name: "costs-barrier",
+    title: "Table 1, simulated: a barrier over the hosts",
+    what: "a barrier",
+    over: "hosts",
+    series: "barrier",
+    ..COPIES
+};
+
+/// Plays a program of one line a host, in minipages of so many bytes.
+fn perform(stage: &Scenario, hosts: u32, bytes: u32, did: impl Fn(Rank) -> Vec<Operation>) -> Result<Show> {
+    // So long that what came before is over: all come to a barrier at the same time.
+    let computed_ns = |what: &Operation| if *what == Operation::Barrier { 1_000_000 } else { 0 };
+    let event = |what| Event { computed_ns: computed_ns(&what), at_ns: 0, waited_ns: 0, what };
+    let journal = |rank| Journal { thread: rank, events: did(rank).into_iter().map(event).collect(), ..Journal::default() };
+    let journals: Vec<Journal> = (0..hosts).map(journal).collect();
+    let bytes: Arc<[u32]> = vec![bytes; (hosts * (ROUNDS + 1)) as usize].into();
+    replay(stage, &journals, &bytes)
+}
+
+/// The minipages that are tried, all managed by one host.
+fn minipages() -> impl Iterator<Item = Minipage> {
+    (0..ROUNDS).map(|round| Minipage(round * HOSTS + OWNS))
+}
+
+fn touches(access: Access) -> impl Iterator<Item = Operation> {
+    minipages().map(move |minipage| Operation::touch(minipage, access, 0..4))
+}
+
+/// A fault of a host that has no copy, where the manager is the owner and so many others have copies, in microseconds.
+pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -> Result<f64> {
+    let show = perform(stage, HOSTS, bytes, |rank| {
+        let mut did: Vec<Operation> = if rank == OWNS { touches(Access::Write).collect() } else { vec![] };
+        did.push(Operation::Barrier);
+        if (OWNS + 1..=OWNS + copies).contains(&rank) {
+            did.extend(touches(Access::Read));
+        }
+        did.extend([Operation::Barrier, Operation::Start]);
+        if rank == ASKS {
+            did.extend(touches(access));
+        }
+        did.extend([Operation::Barrier, Operation::End]);
+        did
+    })?;
+    let kind = if access == Access::Read { WaitKind::ReadFault } else { WaitKind::WriteFault };
+    let waited = &show.threads[ASKS as usize].waited;
+    Ok(waited.span(kind).as_us() / waited.count(kind).max(1) as f64)
+}
+
+/// A barrier of so many hosts, in microseconds.
+fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
+    let barriers = || std::iter::repeat_n(Operation::Barrier, ROUNDS as usize);
+    let show = perform(stage, hosts, 8, |_| {
+        [Operation::Barrier, Operation::Start].into_iter().chain(barriers()).chain([Operation::End]).collect()
+    })?;
+    let last = show.threads.iter().map(|played| played.waited.span(WaitKind::Barrier)).max().unwrap_or_default();
+    Ok(last.as_us() / f64::from(ROUNDS))
+}
+
+/// To take a lock that nobody else wants, and to leave it, in microseconds.
+fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
+    let pair = move || std::iter::repeat_n([Operation::Lock(lock), Operation::Unlock(lock)], ROUNDS as usize).flatten();
+    let show = perform(stage, HOSTS, 8, |rank| {
+        let mut did = vec![Operation::Start];
+        if rank == ASKS {
+            did.extend(pair());
+        }
+        did.push(Operation::End);
+        did
+    })?;
+    Ok(show.threads[ASKS as usize].span.as_us() / f64::from(ROUNDS))
+}
+
+/// From one program to another that polls, a message of so many bytes, its header of 32 bytes included, in microseconds.
+fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
+    let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.card) };
+    let cluster = Cluster::<Heap>::new(spec).map_err(anyhow::Error::msg)?;
+    let bytes = bytes - stage.card.framing as usize;
+    let report = cluster.run(async |lane| {
+        let here = lane.here();
+        let peer = Address { rank: 1 - here.rank, ..here };
+        let waiter = Waiter::new(Policy::Spin, here.rank);
+        for turn in 0..2 * ROUNDS {
+            if turn % 2 == here.rank {
+                lane.write_with(peer, |_| ());
+                lane.post_filled(peer, 0, bytes)?;
+            } else {
+                let come = || lane.arrived(None);
+                let from = waiter.on_lane(&lane, WaitContext::new("a message", here.rank), None, come).await?;
+                lane.release(from);
+            }
+        }
+        // The clock goes on when what the verbs cost has been paid.
+        lane.delay(Nanos::ZERO).await;
+        Ok::<Nanos, Error>(lane.now())
+    });
+    let ends = report.outputs.into_iter().flatten().collect::<Result<Vec<Nanos>, Error>>()?;
+    Ok(ends.into_iter().max().unwrap_or_default().as_us() / f64::from(2 * ROUNDS))
+}
+
+pub(super) fn messages(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let stage = Scenario::event_driven_1999();
+    let claims = [("message-header", 32), ("message-half-k", 512), ("message-1k", 1_024), ("message-4k", 4_096)];
+    for (claim, bytes) in claims {
+        found.answer(claim, number(message(&stage, bytes)?, "simulated, between two programs that poll"));
+    }
+    Ok(found)
+}
+
+pub(super) fn costs(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let stage = Scenario::event_driven_1999();
+    faults(&stage, &mut found)?;
+    let linear = Scenario { barrier: Barrier::Gather(HOSTS), ..stage.clone() };
+    let of = |stage: &Scenario| (1..=HOSTS).map(|hosts| barrier(stage, hosts)).collect::<Result<Vec<f64>>>();
+    let (gather, dissemination) = (of(&linear)?, of(&stage)?);
+    for (name, all) in [("all to one and back", &gather), ("dissemination", &dissemination)] {
+        let points = (1..).zip(all).map(|(hosts, &us)| BARRIERS.point(name, hosts, vec![us]));
+        found.measurements.extend(points);
+    }
+    let (least, most) = (gather[0], gather[HOSTS as usize - 1]);
+    found.answer("barrier-1", number(least, "simulated: all to one and back"));
+    let why = format!("simulated: all to one and back; {:.0} by dissemination", dissemination[HOSTS as usize - 1]);
+    found.answer("barrier-8", number(most, why));
+    let slope = (most - gather[1]) / f64::from(HOSTS - 2);
+    found.answer("barrier-slope", number(slope, "from 2 to 8 hosts"));
+    let steps: Vec<f64> = gather[1..].windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let linear = steps.iter().all(|step| (step - slope).abs() < 0.25 * slope);
+    found.answer("barrier-linear", holds(linear, format!("{steps:.1?} us for one host more"), "simulated, from 2 hosts on"));
+    let (near, far) = (lock(&stage, ASKS)?, lock(&stage, OWNS)?);
+    found.answer("lock-least", number(near, "simulated, managed by the same host"));
+    found.answer("lock-most", number(far, "simulated, managed by another"));
+    Ok(found)
+}
+
+fn faults(stage: &Scenario, found: &mut Findings) -> Result<()> {
+    let bare = Scenario { profile: foregather_dsm::replay::Profile::MILLIPAGE_1999, ..stage.clone() };
+    let sum = fault(&bare, Access::Read, 128, 0)?;
+    let why = format!("simulated; {sum:.1} by the paper's single costs and the messages alone");
+    found.answer("read-128", number(fault(stage, Access::Read, 128, 0)?, why));
+    found.answer("read-4k", number(fault(stage, Access::Read, 4_096, 0)?, "simulated, with the same residual"));
+    let (mut grows, mut series) = (true, vec![]);
+    let copies = HOSTS - 2;
+    for (bytes, least, most) in [(128, "write-128-least", "write-128-most"), (4_096, "write-4k-least", "write-4k-most")] {
+        let all = (0..=copies).map(|copies| fault(stage, Access::Write, bytes, copies)).collect::<Result<Vec<f64>>>()?;
+        let points = all.iter().enumerate().map(|(copies, &us)| COPIES.point(&format!("{bytes} B"), copies, vec![us]));
+        found.measurements.extend(points);
+        grows &= all.windows(2).all(|pair| pair[0] < pair[1]);
+        series.push(format!("{bytes} B: {all:.0?} us"));
+        found.answer(least, number(all[0], "simulated, with the same residual, no copy to close but the owner's"));
+        found.answer(most, number(all[copies as usize], format!("simulated, with the same residual, {copies} copies to close")));
+    }
+    found.answer("write-grows", holds(grows, series.join(", "), "simulated, 0 to 6 copies beside the owner's"));
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! What programs do to help: LU's prefetches, WATER's chunks, TSP's units and its push (section 4.3 and what follows).
+use super::costs::fault;
+use super::diffs::{Prices, Relaxed};
+use super::programs::{PACE_PERCENT, Programme, scale, speedup};
+use super::recording::{PAGE, Recording, bytes, record, record_quietly, total};
+use super::stage::{Scenario, Show};
+use super::{count, holds, number, points::Points};
+use crate::{Findings, Trial};
+use anyhow::Result;
+use foregather_apps::lu::Lu;
+use foregather_apps::tsp::Tsp;
+use foregather_apps::water::Water;
+use foregather_dsm::node::WaitKind;
+use foregather_dsm::protocol::Counts;
+use foregather_dsm::replay::TimeSpent;
+use foregather_dsm::{Access, Minipage};
+use foregather_machine::Nanos;
+
+/// The paper's hosts.
+const HOSTS: u32 = 8;
+/// So much quicker is quicker.
+const GAIN: f64 = 1.03;
+/// What TreadMarks published for WATER on eight processors (Keleher, Cox, Dwarkadas & Zwaenepoel 1994).
+const RELAXED: f64 = 4.0;
+/// So much of it is comparable.
+const COMPARABLE: f64 = 0.8;
+/// Units of TSP, in bytes: a tour's length, powers of two around it, and a page.
+const UNITS: [u32; 4] = [128, 148, 256, 4_096];
+const CHUNKS: Points = Points {
+    name: "water-chunks",
+    title: "WATER, simulated: the chunking level",
+    what: "speedup on eight hosts",
+    unit: "x",
+    over: "level",
+    series: "hosts of",
+};
+
+pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let lu = Programme::record(&Lu::paper())?;
+    let gain = |stage: Scenario| -> Result<(f64, Show, Show)> {
+        let stage = lu.at(&stage, PACE_PERCENT);
+        let with = lu.eight().replay(&stage)?;
+        let without = lu.eight().replay(&Scenario { prefetches: 0, ..stage })?;
+        Ok((speedup(&without, &with), with, without))
+    };
+    let (late, with, _) = gain(Scenario::millipage_1999())?;
+    let asked: u64 = with.threads.iter().map(|played| played.hints).sum();
+    let why = format!("simulated on eight hosts of 1999; {asked} prefetches");
+    found.answer("prefetch-helps", holds(late >= GAIN, format!("{late:.3} times as quick with them"), why));
+    let (at_once, with, without) = gain(Scenario::event_driven_1999())?;
+    let split = format!("{}, without them {}", waits(&with), waits(&without));
+    let why = format!("if servers are told at once; {late:.3} if a sweeper tells them. A host's mean with them: {split}");
+    found.answer("prefetch-not-needed", holds(at_once < GAIN, format!("{at_once:.3} times as quick with them"), why));
+    Ok(found)
+}
+
+/// What a host waits for, by the mean of all, in milliseconds.
+fn waits(show: &Show) -> String {
+    let waited = show.waited();
+    let ms = |kind| waited.span(kind).as_us() / 1e3 / show.threads.len() as f64;
+    let (faults, ahead, barrier) = (ms(WaitKind::ReadFault), ms(WaitKind::Prefetch), ms(WaitKind::Barrier));
+    format!(
+        "{:.0} ms for {} faults, {ahead:.0} for prefetches, {barrier:.0} at barriers",
+        faults,
+        waited.count(WaitKind::ReadFault) / show.threads.len() as u64
+    )
+}
+
+pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let water = |chunk| Water { chunk, ..Water::paper() };
+    let alone = record_quietly(&water(1), 1, None)?;
+    let scale = scale::<Water>(&alone);
+    let at = |stage: Scenario| Scenario { pace_percent: (PACE_PERCENT as f64 * scale) as u64, ..stage };
+    let (then, told) = (at(Scenario::millipage_1999()), at(Scenario::event_driven_1999()));
+    let one = alone.replay(&then)?;
+    let levels: &[u32] =
+        if trial.full { &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
+    let (mut all, mut first) = (vec![], None);
+    for &level in levels {
+        let run = record_quietly(&water(level), HOSTS, Some(&alone))?;
+        for (series, stage) in [("1999", &then), ("1999, no sweeper", &told)] {
+            let show = run.replay(stage)?;
+            let quicker = speedup(&one, &show);
+            let counts = total(&show.traffic);
+            let point = CHUNKS.point(series, level as usize, vec![quicker]).figure("competing", f64::from(counts.competing));
+            found.measurements.push(point.figure("bytes", bytes(&show.traffic, &run.lengths()) as f64));
+            if series == "1999" {
+                all.push((level, quicker));
+            }
+        }
+        first.get_or_insert(run);
+    }
+    let first = first.expect("there is a level");
+    let best = all.iter().copied().reduce(|best, next| if next.1 > best.1 { next } else { best }).unwrap_or_default();
+    let text = all.iter().map(|(level, quicker)| format!("{quicker:.2} at {level}")).collect::<Vec<_>>().join(", ");
+    let why = format!("simulated on eight hosts of 1999: {text}");
+    found.answer("water-chunking-helps", holds(best.1 >= GAIN * all[0].1, format!("level {}", best.0), why.clone()));
+    let within = best.0 > all[0].0 && best.0 < all[all.len() - 1].0;
+    found.answer("water-optimum", holds(within, format!("best at level {}", best.0), why));
+    let pages = speedup(&one, &first.play_by_pages(&then)?);
+    let modelled = relaxed(&first, &one, (&then, &told), &mut found)?;
+    let why = format!(
+        "simulated; TreadMarks published {RELAXED}, its model comes to {modelled:.2}, this protocol by whole pages to {pages:.2}"
+    );
+    let comparable = best.1 >= COMPARABLE * RELAXED && best.1 >= modelled;
+    found.answer("water-comparable", holds(comparable, format!("{:.2} on eight hosts", best.1), why));
+    let competing = total(&first.replay(&then)?.traffic).competing;
+    found.answer("water-competing", count(competing.into(), "simulated, without chunks, in 4 rounds of forces"));
+    Ok(found)
+}
+
+/// WATER by pages, with twins and diffs: how many times as quick it is than `one`.
+fn relaxed(run: &Recording, one: &Show, (then, told): (&Scenario, &Scenario), found: &mut Findings) -> Result<f64> {
+    let read = |bytes| Ok::<Nanos, anyhow::Error>(Nanos((fault(told, Access::Read, bytes, 0)? * 1e3) as u64));
+    let prices = Prices::of_1999(&then.profile, read(128)?, read(PAGE)?);
+    let quicker = |pace_percent: u64| -> Result<(f64, Relaxed)> {
+        let all = run.relax(pace_percent, &prices)?;
+        // On one host it computes so much longer, too, and waits no longer.
+        let TimeSpent { span, computed, .. } = one.threads[0];
+        let one = (span - computed).0 as f64 + computed.0 as f64 * pace_percent as f64 / then.pace_percent as f64;
+        Ok((one / all.span.0.max(1) as f64, all))
+    };
+    let (times, all) = quicker(then.pace_percent)?;
+    let mut slower = 1;
+    while slower < 64 && quicker(then.pace_percent * slower)?.0 < RELAXED {
+        slower += 1;
+    }
+    let why = format!(
+        "modelled: {} fetches, {} twins, {} diffs, {} KB of changes; {RELAXED} if hosts compute {slower} times as long; sequentially \
+         consistent pages come to {:.2} if servers are told at once",
+        all.fetches,
+        all.twins,
+        all.diffs,
+        all.bytes / 1_024,
+        speedup(one, &run.play_by_pages(told)?)
+    );
+    found.answer("water-relaxed", number(times, why));
+    Ok(times)
+}
+
+/// What a pool of tours in units of so many bytes comes to.
+struct Units {
+    span_ms: f64,
+    tours: Counts,
+    bytes: u64,
+    faults: u64,
+}
+
+/// Sites of TSP, in the order of its layout.
+const TOURS: usize = 0;
+const MINIMUM: usize = 3;
+
+/// What managers counted of one site's minipages.
+fn of_site(show: &Show, run: &Recording, site: usize) -> Vec<(Minipage, Counts)> {
+    let minipages = &run.outcome.sites[site].minipages;
+    show.traffic.iter().filter(|(minipage, _)| minipages.contains(minipage)).copied().collect()
+}
+
+pub(super) fn tours(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let stage = Scenario { pace_percent: PACE_PERCENT, ..Scenario::millipage_1999() };
+    let mut all = vec![];
+    for unit_bytes in UNITS {
+        let run = record(&Tsp { unit_bytes, ..Tsp::paper() }, HOSTS)?;
+        let show = run.replay(&stage)?;
+        let tours = of_site(&show, &run, TOURS);
+        let (bytes, tours) = (bytes(&tours, &run.lengths()), total(&tours));
+        all.push(Units { span_ms: show.span().as_us() / 1e3, tours, bytes, faults: u64::from(tours.reads + tours.writes) });
+    }
+    let text = |of: &dyn Fn(&Units) -> String| {
+        UNITS.iter().zip(&all).map(|(unit, units)| format!("{unit} B: {}", of(units))).collect::<Vec<_>>().join(", ")
+    };
+    let (own, others) = (&all[1], [&all[0], &all[2], &all[3]]);
+    let fewer = others.iter().all(|other| own.faults < other.faults);
+    let why =
+        format!("copies of tours given on eight hosts; competing requests {}", text(&|units| units.tours.competing.to_string()));
+    found.answer("tsp-units-share-falsely", holds(fewer, text(&|units| units.faults.to_string()), why));
+    let why = format!("simulated on eight hosts of 1999; {}", text(&|units| format!("{:.0} ms", units.span_ms)));
+    found.answer("tsp-units-bytes", holds(own.bytes <= all[3].bytes, text(&|units| format!("{} B", units.bytes)), why));
+    push(&stage, &mut found)?;
+    Ok(found)
+}
+
+fn push(stage: &Scenario, found: &mut Findings) -> Result<()> {
+    let reads = |push| -> Result<(u32, u64, f64)> {
+        let run = record(&Tsp { push, ..Tsp::paper() }, HOSTS)?;
+        let show = run.replay(stage)?;
+        let counts = total(&of_site(&show, &run, MINIMUM));
+        Ok((counts.reads, show.waited().count(WaitKind::ReadFault), show.span().as_us() / 1e3))
+    };
+    let (with, without) = (reads(true)?, reads(false)?);
+    let got = format!("{} reads of the minimum with it, {} without", with.0, without.0);
+    let why = format!("simulated on eight hosts of 1999; {:.0} and {:.0} ms", with.2, without.2);
+    found.answer("tsp-push", holds(with.0 * 2 < without.0, got, why));
+    found.answer(
+        "tsp-push-faults",
+        number(with.1 as f64 / without.1.max(1) as f64, "read faults of all kinds with it, to those without"),
+    );
+    Ok(())
+}

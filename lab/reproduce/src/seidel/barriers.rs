@@ -1,0 +1,149 @@
+//! gsync, sync0 and RDS alone (§3.1 to §3.3, figures 3-1 to 3-8): what they cost, and how far apart the nodes leave.
+use super::directed::{Directed, Ipsc, M};
+use super::programs::{GSYNC, RDS, SYNC0, THREE, slowest, synchronised, synchronised_shift};
+use super::scenes::scenes;
+use super::{holds, us};
+use crate::{Findings, Trial};
+use anyhow::Result;
+use foregather_barrier::{Algorithm, SignalCost, Subcube};
+use foregather_machine::{Member, Nanos};
+use foregather_message::{Protocol, Ring};
+use foregather_sim::net::Record;
+
+/// The delays of the paper's ranges.
+const DELTAS: [u64; 7] = [0, 30, 75, 200, 374, 524, 700];
+
+fn measured(kind: Algorithm, dimension: u32, late: u64) -> Result<(Nanos, Nanos)> {
+    let played = synchronised(&Directed::new(1 << dimension).last_late(late), kind)?;
+    Ok((played.cost(), played.precision()))
+}
+
+/// For how long the first null message from one node to another waited for its ports.
+fn waited(record: &Record, from: u32, to: u32) -> Nanos {
+    record.0.iter().find(|way| (way.from, way.to) == (from, to)).map_or(Nanos::ZERO, |way| way.granted - way.asked)
+}
+
+pub(super) fn gsync(_: &Trial) -> Result<Findings> {
+    let mut found = Findings { timelines: scenes("gsync")?, ..Findings::default() };
+    let (cost, precision) = measured(GSYNC, 3, 30)?;
+    found.answer("gsync-close-cost", us(cost));
+    found.answer("gsync-close-precision", us(precision));
+    let late = synchronised(&Directed::new(8).last_late(75), GSYNC)?;
+    found.answer("gsync-node-7-blocked", us(waited(&late.record, 7, 3)));
+    found.answer("gsync-late-cost", us(late.cost()));
+    found.answer("gsync-late-precision", us(late.ends[0] - late.ends[7]));
+    let together = late.ends[..7].iter().filter(|&&end| end == late.ends[7]).count();
+    found.answer("gsync-nobody-with-node-7", holds(together == 0, format!("{together} nodes"), "that leave together with it"));
+    let of = |late| measured(GSYNC, 7, late);
+    let worst = [75, 200, 374, 524].into_iter().map(of).collect::<Result<Vec<_>>>()?;
+    let most = |of: fn(&(Nanos, Nanos)) -> Nanos| worst.iter().map(of).max().unwrap_or(Nanos::ZERO);
+    found.answer("gsync-d7-cost", us(most(|w| w.0)));
+    found.answer("gsync-d7-precision", us(most(|w| w.1)));
+    found.answer("gsync-twice", super::ratio(of(75)?.0, of(0)?.0));
+    let (cost, precision) = of(700)?;
+    found.answer("gsync-very-late-cost", us(cost));
+    found.answer("gsync-very-late-precision", us(precision));
+    Ok(found)
+}
+
+pub(super) fn sync0(_: &Trial) -> Result<Findings> {
+    let mut found = Findings { timelines: scenes("sync0")?, ..Findings::default() };
+    found.answer("sync0-close-cost", us(measured(SYNC0, 3, 30)?.0));
+    found.answer("sync0-close-precision", us(measured(SYNC0, 3, 0)?.1));
+    let late = synchronised(&Directed::new(8).last_late(75), SYNC0)?;
+    found.answer("sync0-node-7-blocked", us(waited(&late.record, 7, 3)));
+    found.answer("sync0-late-cost", us(late.cost()));
+    found.answer("sync0-late-precision", us(Nanos(late.ends[3].0.abs_diff(late.ends[4].0))));
+    found.answer("sync0-d7-cost", us(measured(SYNC0, 7, 75)?.0));
+    let mut alike = true;
+    for d in 2..=7 {
+        let (one, other) = (measured(GSYNC, d, 75)?, measured(SYNC0, d, 75)?);
+        alike &= one.0.0.abs_diff(other.0.0) <= 75_000 && one.1 == other.1;
+    }
+    found.answer("sync0-like-gsync", holds(alike, if alike { "alike" } else { "not alike" }, "d = 2 to 7"));
+    Ok(found)
+}
+
+pub(super) fn rds(_: &Trial) -> Result<Findings> {
+    let mut found = Findings { timelines: scenes("rds")?, ..Findings::default() };
+    found.answer("rds-cost", us(measured(RDS, 7, 524)?.0));
+    let (mut exact, mut worst) = (true, Nanos::ZERO);
+    for d in 2..=7 {
+        for late in DELTAS {
+            let (cost, precision) = measured(RDS, d, late)?;
+            exact &= cost == Nanos::from_us(u64::from(2 * d) * 75 + late);
+            worst = worst.max(precision);
+        }
+    }
+    found.answer("rds-cost-everywhere", holds(exact, if exact { "exactly" } else { "not everywhere" }, "42 cases"));
+    found.answer("rds-precision", us(worst));
+    phases(&mut found)?;
+    found.answer("rds-waits", us(SignalCost::IPSC860.wait(0, 128)));
+    subcubes(&mut found)?;
+    let hops = nearest_neighbours()?;
+    found.answer("nearest-neighbours-only", holds(hops.0 == 0, format!("{} of {} not", hops.0, hops.1), "packets over one link"));
+    let mut slightly = true;
+    for d in 2..=7 {
+        let [gsync, sync0, rds] = [GSYNC, SYNC0, RDS].map(|kind| measured(kind, d, 75).map(|m| m.0));
+        let (gsync, sync0, rds) = (gsync?, sync0?, rds?);
+        slightly &= rds <= gsync.percent(125) && rds <= sync0;
+    }
+    found.answer(
+        "rds-slightly-dearer",
+        holds(slightly, if slightly { "slightly" } else { "more" }, "d = 2 to 7, one node 75 us late"),
+    );
+    found.answer("rds-dear-when-close", super::ratio(measured(RDS, 7, 0)?.0, measured(GSYNC, 7, 0)?.0));
+    Ok(found)
+}
+
+/// When phase 1 ends, when phase 2 does, and who is reached last.
+fn phases(found: &mut Findings) -> Result<()> {
+    let played = synchronised(&Directed::new(8).last_late(75), RDS)?;
+    let arrivals = |node: u32| played.record.0.iter().filter(move |way| way.to == node).map(|way| way.arrived);
+    let gathered = arrivals(0).max().unwrap_or(Nanos::ZERO);
+    let reached = played.record.0.iter().map(|way| way.arrived).max().unwrap_or(Nanos::ZERO);
+    found.answer("rds-phase-1", us(gathered));
+    found.answer("rds-phase-2", us(reached - gathered));
+    let mut only_last = true;
+    for d in 2..=7 {
+        let (size, played) = (1 << d, synchronised(&Directed::new(1 << d).last_late(75), RDS)?);
+        let last = played.record.0.iter().max_by_key(|way| way.arrived).map(|way| way.to);
+        let waitless: Vec<u32> = (0..size).filter(|&rank| SignalCost::IPSC860.wait(rank, size) == Nanos::ZERO).collect();
+        only_last &= last == Some(size - 1) && waitless == [size - 1];
+    }
+    found.answer("rds-last-node", holds(only_last, if only_last { "2^d - 1" } else { "others" }, "d = 2 to 7"));
+    Ok(())
+}
+
+/// Only the bits that differ count.
+fn subcubes(found: &mut Findings) -> Result<()> {
+    let played = Directed::new(128).run(async |node: &Ipsc<'_>| RDS.over(&Subcube::new(node, 0b101_0010, 0)?).await)?;
+    let exactly = played.precision() == Nanos::ZERO;
+    let cost =
+        if exactly { us(played.cost()) } else { holds(false, played.precision().to_string(), "apart, where 0 was claimed") };
+    found.answer("rds-subcube", cost);
+    let mut grid = Directed::new(64);
+    grid.late = (0..64).map(|rank| (rank, Nanos::from_us(u64::from(rank / 8) * 130 + u64::from(rank % 8) * 11))).collect();
+    let rows = grid.run(async |node: &Ipsc<'_>| {
+        let row = Subcube::row(node, 0)?;
+        let ring = Ring::of(row.rank(), row.size())?;
+        ring.post(&row, 1)?;
+        RDS.over(&row).await?;
+        let left = node.ideal();
+        ring.shift(&row, 1, &vec![0; M], &mut [], Protocol::Forced).await?;
+        Ok(left)
+    })?;
+    found.answer("rds-rows-of-a-grid", us(slowest(&rows)));
+    Ok(())
+}
+
+/// Packets over more than one link, and all packets, of the three barriers and their shifts at d = 7.
+fn nearest_neighbours() -> Result<(usize, usize)> {
+    let (mut far, mut all) = (0, 0);
+    for kind in THREE {
+        let played = synchronised_shift(&Directed::new(128), kind, M, Protocol::Forced)?;
+        far += played.record.0.iter().filter(|way| (way.from ^ way.to).count_ones() != 1).count();
+        all += played.record.0.len();
+    }
+    Ok((far, all))
+}

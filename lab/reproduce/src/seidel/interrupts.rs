@@ -1,0 +1,147 @@
+//! An interrupt in the wrong place (§3.4, figures 3-11 and 3-12).
+use super::directed::{Directed, M};
+use super::programs::{GSYNC, RDS, slowest, synchronised, synchronised_shift};
+use super::scenes::scenes;
+use super::{holds, number, us};
+use crate::{Findings, Trial};
+use anyhow::{Context, Result};
+use foregather_barrier::Algorithm;
+use foregather_machine::{Nanos, Rank};
+use foregather_message::{Protocol, Ring};
+use foregather_sim::net::{Business, Circuits, Faults, Record, Skew, profile};
+use foregather_simulate::network::{self, Study, run, run_recorded};
+
+/// Node 0 of four comes so late that all others wait for it.
+fn four() -> Directed {
+    Directed::new(4).late(0, 200)
+}
+
+/// When a null message from one node to another arrives, the last of them.
+fn heard(record: &Record, from: Rank, to: Rank) -> Result<Nanos> {
+    let ways = record.0.iter().filter(|way| (way.from, way.to) == (from, to));
+    ways.map(|way| way.arrived).max().context("no message from there")
+}
+
+/// The shift of the case, without an interrupt and with one of that length at node 2, just after it has heard of node 0.
+fn shifts(kind: Algorithm, bytes: usize, length: Nanos) -> Result<(Nanos, Nanos)> {
+    let calm = synchronised_shift(&four(), kind, bytes, Protocol::Forced)?;
+    let at = synchronised(&four(), kind).and_then(|played| heard(&played.record, 0, 2))?;
+    let hit = synchronised_shift(&four().interrupted(2, at, length), kind, bytes, Protocol::Forced)?;
+    Ok((slowest(&calm), slowest(&hit)))
+}
+
+/// The forced shift after gsync: undisturbed, and as in figure 3-11b.
+pub(super) fn figure_3_11(bytes: usize) -> Result<(Nanos, Nanos)> {
+    shifts(GSYNC, bytes, Nanos::from_us(50))
+}
+
+pub(super) fn interrupt(_: &Trial) -> Result<Findings> {
+    let mut found = Findings { timelines: scenes("interrupt")?, ..Findings::default() };
+    let (calm, hit) = figure_3_11(M)?;
+    found.answer("fig3-11a-concurrent", us(calm));
+    found.answer("fig3-11b-twice", super::ratio(hit, calm));
+    let (calm, hit) = shifts(RDS, M, Nanos::from_us(50))?;
+    found.answer("fig3-12-not-twice", super::ratio(hit, calm));
+    let harms = |kind, length| shifts(kind, M, Nanos::from_us(length)).map(|(calm, hit)| hit > calm.percent(150));
+    let mut longest = 0;
+    for length in 1..=65 {
+        if !harms(GSYNC, length)? {
+            longest = longest.max(length);
+        }
+    }
+    found.answer("longest-harmless-interrupt", number(longest as f64, "of 1 to 65 us"));
+    let mut worst: f64 = 0.0;
+    for length in 1..=65 {
+        let (calm, hit) = shifts(RDS, M, Nanos::from_us(length))?;
+        worst = worst.max(hit.0 as f64 / calm.0 as f64);
+    }
+    found.answer("rds-bears-65", holds(worst < 1.1, format!("{worst:.3} x"), "the worst of 1 to 65 us"));
+    neighbours(&mut found)?;
+    phase_one(&mut found)?;
+    many(&mut found)?;
+    Ok(found)
+}
+
+/// How far apart neighbours on the ring leave gsync, one node late.
+fn neighbours(found: &mut Findings) -> Result<()> {
+    let mut most = Nanos::ZERO;
+    for d in 2..=7_u64 {
+        let size = 1 << d;
+        let played = synchronised(&Directed::new(size).last_late(75 * d), GSYNC)?;
+        for rank in 0..size {
+            let next = Ring::of(rank, size)?.next;
+            most = most.max(Nanos(played.ends[rank as usize].0.abs_diff(played.ends[next as usize].0)));
+        }
+    }
+    found.answer("ring-neighbours-apart", us(most));
+    found.answer("ring-neighbours-within-s", holds(most <= profile::IPSC860.send, most.to_string(), "the most at d = 2 to 7"));
+    Ok(())
+}
+
+/// 50 us at each node in turn, at its first receipt.
+fn phase_one(found: &mut Findings) -> Result<()> {
+    let calm = synchronised(&Directed::new(8), RDS)?;
+    let (mut worst, mut cheapest) = (Nanos::ZERO, Nanos::MAX);
+    for node in (0..8).step_by(2) {
+        let first = calm.record.0.iter().filter(|way| way.to == node).map(|way| way.arrived).min();
+        let first = first.context("every inner node receives something")?;
+        let hit = synchronised(&Directed::new(8).interrupted(node, first, Nanos::from_us(50)), RDS)?;
+        (worst, cheapest) = (worst.max(hit.precision()), cheapest.min(hit.cost()));
+    }
+    let fine = worst == Nanos::ZERO && cheapest >= calm.cost();
+    let got = format!("precision {worst}, cost from {cheapest}");
+    found.answer("phase-1-only-costs", holds(fine, got, "the four nodes that receive in phase 1"));
+    Ok(())
+}
+
+fn as_stated(dimension: u32, kind: Algorithm, trials: u32) -> Study<Circuits> {
+    Study {
+        model: profile::IPSC860,
+        nodes: 1 << dimension,
+        interrupts: Some(profile::AS_STATED),
+        faults: Faults::default(),
+        barrier: Some(kind),
+        shift: None,
+        skew: Skew::One(Nanos::from_us(600)),
+        resynchronised: true,
+        trials,
+        skipped: 0,
+        seed: 11,
+    }
+}
+
+/// Interrupts of `node` between two moments.
+fn interrupts(record: &Record, node: Rank, from: Nanos, to: Nanos) -> usize {
+    record.1.busy(node, from, to).iter().filter(|busy| busy.business == Business::Interrupted).count()
+}
+
+/// Random interrupts as stated.
+fn many(found: &mut Findings) -> Result<()> {
+    let worst = run(&as_stated(7, RDS, 1_000))?.trials.iter().map(|trial| trial.precision()).max().unwrap_or(Nanos::ZERO);
+    let outcome = run_recorded(&as_stated(7, RDS, 50))?;
+    let mut apart = 0;
+    for trial in &outcome.trials {
+        let end = trial.left.iter().copied().max().unwrap_or(Nanos::ZERO);
+        // The last two phases: 7 hops and the longest wait.
+        let begin = end - (profile::IPSC860.null * 7);
+        let counts: Vec<usize> = (0..128).map(|node| interrupts(&outcome.record, node, begin, end)).collect();
+        let spread = counts.iter().max().unwrap_or(&0) - counts.iter().min().unwrap_or(&0);
+        apart = apart.max(spread);
+    }
+    found.answer("as-many-interrupts-each", holds(apart <= 1, format!("{apart}"), "more than another node, in 50 trials"));
+    let length = profile::AS_STATED.length;
+    found.answer("rds-at-most-one-interrupt-apart", holds(worst <= length, worst.to_string(), "the worst of 1000 trials"));
+    let mut means = Vec::new();
+    for d in 2..=7 {
+        let outcome = run_recorded(&as_stated(d, GSYNC, 50))?;
+        let each = |trial: &network::Trial| -> usize {
+            let spans = trial.entered.iter().zip(&trial.left).enumerate();
+            spans.map(|(node, (&from, &to))| interrupts(&outcome.record, node as Rank, from, to)).sum()
+        };
+        means.push(outcome.trials.iter().map(each).sum::<usize>() as f64 / outcome.trials.len() as f64);
+    }
+    let grows = means.windows(2).all(|pair| pair[0] < pair[1]);
+    let got = means.iter().map(|mean| format!("{mean:.2}")).collect::<Vec<_>>().join(" ");
+    found.answer("more-nodes-more-interrupts", holds(grows, got, "in one gsync, d = 2 to 7"));
+    Ok(())
+}

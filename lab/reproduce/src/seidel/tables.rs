@@ -1,0 +1,184 @@
+//! Tables II and III, figures 2-1 to 2-7, and where a synchronised shift begins to pay (§2, §4.3).
+use super::directed::{Directed, DirectedRun, M};
+use super::programs::{RDS, exchanged, first, sent, shifted, synchronised_shift};
+use super::scenes::scenes;
+use super::{holds, number, us};
+use crate::{Findings, Trial};
+use anyhow::Result;
+use foregather_machine::{Nanos, Packet};
+use foregather_message::Protocol::{Forced, Long, Short};
+use foregather_sim::net::{Circuit, PacketKind, profile};
+
+/// `a m`, in nanoseconds: 360 a byte.
+fn am(bytes: usize) -> Nanos {
+    profile::IPSC860.bytes(bytes as u32)
+}
+
+const BS: Nanos = profile::IPSC860.null;
+const BL: Nanos = profile::IPSC860.long;
+
+pub(super) fn table2(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    found.answer("send-null", us(sent(0, Short)?.cost()));
+    found.answer("send-long", us(sent(M, Long)?.cost()));
+    found.answer("send-forced", us(sent(M, Forced)?.cost()));
+    exchanges(&mut found)?;
+    let eight = |late| Directed::new(8).last_late(late);
+    found.answer("shift-long-close", us(shifted(&eight(60), M, Long)?.cost()));
+    found.answer("shift-long-apart", us(shifted(&eight(75), M, Long)?.cost()));
+    found.answer("shift-forced", us(shifted(&eight(1_000), M, Forced)?.cost()));
+    let four_kib = |late| shifted(&eight(late), 4_096, Long).map(|played| played.cost());
+    found.answer("shift-factor-of-two", super::ratio(four_kib(75)?, four_kib(0)?));
+    let wrong = everywhere()?;
+    found.answer("table2-everywhere", holds(wrong.0 == 0, format!("{} of {} differ", wrong.0, wrong.1), "costs by formula"));
+    Ok(found)
+}
+
+fn exchanges(found: &mut Findings) -> Result<()> {
+    let simple = |late: Nanos| exchanged(M, Long, false, late).map(|played| played.cost());
+    let synchronised = |late: Nanos| exchanged(M, Long, true, late).map(|played| played.cost());
+    let step = Nanos::from_us;
+    let apart = simple(BS)?;
+    found.answer("exchange-long-close", us(simple(step(60))?));
+    found.answer("exchange-long-apart", us(apart));
+    let end = am(M) + Nanos(BL.0 / 2);
+    let flat = [am(M), end].into_iter().map(simple).collect::<Result<Vec<_>>>()?.iter().all(|&cost| cost == apart);
+    found.answer("exchange-long-apart-is-flat", holds(flat, if flat { "flat" } else { "not flat" }, "at b_s, am, am + b_l/2"));
+    found.answer("exchange-long-far-apart", us(simple(end + step(500))?));
+    let sequential = first(1, 200, |late| Ok(simple(step(late))? > am(M) + BL + step(late)))?;
+    let why = "the largest delta in whole microseconds at which the two messages still travel at once";
+    for id in ["threshold-stated", "threshold-measured"] {
+        found.answer(id, number((sequential - 1) as f64, why));
+    }
+    found.answer("synchronised-exchange-long", us(synchronised(BS)?));
+    found.answer("synchronised-exchange-forced", us(exchanged(M, Forced, true, BS)?.cost()));
+    let dearer = first(75, 12_000, |late| Ok(synchronised(step(late))? > simple(step(late))?))?;
+    found.answer("synchronising-pays-up-to", number((dearer - 1) as f64, "in steps of a microsecond"));
+    found.answer("almost-half", super::ratio(synchronised(BS)?, apart));
+    let pays = first(101, 4_096, |bytes| {
+        let cost = |synchronised| exchanged(bytes as usize, Long, synchronised, BS).map(|played| played.cost());
+        Ok(cost(true)? < cost(false)?)
+    })?;
+    found.answer(
+        "a-few-hundred-bytes",
+        holds((100..=1_000).contains(&pays), format!("{pays} bytes"), "the smallest such message"),
+    );
+    Ok(())
+}
+
+/// Costs that are not what the formulas say, and all that were tried.
+fn everywhere() -> Result<(usize, usize)> {
+    let (mut wrong, mut all) = (0, 0);
+    let mut check = |got: Nanos, expected: Nanos| {
+        wrong += usize::from(got != expected);
+        all += 1;
+    };
+    let step = Nanos::from_us;
+    for bytes in [1 << 10, 4 << 10, 16 << 10, 64 << 10] {
+        let (concurrent, sequential) = (am(bytes) + BL, am(bytes) * 2 + BL.percent(150));
+        check(exchanged(bytes, Long, false, step(60))?.cost(), concurrent + step(60));
+        check(exchanged(bytes, Long, false, BS)?.cost(), sequential);
+        check(exchanged(bytes, Long, true, BS)?.cost(), concurrent + BS * 2);
+        check(exchanged(bytes, Forced, true, BS)?.cost(), am(bytes) + BS * 3);
+        for nodes in [4, 8, 16, 32, 64, 128] {
+            let ring = |late| Directed::new(nodes).last_late(late);
+            check(shifted(&ring(60), bytes, Long)?.cost(), concurrent + step(60));
+            check(shifted(&ring(75), bytes, Long)?.cost(), sequential);
+            check(shifted(&ring(1_000), bytes, Forced)?.cost(), am(bytes) + BS + step(1_000));
+        }
+    }
+    Ok((wrong, all))
+}
+
+/// The long messages, or those of another kind.
+fn messages<T>(played: &DirectedRun<T>, packet: Packet) -> Vec<&Circuit> {
+    played.record.0.iter().filter(|way| way.kind == PacketKind::Packet(packet)).collect()
+}
+
+/// For how long all of them were on their way at the same time.
+fn together(ways: &[&Circuit]) -> Nanos {
+    let latest = ways.iter().map(|way| way.granted).max().unwrap_or(Nanos::ZERO);
+    ways.iter().map(|way| way.left).min().unwrap_or(Nanos::ZERO) - latest
+}
+
+pub(super) fn fig2(_: &Trial) -> Result<Findings> {
+    let mut found = Findings { timelines: scenes("fig2")?, ..Findings::default() };
+    let overlap = |synchronised, protocol, packet, late| {
+        exchanged(M, protocol, synchronised, late).map(|played| together(&messages(&played, packet)))
+    };
+    let (close, apart) = (overlap(false, Long, Packet::Data, Nanos::ZERO)?, overlap(false, Long, Packet::Data, BS)?);
+    found.answer("fig2-1-at-once", holds(close == am(M), close.to_string(), "at the same time, of 11.80 ms"));
+    found.answer("fig2-2-one-after-the-other", holds(apart == Nanos::ZERO, apart.to_string(), "at the same time"));
+    let [long, forced] = [(Long, Packet::Data), (Forced, Packet::Forced)].map(|(how, packet)| overlap(true, how, packet, BS));
+    let least = long?.min(forced?);
+    let enough = least >= am(M) - Nanos::from_us(31);
+    found.answer("fig2-3-null-messages-help", holds(enough, least.to_string(), "at the same time, the less of the two"));
+    let ring =
+        |late| shifted(&Directed::new(8).last_late(late), M, Long).map(|played| together(&messages(&played, Packet::Data)));
+    let (close, apart) = (ring(60)?, ring(75)?);
+    found.answer(
+        "fig2-5-whole-ring-at-once",
+        holds(
+            close > Nanos::ZERO && apart == Nanos::ZERO,
+            format!("{close} and {apart}"),
+            "all eight at once, 60 and 75 us late",
+        ),
+    );
+    let mut waited = Nanos::ZERO;
+    for late in [0, 75, 1_000, 20_000] {
+        let played = shifted(&Directed::new(8).last_late(late), M, Forced)?;
+        waited = messages(&played, Packet::Forced).iter().fold(waited, |most, way| most.max(way.granted - way.asked));
+    }
+    found.answer("fig2-7-forced-never-waits", us(waited));
+    Ok(found)
+}
+
+/// Table III, by its formula.
+fn recommended(dimension: u32) -> u64 {
+    let round_trips = BS * u64::from(2 * dimension) - Nanos(BL.0 / 2);
+    (round_trips.0 * 1_000).div_ceil(profile::IPSC860.byte_ps)
+}
+
+const TABLE_THREE: [&str; 6] = ["table3-d2", "table3-d3", "table3-d4", "table3-d5", "table3-d6", "table3-d7"];
+
+pub(super) fn table3(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    for (dimension, id) in (2..).zip(TABLE_THREE) {
+        found.answer(id, number(recommended(dimension) as f64, "from the profile's constants"));
+    }
+    found.answer("crossover-smallest", number(recommended(2) as f64, "d = 2"));
+    found.answer("crossover-largest", number(recommended(7) as f64, "d = 7"));
+    Ok(found)
+}
+
+/// What a long shift costs alone, and with RDS before it, the last node 75 us late.
+fn alone_and_synchronised(dimension: u32, bytes: u64) -> Result<(Nanos, Nanos)> {
+    let late = Directed::new(1 << dimension).last_late(75);
+    Ok((shifted(&late, bytes as usize, Long)?.cost(), synchronised_shift(&late, RDS, bytes as usize, Long)?.cost()))
+}
+
+pub(super) fn crossover(_: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let (mut counted, mut as_it_is, mut pays, mut at_four_kib) = (vec![], vec![], true, true);
+    for dimension in 2..=7 {
+        counted.push(first(101, 8_192, |bytes| {
+            let (alone, synchronised) = alone_and_synchronised(dimension, bytes)?;
+            Ok(synchronised <= alone + BS)
+        })?);
+        as_it_is.push(first(101, 8_192, |bytes| {
+            let (alone, synchronised) = alone_and_synchronised(dimension, bytes)?;
+            Ok(synchronised <= alone)
+        })?);
+        let (alone, synchronised) = alone_and_synchronised(dimension, recommended(dimension))?;
+        pays &= synchronised <= alone;
+        let (alone, synchronised) = alone_and_synchronised(dimension, 4_096)?;
+        at_four_kib &= synchronised < alone;
+    }
+    let in_words = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    let table: Vec<u64> = (2..=7).map(recommended).collect();
+    found.answer("crossover-as-counted", holds(counted == table, in_words(&counted), "bytes, d = 2 to 7"));
+    found.answer("crossover-as-it-is", holds(pays, in_words(&as_it_is), "bytes from which it costs no more, d = 2 to 7"));
+    let words = if at_four_kib { "cheaper in every cube" } else { "not in every cube" };
+    found.answer("crossover-several-kilobytes", holds(at_four_kib, words, "4 KiB, one node 75 us late"));
+    Ok(found)
+}

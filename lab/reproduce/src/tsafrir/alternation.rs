@@ -1,0 +1,108 @@
+//! Figures 1 and 2 of Tsafrir & Feitelson 2002: jobs fall into two sets that run by turns (§3); and how little of that
+//! the scheduler changes for homogeneous sets (§5.1).
+use crate::curves::{between, curves, falls_below, mean, number};
+use crate::{Answer, Findings, Trial};
+use anyhow::Result;
+use foregather_machine::Nanos;
+use foregather_sim::smp::{Granularity, Job, MachineSpec, Record, Stop, Study, run};
+use foregather_wait::Policy;
+
+const SIZES: [&str; 4] = ["4 fine", "8 fine", "10 fine", "16 fine"];
+const MEDIUM: [&str; 3] = ["4 medium", "10 medium", "16 medium"];
+
+pub(super) fn fig1(trial: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let all = curves("fig1", trial, &mut found)?;
+    let series = |name: &str, figure: &str| all.with(&[("jobs", name)]).over_load(figure);
+    let from = |names: &[&str], least: f64, figure: &str| -> Vec<f64> {
+        let points = names.iter().flat_map(|name| series(name, figure));
+        points.filter(|p| p.0 >= least).map(|p| p.1).collect()
+    };
+    found.answer("fig1-fine-plateau", between(&from(&SIZES, 80.0, "ssr_percent"), 25.0, 45.0, " %"));
+    found.answer("fig1-medium-plateau", between(&from(&MEDIUM, 80.0, "ssr_percent"), 22.0, 45.0, " %"));
+    let moves: Vec<f64> = SIZES.iter().chain(&MEDIUM).map(|name| spread(&from(&[name], 96.0, "ssr_percent"))).collect();
+    found.answer("fig1-load-invariant", between(&moves, 0.0, 5.0, " points"));
+    let at_40 = |name: &&str| series(name, "ssr_percent").into_iter().find(|p| p.0 == 40.0).map(|p| p.1);
+    let above: Vec<f64> = SIZES[..3].iter().filter_map(at_40).collect();
+    found.answer("fig1-intermediate-load", between(&above, 55.0, 100.0, " %"));
+    let mean_over_sizes: Vec<(f64, f64)> = series(SIZES[0], "ssr_percent")
+        .iter()
+        .map(|(load, _)| {
+            let at = |name: &&str| series(name, "ssr_percent").into_iter().find(|p| p.0 == *load).map(|p| p.1);
+            (*load, mean(&SIZES.iter().filter_map(at).collect::<Vec<_>>()))
+        })
+        .collect();
+    let crossing = falls_below(&mean_over_sizes, 50.0).unwrap_or(f64::NAN);
+    found.answer(
+        "fig1-reasonable-up-to-twice",
+        number(crossing / 32.0, format!("the mean of fine sizes 4 to 16 falls below 50 % at {crossing:.0} threads")),
+    );
+    let index = mean(&from(&SIZES, 64.0, "alternation"));
+    found.answer("threads-alternate", number(index, "mean over fine sizes 4 to 16 from 64 threads on"));
+    Ok(found)
+}
+
+fn spread(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+pub(super) fn fig2(trial: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let all = curves("fig2", trial, &mut found)?;
+    let state = |name| all.with(&[("state", name)]).values();
+    let running: Vec<f64> = state("computing").iter().zip(state("spinning")).map(|(a, b)| a + b).collect();
+    let late = &running[running.len() / 2..];
+    let together = late.iter().filter(|&&threads| threads >= 10.0).count() as f64 / late.len() as f64;
+    let index = all.with(&[]).mean("alternation");
+    let got = format!("{:.1} % of samples, index {index:.2}", together * 100.0);
+    found.answer(
+        "fig2-two-sets",
+        Answer::Holds(together <= 0.01 && index > 0.6, got, "samples with all ten running, and the index of all jobs".into()),
+    );
+    Ok(found)
+}
+
+/// The start of many seeds: who has a processor at time zero.
+pub(super) fn initial_placement(_: &Trial) -> Result<Findings> {
+    const SEEDS: u64 = 4_000;
+    let mut found = Findings::default();
+    let job = Job::meeting("job", 4, 1, Granularity::Fine.normal(Nanos::from_us(6), 0.15), Policy::Block);
+    let mut study = Study {
+        machine: MachineSpec::tsafrir2002(),
+        jobs: vec![job, Job::load("load", 44)],
+        stop: Stop::Limit,
+        limit: Nanos::from_us(10),
+        seed: 0,
+        shuffled: true,
+        record: Record { sample: Nanos::from_us(5), ..Record::NOTHING },
+    };
+    let mut together = 0;
+    for seed in 0..SEEDS {
+        study.seed = seed;
+        let outcome = run(&study, || true).map_err(anyhow::Error::msg)?;
+        // The second sample: at 5 us every processor still switches to its first thread.
+        together += u64::from(outcome.recorded.samples[1].states[0] == 4);
+    }
+    found.answer("placed-together-by-chance", number(together as f64 / SEEDS as f64, format!("of {SEEDS} random starts")));
+    Ok(found)
+}
+
+pub(super) fn six(trial: &Trial) -> Result<Findings> {
+    let mut found = Findings::default();
+    let all = curves("homogeneous", trial, &mut found)?;
+    let at = |scheduler: &str, policy: &str, threads: &str, load: f64| {
+        let series = all.with(&[("scheduler", scheduler), ("policy", policy), ("threads", threads)]).over_load("ssr_percent");
+        series.into_iter().find(|p| p.0 == load).map_or(f64::NAN, |p| p.1)
+    };
+    let ratio = mean(&["4", "10"].map(|threads| at("Linux 2.4", "CS", threads, 96.0) / at("round robin", "CS", threads, 96.0)));
+    found.answer("six-homogeneous-like-rr", number(ratio, "jobs of 4 and 10 threads, spinning CS"));
+    found.answer("six-homogeneous-up-to-twice", between(&[at("Linux 2.4", "2CS+", "4", 48.0)], 50.0, 100.0, " %"));
+
+    let all = curves("six", trial, &mut found)?;
+    let rate = |workload| all.with(&[("scheduler", "Linux 2.4"), ("workload", workload), ("load", "96")]).mean("ssr_percent");
+    let [single, heterogeneous, homogeneous] = ["single", "heterogeneous", "homogeneous"].map(rate);
+    let got = format!("{single:.0}, {heterogeneous:.0}, {homogeneous:.0} %");
+    let ordered = single > heterogeneous && heterogeneous > homogeneous;
+    found.answer("six-linux-favours-fine-grain", Answer::Holds(ordered, got, "single, heterogeneous, homogeneous".into()));
+    Ok(found)
+}

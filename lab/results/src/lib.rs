@@ -1,0 +1,90 @@
+//! What an experiment found: one versioned document that carries the numbers, where they come from and how far to trust them.
+//!
+//! - [`Results`]: the document, schema `foregather.results/1` (`schema/results.schema.json`).
+//! - [`Run`]: an experiment that is going on; its end gives the document.
+//! - [`Measurement`]: one measured quantity, raw, with its [`Summary`]; [`Distribution`] answers quantiles.
+//! - [`Verdict`]: what became of one claim of a paper. [`Timeline`]: what a few nodes of a network did.
+//! - [`Provenance`]: machine, kernel, build. [`Noise`]: what disturbed the run, in numbers.
+//! - [`file`](mod@file): reading, and writing in one piece. [`table`]: the same as text for a terminal, or CSV.
+//! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents, ratio by ratio.
+//! - [`number`]: numbers as people read them. [`progress`]: where a long run stands.
+#![forbid(unsafe_code)]
+
+pub mod apps;
+pub mod compare;
+mod distribution;
+pub mod file;
+mod measurement;
+mod noise;
+pub mod number;
+pub mod progress;
+mod provenance;
+mod run;
+pub mod table;
+mod timeline;
+mod verdict;
+
+pub use distribution::Distribution;
+pub use measurement::{Measurement, Summary};
+pub use noise::{Level, Noise, NoiseMeter};
+pub use provenance::Provenance;
+pub use run::Run;
+pub use timeline::{Passage, Spell, Timeline};
+pub use verdict::{Outcome, Value, Verdict};
+
+use serde::{Deserialize, Serialize};
+
+/// The schema this program writes, and the only one it reads.
+pub const SCHEMA: &str = "foregather.results/1";
+
+/// All that one run of one experiment found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Results {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Which experiment, as on the command line: `measure waits`.
+    pub experiment: String,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// When it began, in seconds since 1970.
+    pub started_unix_s: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// The seed of everything random in it.
+    pub seed: Option<u64>,
+    /// Was it stopped before its end? Then what is here is what had been measured.
+    pub interrupted: bool,
+    /// Machine, kernel and build.
+    pub provenance: Provenance,
+    /// What disturbed it.
+    pub noise: Noise,
+    /// The numbers; their ids are unique.
+    pub measurements: Vec<Measurement>,
+    /// What happened over time on a few nodes; their names are unique. Results that have none do not mention them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timelines: Vec<Timeline>,
+    /// Claims of papers that it checked.
+    pub verdicts: Vec<Verdict>,
+    /// What a reader should know, in full sentences.
+    pub notes: Vec<String>,
+}
+
+impl Results {
+    /// The measurement with this id.
+    pub fn measurement(&self, id: &str) -> Option<&Measurement> {
+        self.measurements.iter().find(|m| m.id == id)
+    }
+
+    /// The document as JSON, on one line: `jq .` indents it.
+    pub fn to_json(&self) -> String {
+        json(self)
+    }
+}
+
+/// JSON of a value whose keys are strings, which is all that this crate serialises.
+pub(crate) fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(value).expect("plain structs with string keys always serialise");
+    text.push('\n');
+    text
+}

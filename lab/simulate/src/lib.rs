@@ -1,0 +1,24 @@
+//! Machines one does not have: processors that threads share, and nodes that exchange messages, by a plan.
+//!
+//! - [`Plan`]: what to simulate, read from a file; [`shipped`]: those that come with the program.
+//! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
+//! - [`metric`]: the numbers of one run. [`points`]: what all runs come to. [`perfetto`], [`timelines`]: what happened in one.
+//! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly barrier of Seidel & Davis 1992.
+#![forbid(unsafe_code)]
+
+mod butterfly;
+pub mod estimate;
+pub mod metric;
+pub mod network;
+pub mod perfetto;
+mod plan;
+pub mod points;
+mod runner;
+pub mod shipped;
+#[cfg(test)]
+mod tests;
+pub mod timelines;
+
+pub use butterfly::barriers_over_nodes;
+pub use plan::{Ask, Labels, Plan, Study};
+pub use runner::{Point, Ran, RunResult, Running, run};

@@ -1,0 +1,284 @@
+//! Plans: what to simulate, in a file. `plans/README.md` lists every key.
+//!
+//! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that tree, one
+//! choice an axis (`sweep`), so every key can be swept; and each tree is read strictly into a study: of processors
+//! (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a plan's studies are read once when it is parsed: what is wrong is known before anything runs.
+mod compute;
+mod eevdf;
+mod faults;
+mod figure;
+mod files;
+mod grid;
+mod job;
+mod linux24;
+mod machine;
+mod mix;
+mod network;
+mod run;
+mod section;
+mod study;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod trial;
+
+pub(super) use figure::Figure;
+pub use grid::Labels;
+pub(super) use section::meant;
+pub use study::Study;
+
+use crate::metric::{self, Metric};
+use crate::network::METRICS;
+use anyhow::{Result, anyhow};
+use files::Files;
+use foregather_wait::Policy;
+use grid::SweepGrid;
+use section::Section;
+use std::path::{Path, PathBuf};
+use tree::{Located, Mistake, ParseResult, mistake};
+
+const SCHEMA: &str = "foregather.plan/1";
+const KEYS: [&str; 13] =
+    ["schema", "title", "load", "machine", "job", "mix", "network", "trial", "run", "record", "sweep", "figure", "full"];
+/// More runs would be an oversight.
+const RUNS_MAX: usize = 100_000;
+
+/// How a plan is to be read.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Where its relative paths begin.
+    pub folder: PathBuf,
+    /// With what its `[full]` changes.
+    pub full: bool,
+    /// Added to every seed.
+    pub seed_offset: u64,
+    /// Keeps at least so many spans of the first point's runs, for a trace.
+    pub spans: usize,
+    /// Further changes: dotted keys and their values, as in the file.
+    pub set: Vec<(String, String)>,
+}
+
+/// A plan that makes sense, at every point of its sweep.
+pub struct Plan {
+    file: String,
+    title: String,
+    root: Located,
+    grid: SweepGrid,
+    figure: Figure,
+    files: Files,
+    seed_offset: u64,
+    spans: usize,
+}
+
+impl Plan {
+    /// The plan in this text; `file` is what messages call it.
+    ///
+    /// # Errors
+    /// If anything in it is wrong, with file, line and remedy.
+    pub fn parse(file: &str, text: &str, ask: &Ask) -> Result<Self> {
+        Self::read(file, text, ask).map_err(|error| explain(file, &error))
+    }
+
+    fn read(file: &str, text: &str, ask: &Ask) -> ParseResult<Self> {
+        let mut root = Located::parse(text)?;
+        let section = Section::new("the plan", &root, &KEYS)?;
+        section.choice("schema", &[(SCHEMA, ())], ())?;
+        let title = section.text("title")?.map_or_else(|| stem(file), str::to_owned);
+        if let Some(full) = root.take("full") {
+            let Some(changes) = full.entries() else {
+                return mistake(full.line, format!("[full] is a table, not {}", full.sort()));
+            };
+            changes.iter().filter(|_| ask.full).try_for_each(|(path, node)| root.set(path, node))?;
+        }
+        for (path, word) in &ask.set {
+            root.set(path, &Located::of_word(word))?;
+        }
+        let (sweep, figure) = (root.take("sweep"), root.take("figure"));
+        let grid = SweepGrid(sweep.as_ref().map_or(Ok(vec![]), sweep::read)?);
+        let of_network = study::is_network(&root)?;
+        let metrics = metrics_of(of_network);
+        let figure = figure::read(figure.as_ref().unwrap_or(&Located::nothing()), &grid.0, metrics, of_network)?;
+        let (files, seed_offset, spans) = (Files::new(&ask.folder), ask.seed_offset, ask.spans);
+        let mut plan = Self { file: file.to_owned(), title, root, grid, figure, files, seed_offset, spans };
+        plan.check()?;
+        plan.find_baseline()?;
+        Ok(plan)
+    }
+
+    /// Reads every study once.
+    fn check(&self) -> ParseResult<()> {
+        let (mut runs, mut names) = (0, Vec::<String>::new());
+        let not_too_many = |runs| match self.grid.0.last() {
+            Some(axis) if runs > RUNS_MAX => {
+                mistake(axis.line, format!("more than {RUNS_MAX} runs: choose fewer points or seeds"))
+            }
+            _ => Ok(()),
+        };
+        not_too_many(self.grid.points())?;
+        for point in 0..self.grid.points() {
+            runs += self.check_point(point, &mut names).map_err(|error| self.grid.met_at(point, error))?;
+            not_too_many(runs)?;
+        }
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        match self.figure.of.iter().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => mistake(self.figure.of_line, format!("no job that meets is named `{name}`{}", meant(name, &known))),
+            None => Ok(()),
+        }
+    }
+
+    /// How many runs a point has; enters the names of its jobs that meet.
+    fn check_point(&self, point: usize, names: &mut Vec<String>) -> ParseResult<usize> {
+        let root = self.grid.at(&self.root, point)?;
+        let seeds = self.seeds_of(&root)?;
+        // Only mixes depend on the seed.
+        let differing = if root.get("mix").is_some() { seeds.len() } else { 1 };
+        for &seed in &seeds[..differing] {
+            let jobs = study::read(&root, &self.files, seed)?.smp().map_or(vec![], |study| study.jobs);
+            for job in jobs.into_iter().filter(|job| job.meets()) {
+                if !names.contains(&job.name) {
+                    names.push(job.name);
+                }
+            }
+        }
+        Ok(seeds.len())
+    }
+
+    fn seeds_of(&self, root: &Located) -> ParseResult<Vec<u64>> {
+        Ok(study::seeds(root)?.into_iter().map(|seed| seed.saturating_add(self.seed_offset)).collect())
+    }
+
+    /// Speedups are over always-block, unless the plan says over what.
+    fn find_baseline(&mut self) -> ParseResult<()> {
+        if self.is_network() {
+            return Ok(());
+        }
+        for (number, axis) in self.grid.0.iter().enumerate().filter(|_| self.figure.over.is_none()) {
+            let blocks = (0..axis.choices.len()).map(|choice| self.blocks(self.grid.beside(0, number, choice)));
+            let blocks = blocks.collect::<ParseResult<Vec<bool>>>()?;
+            if let Some(choice) = blocks.iter().position(|&blocks| blocks).filter(|_| blocks.contains(&false)) {
+                self.figure.over = Some((number, choice));
+                break;
+            }
+        }
+        if self.figure.y.name == "speedup" && self.figure.over.is_none() {
+            return mistake(self.figure.line, "a speedup is over a choice of the policy `block`, or over what `over` names");
+        }
+        Ok(())
+    }
+
+    fn blocks(&self, point: usize) -> ParseResult<bool> {
+        let root = self.grid.at(&self.root, point)?;
+        let study = study::read(&root, &self.files, self.seeds_of(&root)?[0])?.smp();
+        Ok(study.is_some_and(|study| study.jobs.iter().filter(|job| job.meets()).all(|job| job.policy == Policy::Block)))
+    }
+
+    /// Its short name: that of its file without the ending.
+    pub fn name(&self) -> String {
+        stem(&self.file)
+    }
+
+    /// Is it about nodes that exchange messages, not about processors?
+    pub fn is_network(&self) -> bool {
+        self.root.get("network").is_some()
+    }
+
+    /// The numbers that its runs come to.
+    pub(super) fn metrics(&self) -> &'static [Metric] {
+        metrics_of(self.is_network())
+    }
+
+    /// What it shows.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The number that it shows, in words with its unit.
+    pub fn shows(&self) -> String {
+        let over = self.figure.over.filter(|_| self.figure.y.name == "speedup").map_or_else(String::new, |(axis, choice)| {
+            let axis = &self.grid.0[axis];
+            format!(", {} = {}", axis.name, axis.choices[choice].label)
+        });
+        format!("{}{over} ({})", self.figure.y.what, self.figure.y.unit)
+    }
+
+    /// How many combinations of choices it has.
+    pub fn points(&self) -> usize {
+        self.grid.points()
+    }
+
+    /// The choices at a point.
+    pub fn labels(&self, point: usize) -> Labels {
+        self.grid.labels(point)
+    }
+
+    /// The same, but choices that are to be shown as one have one name.
+    pub(super) fn group(&self, point: usize) -> Labels {
+        self.grid.group(point)
+    }
+
+    pub(super) fn figure(&self) -> &Figure {
+        &self.figure
+    }
+
+    /// The seeds with which a point is run.
+    ///
+    /// # Errors
+    /// None, for a plan that could be parsed.
+    pub fn seeds(&self, point: usize) -> Result<Vec<u64>> {
+        let seeds = self.grid.at(&self.root, point).and_then(|root| self.seeds_of(&root));
+        seeds.map_err(|error| explain(&self.file, &error))
+    }
+
+    /// What to simulate at a point with a seed. Spans are recorded at the first point only: there may be many.
+    ///
+    /// # Errors
+    /// None, for a plan that could be parsed.
+    pub fn study(&self, point: usize, seed: u64) -> Result<Study> {
+        let study = self.grid.at(&self.root, point).and_then(|root| study::read(&root, &self.files, seed));
+        let mut study = study.map_err(|error| explain(&self.file, &error))?;
+        if let Study::Smp(study) = &mut study {
+            study.record.spans = if point == 0 { study.record.spans.max(self.spans) } else { 0 };
+        }
+        Ok(study)
+    }
+
+    /// The point that speedups at this one are over.
+    pub fn baseline(&self, point: usize) -> Option<usize> {
+        self.figure.over.map(|(axis, choice)| self.grid.beside(point, axis, choice))
+    }
+
+    /// The points that differ from this one in what regrets are over only, itself among them.
+    pub(super) fn rivals(&self, point: usize) -> Option<impl Iterator<Item = usize>> {
+        let axis = self.figure.best?;
+        Some((0..self.grid.0[axis].choices.len()).map(move |choice| self.grid.beside(point, axis, choice)))
+    }
+
+    /// What a reader of its results should know.
+    pub fn notes(&self) -> Vec<String> {
+        let note = match (self.files.asked_for_costs(), self.files.machine()) {
+            (false, _) => return vec![],
+            (true, Some(_)) => {
+                "prices are those that `measure waits` found on this machine: elsewhere the plan gives other numbers"
+            }
+            (true, None) => "prices are typical ones: `foregather measure waits` finds this machine's",
+        };
+        vec![note.to_owned()]
+    }
+}
+
+fn metrics_of(network: bool) -> &'static [Metric] {
+    if network { &METRICS } else { &metric::METRICS }
+}
+
+/// `plans/fig3.toml` is `fig3`.
+fn stem(file: &str) -> String {
+    Path::new(file).file_stem().map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn explain(file: &str, mistake: &Mistake) -> anyhow::Error {
+    match mistake.line {
+        0 => anyhow!("{file} with --set: {}", mistake.what),
+        line => anyhow!("{file}:{line}: {}", mistake.what),
+    }
+}

@@ -1,0 +1,101 @@
+//! One study, read from the tree of a plan in which all choices are made: of processors, or of a network.
+use super::files::Files;
+use super::section::Section;
+use super::tree::{Located, ParseResult, mistake};
+use super::{KEYS, job, machine, mix, network, run, trial};
+use crate::network::{self as net, Interconnect};
+use foregather_sim::smp::{self, Job, Stop};
+
+/// What is to be simulated.
+#[derive(Debug)]
+pub enum Study {
+    /// Processors that threads share.
+    Smp(Box<smp::Study>),
+    /// Nodes that exchange messages.
+    Network(Box<net::Study<Interconnect>>),
+}
+
+impl Study {
+    /// The processors, if it is about them.
+    pub fn smp(self) -> Option<smp::Study> {
+        if let Self::Smp(study) = self { Some(*study) } else { None }
+    }
+
+    /// The network, if it is about one.
+    pub fn network(self) -> Option<net::Study<Interconnect>> {
+        if let Self::Network(study) = self { Some(*study) } else { None }
+    }
+}
+
+/// Is it about a network? A plan with one says nothing about processors.
+pub(super) fn is_network(root: &Located) -> ParseResult<bool> {
+    // A choice may have put something at the top.
+    Section::new("the plan", root, &KEYS)?;
+    let Some(network) = root.get("network") else {
+        return match root.get("trial") {
+            Some(trial) => mistake(trial.line, "[trial] is what the nodes of a [network] do: give one"),
+            None => Ok(false),
+        };
+    };
+    let both = ["load", "machine", "job", "mix", "record"].into_iter().find_map(|key| Some((key, root.get(key)?)));
+    match both {
+        Some((key, node)) => {
+            let what = format!("`{key}` is of processors, and [network] on line {} of nodes: give one of them", network.line);
+            mistake(node.line, what)
+        }
+        None => Ok(true),
+    }
+}
+
+/// The seeds it is run with.
+pub(super) fn seeds(root: &Located) -> ParseResult<Vec<u64>> {
+    match root.get("run") {
+        None => Ok(vec![1]),
+        Some(node) if root.get("network").is_some() => run::of_network(node),
+        Some(node) => Ok(run::read(node)?.seeds),
+    }
+}
+
+/// What is simulated with one of them.
+pub(super) fn read(root: &Located, files: &Files, seed: u64) -> ParseResult<Study> {
+    match root.get("network") {
+        Some(_) if is_network(root)? => Ok(Study::Network(Box::new(nodes(root, seed)?))),
+        _ => Ok(Study::Smp(Box::new(processors(root, files, seed)?))),
+    }
+}
+
+fn nodes(root: &Located, seed: u64) -> ParseResult<net::Study<Interconnect>> {
+    let section = Section::new("the plan", root, &KEYS)?;
+    let wanted = network::read(section.need("network")?, seed)?;
+    let trial = trial::read(section.need("trial")?, &wanted.machine, wanted.nodes)?;
+    let network::Wanted { machine, nodes, interrupts, faults } = wanted;
+    let trial::Wanted { barrier, shift, skew, resynchronised, trials, skipped } = trial;
+    Ok(net::Study { model: machine, nodes, interrupts, faults, barrier, shift, skew, resynchronised, trials, skipped, seed })
+}
+
+fn processors(root: &Located, files: &Files, seed: u64) -> ParseResult<smp::Study> {
+    is_network(root)?;
+    let nothing = Located::nothing();
+    let table = |key| root.get(key).unwrap_or(&nothing);
+    let machine = machine::read(table("machine"), files)?;
+    let run = run::read(table("run"))?;
+    let record = run::record(table("record"), run.limit)?;
+    let load = root.get("load").map(|node| Ok((job::load("load", node, machine.cpus)?, node.line))).transpose()?;
+    let (jobs, line) = match (root.get("job"), root.get("mix")) {
+        (Some(list), None) => (job::read(list, &machine, files, load)?, list.line),
+        (None, Some(mix)) => (mix::read(mix, &machine, load, seed)?, mix.line),
+        (None, None) => return mistake(1, "a plan needs a [[job]] or a [mix], or a [network] and its [trial]"),
+        (Some(_), Some(mix)) => return mistake(mix.line, "[mix] takes the place of [[job]]: give one of them"),
+    };
+    if let Some(job) = jobs.iter().find(|job| run.forbid_oversize && job.meets() && job.threads > machine.cpus) {
+        let (name, threads, cpus) = (&job.name, job.threads, machine.cpus);
+        return mistake(line, format!("`{name}` has {threads} threads on {cpus} processors, which forbid-oversize forbids"));
+    }
+    if run.stop != Stop::Limit && !jobs.iter().any(Job::meets) {
+        return mistake(line, "nothing would end: no job meets");
+    }
+    let (stop, limit, shuffled) = (run.stop, run.limit, run.shuffled);
+    let study = smp::Study { machine, jobs, stop, limit, seed, shuffled, record };
+    study.check().or_else(|error| mistake(line, error))?;
+    Ok(study)
+}

@@ -1,0 +1,79 @@
+//! The plans of `plans/`, built into the program.
+use super::plan::{Ask, Plan, meant};
+use anyhow::{Context, Result, bail};
+use foregather_results::table::ResultTable;
+use std::path::Path;
+
+macro_rules! shipped {
+    ($($name:literal),*) => {
+        [$(($name, include_str!(concat!("../../../plans/", $name, ".toml")))),*]
+    };
+}
+
+/// Their names and texts.
+pub const SHIPPED: [(&str, &str); 34] = shipped![
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig5",
+    "fig6",
+    "fig7",
+    "fig8",
+    "fig9",
+    "wake",
+    "collapse",
+    "six",
+    "homogeneous",
+    "gang",
+    "divisors",
+    "quantum",
+    "allocation",
+    "baselines",
+    "rules",
+    "sensitivity",
+    "adaptive-2002",
+    "regret-2002",
+    "regret-today",
+    "ablation",
+    "seidel-late-node",
+    "seidel-success-as-stated",
+    "seidel-success-natural",
+    "seidel-success-calibrated",
+    "seidel-success-skewed",
+    "seidel-shift-cost",
+    "seidel-shift-32k",
+    "seidel-pool",
+    "arbitration",
+    "barriers-modern"
+];
+
+/// A shipped plan by its name, or the plan in a file.
+///
+/// # Errors
+/// If there is none, or something is wrong with it.
+pub fn open(name: &str, ask: &Ask) -> Result<Plan> {
+    if let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
+        return Plan::parse(&format!("plans/{name}.toml"), text, ask);
+    }
+    let path = Path::new(name);
+    if !path.exists() && !name.contains(['.', '/']) {
+        bail!("no plan `{name}` is shipped, and no file has that name{}", meant(name, &SHIPPED.map(|(name, _)| name)));
+    }
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read the plan {name}"))?;
+    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not text in UTF-8") };
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    Plan::parse(name, &text, &Ask { folder, ..ask.clone() })
+}
+
+/// Their names and what they show.
+///
+/// # Errors
+/// None, unless the program was built with a broken plan.
+pub fn list() -> Result<ResultTable> {
+    let mut table = ResultTable::new(["plan", "title"]);
+    for (name, _) in SHIPPED {
+        table.rows.push(vec![name.to_owned(), open(name, &Ask::default())?.title().to_owned()]);
+    }
+    Ok(table)
+}
