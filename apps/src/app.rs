@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 /// A program with its input.
 pub trait App: Sync {
     /// The arrays that all threads share.
-    type Shared: Sync;
+    type Shared: Sync + 'static;
     /// What a thread gives in the end, for the proof.
-    type Output: Send + Serialize + DeserializeOwned;
+    type Output: Send + Serialize + DeserializeOwned + 'static;
 
     /// Its name on the command line.
     const NAME: &'static str;

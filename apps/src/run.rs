@@ -2,13 +2,13 @@
 use crate::App;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::Journal;
-use foregather_dsm::memory::{Served, Settings, Site, run};
+use foregather_dsm::memory::{Ended, Served, Settings, SharedAllocator, Site, Thread, run};
 use foregather_dsm::node::Stats;
 use foregather_dsm::protocol::Counts;
 use foregather_machine::{Cause, Error, Fabric, Member, Nanos, Rank, Words, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Receive};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 /// What came of a program on all ranks.
 #[derive(Clone, Debug)]
@@ -71,10 +71,15 @@ where
     F: Fabric + Send + 'static,
     <F::Cpu as Words>::Word: Send + Sync,
 {
-    let served = run(lanes, settings, |layout| app.layout(layout), |thread, shared| app.run(thread, shared))?;
-    let Served { threads, server, sites, messenger } = served;
-    let played = |end: foregather_dsm::memory::Ended<A::Output>| RunResult {
-        output: end.result,
+    let layout = |layout: &mut SharedAllocator| Ok(Box::new(app.layout(layout)?) as AnyShared);
+    let program = |thread: &Thread<'_, F>, shared: &AnyShared| {
+        let shared: &dyn Any = &**shared;
+        let shared = shared.downcast_ref().expect("what this program laid out");
+        Ok(Box::new(app.run(thread, shared)?) as AnyOutput)
+    };
+    let Served { threads, server, sites, messenger } = run_any(lanes, settings, &layout, &program)?;
+    let played = |end: Ended<AnyOutput>| RunResult {
+        output: *end.result.downcast().expect("what this program gives"),
         span_ns: end.span.0,
         cold_ns: end.cold.0,
         stats: end.stats,
@@ -84,13 +89,16 @@ where
     let outcome = if messenger.rank() == 0 {
         let (mut threads, mut traffic) = (told.threads, told.traffic);
         for rank in 1..messenger.size() {
-            let told: RankReport<A::Output> = hear(&messenger, rank)?;
+            let told: RankReport<A::Output> = postcard::from_bytes(&hear(&messenger, rank)?)
+                .map_err(|_| Cause::ProtocolViolation { from: rank, what: "what came of a program" })?;
             threads.extend(told.threads);
             traffic.extend(told.traffic);
         }
-        traffic.sort_by_key(|(minipage, _)| *minipage);
+        in_order(&mut traffic);
         Some(Outcome { threads, sites, traffic })
     } else {
+        let told =
+            postcard::to_stdvec(&told).map_err(|error| Cause::Refused { why: format!("an output cannot be told: {error}") })?;
         tell(&messenger, &told)?;
         None
     };
@@ -98,19 +106,39 @@ where
     Ok(outcome)
 }
 
-fn tell<F: Fabric>(messenger: &Messenger<F>, told: &impl Serialize) -> Result<(), Error> {
-    let bytes =
-        postcard::to_stdvec(told).map_err(|error| Cause::Refused { why: format!("an output cannot be told: {error}") })?;
+fn in_order(traffic: &mut [(Minipage, Counts)]) {
+    traffic.sort_by_key(|(minipage, _)| *minipage);
+}
+
+/// What threads share, and what one of them gives, whatever the program: so what lies below is compiled once for each fabric, not
+/// once for each program on each fabric.
+type AnyShared = Box<dyn Any + Sync>;
+type AnyOutput = Box<dyn Any + Send>;
+
+fn run_any<F>(
+    lanes: Vec<F>,
+    settings: Settings,
+    layout: &dyn Fn(&mut SharedAllocator) -> Result<AnyShared, Error>,
+    program: &(dyn Fn(&Thread<'_, F>, &AnyShared) -> Result<AnyOutput, Error> + Sync),
+) -> Result<Served<F, AnyOutput>, Error>
+where
+    F: Fabric + Send + 'static,
+    <F::Cpu as Words>::Word: Send + Sync,
+{
+    run(lanes, settings, layout, program)
+}
+
+fn tell<F: Fabric>(messenger: &Messenger<F>, bytes: &[u8]) -> Result<(), Error> {
     let len = (bytes.len() as u64).to_le_bytes();
     block_on(async {
         let mut message = messenger.begin_packing(0)?;
         message.pack(Cheaper(&len), Receive::Express).await?;
-        message.pack(Cheaper(&bytes), Receive::Cheaper).await?;
+        message.pack(Cheaper(bytes), Receive::Cheaper).await?;
         message.end().await
     })
 }
 
-fn hear<F: Fabric, T: DeserializeOwned>(messenger: &Messenger<F>, from: Rank) -> Result<T, Error> {
+fn hear<F: Fabric>(messenger: &Messenger<F>, from: Rank) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     block_on(async {
         let mut message = messenger.begin_unpacking_from(from)?;
@@ -119,5 +147,5 @@ fn hear<F: Fabric, T: DeserializeOwned>(messenger: &Messenger<F>, from: Rank) ->
         message.unpack(Mode::Cheaper, &mut bytes).await?;
         message.end().await
     })?;
-    postcard::from_bytes(&bytes).map_err(|_| Cause::ProtocolViolation { from, what: "what came of a program" }.into())
+    Ok(bytes)
 }

@@ -151,27 +151,33 @@ impl Waiter {
         cpu: &'a C,
         on: &'a C::Word,
         why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>),
-        probe: impl FnMut() -> Option<T>,
+        mut probe: impl FnMut() -> Option<T>,
     ) -> impl Future<Output = Result<(T, Waited), Error>> {
         let (context, whom) = why();
         cpu.run_inline(async move {
-            let result = self.step_by_step(cpu, on, context, whom, probe).await;
-            if let (Ok((_, waited)), true) = (&result, self.interest.waits) {
+            let mut found = None;
+            let mut look = || {
+                found = probe();
+                found.is_some()
+            };
+            let result = self.step_by_step(cpu, on, context, whom, &mut look).await;
+            if let (Ok(waited), true) = (&result, self.interest.waits) {
                 self.learn(*waited);
             }
             self.spins.set(self.strategy.borrow().spins());
-            result
+            result.map(|waited| (found.expect("a wait that is well over has found something"), waited))
         })
     }
 
-    async fn step_by_step<C: Cpu, T>(
+    /// Compiled once for each `C`, whatever is waited for.
+    async fn step_by_step<C: Cpu>(
         &self,
         cpu: &C,
         on: &C::Word,
         context: WaitContext,
         whom: WaitFor<'_, C>,
-        mut probe: impl FnMut() -> Option<T>,
-    ) -> Result<(T, Waited), Error> {
+        look: &mut dyn FnMut() -> bool,
+    ) -> Result<Waited, Error> {
         let (rank, began) = (context.rank, cpu.now());
         let around = Around { cpu, rank, whom, published: &self.published, turn: RefCell::new(None) };
         let waited = Waited { outcome: Outcome::Spun, ..Waited::first_look(false) };
@@ -182,41 +188,41 @@ impl Waiter {
             let step = self.strategy.borrow_mut().next(&wait);
             if step == Step::Park {
                 wait.waited.outcome = Outcome::Parked;
-                break sleep(cpu, on, &context, &mut probe).await;
+                break sleep(cpu, on, &context, look).await;
             }
             if let Err(lost) = cpu.check(on, &context) {
-                break last_look(lost, &mut probe);
+                break last_look(lost, look);
             }
-            let (found, effect) = self.take(step, cpu, on, &context, &around, &mut probe).await;
+            let (found, effect) = self.take(step, cpu, on, &context, &around, look).await;
             wait.note(effect);
             self.strategy.borrow_mut().done(effect, &wait);
             around.end_move();
-            if let Some(found) = found.or_else(&mut probe) {
-                break Ok(found);
+            if found || look() {
+                break Ok(());
             }
         };
         self.strategy.borrow_mut().end(&wait);
-        found.map(|found| (found, Waited { waited: cpu.now() - began, ..wait.waited }))
+        found.map(|()| Waited { waited: cpu.now() - began, ..wait.waited })
     }
 
-    /// Takes a step other than to park. A spin tells what it has found, too.
-    async fn take<C: Cpu, T>(
+    /// Takes a step other than to park. A spin tells whether it has found something, too.
+    async fn take<C: Cpu>(
         &self,
         step: Step,
         cpu: &C,
         on: &C::Word,
         context: &WaitContext,
         around: &Around<'_, C>,
-        probe: impl FnMut() -> Option<T>,
-    ) -> (Option<T>, Effect) {
+        look: &mut dyn FnMut() -> bool,
+    ) -> (bool, Effect) {
         let before = if self.interest.spans { cpu.now() } else { Nanos::ZERO };
         let span = || if self.interest.spans { cpu.now() - before } else { Nanos::ZERO };
         let effect = match step {
             Step::Spin(budget) => {
                 // A deadline that is nearer than the next check ends the spin.
                 let left = if context.deadline < Nanos::MAX { context.deadline - cpu.now() } else { Nanos::MAX };
-                let (found, used) = cpu.spin_for(on, budget.min(CHECK_INTERVAL).min(left), probe).await;
-                return (found, Effect::Spun { used, span: span() });
+                let (found, used) = cpu.spin_for(on, budget.min(CHECK_INTERVAL).min(left), || look().then_some(())).await;
+                return (found.is_some(), Effect::Spun { used, span: span() });
             }
             Step::Yield => {
                 cpu.yield_now().await;
@@ -228,7 +234,7 @@ impl Waiter {
             Step::Pull(thread) => Effect::Pulled(cpu.pull(thread).await),
             Step::Park => unreachable!("the last step of a wait"),
         };
-        (None, effect)
+        (false, effect)
     }
 
     #[cold]
@@ -292,19 +298,14 @@ impl Progress<'_> {
 }
 
 /// Sleeps until the event has come or cannot come any more.
-async fn sleep<C: Cpu, T>(
-    cpu: &C,
-    on: &C::Word,
-    context: &WaitContext,
-    mut probe: impl FnMut() -> Option<T>,
-) -> Result<T, Error> {
+async fn sleep<C: Cpu>(cpu: &C, on: &C::Word, context: &WaitContext, look: &mut dyn FnMut() -> bool) -> Result<(), Error> {
     loop {
         let prepared = cpu.prepare_park(on);
-        if let Some(found) = probe() {
-            return Ok(found);
+        if look() {
+            return Ok(());
         }
         if let Err(lost) = cpu.check(on, context) {
-            return last_look(lost, probe);
+            return last_look(lost, look);
         }
         cpu.park(on, prepared, context.deadline).await;
     }
@@ -312,6 +313,6 @@ async fn sleep<C: Cpu, T>(
 
 /// A peer may have done its part and then gone away: only a wait that is still unsatisfied has failed.
 #[cold]
-fn last_look<T>(lost: Error, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
-    probe().ok_or(lost)
+fn last_look(lost: Error, look: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+    if look() { Ok(()) } else { Err(lost) }
 }
