@@ -9,7 +9,7 @@ use foregather_results::file;
 ///
 /// # Errors
 /// If the trace cannot be written.
-pub(super) fn explain<O>(options: &Options, outcome: &Outcome<O>) -> Result<String> {
+pub(super) fn explain(options: &Options, outcome: &Outcome<()>) -> Result<String> {
     if options.explain.is_none() && options.trace.is_none() {
         return Ok(String::new());
     }

@@ -20,7 +20,6 @@ use foregather_measure::children;
 use foregather_results::Measurement;
 use foregather_results::progress::Progress;
 use foregather_wait::Policy;
-use program::Program;
 use ranks::RankResults;
 use std::process::{Command, Stdio};
 
@@ -68,7 +67,7 @@ pub fn run(options: &Options, quiet: bool) -> Result<Option<AppReport>> {
 }
 
 fn check(options: &Options) -> Result<()> {
-    Program::new(options)?;
+    program::of_options(options)?;
     if let Some(policy) = &options.policy {
         Policy::parse(policy, &Costs::TYPICAL).context("--policy")?;
     }

@@ -1,109 +1,71 @@
 //! Which program with which input: the classes of the five, and the variants that show the paper's points.
 use anyhow::{Result, anyhow, bail};
-use foregather_apps::App;
 use foregather_apps::is::Is;
 use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
 use foregather_apps::tsp::{Cities, Tsp};
 use foregather_apps::water::Water;
+use foregather_bench::apps::Program;
 use foregather_cli::{App as Options, AppName};
 
 /// Published instances of TSP; all are solved within a second with tolls fitted by so many steps.
 const CITIES: [&str; 5] = ["burma14", "ulysses16", "gr17", "gr21", "ulysses22"];
 const ASCENT: u32 = 100;
 
-/// A program with its input.
-#[derive(Clone, Debug)]
-pub enum Program {
-    /// Integer sort of the NAS.
-    Is(Is),
-    /// Red-black relaxation.
-    Sor(Sor),
-    /// Water molecules.
-    Water(Water),
-    /// Factorisation in blocks.
-    Lu(Lu),
-    /// Travelling salesman.
-    Tsp(Tsp),
+/// The program that the options name.
+///
+/// # Errors
+/// If it has no such class, or an option is none of its own.
+pub(super) fn of_options(options: &Options) -> Result<Program> {
+    let mut program = of_class(options.name, &options.class)?;
+    let (mut chunk, mut unit, mut no_push, mut no_prefetch) = (options.chunk, options.unit, options.no_push, options.no_prefetch);
+    match &mut program {
+        Program::Water(water) => water.chunk = chunk.take().unwrap_or(water.chunk),
+        Program::Lu(lu) => lu.prefetch = !std::mem::take(&mut no_prefetch),
+        Program::Tsp(tsp) => {
+            tsp.push = !std::mem::take(&mut no_push);
+            tsp.unit_bytes = unit.take().unwrap_or(tsp.unit_bytes);
+            if !tsp.unit_bytes.is_multiple_of(4) {
+                bail!("--unit {}: write a multiple of 4 bytes, such as 128, 148, 256 or 4096", tsp.unit_bytes);
+            }
+        }
+        Program::Is(_) | Program::Sor(_) => {}
+    }
+    // Whatever nobody took belongs to another program.
+    for (left, option, whose) in [
+        (chunk.is_some(), "--chunk", "water"),
+        (unit.is_some(), "--unit", "tsp"),
+        (no_push, "--no-push", "tsp"),
+        (no_prefetch, "--no-prefetch", "lu"),
+    ] {
+        if left {
+            bail!("{option} is for {whose} only: leave it out");
+        }
+    }
+    Ok(program)
 }
 
-/// What is to be done with a program, whichever it is.
-pub trait Visitor {
-    /// What that gives.
-    type Gives;
-
-    /// Does it.
-    fn visit<A: App>(self, app: &A) -> Self::Gives;
-}
-
-impl Program {
-    /// The program that the options name.
-    ///
-    /// # Errors
-    /// If it has no such class, or an option is none of its own.
-    pub fn new(options: &Options) -> Result<Self> {
-        let mut program = Self::of_class(options.name, &options.class)?;
-        let (mut chunk, mut unit, mut no_push, mut no_prefetch) =
-            (options.chunk, options.unit, options.no_push, options.no_prefetch);
-        match &mut program {
-            Self::Water(water) => water.chunk = chunk.take().unwrap_or(water.chunk),
-            Self::Lu(lu) => lu.prefetch = !std::mem::take(&mut no_prefetch),
-            Self::Tsp(tsp) => {
-                tsp.push = !std::mem::take(&mut no_push);
-                tsp.unit_bytes = unit.take().unwrap_or(tsp.unit_bytes);
-                if !tsp.unit_bytes.is_multiple_of(4) {
-                    bail!("--unit {}: write a multiple of 4 bytes, such as 128, 148, 256 or 4096", tsp.unit_bytes);
-                }
-            }
-            Self::Is(_) | Self::Sor(_) => {}
+fn of_class(name: AppName, class: &str) -> Result<Program> {
+    let (program, classes) = match name {
+        AppName::Is => {
+            let is = match class {
+                "small" => Some(Is::small()),
+                "paper" => Some(Is::paper()),
+                nas => Is::class(nas),
+            };
+            (is.map(Program::Is), "small (the NAS' S), S, W, A, paper".to_owned())
         }
-        // Whatever nobody took belongs to another program.
-        for (left, option, whose) in [
-            (chunk.is_some(), "--chunk", "water"),
-            (unit.is_some(), "--unit", "tsp"),
-            (no_push, "--no-push", "tsp"),
-            (no_prefetch, "--no-prefetch", "lu"),
-        ] {
-            if left {
-                bail!("{option} is for {whose} only: leave it out");
-            }
+        AppName::Sor => (of(class, Sor::small, Sor::paper).map(Program::Sor), "small, paper".to_owned()),
+        AppName::Water => (of(class, Water::small, Water::paper).map(Program::Water), "small, paper".to_owned()),
+        AppName::Lu => (of(class, Lu::small, Lu::paper).map(Program::Lu), "small, paper".to_owned()),
+        AppName::Tsp => {
+            let known = || CITIES.contains(&class).then(|| Cities::published(class)).flatten();
+            let published = || known().map(|cities| Tsp { cities, ascent: ASCENT, ..Tsp::small() });
+            let tsp = of(class, Tsp::small, Tsp::paper).or_else(published);
+            (tsp.map(Program::Tsp), format!("small, paper, {}", CITIES.join(", ")))
         }
-        Ok(program)
-    }
-
-    fn of_class(name: AppName, class: &str) -> Result<Self> {
-        let (program, classes) = match name {
-            AppName::Is => {
-                let is = match class {
-                    "small" => Some(Is::small()),
-                    "paper" => Some(Is::paper()),
-                    nas => Is::class(nas),
-                };
-                (is.map(Self::Is), "small (the NAS' S), S, W, A, paper".to_owned())
-            }
-            AppName::Sor => (of(class, Sor::small, Sor::paper).map(Self::Sor), "small, paper".to_owned()),
-            AppName::Water => (of(class, Water::small, Water::paper).map(Self::Water), "small, paper".to_owned()),
-            AppName::Lu => (of(class, Lu::small, Lu::paper).map(Self::Lu), "small, paper".to_owned()),
-            AppName::Tsp => {
-                let known = || CITIES.contains(&class).then(|| Cities::published(class)).flatten();
-                let published = || known().map(|cities| Tsp { cities, ascent: ASCENT, ..Tsp::small() });
-                let tsp = of(class, Tsp::small, Tsp::paper).or_else(published);
-                (tsp.map(Self::Tsp), format!("small, paper, {}", CITIES.join(", ")))
-            }
-        };
-        program.ok_or_else(|| anyhow!("--class `{}`: {} has {classes}", class.escape_debug(), name.name()))
-    }
-
-    /// Does something with it.
-    pub fn with<V: Visitor>(&self, visitor: V) -> V::Gives {
-        match self {
-            Self::Is(app) => visitor.visit(app),
-            Self::Sor(app) => visitor.visit(app),
-            Self::Water(app) => visitor.visit(app),
-            Self::Lu(app) => visitor.visit(app),
-            Self::Tsp(app) => visitor.visit(app),
-        }
-    }
+    };
+    program.ok_or_else(|| anyhow!("--class `{}`: {} has {classes}", class.escape_debug(), name.name()))
 }
 
 fn of<A>(class: &str, small: impl Fn() -> A, paper: impl Fn() -> A) -> Option<A> {

@@ -1,9 +1,8 @@
 //! What a rank does: it runs the program, and rank 0 proves what came of it and looks through the journals.
-use super::explain;
-use super::program::{Program, Visitor};
+use super::{explain, program};
 use anyhow::{Result, anyhow};
-use foregather_apps::{App, Outcome, RunResult, run_app};
-use foregather_bench::apps;
+use foregather_apps::{Outcome, RunResult};
+use foregather_bench::apps::{Program, Proof};
 use foregather_cli::App as Options;
 use foregather_dsm::memory::{Settings, lanes};
 use foregather_dsm::views::Backend;
@@ -58,7 +57,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    fn of<O>(outcome: &Outcome<O>) -> Self {
+    fn of(outcome: &Outcome<()>) -> Self {
         outcome.traffic.iter().fold(Self::default(), |sum, (_, counts)| Self {
             reads: sum.reads + u64::from(counts.reads),
             writes: sum.writes + u64::from(counts.writes),
@@ -75,19 +74,11 @@ impl Traffic {
 /// # Errors
 /// If the program cannot be run.
 pub fn here(options: &Options, ranks: u32) -> Result<RankResults> {
-    struct Here<'o>(&'o Options, u32);
-    impl Visitor for Here<'_> {
-        type Gives = Result<RankResults>;
-
-        fn visit<A: App>(self, app: &A) -> Result<RankResults> {
-            let Self(options, ranks) = self;
-            let settings = settings(app, options, &Thread::current().costs())?;
-            let spent = Spent::begin();
-            let outcome = apps::here(app, ranks, settings)?;
-            answer(app, outcome, options, spent.end(ranks, "threads".to_owned()))
-        }
-    }
-    Program::new(options)?.with(Here(options, ranks))
+    let program = program::of_options(options)?;
+    let settings = settings(&program, options, &Thread::current().costs())?;
+    let spent = Spent::begin();
+    let ran = program.here(ranks, settings)?;
+    answer(ran, options, spent.end(ranks, "threads".to_owned()))
 }
 
 /// This process's part, as a rank of a job. The answer at rank 0, nothing at others.
@@ -95,27 +86,21 @@ pub fn here(options: &Options, ranks: u32) -> Result<RankResults> {
 /// # Errors
 /// If the program cannot be run, or a rank is lost.
 pub fn of_job(options: &Options, job: &Job) -> Result<Option<RankResults>> {
-    struct OfJob<'o>(&'o Options, &'o Job);
-    impl Visitor for OfJob<'_> {
-        type Gives = Result<Option<RankResults>>;
-
-        fn visit<A: App>(self, app: &A) -> Self::Gives {
-            let Self(options, job) = self;
-            let lanes = job.lanes(lanes(options.threads))?;
-            let spent = Spent::begin();
-            let (outcome, fabric) = match lanes {
-                Lanes::Shm(lanes) => (rank(app, options, lanes)?, "shm".to_owned()),
-                Lanes::Ofi(lanes) => (rank(app, options, lanes)?, provider()),
-            };
-            let own = spent.end(job.size(), fabric);
-            let cards = job.exchange(&own.cpu.0.to_le_bytes())?;
-            let Some(outcome) = outcome else { return Ok(None) };
-            let told = |card: Vec<u8>| card.try_into().map(u64::from_le_bytes).map_err(|_| anyhow!("a rank's card is garbled"));
-            let cpu = cards.into_iter().map(told).sum::<Result<u64>>()?;
-            answer(app, outcome, options, Spending { cpu: Nanos(cpu), ..own }).map(Some)
-        }
-    }
-    Program::new(options)?.with(OfJob(options, job))
+    let program = program::of_options(options)?;
+    let lanes = job.lanes(lanes(options.threads))?;
+    let spent = Spent::begin();
+    let (costs, fabric) = match &lanes {
+        Lanes::Shm(lanes) => (lanes.first().map(|lane| lane.cpu().costs()), "shm".to_owned()),
+        Lanes::Ofi(lanes) => (lanes.first().map(|lane| lane.cpu().costs()), provider()),
+    };
+    let settings = settings(&program, options, &costs.unwrap_or(Costs::TYPICAL))?;
+    let ran = program.on(lanes, settings)?;
+    let own = spent.end(job.size(), fabric);
+    let cards = job.exchange(&own.cpu.0.to_le_bytes())?;
+    let Some(ran) = ran else { return Ok(None) };
+    let told = |card: Vec<u8>| card.try_into().map(u64::from_le_bytes).map_err(|_| anyhow!("a rank's card is garbled"));
+    let cpu = cards.into_iter().map(told).sum::<Result<u64>>()?;
+    answer(ran, options, Spending { cpu: Nanos(cpu), ..own }).map(Some)
 }
 
 /// As the job's variable has it, which stands for tcp if it says no more.
@@ -124,21 +109,11 @@ fn provider() -> String {
     if said.starts_with("ofi:") { said } else { "ofi:tcp".to_owned() }
 }
 
-fn rank<A: App, F>(app: &A, options: &Options, lanes: Vec<F>) -> Result<Option<Outcome<A::Output>>>
-where
-    F: Fabric + Send + 'static,
-    <F::Cpu as foregather_machine::Words>::Word: Send + Sync,
-{
-    let costs = lanes.first().map_or(Costs::TYPICAL, |lane| lane.cpu().costs());
-    let settings = settings(app, options, &costs)?;
-    Ok(run_app(app, lanes, settings)?)
-}
-
-fn settings<A: App>(app: &A, options: &Options, costs: &Costs) -> Result<Settings> {
+fn settings(program: &Program, options: &Options, costs: &Costs) -> Result<Settings> {
     let policy = options.policy.as_ref().map(|name| Policy::parse(name, costs)).transpose()?;
     let backend = options.backend.as_deref().and_then(Backend::by_name);
     let journal = if options.explain.is_some() || options.trace.is_some() { JOURNAL } else { 0 };
-    Ok(Settings { threads: options.threads, backend, policy, journal, ..app.settings() })
+    Ok(Settings { threads: options.threads, backend, policy, journal, ..program.settings() })
 }
 
 /// What a run costs, from its beginning on.
@@ -165,9 +140,8 @@ impl Spent {
     }
 }
 
-fn answer<A: App>(app: &A, outcome: Outcome<A::Output>, options: &Options, spending: Spending) -> Result<RankResults> {
-    let (outputs, mut outcome) = outcome.split();
-    let proof = app.validate(&outputs);
+fn answer((mut outcome, prove): (Outcome<()>, Proof<'_>), options: &Options, spending: Spending) -> Result<RankResults> {
+    let proof = prove();
     let explained = explain::explain(options, &outcome)?;
     outcome.threads.iter_mut().for_each(|played| played.journal = None);
     let backend = options.backend.as_deref().and_then(Backend::by_name).unwrap_or_else(|| Backend::chosen().0);

@@ -4,12 +4,12 @@ use super::stage::{Scenario, Show};
 use super::{holds, number};
 use crate::{Findings, Trial};
 use anyhow::Result;
-use foregather_apps::App;
 use foregather_apps::is::Is;
 use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;
 use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
+use foregather_bench::apps::Program;
 use foregather_dsm::node::WaitKind;
 use foregather_results::apps;
 
@@ -40,17 +40,17 @@ pub(super) struct Programme {
 
 impl Programme {
     /// Runs the program on 1, 2, 4 and 8 ranks.
-    pub(super) fn record<A: App>(app: &A) -> Result<Self> {
-        Self::of::<A>(|hosts, alone| record_quietly(app, hosts, alone))
+    pub(super) fn record(program: &Program) -> Result<Self> {
+        Self::of(program, record_quietly)
     }
 
-    fn of<A: App>(record: impl Fn(u32, Option<&Recording>) -> Result<Recording>) -> Result<Self> {
+    fn of(program: &Program, record: impl Fn(&Program, u32, Option<&Recording>) -> Result<Recording>) -> Result<Self> {
         let mut runs: Vec<Recording> = vec![];
         for hosts in HOSTS {
-            runs.push(record(hosts, runs.first())?);
+            runs.push(record(program, hosts, runs.first())?);
         }
-        let scale = scale::<A>(&runs[0]);
-        Ok(Self { name: A::NAME, runs, scale })
+        let scale = scale(program.name(), &runs[0]);
+        Ok(Self { name: program.name(), runs, scale })
     }
 
     /// The run on eight hosts.
@@ -102,8 +102,8 @@ impl Programme {
 }
 
 /// How long a program with the paper's input computes on one processor, as a part of what was written down.
-pub(super) fn scale<A: App>(alone: &Recording) -> f64 {
-    let (_, ms) = ALONE_MS.into_iter().find(|&(name, _)| name == A::NAME).expect("it is one of the five");
+pub(super) fn scale(program: &str, alone: &Recording) -> f64 {
+    let (_, ms) = ALONE_MS.into_iter().find(|&(name, _)| name == program).expect("it is one of the five");
     ms / MS / alone.computed().max(1) as f64
 }
 
@@ -133,16 +133,16 @@ pub(super) fn figure6(_: &Trial) -> Result<Findings> {
         programme.figure("simulated, 1999, no sweeper", &Scenario::event_driven_1999(), PACE_PERCENT, &mut found)?;
         programme.figure("simulated, today", &Scenario::modern(), TODAY_PERCENT, &mut found)
     };
-    let sor = Programme::record(&Sor::paper())?;
+    let sor = Programme::record(&Sor::paper().into())?;
     draw(&sor)?;
-    let is = Programme::record(&Is::paper())?;
+    let is = Programme::record(&Is::paper().into())?;
     draw(&is)?;
-    let lu = Programme::record(&Lu::paper())?;
+    let lu = Programme::record(&Lu::paper().into())?;
     draw(&lu)?;
-    let water = Programme::record(&Water { chunk: 4, ..Water::paper() })?;
+    let water = Programme::record(&Water { chunk: 4, ..Water::paper() }.into())?;
     draw(&water)?;
     // Who takes which tour is another matter every time.
-    let tsp = Programme::of::<Tsp>(|hosts, alone| record_once(&Tsp::paper(), hosts, alone))?;
+    let tsp = Programme::of(&Tsp::paper().into(), record_once)?;
     draw(&tsp)?;
     apps::speedups(&mut found.measurements);
     for (claim, programme, least) in [("is-speedup", &is, NEARLY), ("sor-speedup", &sor, 0.9 * NEARLY), ("lu-speedup", &lu, 0.0)]

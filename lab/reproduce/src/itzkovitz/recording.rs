@@ -3,8 +3,8 @@ use super::diffs::{Prices, Relaxed, relax};
 use super::stage::{Scenario, Show, replay};
 use super::thin::thin;
 use anyhow::{Result, bail};
-use foregather_apps::{App, Outcome};
-use foregather_bench::apps::here;
+use foregather_apps::Outcome;
+use foregather_bench::apps::Program;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::memory::Settings;
@@ -29,16 +29,16 @@ pub(super) struct Recording {
 }
 
 /// Runs a program on so many ranks of this process, and has its threads write journals. It must be right.
-pub(super) fn record<A: App>(app: &A, ranks: u32) -> Result<Recording> {
-    let settings = Settings { journal: ROOM, policy: Some(Policy::Block), ..app.settings() };
-    let (outputs, mut outcome) = here(app, ranks, settings)?.split();
-    if let Err(wrong) = app.validate(&outputs) {
-        bail!("{} on {ranks} ranks is wrong: {wrong}", A::NAME);
+pub(super) fn record(program: &Program, ranks: u32) -> Result<Recording> {
+    let settings = Settings { journal: ROOM, policy: Some(Policy::Block), ..program.settings() };
+    let (mut outcome, prove) = program.here(ranks, settings)?;
+    if let Err(wrong) = prove() {
+        bail!("{} on {ranks} ranks is wrong: {wrong}", program.name());
     }
     let mut journals: Vec<Journal> = outcome.threads.iter_mut().filter_map(|played| played.journal.take()).collect();
     let missed: u64 = journals.iter().map(|journal| journal.missed).sum();
     if missed > 0 {
-        bail!("{}: no room for {missed} events in its journals: choose a smaller input", A::NAME);
+        bail!("{}: no room for {missed} events in its journals: choose a smaller input", program.name());
     }
     let minipages = count(&outcome);
     thin(&mut journals, &Grain::pages(&outcome.sites, minipages, PAGE));
@@ -51,8 +51,8 @@ fn count(outcome: &Outcome<()>) -> u32 {
 }
 
 /// Runs it once; all threads together compute for as long as one of them `alone`. For programs of which no two runs are alike.
-pub(super) fn record_once<A: App>(app: &A, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
-    let mut run = record(app, ranks)?;
+pub(super) fn record_once(program: &Program, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
+    let mut run = record(program, ranks)?;
     if let Some(alone) = alone {
         run.divide(alone.computed());
     }
@@ -62,10 +62,10 @@ pub(super) fn record_once<A: App>(app: &A, ranks: u32, alone: Option<&Recording>
 /// Runs it three times: a thread computes between two barriers for as long as it did when it was quickest. And all threads
 /// together compute for no longer than one of them `alone`: they divide the work, but here they also share caches, and what a signal
 /// takes to come and go is no computing. Only for programs that share out their work alike in every run.
-pub(super) fn record_quietly<A: App>(app: &A, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
-    let mut run = record(app, ranks)?;
+pub(super) fn record_quietly(program: &Program, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
+    let mut run = record(program, ranks)?;
     for _ in 1..TIMES {
-        run.hurry(&record(app, ranks)?);
+        run.hurry(&record(program, ranks)?);
     }
     if let Some(alone) = alone {
         run.divide(alone.computed());

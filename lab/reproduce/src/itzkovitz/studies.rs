@@ -7,6 +7,7 @@ use super::stage::{Scenario, Show};
 use super::{count, holds, number, points::Points};
 use crate::{Findings, Trial};
 use anyhow::Result;
+use foregather_apps::App;
 use foregather_apps::lu::Lu;
 use foregather_apps::tsp::Tsp;
 use foregather_apps::water::Water;
@@ -37,7 +38,7 @@ const CHUNKS: Points = Points {
 
 pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let lu = Programme::record(&Lu::paper())?;
+    let lu = Programme::record(&Lu::paper().into())?;
     let gain = |stage: Scenario| -> Result<(f64, Show, Show)> {
         let stage = lu.at(&stage, PACE_PERCENT);
         let with = lu.eight().replay(&stage)?;
@@ -70,8 +71,8 @@ fn waits(show: &Show) -> String {
 pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
     let water = |chunk| Water { chunk, ..Water::paper() };
-    let alone = record_quietly(&water(1), 1, None)?;
-    let scale = scale::<Water>(&alone);
+    let alone = record_quietly(&water(1).into(), 1, None)?;
+    let scale = scale(Water::NAME, &alone);
     let at = |stage: Scenario| Scenario { pace_percent: (PACE_PERCENT as f64 * scale) as u64, ..stage };
     let (then, told) = (at(Scenario::millipage_1999()), at(Scenario::event_driven_1999()));
     let one = alone.replay(&then)?;
@@ -79,7 +80,7 @@ pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
         if trial.full { &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
     let (mut all, mut first) = (vec![], None);
     for &level in levels {
-        let run = record_quietly(&water(level), HOSTS, Some(&alone))?;
+        let run = record_quietly(&water(level).into(), HOSTS, Some(&alone))?;
         for (series, stage) in [("1999", &then), ("1999, no sweeper", &told)] {
             let show = run.replay(stage)?;
             let quicker = speedup(&one, &show);
@@ -163,7 +164,7 @@ pub(super) fn tours(_: &Trial) -> Result<Findings> {
     let stage = Scenario { pace_percent: PACE_PERCENT, ..Scenario::millipage_1999() };
     let mut all = vec![];
     for unit_bytes in UNITS {
-        let run = record(&Tsp { unit_bytes, ..Tsp::paper() }, HOSTS)?;
+        let run = record(&Tsp { unit_bytes, ..Tsp::paper() }.into(), HOSTS)?;
         let show = run.replay(&stage)?;
         let tours = of_site(&show, &run, TOURS);
         let (bytes, tours) = (bytes(&tours, &run.lengths()), total(&tours));
@@ -185,7 +186,7 @@ pub(super) fn tours(_: &Trial) -> Result<Findings> {
 
 fn push(stage: &Scenario, found: &mut Findings) -> Result<()> {
     let reads = |push| -> Result<(u32, u64, f64)> {
-        let run = record(&Tsp { push, ..Tsp::paper() }, HOSTS)?;
+        let run = record(&Tsp { push, ..Tsp::paper() }.into(), HOSTS)?;
         let show = run.replay(stage)?;
         let counts = total(&of_site(&show, &run, MINIMUM));
         Ok((counts.reads, show.waited().count(WaitKind::ReadFault), show.span().as_us() / 1e3))

@@ -18,8 +18,8 @@ fn simulated_claims_come_out_as_they_are_known_to() {
 
 #[test]
 fn what_is_played_is_what_ran_wherever_nobody_can_come_first() {
-    let lu = record(&Lu { prefetch: false, ..Lu::small() }, 4).unwrap();
-    let is = record(&Is { keys_log2: 12, values_log2: 9, iterations: 2, regions: 8 }, 4).unwrap();
+    let lu = record(&Lu { prefetch: false, ..Lu::small() }.into(), 4).unwrap();
+    let is = record(&Is { keys_log2: 12, values_log2: 9, iterations: 2, regions: 8 }.into(), 4).unwrap();
     for run in [lu, is] {
         let show = run.replay(&Scenario::event_driven_1999()).unwrap();
         assert_eq!(faults(&show.waited()), faults(&run.waited()));
@@ -32,7 +32,7 @@ fn what_is_played_is_what_ran_wherever_nobody_can_come_first() {
 
 #[test]
 fn a_journal_plays_the_same_every_time_and_more_slowly_if_servers_are_told_late() {
-    let run = record(&Lu { prefetch: false, ..Lu::small() }, 3).unwrap();
+    let run = record(&Lu { prefetch: false, ..Lu::small() }.into(), 3).unwrap();
     // So slow that the timer fires while somebody computes, whatever the build.
     let slow = |stage: Scenario| Scenario { pace_percent: 1_000, ..stage };
     let (late, again) =
@@ -45,7 +45,7 @@ fn a_journal_plays_the_same_every_time_and_more_slowly_if_servers_are_told_late(
 
 #[test]
 fn every_stage_plays_every_journal_to_its_end() {
-    let run = record(&Is { keys_log2: 12, values_log2: 9, iterations: 2, regions: 8 }, 8).unwrap();
+    let run = record(&Is { keys_log2: 12, values_log2: 9, iterations: 2, regions: 8 }.into(), 8).unwrap();
     for stage in [Scenario::millipage_1999(), Scenario::event_driven_1999(), Scenario::modern()] {
         let stage = Scenario { pace_percent: 3_000, ..stage };
         let pages = run.play_by_pages(&stage).unwrap();
