@@ -114,12 +114,13 @@ fn in_order(traffic: &mut [(Minipage, Counts)]) {
 /// once for each program on each fabric.
 type AnyShared = Box<dyn Any + Sync>;
 type AnyOutput = Box<dyn Any + Send>;
+type AnyProgram<'p, F> = dyn Fn(&Thread<'_, F>, &AnyShared) -> Result<AnyOutput, Error> + Sync + 'p;
 
 fn run_any<F>(
     lanes: Vec<F>,
     settings: Settings,
     layout: &dyn Fn(&mut SharedAllocator) -> Result<AnyShared, Error>,
-    program: &(dyn Fn(&Thread<'_, F>, &AnyShared) -> Result<AnyOutput, Error> + Sync),
+    program: &AnyProgram<'_, F>,
 ) -> Result<Served<F, AnyOutput>, Error>
 where
     F: Fabric + Send + 'static,

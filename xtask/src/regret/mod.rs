@@ -105,12 +105,12 @@ fn measure(before: &Baseline, repetitions: u32) -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--release", "--locked", "--package", "foregather-lab", "--package", "foregather-peers"]);
+    build.args(["build", "--profile", "dist", "--locked", "--package", "foregather-lab", "--package", "foregather-peers"]);
     ended(build.current_dir(root), "cargo build")?;
     let results = target.join("regret.results.json");
     let mut rows: Vec<&str> = before.rows.iter().map(|row| row.row.as_str()).collect();
     rows.dedup();
-    let mut foregather = Command::new(target.join("release/foregather"));
+    let mut foregather = Command::new(target.join("dist/foregather"));
     foregather.args(["measure", "barriers", "--full", "--rows", &rows.join(";"), "--repetitions", &repetitions.to_string()]);
     ended(foregather.arg("--output").arg(&results).stdout(Stdio::null()).current_dir(root), "foregather measure barriers")?;
     Ok(results)

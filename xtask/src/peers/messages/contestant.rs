@@ -13,7 +13,7 @@ const LIMIT_S: u32 = 240;
 const LIMIT: Duration = Duration::from_secs(LIMIT_S as u64 + 20);
 /// How often a client tries to reach its server, and how long it waits in between.
 const TRIES: (u32, Duration) = (40, Duration::from_millis(100));
-const OURS: [&str; 5] = ["build", "--release", "--message-format=json", "--package", "foregather-lab"];
+const OURS: [&str; 6] = ["build", "--profile", "dist", "--message-format=json", "--package", "foregather-lab"];
 /// As long as ours.
 const BATCH_MS: &str = "5";
 const MPI: &str = "peers/c/mpi_messages.c";
