@@ -99,6 +99,8 @@
 mod barrier;
 pub mod engine;
 pub mod guide;
+#[cfg(feature = "job")]
+mod job;
 
 pub use barrier::{Barrier, Guard, Member, Met};
 #[doc(inline)]
@@ -106,6 +108,8 @@ pub use foregather_machine::{Error, Missing, WaitError, Who};
 #[cfg(feature = "team")]
 #[doc(inline)]
 pub use foregather_team::{Team, for_each, reduce};
+#[cfg(feature = "job")]
+pub use job::{Rank, job};
 
 /// Linear algebra that a team shares, with the same bits for any team.
 #[cfg(feature = "blas")]

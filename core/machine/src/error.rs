@@ -60,6 +60,13 @@ pub enum Cause {
         /// Who, if one alone was waited for; otherwise all of them have left.
         peer: Option<Rank>,
     },
+    /// A rank of the job failed, and said why.
+    Elsewhere {
+        /// Which one.
+        rank: Rank,
+        /// Its error, as a sentence.
+        why: String,
+    },
     /// Memory that a peer was to read is exposed no longer, or is shorter than was said.
     Unexposed {
         /// Whose memory it was.
@@ -245,6 +252,7 @@ impl fmt::Display for Cause {
             }
             Self::Closed { peer: Some(peer) } => write!(f, "rank {peer} has left in order: nothing more comes from it"),
             Self::Closed { peer: None } => f.write_str("all others have left in order: nothing more comes"),
+            Self::Elsewhere { rank, why } => write!(f, "rank {rank} failed: {why}"),
             Self::Unexposed { rank } => write!(f, "rank {rank} exposes that memory no longer, or it is shorter than was said"),
             Self::Mismatch { from, piece, packed, unpacked } => {
                 write!(f, "piece {piece} of the message from rank {from}: {packed} was packed, {unpacked} was unpacked; ")?;

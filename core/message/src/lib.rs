@@ -24,6 +24,8 @@ mod protocol;
 mod ring;
 mod tree;
 
+/// What plain data is: numbers, arrays of them, and structures that say so (`NoUninit` to be sent, `Pod` to be received).
+pub use bytemuck;
 pub use channel::{ChannelPort, Channels};
 pub use clock::{CommonClock, Comparing, compare_clocks};
 pub use exchange::{exchange, synchronised_exchange};

@@ -2,9 +2,9 @@
 //!
 //! The order matters. Ranks of Open MPI's `mpirun` within a Slurm allocation inherit the number of the daemon that started them
 //! (`SLURM_PROCID`), so Open MPI comes before Slurm. A batch script has that number too, but no step: it is one process.
-use crate::nodes;
+use crate::{nodes, pass};
 use foregather_machine::{Cause, Error, Rank};
-use std::fmt;
+use std::{env, fmt};
 
 /// Variables of our own launcher.
 pub(crate) mod own {
@@ -20,6 +20,10 @@ pub(crate) mod own {
     pub(crate) const ROOT: &str = "FOREGATHER_ROOT";
     /// What a rank must know to join, in hexadecimal digits or any text. With any launcher.
     pub(crate) const SECRET: &str = "FOREGATHER_SECRET";
+    /// A descriptor that says whether this process is the rank, or a child of it that has inherited the variables only.
+    pub(crate) const PASS: &str = "FOREGATHER_PASS";
+    /// `none`: take no launcher for one, as in a shell that `srun` has started.
+    pub(crate) const LAUNCHER: &str = "FOREGATHER_LAUNCHER";
 }
 
 /// More ranks than that are a mistake.
@@ -55,13 +59,15 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// What the variables tell.
+/// What the variables tell of this process: is there a launcher, which one, and which rank is this?
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Detected {
-    pub(crate) launcher: Launcher,
-    pub(crate) rank: Rank,
-    /// `None` if only a PMIx server knows.
-    pub(crate) size: Option<u32>,
+pub struct Detected {
+    /// Who started it; [`Launcher::Alone`] if it was no launcher.
+    pub launcher: Launcher,
+    /// Which rank it is; 0 without a launcher.
+    pub rank: Rank,
+    /// Of how many; `None` if only a PMIx server knows.
+    pub size: Option<u32>,
     /// Are all ranks on one host, as far as the launcher says?
     pub(crate) one_host: bool,
     /// What this job is called here and now, the same for all of its ranks and different for every other job of the host.
@@ -70,9 +76,28 @@ pub(crate) struct Detected {
     pub(crate) hosts: Vec<String>,
 }
 
-/// Reads the variables.
-pub(crate) fn detect(var: impl Fn(&str) -> Option<String>) -> Result<Detected, Error> {
-    let found = find(&var)?;
+/// Which launcher started this process, if one did: by its variables, without joining. `FOREGATHER_LAUNCHER=none` says that none
+/// did, whatever other variables say: for an interactive shell that is itself a step of `srun`.
+///
+/// A process that a rank of `foregather run` has started inherits its variables. It is alone all the same, since the rank keeps the
+/// descriptor that goes with them to itself once it has joined.
+///
+/// # Errors
+/// [`Cause::Refused`] or [`Cause::Rank`] if the variables make no sense.
+pub fn detect() -> Result<Detected, Error> {
+    by_variables(|name| env::var(name).ok(), pass::is_here)
+}
+
+/// Reads the variables; has this process the descriptor of that pass?
+fn by_variables(var: impl Fn(&str) -> Option<String>, has_pass: impl Fn(&str) -> bool) -> Result<Detected, Error> {
+    let found = match var(own::LAUNCHER).as_deref().map(str::trim) {
+        None | Some("") if var(own::PASS).is_none_or(|pass| has_pass(&pass)) => find(&var)?,
+        None | Some("" | "none") => ALONE,
+        Some(other) => {
+            let why = format!("{} may be `none`, and is `{}`", own::LAUNCHER, other.escape_debug());
+            return Err(refused(why));
+        }
+    };
     match found.size {
         Some(size) if size == 0 || size > MOST_RANKS => {
             Err(refused(format!("{}: a job has 1 to {MOST_RANKS} ranks, not {size}", found.launcher)))
@@ -81,6 +106,9 @@ pub(crate) fn detect(var: impl Fn(&str) -> Option<String>) -> Result<Detected, E
         _ => Ok(found),
     }
 }
+
+const ALONE: Detected =
+    Detected { launcher: Launcher::Alone, rank: 0, size: Some(1), one_host: true, identity: String::new(), hosts: vec![] };
 
 fn refused(why: String) -> Error {
     Error::from(Cause::Refused { why })
@@ -126,7 +154,7 @@ fn find(var: &impl Fn(&str) -> Option<String>) -> Result<Detected, Error> {
     if let Some(rank) = number("PMIX_RANK")? {
         return Ok(Detected { identity: format!("pmix {}", text("PMIX_NAMESPACE")), ..of(Launcher::Pmix, rank, None) });
     }
-    Ok(Detected { one_host: true, ..of(Launcher::Alone, 0, Some(1)) })
+    Ok(ALONE)
 }
 
 #[cfg(test)]
@@ -134,7 +162,7 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Result<Detected, Error> {
-        detect(|name| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()))
+        by_variables(|name| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()), |pass| pass == "here")
     }
 
     fn who(variables: &[(&str, &str)]) -> (Launcher, Rank, Option<u32>, bool) {
@@ -188,6 +216,17 @@ mod tests {
     }
 
     #[test]
+    fn a_child_of_a_rank_is_alone_and_so_is_every_process_that_is_told_so() {
+        let rank = [("FOREGATHER_RANK", "1"), ("FOREGATHER_SIZE", "2")];
+        let with = |more: &[(&'static str, &'static str)]| who(&[&STEP[..], &rank, more].concat());
+        let alone = (Launcher::Alone, 0, Some(1), true);
+        assert_eq!(with(&[("FOREGATHER_PASS", "here")]), (Launcher::Own, 1, Some(2), false));
+        assert_eq!(with(&[("FOREGATHER_PASS", "gone")]), alone);
+        assert_eq!(with(&[("FOREGATHER_LAUNCHER", "none"), ("FOREGATHER_PASS", "here")]), alone);
+        assert_eq!(with(&[("FOREGATHER_LAUNCHER", " ")]), (Launcher::Own, 1, Some(2), false));
+    }
+
+    #[test]
     fn nonsense_is_named() {
         for (variables, said) in [
             (&[("FOREGATHER_RANK", "2")][..], "FOREGATHER_SIZE"),
@@ -196,6 +235,7 @@ mod tests {
             (&[("FOREGATHER_RANK", "0"), ("FOREGATHER_SIZE", "0")], "not 0"),
             (&[("FOREGATHER_RANK", "0"), ("FOREGATHER_SIZE", "99999")], "99999"),
             (&[("PMI_FD", "3")], "PMI_RANK"),
+            (&[("FOREGATHER_LAUNCHER", "srun")], "`srun`"),
         ] {
             let error = of(variables).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

@@ -5,13 +5,13 @@ use crate::frame::{Frame, MOST_CARD};
 use crate::heartbeat::{self, Shared};
 use crate::join;
 use crate::meet::{Meeting, meet};
+use crate::pass;
 use crate::secret::{self, JobKey};
 use crate::settings::Settings;
 use crate::whereabouts::Whereabouts;
 use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Rank};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::env;
 use std::net::{IpAddr, Shutdown};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,7 +57,8 @@ impl Job {
             return Err(Error::from(Cause::Refused { why: "it has joined its job already".to_owned() }));
         }
         let settings = Settings::from_env()?;
-        let found = detect(|name| env::var(name).ok())?;
+        let found = detect()?;
+        pass::keep();
         if found.size == Some(1) {
             return Self::alone(found.launcher, &settings);
         }

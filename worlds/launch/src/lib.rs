@@ -2,6 +2,7 @@
 //!
 //! - [`Job`]: joins, exchanges cards with everybody, and leaves. It works the same under `foregather run`, `mpiexec`, `mpirun`,
 //!   `srun` and `prterun`, and without any launcher as a job of one.
+//! - [`detect`]: is there a launcher, which one? [`Session`]: the job of a process that uses it several times.
 //! - [`Lanes`]: the job's fabric, shared memory or libfabric.
 //! - [`spawn`]: the launcher itself, which `foregather run` is.
 //!
@@ -20,9 +21,11 @@ mod lanes;
 mod link;
 mod meet;
 mod nodes;
+mod pass;
 mod pmi1;
 mod pmix;
 mod secret;
+mod session;
 mod settings;
 pub mod spawn;
 #[cfg(test)]
@@ -30,6 +33,7 @@ mod tests;
 mod watchdog;
 mod whereabouts;
 
-pub use detect::Launcher;
+pub use detect::{Detected, Launcher, detect};
 pub use job::Job;
 pub use lanes::Lanes;
+pub use session::Session;

@@ -35,7 +35,7 @@ impl Running {
         let mut command = match host {
             None => {
                 let mut command = Command::new(&plan.program[0]);
-                command.args(&plan.program[1..]).envs(variables.of(rank));
+                command.args(&plan.program[1..]).envs(variables.of(rank)).envs([variables.pass()]);
                 // A terminal has one reader, and that must be in its foreground group.
                 command.stdin(if rank == 0 && !stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() });
                 command
@@ -52,8 +52,7 @@ impl Running {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
         command.process_group(0);
-        let keep = variables.listener().filter(|_| rank == 0);
-        let mut child = Child::spawn(command, keep.as_slice())?;
+        let mut child = Child::spawn(command, &variables.descriptors(rank))?;
         let lifeline = child.streams().stdin.take();
         let mut running = Self { rank, out: None, err: None, child, lifeline, over: false };
         if let Some(lifeline) = &mut running.lifeline {

@@ -2,6 +2,7 @@
 use super::hosts::Host;
 use super::{Plan, os, setting};
 use crate::detect::{MOST_RANKS, own};
+use crate::pass::Pass;
 use crate::secret;
 use crate::settings::HOST_ADDRESS;
 use foregather_machine::{Error, Rank};
@@ -15,6 +16,7 @@ pub(super) struct Variables {
     common: Vec<(String, String)>,
     /// Bound here, if rank 0 will be here.
     listener: Option<TcpListener>,
+    pass: Pass,
     /// Of each rank; empty if all are here.
     hosts: Vec<Host>,
 }
@@ -36,7 +38,7 @@ impl Variables {
             (own::SECRET.to_owned(), secret::hex(&secret::random()?)),
         ];
         common.extend(plan.fabric.iter().map(|fabric| (FABRIC.to_owned(), fabric.clone())));
-        Ok(Self { common, listener, hosts })
+        Ok(Self { common, listener, pass: Pass::new()?, hosts })
     }
 
     /// Where that rank goes; `None` for here.
@@ -56,9 +58,15 @@ impl Variables {
         all
     }
 
-    /// What rank 0 inherits.
-    pub(super) fn listener(&self) -> Option<BorrowedFd<'_>> {
-        self.listener.as_ref().map(TcpListener::as_fd)
+    /// What a rank of this host inherits: the variable of its pass.
+    pub(super) fn pass(&self) -> (&str, &str) {
+        (own::PASS, self.pass.text())
+    }
+
+    /// The descriptors that it inherits: its pass, and rank 0 the job's socket.
+    pub(super) fn descriptors(&self, rank: Rank) -> Vec<BorrowedFd<'_>> {
+        let listener = self.listener.as_ref().filter(|_| rank == 0).map(TcpListener::as_fd);
+        [self.pass.fd()].into_iter().chain(listener).collect()
     }
 }
 
@@ -122,7 +130,7 @@ mod tests {
         assert_eq!(variables.host(1).unwrap().name, "me@n1");
         assert_eq!(said(&variables, 2, HOST_ADDRESS).as_deref(), Some("10.0.0.2"));
         assert_eq!(said(&variables, 2, own::ROOT).as_deref(), Some("n1"));
-        assert!(variables.listener().is_none());
+        assert!(variables.descriptors(0).len() == 1);
         assert!(Variables::new(&plan(4, "n1 slots=2\nn2")).is_err());
     }
 

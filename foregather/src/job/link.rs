@@ -1,0 +1,39 @@
+//! The three messengers that a rank may have: the only place that knows of all of them.
+use foregather_machine::Error;
+use foregather_message::Messenger;
+use foregather_shm::{Lane, Process};
+use foregather_thread::Thread;
+
+/// A rank's messenger. A `match` a call costs nothing that can be measured, and no fabric reaches the user's types.
+pub(super) enum Link {
+    /// To threads of this process.
+    Threads(Messenger<Lane<Thread>>),
+    /// To processes of this host.
+    Processes(Messenger<Lane<Process>>),
+    /// To processes of several hosts.
+    Cluster(Messenger<foregather_ofi::Lane>),
+}
+
+/// The same for each of the three.
+macro_rules! over {
+    ($link:expr, $messenger:ident => $what:expr) => {
+        match $link {
+            $crate::job::link::Link::Threads($messenger) => $what,
+            $crate::job::link::Link::Processes($messenger) => $what,
+            $crate::job::link::Link::Cluster($messenger) => $what,
+        }
+    };
+}
+pub(super) use over;
+
+impl Link {
+    /// This rank is done: what it has sent can still be received.
+    pub(super) fn leave(self) {
+        over!(self, messenger => messenger.leave());
+    }
+
+    /// This rank cannot go on: the waits of all others end, and blame whom that error blames.
+    pub(super) fn fail(self, error: &Error) {
+        over!(self, messenger => messenger.fail(error));
+    }
+}

@@ -1,0 +1,139 @@
+//! Jobs: one function on every rank, on threads of this process or on processes that a launcher has started.
+//!
+//! - this file: [`job`], how ranks begin and end. [`rank`]: the handle; [`verbs`]: what it does, once for every fabric.
+//! - [`link`]: the three fabrics. [`ends`]: which error is told.
+mod ends;
+mod link;
+mod rank;
+mod verbs;
+
+pub use rank::Rank;
+
+use core::any::Any;
+use core::cell::Cell;
+use foregather_launch::{Lanes, Launcher, Session, detect};
+use foregather_machine::{Address, Cause, Error};
+use foregather_shm::{SegmentSpec, ShmFabric};
+use link::Link;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError};
+
+/// Runs `body` on every rank of a job, and returns when it has ended on all of them.
+///
+/// ```
+/// use foregather::{Error, job};
+///
+/// fn main() -> Result<(), Error> {
+///     // Round a ring: each rank sends its number to the next one, and gets that of the one before.
+///     let got = job(3, |me| {
+///         let (next, before) = ((me.rank() + 1) % me.size(), (me.rank() + me.size() - 1) % me.size());
+///         me.send(next, &[me.rank()])?;
+///         let mut from = [0];
+///         me.receive(before, &mut from)?;
+///         Ok(from[0])
+///     })?;
+///     assert_eq!(got, [2, 0, 1]);
+///     Ok(())
+/// }
+/// ```
+///
+/// `cargo add foregather --features job`
+///
+/// **Without a launcher** the ranks are `ranks` new threads of this process, never forks, so `body` may borrow whatever it likes. The
+/// results of all of them are returned, by rank.
+///
+/// **Under a launcher** (`foregather run -n 3 program`, `mpiexec`, `mpirun`, `srun`, `prterun`) this process is one rank, on the thread that calls.
+/// The launcher says how many there are, whatever `ranks` is, so ask [`Rank::size`]. The result of *this* rank is returned, alone: what others should
+/// have, send to them. The first call joins the job, later ones go on with it, in the same order on all ranks, and the end of the
+/// process leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive shell that `srun` has started, which is
+/// itself a step of one rank. A process that a rank of `foregather run` starts is no rank.
+///
+/// Within a `body` there is no other job: a call from there is refused, in both cases.
+///
+/// # Costs
+/// Threads: their start (about 0.1 ms a rank). Processes: some milliseconds to meet, the first time; at the end of each
+/// call one message to rank 0 and back, since a job that fails on one rank fails on all.
+///
+/// # Errors
+/// The error of the first rank that failed by itself. Others fail because of it: their waits end with
+/// [`Cause::Poisoned`] by its rank, or with [`Cause::Closed`] if it returned `Ok` while they needed it. Under a launcher
+/// the error of another rank is [`Cause::Elsewhere`], and [`Cause::PeerLost`] if its process has died.
+/// [`Cause::Size`] for no rank at all, [`Cause::Refused`] within another job or if the job cannot be joined, [`Cause::Os`] if threads or memory are
+/// lacking.
+///
+/// # Panics
+/// If `body` panics: the others fail, blaming its rank, at once; the first panic goes on in the caller after all have ended.
+pub fn job<R: Send>(ranks: u32, body: impl Fn(&Rank) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
+    if ranks == 0 {
+        return Err(Cause::Size { what: "a job", size: 0, needs: "at least one rank" }.into());
+    }
+    if INSIDE.get() {
+        let why = "this thread is a rank of a job already: end that job first".to_owned();
+        return Err(Cause::Refused { why }.into());
+    }
+    if detect()?.launcher == Launcher::Alone { on_threads(ranks, &body) } else { as_one_rank(&body).map(|result| vec![result]) }
+}
+
+thread_local! {
+    /// Is this thread within the body of a job?
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+type Panic = Box<dyn Any + Send>;
+
+fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Rank) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
+    let fabric = ShmFabric::between_threads(SegmentSpec::new(ranks, 1))?;
+    let first = Mutex::new(None);
+    let ends = foregather_thread::run(ranks, |_| None, |cpu, rank| {
+        let lane = fabric.lane(cpu, Address { rank, lane: 0 })?;
+        play(Rank(Link::Threads(verbs::messenger(lane)?)), body, |panic| {
+            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+        })
+    })?;
+    match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(panic) => resume_unwind(panic),
+        None => ends::of_threads(ends),
+    }
+}
+
+fn as_one_rank<R>(body: &impl Fn(&Rank) -> Result<R, Error>) -> Result<R, Error> {
+    let session = Session::begin()?;
+    let link = match session.lanes(1)? {
+        Lanes::Shm(lanes) => only(lanes).and_then(verbs::messenger).map(Link::Processes)?,
+        Lanes::Ofi(lanes) => only(lanes).and_then(verbs::messenger).map(Link::Cluster)?,
+    };
+    let mut first = None;
+    let mine = play(Rank(link), body, |panic| first = Some(panic));
+    let end = ends::of_ranks(&session, mine);
+    match first {
+        Some(panic) => {
+            drop(session);
+            resume_unwind(panic)
+        }
+        None => end,
+    }
+}
+
+fn only<L>(lanes: Vec<L>) -> Result<L, Error> {
+    lanes.into_iter().next().ok_or_else(|| Cause::Setting { what: "a job without lanes", needs: "one" }.into())
+}
+
+/// What a rank does, from its first verb to its end, which the others are told of at once.
+fn play<R>(
+    me: Rank,
+    body: &impl Fn(&Rank) -> Result<R, Error>,
+    panicked: impl FnOnce(Panic),
+) -> Result<R, Error> {
+    INSIDE.set(true);
+    let end = catch_unwind(AssertUnwindSafe(|| body(&me)));
+    INSIDE.set(false);
+    let result = end.unwrap_or_else(|panic| {
+        panicked(panic);
+        Err(Cause::Poisoned { by: Some(me.rank()) }.into())
+    });
+    match &result {
+        Ok(_) => me.0.leave(),
+        Err(error) => me.0.fail(error),
+    }
+    result
+}

@@ -1,0 +1,145 @@
+//! What a rank can do, once for every fabric: on bytes, over a messenger.
+//!
+//! A message is its length, which is read first, and its bytes, which stay where they are if they are many.
+use foregather_barrier::dissemination;
+use foregather_machine::{Cause, Error, Fabric, Rank, block_on};
+use foregather_message::collective::{self, Element};
+use foregather_message::{Cheaper, Incoming, Messenger, Mode, Receive, Safer, Settings};
+
+/// Up to so many bytes a message is copied when it is sent, and its sender goes on.
+const COPIED: usize = 64 << 10;
+
+/// A messenger as all ranks have it: what is copied and what is fetched is the same on every fabric that can do both.
+pub(super) fn messenger<F: Fabric>(lane: F) -> Result<Messenger<F>, Error> {
+    Messenger::new(lane, Settings { direct_at: Some(COPIED + 1), ..Settings::default() })
+}
+
+#[inline]
+pub(super) fn send<F: Fabric>(messenger: &Messenger<F>, to: Rank, bytes: &[u8]) -> Result<(), Error> {
+    block_on(async {
+        let mut message = messenger.begin_packing(to)?;
+        message.pack(Safer(&(bytes.len() as u64).to_le_bytes()), Receive::Express).await?;
+        message.pack(Cheaper(bytes), Receive::Cheaper).await?;
+        message.end().await
+    })
+}
+
+/// Takes the next message into the place that `place` gives for so many bytes; without one it is taken all the same, and an error.
+#[inline]
+fn take<'m, F: Fabric>(
+    messenger: &Messenger<F>,
+    from: Rank,
+    place: impl FnOnce(usize) -> Result<&'m mut [u8], Error>,
+) -> Result<usize, Error> {
+    block_on(async {
+        let mut message = messenger.begin_unpacking_from(from)?;
+        let bytes: u64 = message.unpack_express(Mode::Safer).await?;
+        match place(bytes as usize) {
+            Ok(into) => {
+                message.unpack(Mode::Cheaper, into).await?;
+                message.end().await.map(|()| bytes as usize)
+            }
+            Err(error) => discard(message, bytes as usize).await.and(Err(error)),
+        }
+    })
+}
+
+/// Takes the rest of a message that has no place: the next one is right.
+#[cold]
+async fn discard<F: Fabric>(message: Incoming<'_, '_, F>, bytes: usize) -> Result<(), Error> {
+    let mut rest = Vec::new();
+    reserve(&mut rest, bytes)?;
+    rest.resize(bytes, 0);
+    discard_into(message, &mut rest).await
+}
+
+async fn discard_into<'m, F: Fabric>(mut message: Incoming<'_, 'm, F>, rest: &'m mut [u8]) -> Result<(), Error> {
+    message.unpack(Mode::Cheaper, rest).await?;
+    message.end().await
+}
+
+fn reserve<T>(into: &mut Vec<T>, elements: usize) -> Result<(), Error> {
+    let bytes = elements.saturating_mul(size_of::<T>());
+    into.try_reserve_exact(elements).map_err(|_| Cause::Length { what: "a message", bytes, room: 0 }.into())
+}
+
+/// How many elements these bytes are.
+#[inline]
+fn elements(bytes: usize, element: usize, room: usize) -> Result<usize, Error> {
+    match bytes.checked_div(element) {
+        Some(elements) if bytes.is_multiple_of(element) => Ok(elements),
+        None if bytes == 0 => Ok(0),
+        _ => Err(Cause::Length { what: "a message (not of whole elements)", bytes, room }.into()),
+    }
+}
+
+/// Takes the next message into the beginning of `into`; how many elements of that size it had.
+#[inline]
+pub(super) fn receive<F: Fabric>(
+    messenger: &Messenger<F>,
+    from: Rank,
+    into: &mut [u8],
+    element: usize,
+) -> Result<usize, Error> {
+    let room = into.len();
+    let bytes = take(messenger, from, |bytes| {
+        elements(bytes, element, room)?;
+        into.get_mut(..bytes).ok_or_else(|| Cause::Length { what: "a message", bytes, room }.into())
+    })?;
+    elements(bytes, element, room)
+}
+
+/// Takes the next message, as long as it is.
+pub(super) fn receive_vec<F: Fabric, T: bytemuck::Pod>(messenger: &Messenger<F>, from: Rank) -> Result<Vec<T>, Error> {
+    let mut all = Vec::new();
+    take(messenger, from, |bytes| {
+        let elements = elements(bytes, size_of::<T>(), size_of::<T>())?;
+        reserve(&mut all, elements)?;
+        all.resize(elements, T::zeroed());
+        Ok(bytemuck::cast_slice_mut(&mut all))
+    })?;
+    Ok(all)
+}
+
+/// Both ways at once. What is copied is sent first; of what has to be fetched, the lower rank's goes first.
+pub(super) fn exchange<F: Fabric>(
+    messenger: &Messenger<F>,
+    here: Rank,
+    peer: Rank,
+    out: &[u8],
+    into: &mut [u8],
+    element: usize,
+) -> Result<usize, Error> {
+    if peer == here {
+        let room = into.len();
+        let place = into.get_mut(..out.len()).ok_or(Cause::Length { what: "a message", bytes: out.len(), room })?;
+        place.copy_from_slice(out);
+        return elements(out.len(), element, room);
+    }
+    if out.len() <= COPIED || here < peer {
+        send(messenger, peer, out)?;
+        return receive(messenger, peer, into, element);
+    }
+    let came = receive(messenger, peer, into, element);
+    // Sent whatever came: the other side counts on it.
+    send(messenger, peer, out).and(came)
+}
+
+#[inline]
+pub(super) fn barrier<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> {
+    block_on(dissemination(messenger))
+}
+
+pub(super) fn reduce<F: Fabric, T: Element>(
+    messenger: &Messenger<F>,
+    value: T,
+    combine: impl Fn(T, T) -> T,
+) -> Result<T, Error> {
+    let mut all = [value];
+    block_on(collective::allreduce(messenger, &mut all, combine))?;
+    Ok(all[0])
+}
+
+pub(super) fn broadcast<F: Fabric>(messenger: &Messenger<F>, root: Rank, bytes: &mut [u8]) -> Result<(), Error> {
+    block_on(collective::broadcast(messenger, root, bytes))
+}
