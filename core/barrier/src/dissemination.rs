@@ -1,6 +1,6 @@
 //! The dissemination barrier (Hensgen, Finkel & Manber 1988): the butterfly's rounds for any size; and its k-way form, which
 //! pays for fewer rounds with more signals in each and wins where latency is dearer than sending.
-use foregather_machine::{Cause, Endpoint, Error};
+use foregather_machine::{Cause, Endpoint, Error, Rank};
 
 /// Slots per member: `k` for each of `ceil(log_{k+1} n)` rounds.
 pub(crate) fn slots(size: u32, k: u32) -> u32 {
@@ -35,19 +35,25 @@ pub async fn dissemination_by<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), E
     while stride < u64::from(endpoint.size()) {
         let mut way = 0;
         while way < k && signals(endpoint, way, stride) {
-            let peer = (u64::from(endpoint.rank()) + u64::from(way + 1) * stride) % u64::from(endpoint.size());
-            endpoint.signal(peer as u32, slot + way).await?;
+            endpoint.signal(around(endpoint, u64::from(way + 1) * stride), slot + way).await?;
             way += 1;
         }
         way = 0;
         while way < k && signals(endpoint, way, stride) {
-            endpoint.wait(slot + way).await?;
+            let back = u64::from(endpoint.size()) - u64::from(way + 1) * stride;
+            endpoint.wait_from(around(endpoint, back), slot + way).await?;
             way += 1;
         }
         slot += k;
         stride *= u64::from(k) + 1;
     }
     Ok(())
+}
+
+/// Who is so many places further on.
+#[inline]
+fn around(endpoint: &impl Endpoint, distance: u64) -> Rank {
+    ((u64::from(endpoint.rank()) + distance) % u64::from(endpoint.size())) as Rank
 }
 
 /// Would the signal go less than once around?

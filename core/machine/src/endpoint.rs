@@ -21,4 +21,9 @@ pub trait Endpoint: Member {
     async fn signal(&self, peer: Rank, slot: u32) -> Result<(), Error>;
     /// Waits for the next null message in `slot` and takes it. Dropping it unfinished poisons the group.
     async fn wait(&self, slot: u32) -> Result<(), Error>;
+    /// The same where the caller knows who signals that slot: an endpoint that can tell names it when it will not come any more.
+    fn wait_from(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
+        let _ = peer;
+        self.wait(slot)
+    }
 }

@@ -129,7 +129,7 @@ fn play<R>(
     INSIDE.set(false);
     let result = end.unwrap_or_else(|panic| {
         panicked(panic);
-        Err(Cause::Poisoned { by: Some(me.rank()) }.into())
+        Err(Cause::Elsewhere { rank: me.rank(), why: "its body panicked".to_owned() }.into())
     });
     match &result {
         Ok(_) => me.0.leave(),

@@ -108,8 +108,8 @@ enum Waiting {
     Any,
     /// That rank's taking something.
     To(Rank),
-    /// A null message of whomever.
-    Signal,
+    /// A null message, of that rank if the caller knows whose.
+    Signal(Option<Rank>),
     /// A packet of that rank.
     Packet(Rank),
     /// Nothing: it only looks, and must not be given anything that takes time.
@@ -120,7 +120,8 @@ impl Waiting {
     fn peer(self) -> Option<Rank> {
         match self {
             Self::From(peer) | Self::To(peer) | Self::Packet(peer) => Some(peer),
-            Self::Any | Self::Signal | Self::Nothing => None,
+            Self::Signal(peer) => peer,
+            Self::Any | Self::Nothing => None,
         }
     }
 }
@@ -273,8 +274,8 @@ impl<F: Fabric> Messenger<F> {
     fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.poisoned.get()),
-            // A null message is nobody's in particular: whoever failed may be the one who owes it.
-            Waiting::Signal => self.failed.get(),
+            // Null messages go on when messages were given up; and whoever failed may have kept another one from its own.
+            Waiting::Signal(_) => self.failed.get(),
             _ => waiting.peer().and_then(|peer| self.with(peer).poisoned.get()),
         }
     }

@@ -124,6 +124,17 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
+    async fn wait_in(&self, slot: u32, peer: Option<Rank>) -> Result<(), Error> {
+        peer.map_or(Ok(()), |peer| self.known(peer))?;
+        let slots = self.signals.len() as u32;
+        let count = self.signals.get(slot as usize).ok_or_else(|| Error::from(Cause::Slot { slot, slots }))?;
+        let come = || take(count, 1).map(Ok);
+        match come() {
+            Some(taken) => taken,
+            None => self.until("a null message", Waiting::Signal(peer), come).await,
+        }
+    }
+
     async fn send_packet(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error> {
         if let Packet::Probe | Packet::Request = packet {
             return self.send(to, FrameKind::Packet, extra(packet, false), &tag.to_le_bytes()).await;
@@ -201,15 +212,11 @@ impl<F: Fabric> Endpoint for Messenger<F> {
     }
 
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
-        self.fabric.cpu().run_inline(async move {
-            let slots = self.signals.len() as u32;
-            let count = self.signals.get(slot as usize).ok_or_else(|| Error::from(Cause::Slot { slot, slots }))?;
-            let come = || take(count, 1).map(Ok);
-            match come() {
-                Some(taken) => taken,
-                None => self.until("a null message", Waiting::Signal, come).await,
-            }
-        })
+        self.fabric.cpu().run_inline(self.wait_in(slot, None))
+    }
+
+    fn wait_from(&self, peer: Rank, slot: u32) -> impl Future<Output = Result<(), Error>> {
+        self.fabric.cpu().run_inline(self.wait_in(slot, Some(peer)))
     }
 }
 

@@ -1,0 +1,24 @@
+//! Jobs that go well and jobs that do not: every wait ends, and every error names its culprit.
+mod failures;
+mod launched;
+mod nested;
+mod programs;
+mod sizes;
+mod waits;
+
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// No test lasts longer: one that would has hung.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Runs it on a thread of its own, and fails if that takes too long.
+fn bounded<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = channel();
+    let worker = std::thread::spawn(move || sender.send(act()));
+    match receiver.recv_timeout(LONG) {
+        Ok(end) => end,
+        Err(_) if worker.is_finished() => std::panic::resume_unwind(worker.join().expect_err("it sent nothing")),
+        Err(_) => panic!("it has hung"),
+    }
+}

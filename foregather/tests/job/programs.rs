@@ -1,0 +1,194 @@
+//! What the processes of these tests do: ignored tests of this executable, which start it anew.
+use foregather::engine::Error;
+use foregather::processes::launch::spawn::{self, Plan};
+use foregather::{Rank, job};
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, abort, exit};
+use std::time::Duration;
+
+const LARGE: usize = 8 << 20;
+
+/// A command line of this very executable.
+pub(crate) fn program(name: &str) -> Vec<String> {
+    let name = format!("programs::{name}");
+    let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
+    [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
+}
+
+/// One line at once: lines of several processes must not be mixed.
+fn say(line: &str) {
+    use std::io::Write;
+    std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+/// `foregather run`, with the number of ranks in a variable.
+#[test]
+#[ignore = "a program of another test"]
+fn launcher() {
+    std::thread::spawn(|| {
+        std::thread::sleep(crate::LONG);
+        eprintln!("the job has hung");
+        // Its ranks end with this process.
+        exit(98);
+    });
+    let size = env::var("TEST_SIZE").unwrap().parse().unwrap();
+    exit(spawn::run(&Plan { size, program: program("rank"), ..Plan::default() }).map_or(99, i32::from));
+}
+
+/// A process that is started by a rank.
+#[test]
+#[ignore = "a program of another test"]
+fn child() {
+    say(&format!("a child is rank {:?}", job(1, |me| Ok((me.rank(), me.size())))));
+    exit(0);
+}
+
+/// One rank; what it does, a variable says.
+#[test]
+#[ignore = "a program of another test"]
+fn rank() {
+    let end = match &env::var("TEST_CASE").unwrap()[..] {
+        "ring" => ring(),
+        "twice" => ring().and_then(|()| ring()),
+        "nested" => nested(),
+        "alone" => alone(),
+        "children" => children(),
+        "deadlock" => deadlock(),
+        "early exit" => early_exit(),
+        "dies afterwards" => dies_afterwards(),
+        "fails then works" => fails_then_works(),
+        case => fails(case),
+    };
+    if let Err(error) = &end {
+        say(&format!("the job: {error}"));
+    }
+    exit(i32::from(end.is_err()));
+}
+
+fn neighbours(me: &Rank) -> (u32, u32) {
+    ((me.rank() + 1) % me.size(), (me.rank() + me.size() - 1) % me.size())
+}
+
+/// All verbs, and more ranks than the program asks for.
+fn ring() -> Result<(), Error> {
+    let results = job(1, |me| {
+        let ((next, before), mut from) = (neighbours(me), [0_u64]);
+        me.send(next, &[u64::from(me.rank())])?;
+        me.receive(before, &mut from)?;
+        me.send(next, &vec![from[0]; 100_000])?;
+        let many: Vec<u64> = me.receive_vec(before)?;
+        assert_eq!(many, vec![(u64::from(before) + u64::from(me.size()) - 1) % u64::from(me.size()); 100_000]);
+        let mut data = [me.rank(); 3];
+        me.broadcast(1, &mut data)?;
+        me.barrier()?;
+        Ok((me.rank(), me.size(), from[0], data[2], me.sum(1_u32)?))
+    })?;
+    say(&format!("ring {results:?}"));
+    Ok(())
+}
+
+fn nested() -> Result<(), Error> {
+    job(1, |me| {
+        say(&format!("within: {:?}", job(1, |me| me.barrier())));
+        let beside = std::thread::scope(|threads| threads.spawn(|| job(1, |me| me.barrier())).join());
+        say(&format!("beside: {:?}", beside.expect("it does not panic")));
+        me.barrier()
+    })
+    .map(drop)
+}
+
+/// A launcher that is not to be taken for one.
+fn alone() -> Result<(), Error> {
+    let results = job(2, |me| me.sum(me.size()))?;
+    say(&format!("alone {results:?}"));
+    Ok(())
+}
+
+fn children() -> Result<(), Error> {
+    job(1, |me| {
+        if me.rank() == 1 {
+            let words = program("child");
+            assert!(Command::new(&words[0]).args(&words[1..]).status().is_ok_and(|status| status.success()));
+        }
+        me.barrier()
+    })
+    .map(drop)
+}
+
+fn deadlock() -> Result<(), Error> {
+    job(1, |me| me.receive(neighbours(me).1, &mut [0_u8]).map(drop)).map(drop)
+}
+
+/// Ranks whose processes end at different times, when the job is over.
+fn early_exit() -> Result<(), Error> {
+    let rank = job(1, |me| Ok(me.rank()))?[0];
+    std::thread::sleep(Duration::from_millis(u64::from(rank) * 400));
+    say(&format!("rank {rank} has done more"));
+    Ok(())
+}
+
+/// An error of a body is no loss: the next job works.
+fn fails_then_works() -> Result<(), Error> {
+    let end = job(1, |me| if me.rank() == 1 { me.send(9, &[0_u8]) } else { me.barrier() });
+    say(&format!("first: {}", end.unwrap_err()));
+    ring()
+}
+
+/// Rank 1 fails, in the way and at the point that the case names; the others say what they hear.
+fn fails(case: &str) -> Result<(), Error> {
+    let body = |me: &Rank| {
+        let end = body(case, me);
+        say(&format!("body {}: {}", me.rank(), end.as_ref().err().map_or("done".to_owned(), Error::to_string)));
+        end
+    };
+    if case == "panics" {
+        let end = catch_unwind(AssertUnwindSafe(|| job(1, body)));
+        let Ok(end) = end else {
+            say("the panic goes on");
+            exit(5);
+        };
+        return end.map(drop);
+    }
+    job(1, body).map(drop)
+}
+
+/// Two jobs go well, and then a process dies without having left.
+fn dies_afterwards() -> Result<(), Error> {
+    job(1, Rank::barrier)?;
+    if job(1, |me| Ok(me.rank()))? == [1] {
+        abort();
+    }
+    Ok(())
+}
+
+fn body(case: &str, me: &Rank) -> Result<(), Error> {
+    let (next, before) = neighbours(me);
+    let victim = me.rank() == 1;
+    if victim && case.contains("dies in") {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            abort();
+        });
+    }
+    match case {
+        "errs" if victim => return me.send(9, &[0_u8]),
+        "returns" if victim => return Ok(()),
+        "panics" if victim => panic!("on purpose"),
+        "dies first" if victim => abort(),
+        "dies in send" if victim => return me.send(next, &vec![0; LARGE]),
+        "dies in receive" if victim => return me.receive(next, &mut [0_u8]).map(drop),
+        "dies in barrier" if victim => return me.barrier(),
+        "dies in sum" if victim => return me.sum(1_u32).map(drop),
+        // The one whom it sends to computes, and so do those whom it waits for.
+        "dies in send" | "dies in barrier" | "dies in sum" => std::thread::sleep(Duration::from_millis(400)),
+        _ => {}
+    }
+    match case {
+        "dies in sum" => drop(me.sum(1_u32)?),
+        // Rank 0 sends to it what it does not take, and rank 2 expects something.
+        _ if next == 1 => me.send(next, &vec![0; LARGE])?,
+        _ => drop(me.receive_vec::<u8>(before)?),
+    }
+    me.barrier()
+}
