@@ -4,9 +4,9 @@ use foregather_conformance::messages::{
 };
 use foregather_conformance::table::{Chooser, Seat, Table};
 use foregather_conformance::{PortProgram, Ports, collective, port};
-use foregather_machine::{Address, Cause, Error, Limits, Nanos};
+use foregather_machine::{Address, Cause, Clock, Error, Limits, Member, Nanos, Rank, SplitMix};
 use foregather_message::collective::shift;
-use foregather_message::{Messenger, Path, Settings};
+use foregather_message::{Messenger, Mode, Path, Receive, Safer, Settings};
 use foregather_wait::Policy;
 use std::cell::RefCell;
 
@@ -77,10 +77,82 @@ fn every_order_of_a_small_crossfire_ends_well() {
 #[test]
 fn a_receiver_that_takes_nothing_in_stops_the_crossfire() {
     // The negative control of the two tests above: nothing is kept for later.
-    let table = Table::new(2, NARROW, Chooser::random(1));
-    let lazy = Settings { kept_bytes: 0, path: Path::Buffered, ..SETTINGS };
-    let stuck = run(&table, lazy, 2, async |messenger| crossfire(messenger, 7, 100, 400).await);
-    assert!(stuck.is_err_and(|stuck| stuck.iter().any(|line| line.contains("credit"))));
+    for seed in 0..20 {
+        let table = Table::new(2, NARROW, Chooser::random(seed));
+        let lazy = Settings { kept_bytes: 0, path: Path::Buffered, ..SETTINGS };
+        let ends = run(&table, lazy, 2, async |messenger| crossfire(messenger, 7, 100, 400).await);
+        // Both wait for credits of each other, and both hear of it.
+        let ends = ends.unwrap_or_else(|stuck| panic!("seed {seed}: {stuck:?}"));
+        assert!(ends.iter().all(|end| is_circle(end, &[0, 1])), "seed {seed}: {ends:?}");
+    }
+}
+
+/// Is that the error for these ranks, whoever of them found it?
+fn is_circle(end: &Result<(), Error>, expected: &[Rank]) -> bool {
+    let Some(Cause::Deadlock { ranks, .. }) = Error::of(end) else { return false };
+    let mut ranks = ranks.clone();
+    ranks.sort_unstable();
+    ranks == expected
+}
+
+/// Waits for the message of that rank, which is a number.
+async fn hear(messenger: &Messenger<Seat<'_>>, from: Rank) -> Result<u32, Error> {
+    let mut message = messenger.begin_unpacking_from(from)?;
+    let number = message.unpack_express(Mode::Safer).await?;
+    message.end().await.map(|()| number)
+}
+
+async fn tell(messenger: &Messenger<Seat<'_>>, to: Rank) -> Result<(), Error> {
+    let mut message = messenger.begin_packing(to)?;
+    message.pack(Safer(&to.to_le_bytes()), Receive::Express).await?;
+    message.end().await
+}
+
+#[test]
+fn ranks_that_wait_in_a_circle_are_all_told_and_others_are_not() {
+    for seed in 0..200 {
+        for (size, circle) in [(1, &[0][..]), (2, &[0, 1]), (3, &[0, 1, 2]), (4, &[0, 1])] {
+            let table = Table::new(size, NARROW, Chooser::random(seed));
+            let last = circle.len() as u32;
+            let ends = run(&table, SETTINGS, size, async |messenger| {
+                let rank = messenger.rank();
+                // Who is not in the circle waits for it from outside.
+                let end = hear(messenger, if rank < last { (rank + 1) % last } else { rank - 1 }).await;
+                end.map(drop)
+            });
+            let told = ends.as_ref().map_or_else(|_| vec![], |ends| ends.iter().filter(|end| is_circle(end, circle)).collect());
+            // Those outside wait on for a rank that has heard of it and does nothing more.
+            let all = if size == last { told.len() == circle.len() } else { ends.is_err() };
+            assert!(all, "seed {seed}, {size} ranks: {ends:?} {:?}", table.deadlocked());
+        }
+    }
+}
+
+#[test]
+fn who_waits_long_for_what_comes_hears_of_no_circle() {
+    // Race 7: each computes for about as long as a wait lasts before it asks, and then answers. Whichever chase is on its way by
+    // then tells of waits that are over, or are about to be.
+    for seed in 0..400_u64 {
+        let table = Table::new(3, NARROW, Chooser::random(seed));
+        let ends = run(&table, SETTINGS, 3, async |messenger| {
+            let (rank, mut random) = (messenger.rank(), SplitMix(seed));
+            for _ in 0..6 {
+                let starter = random.below(3) as u32;
+                let pause = Nanos(random.below(260_000_000) + 240_000_000);
+                if rank == starter {
+                    messenger.delay(pause).await;
+                    tell(messenger, (rank + 1) % 3).await?;
+                    hear(messenger, (rank + 2) % 3).await?;
+                } else {
+                    hear(messenger, (rank + 2) % 3).await?;
+                    tell(messenger, (rank + 1) % 3).await?;
+                }
+            }
+            Ok::<_, Error>(())
+        });
+        let ends = ends.unwrap_or_else(|stuck| panic!("seed {seed}: {stuck:?}"));
+        assert!(ends.iter().all(|end| *end == Ok(())), "seed {seed}: {ends:?}");
+    }
 }
 
 #[test]

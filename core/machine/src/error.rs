@@ -55,6 +55,13 @@ pub enum Cause {
         /// What this rank was doing; may be empty.
         doing: &'static str,
     },
+    /// These ranks wait for each other, each for the next one and the last for the first: none of them can go on.
+    Deadlock {
+        /// In the order of their waits.
+        ranks: Vec<Rank>,
+        /// What this rank was doing.
+        doing: &'static str,
+    },
     /// Whoever is waited for has left in order: nothing more will come.
     Closed {
         /// Who, if one alone was waited for; otherwise all of them have left.
@@ -249,6 +256,13 @@ impl fmt::Display for Cause {
             Self::PeerLost { rank, doing, .. } => {
                 write!(f, "the process of rank {rank} has died or stands still")?;
                 if doing.is_empty() { Ok(()) } else { write!(f, "; this rank was waiting in: {doing}") }
+            }
+            Self::Deadlock { ranks, doing } => {
+                let [first, rest @ ..] = &ranks[..] else { return f.write_str("ranks wait for each other") };
+                write!(f, "rank {first} waits for ")?;
+                rest.iter().try_for_each(|rank| write!(f, "rank {rank}, which waits for "))?;
+                write!(f, "rank {first}, so none can go on; this rank was waiting in: {doing}; ")?;
+                f.write_str("let one of them do first what another one waits for, or use `exchange`")
             }
             Self::Closed { peer: Some(peer) } => write!(f, "rank {peer} has left in order: nothing more comes from it"),
             Self::Closed { peer: None } => f.write_str("all others have left in order: nothing more comes"),

@@ -6,7 +6,7 @@ use crate::wait_for::{Around, publish_cpu};
 use crate::{Account, Effect, Interest, Outcome, Policy, Progress, Roster, Step, Strategy, Surroundings, WaitFor, Waited};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use foregather_machine::{Clock, Cpu, CpuId, Error, Fabric, Nanos, Rank, WaitContext};
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Fabric, Nanos, Rank, WaitContext};
 use std::sync::Arc;
 
 /// How long a spinner goes without asking whether its wait can still succeed.
@@ -128,6 +128,39 @@ impl Waiter {
         self.wait(cpu, lane.bell(), false, || (context, WaitFor::Message(roster, sender)), probe).finish().await
     }
 
+    /// The same for so long at most: `None` if nothing was found by then. With the same `since` the next call goes on with that wait, which
+    /// the account has once.
+    ///
+    /// # Errors
+    /// As [`Waiter::on_lane`].
+    #[inline]
+    pub async fn on_lane_for<F: Fabric, T>(
+        &self,
+        lane: &F,
+        context: WaitContext,
+        sender: Option<Rank>,
+        patience: Nanos,
+        probe: impl FnMut() -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let (cpu, roster) = (lane.cpu(), Roster::new(lane.roster()));
+        self.publish_cpu(cpu, roster, context.rank);
+        let why = || (context.until(context.deadline.min(cpu.now() + patience)), WaitFor::Message(roster, sender));
+        let (found, waited) = match self.wait_part(cpu, lane.bell(), false, why, probe) {
+            Wait::Now(end) => end,
+            Wait::Slow(rest) => match rest.await {
+                Ok((found, waited)) if context.since == Nanos::ZERO => (found, waited),
+                Ok((found, waited)) => (found, Waited { waited: cpu.now() - context.since, ..waited }),
+                Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) && cpu.now() < context.deadline => return Ok(None),
+                Err(error) => {
+                    self.account.failed();
+                    return Err(error);
+                }
+            },
+        };
+        self.account.waited(waited);
+        Ok(Some(found))
+    }
+
     /// One look, and a brief spin unless the wait is to be timed.
     #[inline]
     fn try_wait<C: Cpu, T>(&self, cpu: &C, timed: bool, mut probe: impl FnMut() -> Option<T>) -> Option<(T, Waited)> {
@@ -182,7 +215,8 @@ impl Waiter {
         let around = Around { cpu, rank, whom, published: &self.published, turn: RefCell::new(None) };
         let waited = Waited { outcome: Outcome::Spun, ..Waited::first_look(false) };
         let mut wait = Progress { waited, began, max_spin: cpu.max_spin(), account: &self.account, around: &around };
-        let context = context.since(began);
+        // A wait that goes on after a pause has begun before.
+        let context = if context.since == Nanos::ZERO { context.since(began) } else { context };
         wait.waited.began_spinning = self.strategy.borrow_mut().begin(&wait);
         let found = loop {
             let step = self.strategy.borrow_mut().next(&wait);

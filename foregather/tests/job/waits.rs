@@ -1,7 +1,9 @@
 //! Ranks that wait for each other.
 use crate::bounded;
 use foregather::engine::{Cause, Error};
-use foregather::job;
+use foregather::{Rank, job};
+use std::sync::Mutex;
+use std::time::Duration;
 
 const LARGE: usize = 8 << 20;
 
@@ -45,5 +47,72 @@ fn a_rank_may_send_to_itself() {
             Ok(few == [7; 4] && many == vec![5; 100_000])
         })
     });
-    println!("{got:?}");
+    assert_eq!(got, Ok(vec![true; 2]));
+}
+
+/// The ranks of the circle that every rank was told of.
+fn circles(ranks: u32, act: impl Fn(&Rank) -> Result<(), Error> + Sync + Send + 'static) -> Vec<Vec<u32>> {
+    let heard = bounded(move || {
+        let heard = Mutex::new(Vec::new());
+        let end = job(ranks, |me| {
+            let end = act(me);
+            heard.lock().unwrap().push(end.clone());
+            // Once all have heard of it: a rank that goes away is another error.
+            std::thread::sleep(Duration::from_millis(100));
+            end
+        });
+        assert!(matches!(Error::of(&end), Some(Cause::Deadlock { .. })), "{end:?}");
+        heard.into_inner().unwrap()
+    });
+    let circle = |end: &Result<(), Error>| match Error::of(end) {
+        Some(Cause::Deadlock { ranks, .. }) => {
+            let mut ranks = ranks.clone();
+            ranks.sort_unstable();
+            ranks
+        }
+        _ => panic!("{end:?}"),
+    };
+    heard.iter().map(circle).collect()
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_are_told_who_they_are() {
+    let next = |me: &Rank| (me.rank() + 1) % me.size();
+    for ranks in 1..5 {
+        let all: Vec<u32> = (0..ranks).collect();
+        let told = circles(ranks, move |me| me.receive(next(me), &mut [0_u8]).map(drop));
+        assert_eq!(told, vec![all.clone(); ranks as usize]);
+    }
+    // Collective calls that do not fit together, and one that waits for a message of a rank that is in such a call.
+    assert_eq!(circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.sum(1_u32).map(drop) }), vec![vec![0, 1]; 2]);
+    assert_eq!(circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.receive(0, &mut [0_u8]).map(drop) }), vec![vec![0, 1]; 2]);
+}
+
+#[test]
+fn senders_that_may_keep_no_more_are_told_who_they_are() {
+    // Each sends more than the other may keep before it receives: two pieces of 600 MiB, and a third.
+    let told = circles(2, |me| {
+        let piece = vec![0_u8; 600 << 20];
+        (0..3).try_for_each(|_| me.send(1 - me.rank(), &piece))
+    });
+    assert_eq!(told, vec![vec![0, 1]; 2]);
+}
+
+#[test]
+fn a_rank_that_only_computes_is_waited_for() {
+    let end = bounded(|| {
+        job(3, |me| {
+            if me.rank() == 0 {
+                std::thread::sleep(Duration::from_millis(1_200));
+                me.send(1, &[1_u8])?;
+            } else if me.rank() == 1 {
+                me.receive(0, &mut [0_u8])?;
+                me.send(2, &[1_u8])?;
+            } else {
+                me.receive(1, &mut [0_u8])?;
+            }
+            me.barrier()
+        })
+    });
+    assert_eq!(end, Ok(vec![(); 3]));
 }

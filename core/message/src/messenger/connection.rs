@@ -2,6 +2,7 @@
 //!
 //! A credit is an empty static buffer at the receiver (Namyst et al. 1999 §4). The receiver owes one for each frame it has taken, and
 //! returns what it owes on whatever frame goes that way; only if the sender may soon have none left, they travel alone.
+use super::chase::Chase;
 use super::frame::{Head, STAGE};
 use super::piece::PieceFormat;
 use core::cell::{Cell, RefCell};
@@ -14,12 +15,15 @@ pub(super) enum Unexpected {
     Frame(Head, Vec<u8>),
     /// Offered pieces, fetched already.
     Fetched(Offer, Vec<u8>),
+    /// Offered pieces, for which there was no room.
+    Offered(Offer),
 }
 
 impl Unexpected {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Frame(_, bytes) | Self::Fetched(_, bytes) => bytes.len(),
+            Self::Offered(_) => 0,
         }
     }
 }
@@ -68,13 +72,16 @@ impl Lost {
 pub(super) struct Connection {
     credits: Cell<u32>,
     owed: Cell<u32>,
+    /// Frames that were kept beyond what may be kept: their credits are owed when the program has read them.
+    unpaid: Cell<u32>,
     /// Offers of ours that the peer has taken and the program has not asked after.
     pub(super) done: Cell<u32>,
     /// Offers that we have taken and not told yet.
     pub(super) untold: Cell<u32>,
     /// The frame at the head of the ring belongs to a message and was counted already.
     pub(super) held: Cell<bool>,
-    pub(super) kept: RefCell<VecDeque<Unexpected>>,
+    /// What has come, and is its credit unpaid?
+    pub(super) kept: RefCell<VecDeque<(Unexpected, bool)>>,
     pub(super) assembling: RefCell<Option<Assembling>>,
     /// Answers to PROBEs that are still to be sent, by tag.
     pub(super) requests: RefCell<VecDeque<u32>>,
@@ -86,6 +93,13 @@ pub(super) struct Connection {
     pub(super) poisoned: Cell<Option<Lost>>,
     /// The peer was told so.
     pub(super) told: Cell<bool>,
+    /// Frames to and from the peer that can end waits.
+    pub(super) sent: Cell<u32>,
+    pub(super) taken: Cell<u32>,
+    /// A chase of ours is on its way; one of the peer's has come and was not judged; the peer was not told that it has come.
+    pub(super) chasing: Cell<bool>,
+    pub(super) chase: RefCell<Option<Chase>>,
+    pub(super) unheard: Cell<bool>,
 }
 
 impl Connection {
@@ -93,6 +107,7 @@ impl Connection {
         Self {
             credits: Cell::new(credits),
             owed: Cell::default(),
+            unpaid: Cell::default(),
             done: Cell::default(),
             untold: Cell::default(),
             held: Cell::default(),
@@ -104,6 +119,11 @@ impl Connection {
             unpacking: Cell::default(),
             poisoned: Cell::default(),
             told: Cell::default(),
+            sent: Cell::default(),
+            taken: Cell::default(),
+            chasing: Cell::default(),
+            chase: RefCell::default(),
+            unheard: Cell::default(),
         }
     }
 
@@ -144,11 +164,26 @@ impl Connection {
     #[inline]
     pub(super) fn owes_one_more(&self, full: u32, alert: u32) -> bool {
         self.owed.set(self.owed.get() + 1);
-        full.saturating_sub(self.owed.get()) <= alert
+        self.overdue(full, alert)
     }
     /// The same, asked again: what had no room has to go when there is.
+    #[inline]
     pub(super) fn overdue(&self, full: u32, alert: u32) -> bool {
-        self.owed.get() > 0 && full.saturating_sub(self.owed.get()) <= alert
+        self.owed.get() > 0 && full.saturating_sub(self.owed.get() + self.unpaid.get()) <= alert
+    }
+
+    /// A frame was kept beyond what may be kept; or the program has read such a one, and its credit is owed from now on.
+    pub(super) fn defer_credit(&self) {
+        self.unpaid.set(self.unpaid.get() + 1);
+    }
+    pub(super) fn credit_due(&self) {
+        self.unpaid.set(self.unpaid.get().saturating_sub(1));
+    }
+
+    /// Is anything still to be sent there that could end a wait, as soon as there is room?
+    pub(super) fn is_behind(&self, full: u32, alert: u32) -> bool {
+        let aborting = self.poisoned.get().is_some() && !self.told.get();
+        self.untold.get() > 0 || aborting || !self.requests.borrow().is_empty() || self.overdue(full, alert)
     }
 }
 

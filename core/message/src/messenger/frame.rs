@@ -24,10 +24,16 @@ pub(super) enum FrameKind {
     Credit,
     /// The sender gives up the connection; the bytes name the rank that is to blame.
     Abort,
+    /// The sender waits for this rank, and so do those whom the bytes name, each for the next one.
+    Chase,
+    /// That has come: another one may.
+    Heard,
+    /// The ranks that the bytes name wait for each other.
+    Deadlock,
 }
 
 /// The kinds by number.
-const KINDS: [FrameKind; 8] = [
+const KINDS: [FrameKind; 11] = [
     FrameKind::Data,
     FrameKind::Last,
     FrameKind::Offer,
@@ -36,6 +42,9 @@ const KINDS: [FrameKind; 8] = [
     FrameKind::Done,
     FrameKind::Credit,
     FrameKind::Abort,
+    FrameKind::Chase,
+    FrameKind::Heard,
+    FrameKind::Deadlock,
 ];
 
 /// A frame's head.
@@ -50,7 +59,13 @@ impl FrameKind {
     /// Does a frame of this kind use a static buffer of the receiver, to be given back as a credit?
     #[inline]
     pub(super) const fn costs(self) -> bool {
-        !matches!(self, Self::Done | Self::Credit | Self::Abort)
+        !matches!(self, Self::Done | Self::Credit | Self::Abort) && self.may_release()
+    }
+
+    /// Can it end a wait of its receiver? Those of a chase cannot, and carry no credits.
+    #[inline]
+    pub(super) const fn may_release(self) -> bool {
+        !matches!(self, Self::Chase | Self::Heard | Self::Deadlock)
     }
 
     /// Is it part of a message that a program unpacks?
@@ -93,7 +108,7 @@ mod tests {
 
     #[test]
     fn bits_that_no_head_has_are_refused() {
-        assert_eq!(Head::unpack(8), None);
+        assert_eq!(Head::unpack(KINDS.len() as u32), None);
         assert_eq!(Head::unpack(1 << 12), None);
     }
 }

@@ -35,7 +35,7 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     pub(super) fn read<R>(&self, from: Rank, read: impl FnOnce(Head, &[u8]) -> R) -> Option<R> {
         if self.kept.get() > 0
-            && let Some(kept) = self.with(from).kept.borrow().front()
+            && let Some((kept, _)) = self.with(from).kept.borrow().front()
         {
             let Unexpected::Frame(head, bytes) = kept else { return None };
             return Some(read(*head, bytes));
@@ -46,8 +46,10 @@ impl<F: Fabric> Messenger<F> {
 
     #[cold]
     pub(super) fn front(&self, from: Rank) -> Option<Front> {
-        if let Some(Unexpected::Fetched(offer, _)) = self.with(from).kept.borrow().front() {
-            return Some(Front::Fetched(offer.clone()));
+        match self.with(from).kept.borrow().front() {
+            Some((Unexpected::Fetched(offer, _), _)) => return Some(Front::Fetched(offer.clone())),
+            Some((Unexpected::Offered(offer), _)) => return Some(Front::Offer(offer.clone())),
+            Some((Unexpected::Frame(..), _)) | None => {}
         }
         self.read(from, |head, bytes| match head.kind {
             FrameKind::Offer => Offer::read(head, bytes).map(Front::Offer),
@@ -60,10 +62,14 @@ impl<F: Fabric> Messenger<F> {
     pub(super) fn next(&self, from: Rank) {
         let with = self.with(from);
         if self.kept.get() > 0
-            && let Some(kept) = with.kept.borrow_mut().pop_front()
+            && let Some((kept, unpaid)) = with.kept.borrow_mut().pop_front()
         {
             self.kept.set(self.kept.get() - 1);
             self.kept_bytes.set(self.kept_bytes.get() - kept.bytes());
+            if unpaid {
+                with.credit_due();
+                self.owe(from);
+            }
             return;
         }
         with.held.set(false);

@@ -279,7 +279,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
 
     async fn take_offer(&mut self, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
         let (messenger, from) = (self.messenger, self.from);
-        if let Some(Unexpected::Fetched(_, bytes)) = messenger.with(from).kept.borrow().front() {
+        if let Some((Unexpected::Fetched(_, bytes), _)) = messenger.with(from).kept.borrow().front() {
             let mut rest = &bytes[..];
             for piece in into {
                 let (now, later) = rest.split_at(piece.len());

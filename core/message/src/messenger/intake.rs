@@ -91,6 +91,9 @@ impl<F: Fabric> Messenger<F> {
         if head.credits > 0 && !with.credited(head.credits, self.rules.full) {
             return Err(garbled(from, "more credits than there are"));
         }
+        if head.kind.may_release() {
+            with.taken.set(with.taken.get().wrapping_add(1));
+        }
         if head.kind.is_message() { Ok(Taken::Message(head)) } else { self.obey_other(from, head, bytes) }
     }
 
@@ -113,6 +116,7 @@ impl<F: Fabric> Messenger<F> {
                 slot.set(slot.get() + 1);
             }
             FrameKind::Packet => self.take_packet(from, head.extra, bytes)?,
+            FrameKind::Chase | FrameKind::Heard | FrameKind::Deadlock => self.note_chase(from, head.kind, bytes)?,
             FrameKind::Credit | FrameKind::Data | FrameKind::Last | FrameKind::Offer => {}
         }
         Ok(Taken::Obeyed(head.kind.costs()))
@@ -122,7 +126,14 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     pub(super) fn give_back(&self, from: Rank, costs: bool) {
         self.fabric.release(self.address(from));
-        if costs && self.with(from).owes_one_more(self.rules.full, self.rules.alert) {
+        if costs {
+            self.owe(from);
+        }
+    }
+
+    #[inline]
+    pub(super) fn owe(&self, from: Rank) {
+        if self.with(from).owes_one_more(self.rules.full, self.rules.alert) {
             self.acknowledge(from);
         }
     }
@@ -185,8 +196,7 @@ impl<F: Fabric> Messenger<F> {
             return Err(garbled(from, "a frame from another lane"));
         }
         let mut served = Served::Nothing;
-        while self.kept_bytes.get() <= self.rules.kept_bytes {
-            let Some(drained) = self.fabric.peek(at, |bits, bytes| self.drain_frame(from, bits, bytes)) else { break };
+        while let Some(drained) = self.fabric.peek(at, |bits, bytes| self.drain_frame(from, bits, bytes)) {
             let (costs, offer) = match drained.inspect_err(|_| self.give_up(from))? {
                 Drained::Done(costs) => (costs, None),
                 Drained::Offer(_) if waiting == Waiting::Nothing => {
@@ -205,6 +215,11 @@ impl<F: Fabric> Messenger<F> {
         Ok(served)
     }
 
+    /// There is too much of messages that nobody has asked for: what comes of them now is the last until its credits are paid.
+    fn is_full(&self) -> bool {
+        self.kept_bytes.get() > self.rules.kept_bytes
+    }
+
     fn drain_frame(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Drained, Error> {
         // A frame that is held was obeyed when it was found.
         let taken = if self.with(from).held.get() {
@@ -214,20 +229,34 @@ impl<F: Fabric> Messenger<F> {
         };
         match taken {
             Taken::Message(head) if head.kind == FrameKind::Offer => {
-                Offer::read(head, bytes).map(Drained::Offer).ok_or_else(|| garbled(from, "an offer of nothing"))
+                let offer = Offer::read(head, bytes).ok_or_else(|| garbled(from, "an offer of nothing"))?;
+                if !self.is_full() {
+                    return Ok(Drained::Offer(offer));
+                }
+                self.keep(from, Unexpected::Offered(offer), true);
+                Ok(Drained::Done(false))
             }
             Taken::Message(head) => {
-                self.keep(from, Unexpected::Frame(head, bytes.to_vec()));
-                Ok(Drained::Done(true))
+                let full = self.is_full();
+                self.keep(from, Unexpected::Frame(head, bytes.to_vec()), full);
+                Ok(Drained::Done(!full))
             }
             Taken::Obeyed(costs) => Ok(Drained::Done(costs)),
         }
     }
 
-    pub(super) fn keep(&self, from: Rank, kept: Unexpected) {
+    fn keep(&self, from: Rank, kept: Unexpected, unpaid: bool) {
         self.kept.set(self.kept.get() + 1);
         self.kept_bytes.set(self.kept_bytes.get() + kept.bytes());
-        self.with(from).kept.borrow_mut().push_back(kept);
+        let with = self.with(from);
+        if unpaid {
+            with.defer_credit();
+            if with.overdue(self.rules.full, self.rules.alert) {
+                // What it may wait for is owed already; sent by this look, once no frame is being looked at.
+                self.backlog.set(true);
+            }
+        }
+        with.kept.borrow_mut().push_back((kept, unpaid));
     }
 
     /// Fetches what a peer offers before the program asks for it, because the program waits for somebody else.
@@ -241,7 +270,7 @@ impl<F: Fabric> Messenger<F> {
         }
         aside.resize(bytes, 0);
         self.fetch(from, &offer, &mut [&mut aside]).await?;
-        self.keep(from, Unexpected::Fetched(offer, aside));
+        self.keep(from, Unexpected::Fetched(offer, aside), false);
         Ok(())
     }
 
@@ -289,6 +318,9 @@ impl<F: Fabric> Messenger<F> {
             }
             if with.poisoned.get().is_some() && !with.told.get() {
                 self.tell_abort(peer);
+            }
+            if with.unheard.get() {
+                self.hear(peer);
             }
             if !with.requests.borrow().is_empty() {
                 self.answer(peer);

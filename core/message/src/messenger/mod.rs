@@ -6,8 +6,10 @@
 //!
 //! - this file: the one wait there is. [`intake`]: what is done for others meanwhile. [`connection`]: credits and what was kept.
 //! - [`outgoing`], [`incoming`]: a message on its way out and in; [`head`]: what of it is there. [`piece`], [`frame`]: what crosses the wire.
+//! - [`chase`]: who waits for whom, and whether that goes round.
 //! - [`port`]: null messages and sized packets over the same frames. [`settings`]: thresholds.
 
+mod chase;
 mod connection;
 mod frame;
 mod head;
@@ -66,6 +68,12 @@ pub struct Messenger<F: Fabric> {
     /// It ends since it cannot go on; and a peer did, because of that one.
     fails: Cell<bool>,
     failed: Cell<Option<Lost>>,
+    /// The number of the wait that goes on, or was the last; is there anything of a chase to be looked at, now or in the next wait;
+    /// what one came to.
+    wait: Cell<u32>,
+    chased: Cell<bool>,
+    deferred: Cell<bool>,
+    deadlock: RefCell<Option<(u32, Vec<Rank>)>>,
     traffic: Traffic<Cell<u64>>,
     leaves: bool,
 }
@@ -108,6 +116,8 @@ enum Waiting {
     Any,
     /// That rank's taking something.
     To(Rank),
+    /// Room towards that rank, which the fabric itself may make.
+    Room(Rank),
     /// A null message, of that rank if the caller knows whose.
     Signal(Option<Rank>),
     /// A packet of that rank.
@@ -119,7 +129,7 @@ enum Waiting {
 impl Waiting {
     fn peer(self) -> Option<Rank> {
         match self {
-            Self::From(peer) | Self::To(peer) | Self::Packet(peer) => Some(peer),
+            Self::From(peer) | Self::To(peer) | Self::Room(peer) | Self::Packet(peer) => Some(peer),
             Self::Signal(peer) => peer,
             Self::Any | Self::Nothing => None,
         }
@@ -163,6 +173,10 @@ impl<F: Fabric> Messenger<F> {
             culprit: Cell::new(Lost { rank: here.rank, lost: false }),
             fails: Cell::new(false),
             failed: Cell::new(None),
+            wait: Cell::new(0),
+            chased: Cell::new(false),
+            deferred: Cell::new(false),
+            deadlock: RefCell::default(),
             traffic: Traffic::default(),
             leaves: false,
             fabric,
@@ -252,7 +266,9 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     fn posted(&self, to: Rank, sent: bool, credits: u8) {
         if sent {
-            self.with(to).repaid(credits);
+            let with = self.with(to);
+            with.repaid(credits);
+            with.sent.set(with.sent.get().wrapping_add(1));
             count(&self.traffic.frames, 1);
         }
     }
@@ -304,6 +320,12 @@ impl<F: Fabric> Messenger<F> {
             }
             Ok(Served::Nothing) => {}
         }
+        // Before who gave up because of it.
+        if self.chased.get()
+            && let Err(circle) = self.chase(what, waiting)
+        {
+            return Some(PeekResult::End(Err(circle)));
+        }
         // Giving up comes as a frame, so it is known by now.
         if let Some(blame) = self.poisoned(waiting) {
             return Some(PeekResult::End(Err(self.accused(blame, what))));
@@ -318,13 +340,23 @@ impl<F: Fabric> Messenger<F> {
         waiting: Waiting,
         mut found: impl FnMut() -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        let why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(self.deadline.get()) };
+        let mut why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(self.deadline.get()) };
+        self.wait.set(self.wait.get().wrapping_add(1));
+        self.chased.set(self.chased.get() || self.deferred.take());
+        let mut patience = self.patience(waiting);
         loop {
             let look = || self.look(what, waiting, &mut found);
-            let waited = self.waiter.on_lane(&self.fabric, why, waiting.peer(), look).await;
+            let waited = self.waiter.on_lane_for(&self.fabric, why, waiting.peer(), patience, look).await;
             match waited.map_err(|error| self.blamed(error))? {
-                PeekResult::End(end) => return end.map_err(|error| self.blamed(error)),
-                PeekResult::Fetch(from, offer) => self.fetch_aside(from, offer).await?,
+                Some(PeekResult::End(end)) => return end.map_err(|error| self.blamed(error)),
+                Some(PeekResult::Fetch(from, offer)) => self.fetch_aside(from, offer).await?,
+                None => {
+                    if why.since == Nanos::ZERO {
+                        why = why.since(self.fabric.now() - patience);
+                    }
+                    self.begin_chase(waiting);
+                    patience = patience * 2;
+                }
             }
         }
     }

@@ -279,7 +279,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
             let sent = messenger.post_filled(self.to, FrameKind::Offer, u16::from(last), len);
             sent.map(|sent| sent.then_some(())).transpose()
         };
-        messenger.until("room for an offer", Waiting::To(self.to), post).await?;
+        messenger.until("room for an offer", Waiting::Room(self.to), post).await?;
         (self.begun, self.credit, self.first) = (true, false, 0);
         Ok(())
     }
@@ -299,7 +299,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
             return Ok(());
         }
         messenger
-            .until("room for a message", Waiting::To(to), || self.post(kind).map(|sent| sent.then_some(())).transpose())
+            .until("room for a message", Waiting::Room(to), || self.post(kind).map(|sent| sent.then_some(())).transpose())
             .await
     }
 

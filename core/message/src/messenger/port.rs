@@ -120,7 +120,7 @@ impl<F: Fabric> Messenger<F> {
         };
         match post() {
             Some(sent) => sent,
-            None => self.until("room for a packet", Waiting::To(to), post).await,
+            None => self.until("room for a packet", Waiting::Room(to), post).await,
         }
     }
 

@@ -1,0 +1,183 @@
+//! Ranks that wait for each other: edge chasing (Chandy, Misra & Haas 1983).
+//!
+//! A rank whose wait for one other lasts long asks it by a frame that names the two: a chase. A rank that waits for one other itself
+//! passes it on, with its own number behind; who meets its own number has found a circle, and tells all in it. What makes that
+//! right although frames are on their way meanwhile is race 7 of `README.md`.
+use super::frame::{FrameKind, Head};
+use super::{Messenger, Waiting, count};
+use foregather_machine::{Cause, Error, Fabric, Nanos, Rank};
+
+/// A wait that lasts longer is worth a frame.
+const PATIENCE: Nanos = Nanos::from_ms(250);
+/// Bytes before the ranks, and of each rank: its number, and that of its wait.
+const BEFORE: usize = 4;
+const ENTRY: usize = 2 + 4;
+
+/// What a chase knows.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chase {
+    /// So many frames of this rank had its sender taken.
+    taken: u32,
+    /// Each waits for the next one, and the last for this rank: their numbers, and those of their waits.
+    chain: Vec<(Rank, u32)>,
+}
+
+impl Chase {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (taken, rest) = bytes.split_first_chunk::<BEFORE>()?;
+        let (entries, rest) = rest.as_chunks::<ENTRY>();
+        if !rest.is_empty() || entries.is_empty() {
+            return None;
+        }
+        let entry = |[a, b, c, d, e, f]: &[u8; ENTRY]| (Rank::from(u16::from_le_bytes([*a, *b])), u32::from_le_bytes([*c, *d, *e, *f]));
+        Some(Self { taken: u32::from_le_bytes(*taken), chain: entries.iter().map(entry).collect() })
+    }
+
+    fn write(&self) -> Vec<u8> {
+        let mut bytes = self.taken.to_le_bytes().to_vec();
+        for (rank, wait) in &self.chain {
+            bytes.extend_from_slice(&(*rank as u16).to_le_bytes());
+            bytes.extend_from_slice(&wait.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+impl Waiting {
+    /// Who alone can end it, and only by a frame.
+    fn chased(self) -> Option<Rank> {
+        match self {
+            Self::From(peer) | Self::To(peer) | Self::Packet(peer) | Self::Signal(Some(peer)) => Some(peer),
+            Self::Signal(None) | Self::Room(_) | Self::Any | Self::Nothing => None,
+        }
+    }
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// Whom this wait is for, if it may be part of a circle. One with a deadline ends by itself.
+    fn chased(&self, waiting: Waiting) -> Option<Rank> {
+        waiting.chased().filter(|_| self.deadline.get() == Nanos::MAX && self.longest_chain() > 0)
+    }
+
+    /// So many ranks fit into a frame: none if their numbers do not.
+    fn longest_chain(&self) -> usize {
+        if self.size > u32::from(u16::MAX) { 0 } else { self.inline.saturating_sub(BEFORE) / ENTRY }
+    }
+
+    /// How long a wait goes on before it asks: at first, and then twice as long each time, since a chase may be lost to another one.
+    pub(super) fn patience(&self, waiting: Waiting) -> Nanos {
+        if self.chased(waiting).is_some() { PATIENCE } else { Nanos::MAX }
+    }
+
+    /// This wait has lasted long.
+    #[cold]
+    pub(super) fn begin_chase(&self, waiting: Waiting) {
+        if let Some(next) = self.chased(waiting).filter(|&next| !self.with(next).chasing.get()) {
+            self.pass_on(next, Vec::new());
+        }
+    }
+
+    /// Sends those ranks, and this one behind them, to the rank that it waits for. Without room it is tried again later.
+    fn pass_on(&self, next: Rank, mut chain: Vec<(Rank, u32)>) {
+        chain.push((self.here.rank, self.wait.get()));
+        let with = self.with(next);
+        let sent = self.tell(next, FrameKind::Chase, &Chase { taken: with.taken.get(), chain }.write());
+        with.chasing.set(sent);
+    }
+
+    /// A frame that carries no credits, since it must not end a wait.
+    fn tell(&self, to: Rank, kind: FrameKind, bytes: &[u8]) -> bool {
+        let head = Head { kind, credits: 0, extra: 0 }.pack();
+        // A peer that is lost is named by the wait itself.
+        let sent = self.fabric.post(self.address(to), head, bytes).unwrap_or(false);
+        count(&self.traffic.frames, u64::from(sent));
+        sent
+    }
+
+    /// The chase from there has come.
+    pub(super) fn hear(&self, from: Rank) {
+        let told = self.tell(from, FrameKind::Heard, &[]);
+        self.with(from).unheard.set(!told);
+        if !told {
+            self.backlog.set(true);
+        }
+    }
+
+    /// A frame of a chase has come: the next look of a wait sees to it.
+    #[cold]
+    pub(super) fn note_chase(&self, from: Rank, kind: FrameKind, bytes: &[u8]) -> Result<(), Error> {
+        let with = self.with(from);
+        self.chased.set(true);
+        if kind == FrameKind::Heard {
+            with.chasing.set(false);
+            return Ok(());
+        }
+        let garbled = Cause::ProtocolViolation { from, what: "a chase of nobody" };
+        let chase = Chase::read(bytes).filter(|chase| chase.chain.iter().all(|(rank, _)| *rank < self.size)).ok_or(garbled)?;
+        if kind == FrameKind::Chase {
+            with.chase.replace(Some(chase));
+            with.unheard.set(true);
+            // Answered by the next look, since a frame is being looked at.
+            self.backlog.set(true);
+        } else if let Some((_, wait)) = chase.chain.iter().find(|(rank, _)| *rank == self.here.rank) {
+            self.deadlock.replace(Some((*wait, chase.chain.iter().map(|(rank, _)| *rank).collect())));
+        }
+        Ok(())
+    }
+
+    /// This rank has looked and waits on: judges what has come, and passes it on. An error, if it goes round.
+    #[cold]
+    pub(super) fn chase(&self, what: &'static str, waiting: Waiting) -> Result<(), Error> {
+        let Some(next) = self.chased(waiting) else { return Ok(()) };
+        self.chased.set(false);
+        let told = self.deadlock.take().filter(|(wait, _)| *wait == self.wait.get()).map(|(_, ranks)| ranks);
+        match told.or_else(|| (0..self.size).find_map(|from| self.judge(from, next))) {
+            Some(ranks) => Err(Cause::Deadlock { ranks, doing: what }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The ranks of a circle, if the chase from there has gone round.
+    fn judge(&self, from: Rank, next: Rank) -> Option<Vec<Rank>> {
+        let with = self.with(from);
+        let chase = with.chase.take()?;
+        // What could end that wait is on its way, or will be.
+        if with.sent.get() != chase.taken || with.is_behind(self.rules.full, self.rules.alert) {
+            return None;
+        }
+        let here = (self.here.rank, self.wait.get());
+        if let Some(at) = chase.chain.iter().position(|entry| *entry == here) {
+            return Some(self.announce(&chase.chain[at..]));
+        }
+        let passed_by = chase.chain.iter().any(|(rank, _)| *rank == here.0);
+        if !passed_by && self.with(next).chasing.get() {
+            // It waits for the one before it: until that is heard, or for the next wait.
+            with.chase.replace(Some(chase));
+            self.deferred.set(true);
+        } else if !passed_by && chase.chain.len() < self.longest_chain() {
+            self.pass_on(next, chase.chain);
+        }
+        None
+    }
+
+    /// Tells all others of the circle. One that cannot be reached now hears that this rank has failed.
+    fn announce(&self, circle: &[(Rank, u32)]) -> Vec<Rank> {
+        let bytes = Chase { taken: 0, chain: circle.to_vec() }.write();
+        let ranks: Vec<Rank> = circle.iter().map(|(rank, _)| *rank).collect();
+        ranks.iter().filter(|&&rank| rank != self.here.rank).for_each(|&rank| _ = self.tell(rank, FrameKind::Deadlock, &bytes));
+        ranks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chase_is_read_as_it_was_written() {
+        let chase = Chase { taken: 77, chain: vec![(0, 1), (u32::from(u16::MAX), u32::MAX)] };
+        let bytes = chase.write();
+        assert_eq!(Chase::read(&bytes), Some(chase));
+        assert!((0..bytes.len()).all(|len| len == BEFORE + ENTRY || Chase::read(&bytes[..len]).is_none()));
+    }
+}
