@@ -6,12 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
+mod job;
 mod slices;
 
 use foregather::engine::host::{clock, usage};
 use std::env::args;
 
-const SECTIONS: [(&str, fn()); 2] = [("barrier", barrier::run), ("slices", slices::run)];
+const SECTIONS: [(&str, fn()); 3] = [("barrier", barrier::run), ("slices", slices::run), ("job", job::run)];
 
 fn main() {
     barrier::be_a_hog();
@@ -53,10 +54,16 @@ fn compare(what: &str, rounds: usize, contestants: &mut [(&str, &mut dyn FnMut()
             }
         }
     }
-    let against = contestants[beside].0;
+    let rows: Vec<_> = contestants.iter().map(|(name, _)| *name).zip(costs).collect();
+    print(what, &rows, beside);
+}
+
+/// A row for each contestant: medians of its rounds.
+fn print(what: &str, rows: &[(&str, Vec<Cost>)], beside: usize) {
+    let (against, other) = &rows[beside];
     println!("{what:<28} {:>12} {:>12} {:>14}", "ns", "cpu ns", format!("ratio to {against}"));
-    for ((name, _), own) in contestants.iter().zip(&costs) {
-        let ratios = own.iter().zip(&costs[beside]).map(|(own, other)| own.time_ns / other.time_ns);
+    for (name, own) in rows {
+        let ratios = own.iter().zip(other).map(|(own, other)| own.time_ns / other.time_ns);
         let (time_ns, cpu_ns) = (median(own.iter().map(|cost| cost.time_ns)), median(own.iter().map(|cost| cost.cpu_ns)));
         println!("  {name:<26} {time_ns:>12.1} {cpu_ns:>12.1} {:>14.3}", median(ratios));
     }

@@ -84,12 +84,16 @@ type Panic = Box<dyn Any + Send>;
 fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Rank) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
     let fabric = ShmFabric::between_threads(SegmentSpec::new(ranks, 1))?;
     let first = Mutex::new(None);
-    let ends = foregather_thread::run(ranks, |_| None, |cpu, rank| {
-        let lane = fabric.lane(cpu, Address { rank, lane: 0 })?;
-        play(Rank(Link::Threads(verbs::messenger(lane)?)), body, |panic| {
-            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
-        })
-    })?;
+    let ends = foregather_thread::run(
+        ranks,
+        |_| None,
+        |cpu, rank| {
+            let lane = fabric.lane(cpu, Address { rank, lane: 0 })?;
+            play(Rank(Link::Threads(verbs::messenger(lane)?)), body, |panic| {
+                first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+            })
+        },
+    )?;
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(panic) => resume_unwind(panic),
         None => ends::of_threads(ends),
@@ -119,11 +123,7 @@ fn only<L>(lanes: Vec<L>) -> Result<L, Error> {
 }
 
 /// What a rank does, from its first verb to its end, which the others are told of at once.
-fn play<R>(
-    me: Rank,
-    body: &impl Fn(&Rank) -> Result<R, Error>,
-    panicked: impl FnOnce(Panic),
-) -> Result<R, Error> {
+fn play<R>(me: Rank, body: &impl Fn(&Rank) -> Result<R, Error>, panicked: impl FnOnce(Panic)) -> Result<R, Error> {
     INSIDE.set(true);
     let end = catch_unwind(AssertUnwindSafe(|| body(&me)));
     INSIDE.set(false);

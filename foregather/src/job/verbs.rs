@@ -75,12 +75,7 @@ fn elements(bytes: usize, element: usize, room: usize) -> Result<usize, Error> {
 
 /// Takes the next message into the beginning of `into`; how many elements of that size it had.
 #[inline]
-pub(super) fn receive<F: Fabric>(
-    messenger: &Messenger<F>,
-    from: Rank,
-    into: &mut [u8],
-    element: usize,
-) -> Result<usize, Error> {
+pub(super) fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank, into: &mut [u8], element: usize) -> Result<usize, Error> {
     let room = into.len();
     let bytes = take(messenger, from, |bytes| {
         elements(bytes, element, room)?;
@@ -130,11 +125,7 @@ pub(super) fn barrier<F: Fabric>(messenger: &Messenger<F>) -> Result<(), Error> 
     block_on(dissemination(messenger))
 }
 
-pub(super) fn reduce<F: Fabric, T: Element>(
-    messenger: &Messenger<F>,
-    value: T,
-    combine: impl Fn(T, T) -> T,
-) -> Result<T, Error> {
+pub(super) fn reduce<F: Fabric, T: Element>(messenger: &Messenger<F>, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
     let mut all = [value];
     block_on(collective::allreduce(messenger, &mut all, combine))?;
     Ok(all[0])

@@ -5,7 +5,13 @@ use foregather::job;
 
 #[test]
 fn a_second_job_is_a_new_one() {
-    let ends = bounded(|| [job(2, |me| me.sum(1_u32)), job(3, |me| if me.rank() == 1 { me.send(9, &[0_u8]).map(|()| 0) } else { me.sum(1) }), job(4, |me| me.sum(1))]);
+    let ends = bounded(|| {
+        [
+            job(2, |me| me.sum(1_u32)),
+            job(3, |me| if me.rank() == 1 { me.send(9, &[0_u8]).map(|()| 0) } else { me.sum(1) }),
+            job(4, |me| me.sum(1)),
+        ]
+    });
     assert_eq!((&ends[0], &ends[2]), (&Ok(vec![2; 2]), &Ok(vec![4; 4])));
     assert!(matches!(Error::of(&ends[1]), Some(Cause::Rank { .. })), "{:?}", ends[1]);
 }

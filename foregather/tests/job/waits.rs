@@ -85,7 +85,10 @@ fn ranks_that_wait_for_each_other_are_told_who_they_are() {
     }
     // Collective calls that do not fit together, and one that waits for a message of a rank that is in such a call.
     assert_eq!(circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.sum(1_u32).map(drop) }), vec![vec![0, 1]; 2]);
-    assert_eq!(circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.receive(0, &mut [0_u8]).map(drop) }), vec![vec![0, 1]; 2]);
+    assert_eq!(
+        circles(2, |me| if me.rank() == 0 { me.barrier() } else { me.receive(0, &mut [0_u8]).map(drop) }),
+        vec![vec![0, 1]; 2]
+    );
 }
 
 #[test]

@@ -162,7 +162,10 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Result<Detected, Error> {
-        by_variables(|name| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()), |pass| pass == "here")
+        by_variables(
+            |name| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()),
+            |pass| pass == "here",
+        )
     }
 
     fn who(variables: &[(&str, &str)]) -> (Launcher, Rank, Option<u32>, bool) {

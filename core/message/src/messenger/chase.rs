@@ -5,7 +5,7 @@
 //! right although frames are on their way meanwhile is race 7 of `README.md`.
 use super::frame::{FrameKind, Head};
 use super::{Messenger, Waiting, count};
-use foregather_machine::{Cause, Error, Fabric, Nanos, Rank};
+use foregather_machine::{Cause, Error, Fabric, Nanos, Park, Rank, WaitContext};
 
 /// A wait that lasts longer is worth a frame.
 const PATIENCE: Nanos = Nanos::from_ms(250);
@@ -29,7 +29,8 @@ impl Chase {
         if !rest.is_empty() || entries.is_empty() {
             return None;
         }
-        let entry = |[a, b, c, d, e, f]: &[u8; ENTRY]| (Rank::from(u16::from_le_bytes([*a, *b])), u32::from_le_bytes([*c, *d, *e, *f]));
+        let entry =
+            |[a, b, c, d, e, f]: &[u8; ENTRY]| (Rank::from(u16::from_le_bytes([*a, *b])), u32::from_le_bytes([*c, *d, *e, *f]));
         Some(Self { taken: u32::from_le_bytes(*taken), chain: entries.iter().map(entry).collect() })
     }
 
@@ -129,6 +130,11 @@ impl<F: Fabric> Messenger<F> {
     #[cold]
     pub(super) fn chase(&self, what: &'static str, waiting: Waiting) -> Result<(), Error> {
         let Some(next) = self.chased(waiting) else { return Ok(()) };
+        let why = WaitContext::new(what, self.here.rank).of(next);
+        if self.fabric.cpu().check(self.fabric.bell(), &why).is_err() {
+            // It ends by itself, and by a better reason.
+            return Ok(());
+        }
         self.chased.set(false);
         let told = self.deadlock.take().filter(|(wait, _)| *wait == self.wait.get()).map(|(_, ranks)| ranks);
         match told.or_else(|| (0..self.size).find_map(|from| self.judge(from, next))) {

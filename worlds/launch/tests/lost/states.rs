@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) enum State {
     /// All wait for a message of anybody.
     Anybody,
-    /// Each waits for its neighbour's message.
+    /// Each waits for its neighbour's message, but for rank 0: a circle would be told of.
     One,
     /// Half of them wait for credits, the others compute.
     Credit,
@@ -72,6 +72,7 @@ impl State {
         loop {
             at = at.wrapping_add(1);
             match self {
+                Self::One if rank == 0 => messenger.begin_unpacking().await?.end().await?,
                 Self::Anybody => messenger.begin_unpacking().await?.end().await?,
                 Self::One => messenger.begin_unpacking_from((rank + 1) % size)?.end().await?,
                 Self::Credit | Self::Offer | Self::Silence if !sends => {
