@@ -89,7 +89,7 @@ fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Rank) -> Result<R, Error> + 
         |_| None,
         |cpu, rank| {
             let lane = fabric.lane(cpu, Address { rank, lane: 0 })?;
-            play(Rank(Link::Threads(verbs::messenger(lane)?)), body, |panic| {
+            run_body(Rank(Link::Threads(verbs::messenger(lane)?)), body, |panic| {
                 first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
             })
         },
@@ -107,7 +107,7 @@ fn as_one_rank<R>(body: &impl Fn(&Rank) -> Result<R, Error>) -> Result<R, Error>
         Lanes::Ofi(lanes) => only(lanes).and_then(verbs::messenger).map(Link::Cluster)?,
     };
     let mut first = None;
-    let mine = play(Rank(link), body, |panic| first = Some(panic));
+    let mine = run_body(Rank(link), body, |panic| first = Some(panic));
     let end = ends::of_ranks(&session, mine);
     match first {
         Some(panic) => {
@@ -123,7 +123,7 @@ fn only<L>(lanes: Vec<L>) -> Result<L, Error> {
 }
 
 /// What a rank does, from its first verb to its end, which the others are told of at once.
-fn play<R>(me: Rank, body: &impl Fn(&Rank) -> Result<R, Error>, panicked: impl FnOnce(Panic)) -> Result<R, Error> {
+fn run_body<R>(me: Rank, body: &impl Fn(&Rank) -> Result<R, Error>, panicked: impl FnOnce(Panic)) -> Result<R, Error> {
     INSIDE.set(true);
     let end = catch_unwind(AssertUnwindSafe(|| body(&me)));
     INSIDE.set(false);

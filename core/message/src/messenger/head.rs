@@ -68,7 +68,7 @@ impl<F: Fabric> Messenger<F> {
             self.kept_bytes.set(self.kept_bytes.get() - kept.bytes());
             if unpaid {
                 with.credit_due();
-                self.owe(from);
+                self.owe_credit(from);
             }
             return;
         }

@@ -127,12 +127,12 @@ impl<F: Fabric> Messenger<F> {
     pub(super) fn give_back(&self, from: Rank, costs: bool) {
         self.fabric.release(self.address(from));
         if costs {
-            self.owe(from);
+            self.owe_credit(from);
         }
     }
 
     #[inline]
-    pub(super) fn owe(&self, from: Rank) {
+    pub(super) fn owe_credit(&self, from: Rank) {
         if self.with(from).owes_one_more(self.rules.full, self.rules.alert) {
             self.acknowledge(from);
         }

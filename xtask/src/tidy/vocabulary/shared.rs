@@ -1,7 +1,7 @@
 //! The names that types of many packages bear because they mean the same in all of them.
 
 /// A name, and what it means everywhere. One that means two things is no entry: give the types two names.
-pub(super) const SHARED: [(&str, &str); 27] = [
+pub(super) const SHARED: [(&str, &str); 28] = [
     ("Barrier", "a point where threads or ranks wait until all of them have come"),
     ("Counts", "how often each of some things happened"),
     ("Distribution", "how values are spread"),
@@ -21,6 +21,7 @@ pub(super) const SHARED: [(&str, &str); 27] = [
     ("Outcome", "what came of a run or a wait"),
     ("Placement", "on which processors threads run"),
     ("Plan", "what is to be done, as it stands before it begins"),
+    ("Rank", "one of those that work together: its number, or its handle"),
     ("Row", "one line of a table of results"),
     ("Sample", "one observation of many"),
     ("Settings", "what a user may choose of a part of the house"),
