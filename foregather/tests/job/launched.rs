@@ -33,7 +33,8 @@ fn the_same_program_is_a_rank_and_the_launcher_says_of_how_many() {
     for size in [1, 2, 3] {
         let (code, text) = run(size, if size == 1 { "early exit" } else { "ring" }, &[]);
         assert_eq!(code, Some(0), "{text}");
-        for rank in 0..if size == 1 { 0 } else { size } {
+        // A ring of one is not worth a launcher.
+        for rank in (0..size).filter(|_| size > 1) {
             let before = (rank + size - 1) % size;
             assert_eq!(count(&text, &format!("ring [({rank}, {size}, {before}, 1, {size})]")), 1, "{text}");
         }
@@ -70,6 +71,12 @@ fn launchers_can_be_switched_off_and_children_of_a_rank_are_alone() {
     assert_eq!((code, count(&text, "alone [4, 4]")), (Some(0), 2), "{text}");
     let (code, text) = run(2, "children", &[]);
     assert_eq!((code, count(&text, "a child is rank Ok([(0, 1)])")), (Some(0), 1), "{text}");
+}
+
+#[test]
+fn processes_that_wait_in_a_circle_are_told() {
+    let (code, text) = run(3, "circle", &[]);
+    assert_eq!((code, count(&text, "so none can go on")), (Some(1), 3), "{text}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Jobs that go well and jobs that do not: every wait ends, and every error names its culprit.
 mod failures;
+mod forgotten;
 mod launched;
 mod nested;
 mod programs;
