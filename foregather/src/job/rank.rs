@@ -60,7 +60,8 @@ impl Rank {
     }
 
     /// Sends elements to that rank, and returns when `data` may be changed: up to 64 KiB when it is copied, beyond when it was fetched.
-    /// Ranks that all send first do not wait for each other: while they wait they take in, and keep, what has come for them (up to 1 GiB).
+    /// Ranks that all send first do not wait for each other: while they wait they take in, and keep, what has come for them (up to 1 GiB). So
+    /// a rank may also send to itself.
     ///
     /// ```
     /// foregather::job(2, |me| {

@@ -117,7 +117,8 @@ pub(super) fn exchange<F: Fabric>(
     }
     let came = receive(messenger, peer, into, element);
     // Sent whatever came: the other side counts on it.
-    send(messenger, peer, out).and(came)
+    let sent = send(messenger, peer, out);
+    came.and_then(|elements| sent.map(|()| elements))
 }
 
 #[inline]
