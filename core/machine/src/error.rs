@@ -33,6 +33,11 @@ pub enum Cause {
         /// Who left, if it could still be told.
         by: Option<Rank>,
     },
+    /// What a lock guards cannot be relied on any more: a holder panicked.
+    PoisonedLock {
+        /// Whose panic it was.
+        by: Rank,
+    },
     /// The deadline passed first.
     TimedOut {
         /// The primitive that waited.
@@ -244,6 +249,9 @@ impl fmt::Display for Cause {
             }
             Self::Poisoned { by: None } => {
                 f.write_str("a member left the group in the middle: it can never meet again; build a new group")
+            }
+            Self::PoisonedLock { by } => {
+                write!(f, "rank {by} panicked while it held this lock: nobody gets it any more; make a new one")
             }
             Self::TimedOut { what, rank, peer, waited_ns } => {
                 write!(f, "{what}: rank {rank} waited in vain")?;

@@ -53,8 +53,9 @@ where
 {
     for (rank, end) in ends.iter().enumerate().filter(|&(rank, _)| rank != culprit) {
         let error = end.as_ref().unwrap_or_else(|panic| panic!("rank {rank} panicked: {panic}")).as_ref().unwrap_err();
-        let by = Some(culprit as u32);
-        assert!(matches!(error.cause(), Cause::Poisoned { by: who } if *who == by), "rank {rank}: {error:?}");
+        let by = culprit as u32;
+        let blamed = [Cause::Poisoned { by: Some(by) }, Cause::PoisonedLock { by }];
+        assert!(blamed.contains(error.cause()), "rank {rank}: {error:?}");
     }
 }
 
@@ -121,6 +122,43 @@ fn a_panic_of_one_thread_ends_all_ranks_and_goes_on_where_it_began() {
         let ends = one_gives_up(waiting, || panic!("on purpose"));
         assert_eq!(ends[1].as_ref().unwrap_err(), "on purpose", "{waiting:?}");
         all_blame(1, &ends);
+    }
+}
+
+#[test]
+fn a_panic_that_is_caught_leaves_no_lock_held_and_the_lock_names_it_from_then_on() {
+    for waits in [false, true] {
+        let ends = ranks(3, settings(2), words, |thread, words| {
+            let panics = thread.number() == 3;
+            if panics {
+                let locked = || {
+                    thread.locked(1, || -> Result<(), Error> {
+                        if waits {
+                            thread.barrier()?;
+                        }
+                        words.set(0, 7);
+                        panic!("on purpose")
+                    })
+                };
+                let panic = catch_unwind(AssertUnwindSafe(locked)).unwrap_err();
+                assert_eq!(*panic.downcast::<&str>().unwrap(), "on purpose");
+            }
+            if !panics && waits {
+                thread.barrier()?;
+            }
+            if !waits {
+                thread.barrier()?;
+            }
+            for _ in 0..2 {
+                let error = thread.locked(1, || ()).unwrap_err();
+                assert_eq!(error.cause(), &Cause::PoisonedLock { by: 1 });
+            }
+            // Everything else goes on.
+            thread.locked(2, || words.set(1, words.get(1) + 1))?;
+            thread.barrier()?;
+            Ok(words.get(1))
+        });
+        assert_eq!(ends, [Ok(Ok(vec![6, 6])), Ok(Ok(vec![6, 6])), Ok(Ok(vec![6, 6]))]);
     }
 }
 

@@ -3,6 +3,7 @@
 //! A minipage that is allocated has its only copy at its manager, closed, and zero. One that is freed is closed everywhere before any rank
 //! forgets it, and nothing that was asked for it ahead is under way by then: its number may be given anew.
 use super::array::{Array, Plain};
+use super::call::Call;
 use super::heap::ArrayLayout;
 use super::thread::Thread;
 use crate::Minipage;
@@ -15,22 +16,8 @@ use foregather_machine::{Cause, Error, Fabric, Member, block_on};
 use foregather_message::collective::allreduce;
 use std::sync::PoisonError;
 
-/// What calls make together that are not alike.
-const UNLIKE: u64 = u64::MAX;
 /// So much is cleared at a time.
 const ZEROS: [u8; 4096] = [0; 4096];
-
-/// What two calls make together.
-fn alike(one: u64, other: u64) -> u64 {
-    if one == other { one } else { UNLIKE }
-}
-
-/// A number for a call, the same on all ranks: FNV-1a.
-fn number_of(name: &str, arguments: &[u64]) -> u64 {
-    let bytes = name.bytes().chain(arguments.iter().flat_map(|number| number.to_le_bytes()));
-    let number = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    number.min(UNLIKE - 1)
-}
 
 impl<F: Fabric> Thread<'_, F> {
     /// Allocates as [`SharedAllocator::array`](super::SharedAllocator::array), while the program runs: all threads of all ranks call alike. A barrier, too.
@@ -75,7 +62,7 @@ impl<F: Fabric> Thread<'_, F> {
     #[track_caller]
     pub fn chunked<T: Plain>(&self, len: usize, unit: usize, level: u32) -> Result<Array<T>, Error> {
         let (shape, place) = (ArrayLayout { len, unit, level }, Location::caller());
-        let call = number_of(type_name::<T>(), &[len as u64, unit as u64, u64::from(level), size_of::<T>() as u64]);
+        let call = Call::new(type_name::<T>(), &[len as u64, unit as u64, u64::from(level), size_of::<T>() as u64]);
         self.collective(call, || self.give(shape, place))
     }
 
@@ -91,29 +78,37 @@ impl<F: Fabric> Thread<'_, F> {
     pub fn free<T: Plain>(&self, array: Array<T>) -> Result<(), Error> {
         let first = array.all_units()[0];
         let which = [first.offset as u64, u64::from(first.view), array.len() as u64, array.unit() as u64];
-        self.collective(number_of("free", &which), || self.take_back(&array))
+        self.collective(Call::new("free", &which), || self.take_back(&array))
+    }
+
+    /// Makes sure that all threads of all ranks make this call: a barrier, too.
+    ///
+    /// # Errors
+    /// As [`Call::check`], and then all threads get the error, and the program can go on; as [`Thread::barrier`].
+    pub fn agree(&self, call: Call) -> Result<(), Error> {
+        self.collective(call, || Ok(Ok(())))
     }
 
     /// What all threads of all ranks do alike: the first one of each rank does it, and all get what comes of it. An error of `act` itself
     /// ends the rank.
-    fn collective<R, A>(&self, call: u64, act: A) -> Result<R, Error>
+    fn collective<R, A>(&self, call: Call, act: A) -> Result<R, Error>
     where
         R: Clone + Send + 'static,
         A: FnOnce() -> Result<Result<R, Error>, Error>,
     {
-        let unlike = || {
-            let needs = "that all threads of all ranks make the same calls in the same order";
-            Error::from(Cause::Setting { what: "allocating and freeing shared memory", needs })
-        };
-        self.reduction.give(self.seat, call);
+        let and = |one, other| Call::from_bits(one).and(Call::from_bits(other)).bits();
+        self.reduction.give(self.seat, call.bits());
         self.meet(|| {
-            let mut all = [self.reduction.combined(alike).ok_or_else(unlike)?];
-            block_on(allreduce(self.messenger, &mut all, alike))?;
-            let came = if all[0] == UNLIKE { Err(unlike()) } else { act()? };
+            let mut all = [self.reduction.combined(and).unwrap_or(Call::UNLIKE.bits())];
+            block_on(allreduce(self.messenger, &mut all, and))?;
+            let came = match Call::from_bits(all[0]).check() {
+                Ok(()) => act()?,
+                Err(unlike) => Err(unlike),
+            };
             self.reduction.share(came);
             Ok(())
         })?;
-        self.reduction.shared::<Result<R, Error>>().unwrap_or_else(|| Err(unlike()))
+        self.reduction.shared::<Result<R, Error>>().unwrap_or_else(|| Err(Call::UNLIKE.check().unwrap_err()))
     }
 
     fn give<T: Plain>(&self, shape: ArrayLayout, place: &'static Location<'static>) -> Result<Result<Array<T>, Error>, Error> {
@@ -164,21 +159,6 @@ impl<F: Fabric> Thread<'_, F> {
         let bytes = self.node.copies().bytes(minipage).unwrap_or(0);
         for at in (0..bytes).step_by(ZEROS.len()) {
             self.node.copies().write(minipage, at, &ZEROS[..ZEROS.len().min(bytes - at)]);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_that_differ_in_one_argument_are_not_alike_and_stay_so() {
-        let call = number_of("f64", &[8, 1, 1]);
-        assert_eq!(alike(call, number_of("f64", &[8, 1, 1])), call);
-        for other in [number_of("u64", &[8, 1, 1]), number_of("f64", &[8, 1, 2]), number_of("f64", &[9, 1, 1])] {
-            assert_eq!(alike(alike(call, other), call), UNLIKE);
-            assert_eq!(alike(call, alike(other, call)), UNLIKE);
         }
     }
 }

@@ -174,7 +174,8 @@ impl<T: Plain> Array<T> {
     #[inline]
     pub fn get(&self, at: usize) -> T {
         let mut value = T::zeroed();
-        self.load(at, core::slice::from_mut(&mut value));
+        let one = self.one(at);
+        self.touch(Touch::Load, &one, || self.space.load(one.unit.view, one.offset(), bytemuck::bytes_of_mut(&mut value)));
         value
     }
 
@@ -184,7 +185,8 @@ impl<T: Plain> Array<T> {
     /// If there is no such element.
     #[inline]
     pub fn set(&self, at: usize, value: T) {
-        self.store(at, &[value]);
+        let one = self.one(at);
+        self.touch(Touch::Store, &one, || self.space.store(one.unit.view, one.offset(), bytemuck::bytes_of(&value)));
     }
 
     /// Copies elements out, from `first` on.
@@ -230,6 +232,14 @@ impl<T: Plain> Array<T> {
             self.touch(Touch::Store, &part, || self.space.store(part.unit.view, part.offset(), now));
             rest = later;
         }
+    }
+
+    /// Where one element stands.
+    #[inline]
+    fn one(&self, at: usize) -> ElementRun {
+        assert!(at < self.len, "element {at} of {}", self.len);
+        let (unit, within) = if self.units.len() == 1 { (0, at) } else { (at / self.unit, at % self.unit) };
+        ElementRun { unit: self.units[unit], byte: within * size_of::<T>(), len: 1 }
     }
 
     /// Where elements stand.

@@ -26,8 +26,8 @@ impl FirstFailure {
     /// One that only says that this rank gave up is as good as none.
     pub(super) fn fail(&self, failure: Failure) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        let empty = Cause::Poisoned { by: Some(self.here) };
-        if first.as_ref().is_none_or(|first| matches!(first, Failure::Error(error) if *error.cause() == empty)) {
+        let empty = [Cause::Poisoned { by: Some(self.here) }, Cause::PoisonedLock { by: self.here }];
+        if first.as_ref().is_none_or(|first| matches!(first, Failure::Error(error) if empty.contains(error.cause()))) {
             *first = Some(failure);
         }
     }

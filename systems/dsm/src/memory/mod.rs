@@ -3,6 +3,7 @@
 //!
 //! - [`run`]: a rank's server and threads. [`Thread`]: what one of them can do besides loading and storing.
 //! - [`SharedAllocator`]: what is shared, said before the threads begin, by all ranks alike. [`Array`]: elements of plain data.
+//! - [`Call`], [`share`]: what all ranks do alike, and who does which part.
 //! - `heap`: what hands them out; `allocate`: threads allocate and free.
 //! - `reduction`: reductions. `rank_threads`: the threads of a rank from beginning to end. `first_failure`: why one ended badly.
 //! - `mapped`: the bytes of minipages behind the views. `fault_handler`: a fault becomes a request.
@@ -10,6 +11,7 @@
 
 mod allocate;
 mod array;
+mod call;
 mod fault_handler;
 mod first_failure;
 mod heap;
@@ -23,6 +25,7 @@ mod shared_allocator;
 mod thread;
 
 pub use array::{Array, Plain};
+pub use call::{Call, share};
 pub use heap::Site;
 pub use run::{Ended, Served, lanes, run};
 pub use settings::Settings;

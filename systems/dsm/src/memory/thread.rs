@@ -1,5 +1,6 @@
 //! What a thread can do with shared memory besides loading and storing.
 use super::array::{Array, Plain};
+use super::call::share;
 use super::fault_handler::ThreadTable;
 use super::heap::Heap;
 use super::mapped::Mapped;
@@ -17,6 +18,7 @@ use foregather_message::Messenger;
 use foregather_message::collective::{Element, allreduce};
 use foregather_thread as threads;
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard};
 
 /// One of the threads that share memory: all threads of all ranks are numbered, those of one rank next to each other.
@@ -70,8 +72,7 @@ impl<F: Fabric> Thread<'_, F> {
 
     /// This thread's share of so many things: as even as can be, in order.
     pub fn share(&self, of: usize) -> Range<usize> {
-        let (number, all) = (self.number() as usize, self.all() as usize);
-        of * number / all..of * (number + 1) / all
+        share(self.number(), self.all(), of)
     }
 
     /// Messages between threads of this number of all ranks: for reductions and all that is no memory.
@@ -161,14 +162,24 @@ impl<F: Fabric> Thread<'_, F> {
 
     /// Does something while it has a lock; who asks first gets it first.
     ///
+    /// If `act` panics the lock is left, and nobody gets it any more: what it guards may be half changed. The panic goes on.
+    ///
     /// # Errors
-    /// If this thread has it already, or there is no such lock; when a rank is lost or gives up.
+    /// [`Cause::PoisonedLock`] if `act` of a thread panicked while it had this lock; if this thread has it already, or there is no such
+    /// lock; when a rank is lost or gives up.
+    ///
+    /// # Panics
+    /// If `act` does.
     pub fn locked<R>(&self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
         self.known("lock", lock)?;
         observer::doing(Operation::Lock(lock), || block_on(self.requester().lock(self.node, LockId(lock))))?;
-        let result = act();
-        observer::doing(Operation::Unlock(lock), || block_on(self.requester().unlock(self.node, LockId(lock))))?;
-        Ok(result)
+        let result = catch_unwind(AssertUnwindSafe(act));
+        let leave = || block_on(self.requester().unlock(self.node, LockId(lock), result.is_err()));
+        let left = observer::doing(Operation::Unlock(lock), leave);
+        match result {
+            Ok(result) => left.map(|()| result),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     /// Lets one thread go on that waits for this flag, now or later: what this one has stored before, that one loads. Flags have the

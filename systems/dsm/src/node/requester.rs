@@ -158,7 +158,7 @@ impl<F: Fabric> Requester<F> {
     /// Waits in line for a lock.
     ///
     /// # Errors
-    /// [`Cause::Busy`] if this thread has it; a lost rank.
+    /// [`Cause::Refused`] if this thread has it, [`Cause::PoisonedLock`] if one panicked while it had it; a lost rank.
     pub async fn lock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
         let began = self.lane.now();
         let (to, message) = self.client.lock(lock);
@@ -167,12 +167,12 @@ impl<F: Fabric> Requester<F> {
         Ok(())
     }
 
-    /// Leaves it.
+    /// Leaves it; nobody else gets it if this thread `panicked` while it had it.
     ///
     /// # Errors
     /// When a rank is lost.
-    pub async fn unlock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId) -> Result<(), Error> {
-        let (to, message) = self.client.unlock(lock);
+    pub async fn unlock<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, lock: LockId, panicked: bool) -> Result<(), Error> {
+        let (to, message) = self.client.unlock(lock, panicked);
         self.send(node, to, message).await
     }
 
@@ -255,6 +255,7 @@ impl<F: Fabric> Requester<F> {
         match answer {
             Reaction::Served => Ok(()),
             Reaction::Freed(freed) => Err(Cause::Refused { why: freed.to_string() }.into()),
+            Reaction::Poisoned { by, .. } => Err(Cause::PoisonedLock { by }.into()),
             Reaction::Held(lock) => {
                 Err(Cause::Refused { why: format!("this thread has lock {} already: it would wait for itself", lock.0) }.into())
             }

@@ -181,7 +181,7 @@ fn locks_pushes_and_prefetches_come_to_their_ends() {
             let lock = LockId(random.below(u64::from(LOCKS)) as u32);
             app.requester.lock(&app.node, lock).await?;
             app.count(minipage).await?;
-            app.requester.unlock(&app.node, lock).await?;
+            app.requester.unlock(&app.node, lock, false).await?;
             app.requester.tell(&app.node, minipage, Want::Push(Hosts::all(3))).await?;
             let ahead = Minipage(random.below(u64::from(MINIPAGES)) as u32);
             app.requester.prefetch(&app.node, ahead, Access::Write, 2).await?;

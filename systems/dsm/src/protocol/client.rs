@@ -32,6 +32,13 @@ pub enum Reaction {
     Freed(Freed),
     /// The thread has this lock already and would wait for itself.
     Held(LockId),
+    /// A thread of that rank panicked while it had this lock.
+    Poisoned {
+        /// Which.
+        lock: LockId,
+        /// Who panicked.
+        by: Rank,
+    },
 }
 
 /// A minipage was asked for after it had been freed.
@@ -84,9 +91,9 @@ impl Client {
         (server_of(self.homes.of_lock(lock)), Message::Lock { lock, lane: self.me.lane })
     }
 
-    /// What to send, and where, to give it back. There is no reply.
-    pub fn unlock(&self, lock: LockId) -> (Address, Message) {
-        (server_of(self.homes.of_lock(lock)), Message::Unlock { lock, lane: self.me.lane })
+    /// What to send, and where, to give it back. There is no reply. From a thread that `panicked` nobody takes it over.
+    pub fn unlock(&self, lock: LockId, panicked: bool) -> (Address, Message) {
+        (server_of(self.homes.of_lock(lock)), Message::Unlock { lock, lane: self.me.lane, panicked })
     }
 
     /// What to send, and where, to wait for a flag.
@@ -123,6 +130,7 @@ impl Client {
             (Some(Asked::Lock(lock)), Message::Granted { lock: of }) if of == lock => Reaction::Served,
             (Some(Asked::Flag(flag)), Message::Taken { flag: of }) if of == flag => Reaction::Served,
             (Some(Asked::Lock(lock)), Message::Denied { lock: of }) if of == lock => Reaction::Held(lock),
+            (Some(Asked::Lock(lock)), Message::Poisoned { lock: of, by }) if of == lock => Reaction::Poisoned { lock, by },
             _ => return garbled(from, "a reply to what this thread did not ask"),
         };
         // What ends here was waited for, so there is nothing to count.

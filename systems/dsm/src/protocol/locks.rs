@@ -1,4 +1,5 @@
-//! Locks as their manager keeps them: a holder and a line behind it, first come, first served.
+//! Locks as their manager keeps them: a holder and a line behind it, first come, first served. One whose holder panicked goes to nobody
+//! any more: what it guards may be half changed.
 use super::{Homes, Message, garbled};
 use foregather_machine::{Address, Error, Rank};
 use std::collections::VecDeque;
@@ -21,6 +22,8 @@ pub struct LockCounts {
 struct LockQueue {
     holder: Option<Address>,
     waiting: VecDeque<Address>,
+    /// The rank that panicked while it had the lock.
+    panicked: Option<Rank>,
     counts: LockCounts,
 }
 
@@ -47,22 +50,26 @@ impl Locks {
         match message {
             Message::Lock { lock, lane } => {
                 let (line, by) = (self.line(from, lock)?, Address { rank: from, lane });
-                match line.holder {
-                    None => line.grant(lock, by, send),
-                    Some(holder) if holder == by => send(by, Message::Denied { lock }),
-                    Some(_) => {
+                match (line.holder, line.panicked) {
+                    (_, Some(culprit)) => send(by, Message::Poisoned { lock, by: culprit }),
+                    (None, _) => line.grant(lock, by, send),
+                    (Some(holder), _) if holder == by => send(by, Message::Denied { lock }),
+                    (Some(_), _) => {
                         line.counts.waited += 1;
                         line.waiting.push_back(by);
                     }
                 }
             }
-            Message::Unlock { lock, lane } => {
+            Message::Unlock { lock, lane, panicked } => {
                 let line = self.line(from, lock)?;
                 if line.holder != Some(Address { rank: from, lane }) {
                     return garbled(from, "the release of a lock that its thread does not hold");
                 }
                 line.holder = None;
-                if let Some(next) = line.waiting.pop_front() {
+                if panicked {
+                    line.panicked = Some(from);
+                    line.waiting.drain(..).for_each(|waiter| send(waiter, Message::Poisoned { lock, by: from }));
+                } else if let Some(next) = line.waiting.pop_front() {
                     line.grant(lock, next, send);
                 }
             }
@@ -110,7 +117,7 @@ impl LockQueue {
 /// What happens next does not depend on the counts, so states that differ in them alone are one.
 impl Hash for Locks {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.lines.iter().for_each(|line| (line.holder, &line.waiting).hash(state));
+        self.lines.iter().for_each(|line| (line.holder, &line.waiting, line.panicked).hash(state));
     }
 }
 
@@ -132,7 +139,8 @@ mod tests {
     fn who_comes_first_is_served_first() {
         let mut locks = locks();
         let (lock, lane) = (LockId(3), 1);
-        let (take, leave, granted) = (Message::Lock { lock, lane }, Message::Unlock { lock, lane }, Message::Granted { lock });
+        let (take, granted) = (Message::Lock { lock, lane }, Message::Granted { lock });
+        let leave = Message::Unlock { lock, lane, panicked: false };
         assert_eq!(step(&mut locks, 1, take).unwrap(), [(1, granted)]);
         assert_eq!(step(&mut locks, 0, take).unwrap(), []);
         assert_eq!(step(&mut locks, 0, Message::Lock { lock, lane: 2 }).unwrap(), []);
@@ -150,8 +158,32 @@ mod tests {
         let (lock, lane) = (LockId(1), 1);
         step(&mut locks, 0, Message::Lock { lock, lane }).unwrap();
         assert_eq!(step(&mut locks, 0, Message::Lock { lock, lane }).unwrap(), [(0, Message::Denied { lock })]);
-        assert!(step(&mut locks, 0, Message::Unlock { lock, lane: 2 }).unwrap_err().to_string().contains("does not hold"));
+        assert!(
+            step(&mut locks, 0, Message::Unlock { lock, lane: 2, panicked: false })
+                .unwrap_err()
+                .to_string()
+                .contains("does not hold")
+        );
         assert!(step(&mut locks, 0, Message::Lock { lock: LockId(0), lane }).is_err());
         assert!(step(&mut locks, 0, Message::Lock { lock: LockId(5), lane }).is_err());
+    }
+
+    #[test]
+    fn a_lock_whose_holder_panicked_goes_to_nobody_and_says_who_it_was() {
+        let mut locks = locks();
+        let (lock, lane) = (LockId(3), 1);
+        let (take, poisoned) = (Message::Lock { lock, lane }, Message::Poisoned { lock, by: 1 });
+        step(&mut locks, 1, take).unwrap();
+        step(&mut locks, 0, take).unwrap();
+        step(&mut locks, 0, Message::Lock { lock, lane: 2 }).unwrap();
+        assert_eq!(step(&mut locks, 1, Message::Unlock { lock, lane, panicked: true }).unwrap(), [(0, poisoned); 2]);
+        assert_eq!((locks.holder(lock), locks.waiting(lock)), (None, 0));
+        for rank in [0, 1] {
+            assert_eq!(step(&mut locks, rank, take).unwrap(), [(rank, poisoned)]);
+        }
+        assert_eq!(
+            step(&mut locks, 0, Message::Lock { lock: LockId(1), lane }).unwrap(),
+            [(0, Message::Granted { lock: LockId(1) })]
+        );
     }
 }

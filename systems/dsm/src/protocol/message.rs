@@ -125,6 +125,8 @@ pub enum Message {
         lock: LockId,
         /// Who had it.
         lane: u32,
+        /// Did that thread panic while it had it?
+        panicked: bool,
     },
     /// It is yours.
     Granted {
@@ -135,6 +137,13 @@ pub enum Message {
     Denied {
         /// Which.
         lock: LockId,
+    },
+    /// That rank panicked while it had it: nobody gets it any more.
+    Poisoned {
+        /// Which.
+        lock: LockId,
+        /// Who panicked.
+        by: Rank,
     },
     /// To the flag's manager: once more. There is no reply.
     Post {

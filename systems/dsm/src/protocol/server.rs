@@ -147,7 +147,7 @@ mod tests {
             Message::Forward { minipage, access, by: Address { rank: 0, lane } },
             Message::Spread { minipage, to: Hosts::one(0) },
             Message::Spread { minipage, to: Hosts::one(2) },
-            Message::Unlock { lock: LockId(0), lane },
+            Message::Unlock { lock: LockId(0), lane, panicked: false },
             Message::Granted { lock: LockId(0) },
         ];
         for message in nonsense {

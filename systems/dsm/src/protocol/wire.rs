@@ -2,7 +2,7 @@
 //!
 //! | byte | 0 | 1 | 2-3 | 4-7 | 8-11 | 12-15 | 16-23 |
 //! |---|---|---|---|---|---|---|---|
-//! | | kind | access or want | zero | minipage, lock or flag | rank | lane | hosts |
+//! | | kind | access, want or panic | zero | minipage, lock or flag | rank | lane | hosts |
 use super::{FlagId, Hosts, LockId, Message, Want, garbled};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Error, Rank};
@@ -76,13 +76,14 @@ impl Message {
             Self::Done { minipage } => of(10, minipage.0),
             Self::Refused { minipage, access } => Head { detail: access as u8, ..of(11, minipage.0) },
             Self::Lock { lock, lane } => Head { lane, ..of(12, lock.0) },
-            Self::Unlock { lock, lane } => Head { lane, ..of(13, lock.0) },
+            Self::Unlock { lock, lane, panicked } => Head { lane, detail: u8::from(panicked), ..of(13, lock.0) },
             Self::Granted { lock } => of(14, lock.0),
             Self::Denied { lock } => of(15, lock.0),
             Self::Detach => of(16, 0),
             Self::Post { flag } => of(17, flag.0),
             Self::Take { flag, lane } => Head { lane, ..of(18, flag.0) },
             Self::Taken { flag } => of(19, flag.0),
+            Self::Poisoned { lock, by } => Head { rank: by, ..of(20, lock.0) },
         }
     }
 }
@@ -104,13 +105,14 @@ impl Head {
             10 => Message::Done { minipage },
             11 => Message::Refused { minipage, access: self.access()? },
             12 => Message::Lock { lock, lane },
-            13 => Message::Unlock { lock, lane },
+            13 => Message::Unlock { lock, lane, panicked: self.detail == 1 },
             14 => Message::Granted { lock },
             15 => Message::Denied { lock },
             16 => Message::Detach,
             17 => Message::Post { flag },
             18 => Message::Take { flag, lane },
             19 => Message::Taken { flag },
+            20 => Message::Poisoned { lock, by: self.rank },
             _ => return None,
         })
     }
@@ -162,9 +164,10 @@ mod tests {
                     Just(Message::Refused { minipage, access: Access::None }),
                     Just(Message::Refused { minipage, access }),
                     Just(Message::Lock { lock, lane }),
-                    Just(Message::Unlock { lock, lane }),
+                    Just(Message::Unlock { lock, lane, panicked: bits & 1 == 1 }),
                     Just(Message::Granted { lock }),
                     Just(Message::Denied { lock }),
+                    Just(Message::Poisoned { lock, by: rank }),
                     Just(Message::Detach),
                     Just(Message::Post { flag }),
                     Just(Message::Take { flag, lane }),

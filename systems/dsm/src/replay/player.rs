@@ -82,7 +82,7 @@ impl<F: Fabric> Player<'_, F> {
                 Some(WaitKind::Lock)
             }
             Operation::Unlock(lock) => {
-                self.requester.unlock(self.node, LockId(lock)).await?;
+                self.requester.unlock(self.node, LockId(lock), false).await?;
                 None
             }
             Operation::Post(flag) => {

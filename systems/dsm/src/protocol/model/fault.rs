@@ -102,7 +102,7 @@ fn forged(fault: Fault, homes: &Homes, me: Rank, action: &Action) -> Option<(Add
             Action::Send { to, message: Message::Invalidate { minipage } },
         ) => Some((to, Message::Invalidated { minipage })),
         (Fault::LockGrantedTwice, Action::Send { to, message: Message::Granted { lock } }) => {
-            Some((server_of(to.rank), Message::Unlock { lock, lane: to.lane }))
+            Some((server_of(to.rank), Message::Unlock { lock, lane: to.lane, panicked: false }))
         }
         _ => None,
     }

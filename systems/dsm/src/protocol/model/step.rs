@@ -103,7 +103,7 @@ impl State {
             Step::Leave(rank, at) => {
                 let thread = &mut state.host_mut(rank).threads[at];
                 if let Some(lock) = thread.held.take() {
-                    let message = thread.client.unlock(lock);
+                    let message = thread.client.unlock(lock, false);
                     state.post(rank, at, message);
                 }
             }
