@@ -39,7 +39,7 @@ fn ranks<S: Sync, R: Send>(
 }
 
 fn settings(threads: u32) -> Settings {
-    Settings { bytes: 1 << 16, threads, policy: Some(Policy::Block), ..Settings::default() }
+    Settings { bytes: 1 << 16, threads, locks: 64, policy: Some(Policy::Block), ..Settings::default() }
 }
 
 fn words(_: u32, layout: &mut SharedAllocator) -> Result<Array<u64>, Error> {

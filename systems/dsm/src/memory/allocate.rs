@@ -114,7 +114,9 @@ impl<F: Fabric> Thread<'_, F> {
     fn give<T: Plain>(&self, shape: ArrayLayout, place: &'static Location<'static>) -> Result<Result<Array<T>, Error>, Error> {
         let (known, given) = {
             let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
-            (heap.numbers(), heap.give::<T>(shape, place))
+            let (known, given) = (heap.numbers(), heap.give::<T>(shape, place));
+            given.iter().try_for_each(|array| heap.fill(array))?;
+            (known, given)
         };
         if let Ok(array) = &given {
             for minipage in self.managed(array.minipages(0..array.len())) {

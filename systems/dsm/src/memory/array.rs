@@ -75,6 +75,12 @@ impl ElementRun {
 }
 
 impl<T> Array<T> {
+    /// Of the object, the last one that an element of it has.
+    pub(super) fn last_byte(&self) -> usize {
+        let bytes = self.unit.saturating_mul(size_of::<T>()).max(1);
+        self.units.iter().map(|unit| unit.offset + bytes - 1).max().unwrap_or(0)
+    }
+
     pub(super) fn is_of(&self, space: &Arc<Space>) -> bool {
         Arc::ptr_eq(&self.space, space)
     }

@@ -1,7 +1,7 @@
 //! Hands out shared memory and takes it back. Every rank makes the same calls in the same order, so that all agree without a word.
 use super::array::{Array, Lot, Plain, Unit};
 use crate::Minipage;
-use crate::views::{Allocator, Space, Wish};
+use crate::views::{Allocator, PAGE, Space, Wish};
 use core::panic::Location;
 use foregather_machine::{Cause, Error};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub(super) struct ArrayLayout {
     /// Units to a minipage.
     pub(super) level: u32,
 }
+
+/// So many pages get their memory at a time: 1 MiB.
+const FILLED_AT_ONCE: u32 = 256;
 
 /// What is shared, on one rank.
 #[derive(Debug)]
@@ -89,6 +92,17 @@ impl Heap {
         self.sites.retain(|other| *other != site);
         self.sites.push(site);
         Ok(Array::new(Arc::clone(&self.space), units, (len, unit), self.observed, Lot::at(place)))
+    }
+
+    /// Gives an array its memory. Apart from finding room: that comes out alike on all ranks, this may not.
+    ///
+    /// # Errors
+    /// [`Cause::Os`](foregather_machine::Cause::Os) if this machine has not so much.
+    pub(super) fn fill<T>(&self, array: &Array<T>) -> Result<(), Error> {
+        let last = array.last_byte() / PAGE;
+        // Many small ones take one call.
+        let pages = (last as u32 + 1).next_multiple_of(FILLED_AT_ONCE).min(self.space.pages());
+        self.space.fill(pages)
     }
 
     fn unit(&mut self, wish: Wish) -> Result<Unit, Error> {

@@ -171,7 +171,8 @@ fn mapped<S>(
 ) -> Result<(Mapped, S, Heap), Error> {
     let pages = u32::try_from(settings.bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
     let allocator = Allocator::new(pages, settings.views)?;
-    let shape = Shape { backend: settings.backend, most_views: settings.views.max(32), ..Shape::new(pages, settings.views) };
+    let shape =
+        Shape { backend: settings.backend, most_views: settings.views.max(32), filled: 0, ..Shape::new(pages, settings.views) };
     let space = Arc::new(Space::new(shape)?);
     let table = Arc::clone(allocator.table());
     let heap = Heap::new(allocator, Arc::clone(&space), settings.journal > 0);

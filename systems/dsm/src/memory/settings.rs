@@ -14,7 +14,7 @@ pub struct Settings {
     pub views: u32,
     /// Threads of each rank.
     pub threads: u32,
-    /// Locks, with the numbers below that, and as many flags.
+    /// Locks, with the numbers below that, and as many flags. Those that nobody uses cost nothing.
     pub locks: u32,
     /// How many prefetches of a rank may be under way.
     pub prefetches: u32,
@@ -30,13 +30,13 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 16 MiB through 32 views, one thread, 64 locks, 8 prefetches.
+    /// 16 MiB through 32 views, one thread, a million locks, 8 prefetches.
     fn default() -> Self {
         Self {
             bytes: 16 << 20,
             views: 32,
             threads: 1,
-            locks: 64,
+            locks: 1 << 20,
             prefetches: 8,
             central: false,
             backend: None,

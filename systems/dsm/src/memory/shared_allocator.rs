@@ -45,6 +45,8 @@ impl SharedAllocator {
     /// As [`SharedAllocator::array`].
     #[track_caller]
     pub fn chunked<T: Plain>(&mut self, len: usize, unit: usize, level: u32) -> Result<Array<T>, Error> {
-        self.heap.give(ArrayLayout { len, unit, level }, Location::caller())
+        let array = self.heap.give(ArrayLayout { len, unit, level }, Location::caller())?;
+        self.heap.fill(&array)?;
+        Ok(array)
     }
 }

@@ -2,6 +2,7 @@
 use super::stop::{Stopped, StoppedBy};
 use crate::protocol::{Action, Begin, Ended, Homes, Word};
 use crate::{Access, Minipage};
+use bytemuck::allocation::zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_machine::{Cpu, Error, Nanos, Rank};
 
@@ -47,9 +48,11 @@ pub struct Node<C: Cpu, P> {
 impl<C: Cpu, P: PageStore> Node<C, P> {
     /// For so many minipages, of which none is open.
     pub fn new(homes: Homes, minipages: u32, copies: P) -> Self {
+        // Zeros take no memory until they are touched.
+        debug_assert_eq!(Word::default().bits(), 0);
         Self {
             homes,
-            words: (0..minipages).map(|_| AtomicU32::new(Word::default().bits())).collect(),
+            words: zeroed_slice_box(minipages as usize),
             copies,
             wait_queues: (0..WAIT_QUEUES).map(|_| C::Word::default()).collect(),
             prefetches: AtomicU32::new(0),

@@ -44,8 +44,9 @@ struct Chunk {
 #[derive(Debug)]
 pub struct Allocator {
     table: Arc<MinipageTable>,
+    pages: usize,
     views: u32,
-    /// Of each page, which bytes are taken: disjoint ranges in order.
+    /// Of each page, which bytes are taken: disjoint ranges in order. Of those behind, none was ever used.
     taken: Vec<Vec<(u16, u16)>>,
     /// Of each number that was ever given, how many of its allocations are not freed.
     live: Vec<u32>,
@@ -70,8 +71,9 @@ impl Allocator {
         }
         Ok(Self {
             table: Arc::new(MinipageTable::new(pages, views)),
+            pages: pages as usize,
             views,
-            taken: vec![Vec::new(); pages as usize],
+            taken: Vec::new(),
             live: Vec::new(),
             spare: Vec::new(),
             from: BTreeMap::new(),
@@ -168,31 +170,31 @@ impl Allocator {
 
     fn within_a_page(&mut self, bytes: usize) -> Option<Extent> {
         let first = self.from.get(&bytes).copied().unwrap_or(0);
-        for page in first..self.taken.len() as u32 {
-            if let Some(start) = gap(&self.taken[page as usize], bytes)
+        for page in first..self.pages as u32 {
+            if let Some(start) = gap(self.taken_of(page as usize), bytes)
                 && let Some(view) = self.view(page)
             {
                 self.from.insert(bytes, page);
                 return Some(Extent { view, offset: page as usize * PAGE + start, bytes });
             }
         }
-        self.from.insert(bytes, self.taken.len() as u32);
+        self.from.insert(bytes, self.pages as u32);
         None
     }
 
     /// Whole pages that nobody uses, and the beginning of one more for the rest.
     fn over_pages(&mut self, bytes: usize) -> Option<Extent> {
         let (whole, rest) = (bytes / PAGE, bytes % PAGE);
-        let pages = self.taken.len();
         let mut first = self.from.get(&bytes).copied().unwrap_or(0) as usize;
-        while first.checked_add(whole + usize::from(rest > 0)).is_some_and(|end| end <= pages) {
-            if let Some(used) = self.taken[first..first + whole].iter().rposition(|taken| !taken.is_empty()) {
+        while first.checked_add(whole + usize::from(rest > 0)).is_some_and(|end| end <= self.pages) {
+            let used = &self.taken[first.min(self.taken.len())..(first + whole).min(self.taken.len())];
+            if let Some(used) = used.iter().rposition(|taken| !taken.is_empty()) {
                 first += used + 1;
                 continue;
             }
             let tail = first + whole;
             let view =
-                if rest == 0 { Some(0) } else { self.view(tail as u32).filter(|_| gap(&self.taken[tail], rest) == Some(0)) };
+                if rest == 0 { Some(0) } else { self.view(tail as u32).filter(|_| gap(self.taken_of(tail), rest) == Some(0)) };
             if let Some(view) = view {
                 self.from.insert(bytes, first as u32);
                 return Some(Extent { view, offset: first * PAGE, bytes });
@@ -214,6 +216,9 @@ impl Allocator {
         });
         self.live[minipage.0 as usize] = 1;
         for (page, start, end) in parts(extent) {
+            if self.taken.len() <= page {
+                self.taken.resize_with(page + 1, Vec::new);
+            }
             let taken = &mut self.taken[page];
             let at = taken.partition_point(|&(from, _)| from < start);
             taken.insert(at, (start, end));
@@ -222,8 +227,13 @@ impl Allocator {
         minipage
     }
 
+    /// Which bytes of a page are taken.
+    fn taken_of(&self, page: usize) -> &[(u16, u16)] {
+        self.taken.get(page).map_or(&[], Vec::as_slice)
+    }
+
     fn full(&self, wish: Wish) -> Error {
-        let (pages, views) = (self.taken.len(), self.views);
+        let (pages, views) = (self.pages, self.views);
         let Wish { bytes, chunk, .. } = wish;
         let what = format!("room for {bytes} bytes, chunked by {chunk}, in a shared space of {pages} pages and {views} views");
         Error::from(Cause::Unavailable {

@@ -3,6 +3,7 @@ use super::backend::Backend;
 use super::layout::PAGE;
 use super::space::Shape;
 use foregather_machine::{Cause, Error};
+use rustix::process::{Resource, getrlimit};
 use std::fs;
 
 /// Mappings that other parts of the program may still make.
@@ -17,7 +18,31 @@ pub(super) struct Limits {
     maps: Option<u64>,
     /// Bytes of memory that can be had without swapping, in the machine or the container.
     memory: Option<u64>,
+    /// Bytes of addresses: `ulimit -v`.
+    addresses: Option<u64>,
 }
+
+/// How much may be shared where nobody says how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes of an object.
+    pub bytes: usize,
+    /// Views of it.
+    pub views: u32,
+}
+
+impl Room {
+    /// For each of so many spaces of this process, as its pages would be protected here: a quarter of the memory that is free now, or less
+    /// if there are not so many mappings or addresses. A space that is [filled](super::Space::fill) as it is used takes none of it before.
+    pub fn of(spaces: u32, backend: Option<Backend>) -> Self {
+        Limits::read().room(spaces.max(1).into(), backend.unwrap_or_else(|| Backend::chosen().0))
+    }
+}
+
+/// If nothing says how much memory there is.
+const MODEST: u64 = 1 << 30;
+/// More pages of views than that no allocator counts.
+const MOST_VPAGES: u64 = 1 << 31;
 
 impl Limits {
     pub(super) fn read() -> Self {
@@ -29,7 +54,18 @@ impl Limits {
             maps_most: number("/proc/sys/vm/max_map_count"),
             maps: fs::read_to_string("/proc/self/maps").ok().map(|text| text.lines().count() as u64),
             memory: machine.into_iter().chain(container).min(),
+            addresses: getrlimit(Resource::As).current,
         }
+    }
+
+    fn room(self, spaces: u64, backend: Backend) -> Room {
+        // With mprotect a page of a view may cost a mapping, of which there are few: half of those that are left.
+        let maps = self.maps_most.map(|most| most.saturating_sub(self.maps.unwrap_or(0) + 2 * SPARE_MAPS) / 2);
+        let (views, mapped) = if backend == Backend::Mprotect { (4, maps) } else { (16, None) };
+        let bytes = [self.memory.unwrap_or(MODEST) / 4, self.addresses.unwrap_or(u64::MAX) / 2 / (views + 1)];
+        let pages = bytes.into_iter().map(|bytes| bytes / PAGE as u64).chain(mapped.map(|mapped| mapped / views)).min();
+        let pages = (pages.unwrap_or(0) / spaces).clamp(1, MOST_VPAGES / views);
+        Room { bytes: pages as usize * PAGE, views: views as u32 }
     }
 
     /// Is there room for such a space?
@@ -88,7 +124,7 @@ fn available(meminfo: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const ROOMY: Limits = Limits { maps_most: Some(65_530), maps: Some(30), memory: Some(1 << 30) };
+    const ROOMY: Limits = Limits { maps_most: Some(65_530), maps: Some(30), memory: Some(1 << 30), addresses: None };
 
     fn said(limits: Limits, shape: Shape, backend: Backend) -> String {
         limits.check(&shape, backend).map_or_else(|error| error.to_string(), |()| String::new())
@@ -124,6 +160,28 @@ mod tests {
             let text = said(ROOMY, shape, Backend::Userfault);
             assert!(if word == "unused" { text.is_empty() } else { text.contains(word) }, "{shape:?}: {text}");
         }
+    }
+
+    #[test]
+    fn there_is_room_for_all_spaces_of_a_process_within_each_limit() {
+        let limits = [
+            ROOMY,
+            Limits { memory: Some(1 << 45), ..ROOMY },
+            Limits { addresses: Some(1 << 32), ..ROOMY },
+            Limits { maps_most: Some(4_000), ..ROOMY },
+            Limits { memory: None, ..Limits::default() },
+        ];
+        for (limits, spaces) in limits.into_iter().flat_map(|limits| [1, 2, 7].map(|spaces| (limits, spaces))) {
+            for backend in [Backend::Userfault, Backend::Mprotect] {
+                let room = limits.room(spaces, backend);
+                let shape = Shape::new((room.bytes / PAGE) as u32, room.views);
+                assert_eq!(said(limits, shape, backend), "", "{limits:?}");
+                let all = reserved(&shape).unwrap() as u64 * spaces;
+                assert!(limits.addresses.is_none_or(|most| all <= most / 2), "{limits:?}, {spaces}: {room:?}");
+                assert!(room.bytes as u64 * spaces <= limits.memory.unwrap_or(MODEST) / 4);
+            }
+        }
+        assert_eq!(ROOMY.room(1, Backend::Userfault), Room { bytes: 1 << 28, views: 16 });
     }
 
     #[test]

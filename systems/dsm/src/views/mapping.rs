@@ -7,6 +7,7 @@ use super::limits::reserved;
 use super::origin::Origin;
 use super::space::Shape;
 use core::ffi::c_void;
+use core::ops::Range;
 use core::ptr::{NonNull, null_mut};
 use foregather_machine::{Cause, Error};
 use rustix::fd::OwnedFd;
@@ -21,6 +22,7 @@ pub(super) struct Mapping {
     /// Bytes of a view.
     pub(super) view_bytes: usize,
     pub(super) views: u32,
+    object: OwnedFd,
     /// The process in which it is mapped.
     pub(super) origin: Origin,
 }
@@ -36,29 +38,40 @@ impl Mapping {
         let bytes = reserved(shape).expect("the limits were checked");
         let origin = Origin::new()?;
         let base = reserve(shape.base, bytes)?;
-        let mapping = Self { base, view_bytes: shape.pages as usize * PAGE, views: shape.views, origin };
-        let file = object(mapping.view_bytes)?;
+        let view_bytes = shape.pages as usize * PAGE;
+        let mapping = Self { base, view_bytes, views: shape.views, object: object(view_bytes)?, origin };
         for view in 0..shape.views {
-            mapping.map(view, application, &file)?;
+            mapping.map(view, application)?;
         }
-        mapping.map(shape.views, ProtFlags::READ | ProtFlags::WRITE, &file)?;
+        mapping.map(shape.views, ProtFlags::READ | ProtFlags::WRITE)?;
         let start: *mut c_void = mapping.base.as_ptr().cast();
         // SAFETY: these are the pages that were just mapped, and nobody knows of them yet.
         unsafe { madvise(start, bytes, Advice::LinuxDontFork) }.map_err(refused("hiding views from children", ""))?;
         Ok(mapping)
     }
 
-    fn map(&self, view: u32, protection: ProtFlags, file: &OwnedFd) -> Result<(), Error> {
+    fn map(&self, view: u32, protection: ProtFlags) -> Result<(), Error> {
         let at = self.view(view).as_ptr().cast();
         // SAFETY: it replaces a part of this value's own reservation, which nobody uses yet.
-        let mapped = unsafe { mmap(at, self.view_bytes, protection, MapFlags::SHARED | MapFlags::FIXED, file, 0) };
+        let mapped = unsafe { mmap(at, self.view_bytes, protection, MapFlags::SHARED | MapFlags::FIXED, &self.object, 0) };
         mapped.map(|_| ()).map_err(refused("mapping a view", "raise the sysctl vm.max_map_count, or ask for fewer views"))
     }
 
-    /// Locks the bytes in memory: a page that was swapped out is not there to be mapped again without more ado.
-    pub(super) fn lock(&self) -> Result<(), Errno> {
-        // SAFETY: the privileged view is this value's own; locking changes no byte.
-        unsafe { mlock(self.privileged().as_ptr().cast(), self.view_bytes) }
+    /// Gives these bytes of the object their memory: a page that is not there would be made at the first touch, without asking anybody.
+    pub(super) fn fill(&self, bytes: Range<usize>) -> Result<(), Error> {
+        while let Err(errno) = fallocate(&self.object, FallocateFlags::empty(), bytes.start as u64, bytes.len() as u64) {
+            if errno != Errno::INTR {
+                return Err(refused("filling the shared memory object", REMEDY)(errno));
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks these bytes in memory: a page that was swapped out is not there to be mapped again without more ado.
+    pub(super) fn lock(&self, bytes: Range<usize>) -> Result<(), Errno> {
+        debug_assert!(bytes.end <= self.view_bytes);
+        // SAFETY: the privileged view is this value's own, and has so many bytes; locking changes none of them.
+        unsafe { mlock(self.privileged().add(bytes.start).as_ptr().cast(), bytes.len()) }
     }
 
     /// Takes application views out of the page table, also if the program has asked for all of its memory to be locked.
@@ -120,18 +133,13 @@ fn reserve(base: Option<usize>, bytes: usize) -> Result<NonNull<u8>, Error> {
     Ok(NonNull::new(start.cast()).expect("nothing is mapped at 0"))
 }
 
-/// A memory file that has all of its pages.
+const REMEDY: &str =
+    "share less, raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
+
+/// A memory file of that length, without any of its pages.
 fn object(bytes: usize) -> Result<OwnedFd, Error> {
-    const REMEDY: &str =
-        "share less, raise the memory limit of this process or container, or allow memfd_create in its seccomp filter";
     let file = memfd_create("foregather-dsm", MemfdFlags::CLOEXEC).map_err(refused("making the shared memory object", REMEDY))?;
     ftruncate(&file, bytes as u64).map_err(refused("sizing the shared memory object", REMEDY))?;
-    // A page that is not there would be made at the first touch, without asking anybody.
-    while let Err(errno) = fallocate(&file, FallocateFlags::empty(), 0, bytes as u64) {
-        if errno != Errno::INTR {
-            return Err(refused("filling the shared memory object", REMEDY)(errno));
-        }
-    }
     Ok(file)
 }
 

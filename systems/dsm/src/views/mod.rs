@@ -2,6 +2,7 @@
 //!
 //! - [`Space`]: the object, its application views and the privileged one; opening and closing pages of a view.
 //! - [`Faults`]: who is asked when a thread touches a closed page; [`Space::serve`] says from when to when.
+//! - [`Room`]: how much may be shared where nobody says how much.
 //! - [`Allocator`] and [`MinipageTable`]: which bytes of the object a minipage has, and in which view.
 //!
 //! States, system calls, races and limits are in the README beside this file.
@@ -35,6 +36,7 @@ pub use backend::Backend;
 pub use end::end_process;
 pub use fault::{Fault, FaultEnd, Faults};
 pub use layout::{Extent, GRAIN, PAGE, Span, ViewAddress};
+pub use limits::Room;
 pub use protect::Refused;
 pub use serving::Serving;
 pub use space::{Shape, Space};

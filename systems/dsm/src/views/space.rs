@@ -15,7 +15,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::AtomicBool;
 use foregather_machine::{Cause, Error};
 use rustix::mm::ProtFlags;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What a space should be like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +28,16 @@ pub struct Shape {
     pub most_views: u32,
     /// How pages are protected; `None` for the better way that this machine has.
     pub backend: Option<Backend>,
+    /// So many pages have their memory from the beginning on; the others take none until [`Space::fill`] gives it to them.
+    pub filled: u32,
     /// At which address the first view should begin; `None` for wherever there is room.
     pub base: Option<usize>,
 }
 
 impl Shape {
-    /// So many pages and views, and everything else as usual.
+    /// So many pages and views, all of them with their memory, and everything else as usual.
     pub const fn new(pages: u32, views: u32) -> Self {
-        Self { pages, views, most_views: 32, backend: None, base: None }
+        Self { pages, views, most_views: 32, backend: None, filled: pages, base: None }
     }
 }
 
@@ -50,7 +52,9 @@ pub struct Space {
     pub(super) served: AtomicBool,
     shape: Shape,
     backend: Backend,
-    warning: Option<Error>,
+    /// Pages that have their memory.
+    filled: Mutex<u32>,
+    warning: OnceLock<Error>,
 }
 
 impl Space {
@@ -70,7 +74,6 @@ impl Space {
         Limits::read().check(&shape, backend)?;
         let open = ProtFlags::READ | ProtFlags::WRITE;
         let mapping = Mapping::new(&shape, if backend == Backend::Mprotect { ProtFlags::empty() } else { open })?;
-        let warning = mapping.lock().err().map(|_| unlocked(mapping.view_bytes));
         let (protect, events): (Box<dyn Protect>, _) = match backend {
             Backend::Mprotect => (Box::new(Mprotect), None),
             Backend::Userfault | Backend::UserfaultThread => {
@@ -81,7 +84,31 @@ impl Space {
                 (Box::new(Userfault { uffd }), events)
             }
         };
-        Ok(Self { mapping, protect, events, served: AtomicBool::new(false), shape, backend, warning })
+        let (filled, warning) = (Mutex::new(0), OnceLock::new());
+        let space = Self { mapping, protect, events, served: AtomicBool::new(false), shape, backend, filled, warning };
+        space.fill(shape.filled)?;
+        Ok(space)
+    }
+
+    /// Gives the first `pages` pages their memory, if they have none yet.
+    ///
+    /// # Errors
+    /// [`Cause::Os`] if there is not so much.
+    ///
+    /// # Panics
+    /// If there are not so many pages.
+    pub fn fill(&self, pages: u32) -> Result<(), Error> {
+        assert!(pages <= self.pages(), "page {pages} of {}", self.pages());
+        let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
+        if pages > *filled {
+            let bytes = *filled as usize * PAGE..pages as usize * PAGE;
+            self.mapping.fill(bytes.clone())?;
+            if self.mapping.lock(bytes).is_err() {
+                self.warning.get_or_init(|| unlocked(self.mapping.view_bytes));
+            }
+            *filled = pages;
+        }
+        Ok(())
     }
 
     /// From now on `faults` is asked about every touch of a closed page, until the returned value is dropped.
@@ -114,7 +141,7 @@ impl Space {
 
     /// What is not as it should be although it works: the object is not locked in memory.
     pub fn warning(&self) -> Option<&Error> {
-        self.warning.as_ref()
+        self.warning.get()
     }
 
     /// The address of a byte of the object as applications see it through that view.

@@ -4,19 +4,18 @@
 //! finds it whole. Someone with a stale address may find nothing, or the minipage that has followed.
 use super::layout::{Extent, Span, ViewAddress};
 use crate::Minipage;
+use bytemuck::allocation::zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-/// Where the view's number begins in [`Entry::place`]; below it is the offset.
+/// Where the view's number begins in an entry's place; below it is the offset.
 const VIEW_SHIFT: u32 = 48;
 
-/// A minipage's extent; no bytes means that there is none of this number.
-#[derive(Debug, Default)]
-struct Entry {
-    place: AtomicU64,
-    bytes: AtomicU64,
-}
+/// A minipage's extent: its place, then how many bytes it has; none means that there is no minipage of this number.
+type Entry = [AtomicU64; 2];
 
 /// Which minipage a page of a view belongs to, and where each minipage is.
+///
+/// Zeros that nobody has touched take no memory, so a table may be as large as its space could ever need.
 #[derive(Debug)]
 pub struct MinipageTable {
     pages: u32,
@@ -31,11 +30,7 @@ impl MinipageTable {
     pub(super) fn new(pages: u32, views: u32) -> Self {
         let vpages = u32::try_from(u64::from(pages) * u64::from(views)).expect("fewer than 2^32 pages of views");
         assert!(vpages < u32::MAX && views < 1 << (64 - VIEW_SHIFT), "{pages} pages, {views} views");
-        Self {
-            pages,
-            vpages: (0..vpages).map(|_| AtomicU32::new(0)).collect(),
-            entries: (0..vpages).map(|_| Entry::default()).collect(),
-        }
+        Self { pages, vpages: zeroed_slice_box(vpages as usize), entries: zeroed_slice_box(vpages as usize) }
     }
 
     /// All numbers of minipages are below that: every page of every view may have one.
@@ -60,23 +55,23 @@ impl MinipageTable {
     /// Where a minipage is, if there is one of this number.
     #[inline]
     pub fn extent(&self, minipage: Minipage) -> Option<Extent> {
-        let entry = self.entries.get(minipage.0 as usize)?;
-        let bytes = entry.bytes.load(Acquire) as usize;
-        let place = entry.place.load(Relaxed);
+        let [place, bytes] = self.entries.get(minipage.0 as usize)?;
+        let bytes = bytes.load(Acquire) as usize;
+        let place = place.load(Relaxed);
         let (view, offset) = ((place >> VIEW_SHIFT) as u32, (place & ((1 << VIEW_SHIFT) - 1)) as usize);
         (bytes > 0).then_some(Extent { view, offset, bytes })
     }
 
     pub(super) fn enter(&self, minipage: Minipage, extent: Extent) {
-        let entry = &self.entries[minipage.0 as usize];
-        entry.place.store(u64::from(extent.view) << VIEW_SHIFT | extent.offset as u64, Relaxed);
-        entry.bytes.store(extent.bytes as u64, Release);
+        let [place, bytes] = &self.entries[minipage.0 as usize];
+        place.store(u64::from(extent.view) << VIEW_SHIFT | extent.offset as u64, Relaxed);
+        bytes.store(extent.bytes as u64, Release);
         self.mark(extent.span(), minipage.0 + 1);
     }
 
     pub(super) fn remove(&self, minipage: Minipage, extent: Extent) {
         self.mark(extent.span(), 0);
-        self.entries[minipage.0 as usize].bytes.store(0, Release);
+        self.entries[minipage.0 as usize][1].store(0, Release);
     }
 
     fn mark(&self, span: Span, number: u32) {
