@@ -101,6 +101,8 @@ pub mod engine;
 pub mod guide;
 #[cfg(feature = "job")]
 mod job;
+#[cfg(feature = "shared")]
+mod shared;
 
 pub use barrier::{Barrier, Guard, Member, Met};
 #[doc(inline)]
@@ -110,6 +112,8 @@ pub use foregather_machine::{Error, Missing, WaitError, Who};
 pub use foregather_team::{Team, for_each, reduce};
 #[cfg(feature = "job")]
 pub use job::{Rank, job};
+#[cfg(feature = "shared")]
+pub use shared::{Array, Locked, Plain, Rows, Shared, shared};
 
 /// Linear algebra that a team shares, with the same bits for any team.
 #[cfg(feature = "blas")]

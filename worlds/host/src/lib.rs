@@ -11,7 +11,7 @@
 //! - [`child`]: processes that never outlive this one.
 //! - [`forks`]: whether this process is a copy of the one that started something.
 //! - [`pthread`]: the barrier of the C library, as a peer.
-//! - [`settings`]: what the user asks of teams by environment variables.
+//! - [`settings`]: what the user asks of teams and shared memory by environment variables.
 //! - [`interrupt`]: a request to stop that keeps what was measured.
 //! - [`dl`]: shared libraries that may or may not be installed.
 //! - [`failure_detector`]: whether a rank of the job was lost, and who waits for what since when.

@@ -1,4 +1,4 @@
-//! What the user asks of teams by environment variables. Read when asked: programs set them, too.
+//! What the user asks of teams and shared memory by environment variables. Read when asked: programs set them, too.
 use std::env;
 
 /// The most members that a team may have: `FOREGATHER_THREADS`, else the first level of `OMP_NUM_THREADS`.
@@ -15,6 +15,16 @@ pub fn threads() -> Result<Option<u32>, String> {
 /// The waiting policy's name: `FOREGATHER_WAIT`.
 pub fn wait() -> Option<String> {
     env::var("FOREGATHER_WAIT").ok()
+}
+
+/// Where threads share memory, `plain` or `views`: `FOREGATHER_SHARED`.
+pub fn shared() -> Option<String> {
+    env::var("FOREGATHER_SHARED").ok()
+}
+
+/// Is one of these variables set?
+pub fn any_set(names: &[&str]) -> bool {
+    names.iter().any(|name| env::var_os(name).is_some())
 }
 
 /// OpenMP's variable may be a list, one number a level of nesting.

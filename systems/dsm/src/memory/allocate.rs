@@ -55,6 +55,16 @@ impl<F: Fabric> Thread<'_, F> {
         self.chunked(len, unit, 1)
     }
 
+    /// The same for a caller that has a name of its own for the call: all threads of all ranks make this one.
+    ///
+    /// # Errors
+    /// As [`Thread::array`].
+    #[track_caller]
+    pub fn array_by<T: Plain>(&self, call: Call, len: usize, unit: usize) -> Result<Array<T>, Error> {
+        let (shape, place) = (ArrayLayout { len, unit, level: 1 }, Location::caller());
+        self.collective(call, || self.give(shape, place))
+    }
+
     /// The same as [`SharedAllocator::chunked`](super::SharedAllocator::chunked).
     ///
     /// # Errors

@@ -71,8 +71,11 @@ impl Heap {
             let needs = "at least one element, one of them to a unit, and one unit to a chunk";
             return Err(Cause::Setting { what: "a shared array", needs }.into());
         }
-        self.calls += 1;
         let bytes = unit.saturating_mul(size_of::<T>());
+        if bytes.saturating_mul(len.div_ceil(unit)) > self.space.bytes() {
+            return Err(self.allocator.full(Wish { site: self.calls, bytes, chunk: level }));
+        }
+        self.calls += 1;
         let mut units = Vec::new();
         for _ in 0..len.div_ceil(unit) {
             match self.unit(Wish { site: self.calls, bytes, chunk: level }) {

@@ -232,7 +232,8 @@ impl Allocator {
         self.taken.get(page).map_or(&[], Vec::as_slice)
     }
 
-    fn full(&self, wish: Wish) -> Error {
+    /// There is no room for that.
+    pub(crate) fn full(&self, wish: Wish) -> Error {
         let (pages, views) = (self.pages, self.views);
         let Wish { bytes, chunk, .. } = wish;
         let what = format!("room for {bytes} bytes, chunked by {chunk}, in a shared space of {pages} pages and {views} views");

@@ -1,0 +1,139 @@
+//! A value behind a lock.
+use super::plain::Plain;
+use super::rank::RankState;
+use super::views::Views;
+use bytemuck::allocation::{try_zeroed_box, zeroed_box};
+use core::fmt;
+use core::slice::{from_mut, from_ref};
+use foregather_dsm::memory as dsm;
+use foregather_machine::{Cause, Error, Rank};
+use std::sync::{Arc, Mutex};
+
+/// A value that all ranks change, one at a time: a counter, a histogram. [`Shared::locked`](crate::Shared::locked) makes one.
+///
+/// [`Locked::with`] hands out a private copy of the value and stores what has become of it, so there is never a reference to shared
+/// memory, and what panics half-way has changed nothing.
+///
+/// ```
+/// let words = ["spin", "then", "park", "and", "wake", "them", "at", "last"];
+/// let lengths = foregather::shared(2, |me| {
+///     let bins = me.locked::<[u64; 6]>()?;
+///     for at in me.share(words.len()) {
+///         bins.with(|bins| bins[words[at].len()] += 1)?;
+///     }
+///     me.barrier()?;
+///     bins.get()
+/// })?;
+/// assert_eq!(lengths, [[0, 0, 1, 1, 6, 0]; 2]);
+/// # Ok::<(), foregather::Error>(())
+/// ```
+///
+/// # Memory model
+/// The value is whole in [`Locked::with`], whatever its length; what a rank has stored elsewhere before it leaves, the next holder finds.
+///
+/// # Cost
+/// Threads: some tens of nanoseconds and two copies of the value. Ranks of a launcher: two messages to the lock's manager and a fault for the value;
+/// so gather what is to be changed, and take the lock for all of it.
+pub struct Locked<'a, T: Plain> {
+    rank: &'a RankState<'a>,
+    value: Value<'a, T>,
+}
+
+/// Where the value is.
+pub(super) enum Value<'a, T: Plain> {
+    /// In this process.
+    Plain(Arc<Mutex<Guarded<T>>>),
+    /// The only element of an array, by the lock of that number.
+    Views(Views<'a>, dsm::Array<T>, u32),
+}
+
+/// What a lock of this process guards.
+pub(super) struct Guarded<T> {
+    value: Box<T>,
+    /// What is handed out: a copy that takes the value's place if all goes well.
+    draft: Box<T>,
+    /// Who has the lock, or had it last.
+    holder: Rank,
+}
+
+impl<T: Plain> Guarded<T> {
+    /// # Errors
+    /// [`Cause::Setting`] for a value of no bytes; [`Cause::Unavailable`] if there is no room.
+    pub(super) fn zero() -> Result<Arc<Mutex<Self>>, Error> {
+        if T::CELLS == 0 {
+            return Err(Cause::Setting { what: "a locked value", needs: "at least one byte" }.into());
+        }
+        let no_room = |()| Cause::Unavailable {
+            what: format!("room for a locked value of {} bytes", size_of::<T>()),
+            remedy: "share less, or run where more memory is free".to_owned(),
+        };
+        let (value, draft) = (try_zeroed_box().map_err(no_room)?, try_zeroed_box().map_err(no_room)?);
+        Ok(Arc::new(Mutex::new(Self { value, draft, holder: 0 })))
+    }
+}
+
+impl<T: Plain> Clone for Value<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Plain(value) => Self::Plain(Arc::clone(value)),
+            Self::Views(views, array, lock) => Self::Views(*views, array.clone(), *lock),
+        }
+    }
+}
+
+impl<'a, T: Plain> Locked<'a, T> {
+    pub(super) fn of(rank: &'a RankState<'a>, value: Value<'a, T>) -> Self {
+        Self { rank, value }
+    }
+
+    /// Waits for the lock, lets `act` change a copy of the value, stores that, and leaves the lock. One value is changed at a time: within
+    /// `act` this rank can take no lock and call nothing that all ranks do together, or two ranks might wait for each other.
+    ///
+    /// # Errors
+    /// [`Cause::PoisonedLock`] with the rank whose `act` panicked in this lock: the value is what it was before, and nobody gets it any
+    /// more. [`Cause::Refused`] within another `with` of this rank. Behind views also when a rank is lost or gives up.
+    ///
+    /// # Panics
+    /// If `act` does: nothing is stored, the lock is left, and the panic goes on.
+    pub fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
+        let _alone = self.rank.lock()?;
+        match &self.value {
+            Value::Plain(value) => {
+                let mut guarded = value.lock().map_err(|poisoned| Cause::PoisonedLock { by: poisoned.get_ref().holder })?;
+                guarded.holder = self.rank.rank();
+                let Guarded { value, draft, .. } = &mut *guarded;
+                **draft = **value;
+                let result = act(draft);
+                core::mem::swap(value, draft);
+                Ok(result)
+            }
+            Value::Views(views, array, lock) => views.locked(*lock, || {
+                let mut own = zeroed_box::<T>();
+                array.load_for_update(0, from_mut(&mut own));
+                let result = act(&mut own);
+                array.store(0, from_ref(&own));
+                result
+            }),
+        }
+    }
+
+    /// What the value is now, whole.
+    ///
+    /// # Errors
+    /// As [`Locked::with`].
+    pub fn get(&self) -> Result<T, Error> {
+        self.with(|value| *value)
+    }
+}
+
+impl<T: Plain> Clone for Locked<'_, T> {
+    fn clone(&self) -> Self {
+        Self::of(self.rank, self.value.clone())
+    }
+}
+
+impl<T: Plain> fmt::Debug for Locked<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Locked").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+//! What ranks that are threads of this process do together: they meet, and each sees what the others have brought.
+use core::any::Any;
+use core::cell::{Cell, RefCell};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use foregather_barrier::{Algorithm, BarrierMember, CachePadded, Group};
+use foregather_dsm::memory::Call;
+use foregather_machine::{Error, Rank, block_on};
+use foregather_thread::Thread;
+use std::sync::{Mutex, PoisonError};
+
+/// Where ranks meet.
+pub(super) struct Meeting {
+    group: Group<Thread>,
+    /// By rank.
+    places: Box<[CachePadded<[Brought; 2]>]>,
+}
+
+/// What a rank has brought to a meeting. There are two by turns: a rank comes to the meeting after the next only when all have left this
+/// one, and have read what was brought.
+#[derive(Default)]
+struct Brought {
+    /// A [`Call`]; the barrier orders it.
+    call: AtomicU64,
+    value: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// One rank's place. Dropped before all are through, it ends the others' waits by its rank's name.
+pub(super) struct Place<'a> {
+    meeting: &'a Meeting,
+    rank: Rank,
+    member: RefCell<BarrierMember<Thread>>,
+    turn: Cell<usize>,
+}
+
+impl Meeting {
+    /// # Errors
+    /// For no ranks.
+    pub(super) fn new(ranks: u32) -> Result<Self, Error> {
+        let group = Group::new(Algorithm::Central, ranks)?;
+        Ok(Self { group, places: (0..ranks).map(|_| CachePadded::default()).collect() })
+    }
+
+    /// # Errors
+    /// If that rank has its place already.
+    pub(super) fn join(&self, cpu: Thread, rank: Rank) -> Result<Place<'_>, Error> {
+        let member = RefCell::new(self.group.join(cpu, rank)?);
+        Ok(Place { meeting: self, rank, member, turn: Cell::new(0) })
+    }
+}
+
+impl Place<'_> {
+    pub(super) fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        self.meeting.group.size()
+    }
+
+    /// Meets the others, all of which make this call.
+    ///
+    /// # Errors
+    /// As [`Call::check`], and then it can go on; [`Cause::Poisoned`](foregather_machine::Cause::Poisoned) by the rank that has failed.
+    pub(super) fn meet(&self, call: Call) -> Result<(), Error> {
+        self.turn.set(1 - self.turn.get());
+        self.brought(self.rank).call.store(call.bits(), Relaxed);
+        block_on(self.member.borrow_mut().wait())?;
+        let all = (0..self.size()).map(|rank| Call::from_bits(self.brought(rank).call.load(Relaxed)));
+        all.reduce(Call::and).map_or(Ok(()), Call::check)
+    }
+
+    /// The same, and every rank gets what all have brought, in their order.
+    pub(super) fn exchange<V: Clone + Send + 'static>(&self, call: Call, value: V) -> Result<Vec<V>, Error> {
+        self.bring(value);
+        self.meet(call)?;
+        Ok((0..self.size()).filter_map(|rank| self.taken(rank)).collect())
+    }
+
+    /// The same, and every rank gets what the first one makes.
+    pub(super) fn make<V: Clone + Send + 'static>(
+        &self,
+        call: Call,
+        make: impl FnOnce() -> Result<V, Error>,
+    ) -> Result<V, Error> {
+        if self.rank == 0 {
+            self.bring(make());
+        }
+        self.meet(call)?;
+        self.taken(0).expect("what the first rank makes in a call that all make is of one type")
+    }
+
+    /// To the meeting that comes next.
+    fn bring<V: Send + 'static>(&self, value: V) {
+        let place = &self.meeting.places[self.rank as usize][1 - self.turn.get()];
+        *place.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
+    }
+
+    fn taken<V: Clone + 'static>(&self, rank: Rank) -> Option<V> {
+        let value = self.brought(rank).value.lock().unwrap_or_else(PoisonError::into_inner);
+        value.as_ref()?.downcast_ref().cloned()
+    }
+
+    fn brought(&self, rank: Rank) -> &Brought {
+        &self.meeting.places[rank as usize][self.turn.get()]
+    }
+}
+
+/// All values combined, in rank order and by the tree of [`allreduce`](foregather_message::collective::allreduce): so sums have the same
+/// bits whether ranks are threads or processes.
+pub(super) fn combined<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> T {
+    let pairs = values.len() - (1 << values.len().ilog2());
+    let (paired, single) = values.split_at(2 * pairs);
+    let mut places: Vec<T> = paired.chunks(2).map(|pair| combine(pair[0], pair[1])).chain(single.iter().copied()).collect();
+    while places.len() > 1 {
+        places = places.chunks(2).map(|pair| combine(pair[0], pair[1])).collect();
+    }
+    places[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_combined_in_rank_order_by_a_tree_of_the_largest_power_of_two() {
+        let tree = |ranks: usize| {
+            let names: Vec<String> = (0..ranks).map(|rank| rank.to_string()).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            combined(&names, |one, two| Box::leak(format!("({one}{two})").into_boxed_str())).to_owned()
+        };
+        assert_eq!([1, 2, 3, 4].map(tree), ["0", "(01)", "((01)2)", "((01)(23))"]);
+        assert_eq!(tree(7), "(((01)(23))((45)6))");
+    }
+}

@@ -1,0 +1,232 @@
+//! A rank among those that share memory.
+use super::array::Array;
+use super::elements::Elements;
+use super::locked::{Guarded, Locked, Value};
+use super::meeting::{Place, combined};
+use super::plain::Plain;
+use super::rows::Rows;
+use super::views::Views;
+use core::any::type_name;
+use core::cell::Cell;
+use core::fmt;
+use core::ops::Range;
+use foregather_dsm::memory::{self as dsm, Call};
+use foregather_machine::{Cause, Error, Rank};
+use foregather_message::collective::{self, Element};
+
+/// One of the ranks that share memory, as [`shared`](crate::shared) hands it to each of them.
+///
+/// [`Shared::barrier`], [`sum`](Shared::sum), [`reduce`](Shared::reduce), [`array`](Shared::array), [`rows`](Shared::rows) and
+/// [`locked`](Shared::locked) are done together: all ranks make the same calls in the same order, with the same types and lengths. Calls that
+/// differ are an error on every rank, and change nothing; so is a rank that returns while others still call.
+///
+/// ```
+/// // A field of numbers that all ranks smooth, each its own rows.
+/// let rough = foregather::shared(3, |me| {
+///     let (now, next) = (me.rows::<f64>(12, 32)?, me.rows::<f64>(12, 32)?);
+///     if me.rank() == 0 {
+///         now.set(5, 16, 1.0);
+///     }
+///     me.barrier()?;
+///     let (mut above, mut below) = ([0.0; 32], [0.0; 32]);
+///     for y in me.share(12) {
+///         now.read((y + 11) % 12, &mut above);
+///         now.read((y + 1) % 12, &mut below);
+///         next.update(y, |row| {
+///             for x in 0..32 {
+///                 row[x] = (above[x] + below[x]) / 2.0;
+///             }
+///         });
+///     }
+///     me.barrier()?;
+///     me.sum(me.share(12).map(|y| next.get(y, 16)).sum::<f64>())
+/// })?;
+/// assert_eq!(rough, [1.0; 3]);
+/// # Ok::<(), foregather::Error>(())
+/// ```
+pub struct Shared<'a>(&'a RankState<'a>);
+
+/// What a rank and its locks know of it.
+pub(super) struct RankState<'a> {
+    link: Link<'a>,
+    /// Is it within [`Locked::with`]?
+    locked: Cell<bool>,
+    /// All ranks make locks by the same calls, so they agree on the numbers.
+    locks: Cell<u32>,
+}
+
+/// To the other ranks.
+pub(super) enum Link<'a> {
+    /// In the memory of this process.
+    Plain(Place<'a>),
+    /// Each rank with its own.
+    Views(Views<'a>),
+}
+
+/// While it lives its rank has a lock.
+pub(super) struct Alone<'a>(&'a Cell<bool>);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl<'a> RankState<'a> {
+    pub(super) fn new(link: Link<'a>) -> Self {
+        Self { link, locked: Cell::new(false), locks: Cell::new(0) }
+    }
+
+    /// A rank from its beginning to its end, which all come to together: memory is shared until then.
+    pub(super) fn run<R>(&'a self, body: impl Fn(&Shared<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        let result = body(&Shared(self))?;
+        self.meet("the end", Call::through(self.rank()))?;
+        Ok(result)
+    }
+
+    pub(super) fn rank(&self) -> Rank {
+        match &self.link {
+            Link::Plain(place) => place.rank(),
+            Link::Views(views) => views.rank(),
+        }
+    }
+
+    /// # Errors
+    /// [`Cause::Refused`] within another lock.
+    pub(super) fn lock(&self) -> Result<Alone<'_>, Error> {
+        self.together("`Locked::with`")?;
+        self.locked.set(true);
+        Ok(Alone(&self.locked))
+    }
+
+    /// May it wait for other ranks?
+    fn together(&self, what: &str) -> Result<(), Error> {
+        if !self.locked.get() {
+            return Ok(());
+        }
+        let why = format!("{what} within `Locked::with`, where other ranks may wait for this one: leave the lock first");
+        Err(Cause::Refused { why }.into())
+    }
+
+    fn meet(&self, what: &str, call: Call) -> Result<(), Error> {
+        self.together(what)?;
+        match &self.link {
+            Link::Plain(place) => place.meet(call),
+            Link::Views(views) => views.meet(call),
+        }
+    }
+}
+
+impl<'a> Shared<'a> {
+    /// Its number, from 0 on.
+    pub fn rank(&self) -> u32 {
+        self.0.rank()
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> u32 {
+        match &self.0.link {
+            Link::Plain(place) => place.size(),
+            Link::Views(views) => views.size(),
+        }
+    }
+
+    /// This rank's share of so many things: as even as can be, in order.
+    pub fn share(&self, of: usize) -> Range<usize> {
+        dsm::share(self.rank(), self.size(), of)
+    }
+
+    /// Waits for all ranks. What a rank has stored before, all load behind it.
+    ///
+    /// # Errors
+    /// When it cannot succeed, with the rank that is to blame: [`Cause::Poisoned`] if that has failed or panicked, [`Cause::PeerLost`] if its process
+    /// has died, [`Cause::Closed`] if it has returned; [`Cause::Setting`] if another rank calls something else; [`Cause::Refused`] within
+    /// [`Locked::with`].
+    pub fn barrier(&self) -> Result<(), Error> {
+        self.0.meet("a barrier", Call::new("barrier", &[]))
+    }
+
+    /// The sum of all ranks' values, of the same bits on every rank, whether ranks are threads or processes. A barrier, too.
+    ///
+    /// # Errors
+    /// As [`Shared::barrier`].
+    pub fn sum<T: Element + Send + 'static>(&self, value: T) -> Result<T, Error> {
+        self.reduce(value, collective::sum)
+    }
+
+    /// What the values of all ranks make together, in rank order: `combine` is called on every rank, with the same values. A barrier, too.
+    ///
+    /// ```
+    /// let greatest = foregather::shared(4, |me| me.reduce(me.rank() * 7 % 5, u32::max))?;
+    /// assert_eq!(greatest, [4; 4]);
+    /// # Ok::<(), foregather::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Shared::barrier`].
+    ///
+    /// # Panics
+    /// If `combine` does.
+    pub fn reduce<T: Element + Send + 'static>(&self, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
+        self.0.together("a reduction")?;
+        let call = Call::new(type_name::<T>(), &[0]);
+        match &self.0.link {
+            Link::Plain(place) => Ok(combined(&place.exchange(call, value)?, combine)),
+            Link::Views(views) => views.reduce(call, value, combine),
+        }
+    }
+
+    /// So many elements that all ranks share, zeros at first. A barrier, too.
+    ///
+    /// # Errors
+    /// As [`Shared::barrier`]; [`Cause::Setting`] for no elements, [`Cause::Unavailable`] if there is no room. Then all ranks get the error,
+    /// nothing has changed, and the program can go on.
+    #[track_caller]
+    pub fn array<T: Plain>(&self, len: usize) -> Result<Array<T>, Error> {
+        self.0.together("an allocation")?;
+        let call = Call::new(type_name::<T>(), &[1, len as u64]);
+        Ok(Array::of(match &self.0.link {
+            Link::Plain(place) => place.make(call, || Elements::of_this_process(len))?,
+            Link::Views(views) => views.array(call, len)?,
+        }))
+    }
+
+    /// So many rows of so many elements that all ranks share, zeros at first. A barrier, too.
+    ///
+    /// # Errors
+    /// As [`Shared::array`].
+    #[track_caller]
+    pub fn rows<T: Plain>(&self, rows: usize, columns: usize) -> Result<Rows<T>, Error> {
+        self.0.together("an allocation")?;
+        let call = Call::new(type_name::<T>(), &[2, rows as u64, columns as u64]);
+        let elements = match &self.0.link {
+            Link::Plain(place) => place.make(call, || Elements::of_this_process(rows.saturating_mul(columns)))?,
+            Link::Views(views) => views.rows(call, rows, columns)?,
+        };
+        Ok(Rows::of(elements, (rows, columns)))
+    }
+
+    /// A value that ranks change one at a time, zero at first. A barrier, too.
+    ///
+    /// # Errors
+    /// As [`Shared::array`].
+    #[track_caller]
+    pub fn locked<T: Plain>(&self) -> Result<Locked<'a, T>, Error> {
+        self.0.together("an allocation")?;
+        let call = Call::new(type_name::<T>(), &[3]);
+        let value = match &self.0.link {
+            Link::Plain(place) => Value::Plain(place.make(call, Guarded::zero)?),
+            Link::Views(views) => {
+                let array = views.allocate(call, (1, 1), "a locked value")?;
+                Value::Views(*views, array, self.0.locks.replace(self.0.locks.get() + 1))
+            }
+        };
+        Ok(Locked::of(self.0, value))
+    }
+}
+
+impl fmt::Debug for Shared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("rank", &self.rank()).field("size", &self.size()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! Who starts ranks that share memory, and what becomes of their results.
+use super::meeting::Meeting;
+use super::rank::{Link, RankState, Shared};
+use super::views::{Views, settings};
+use foregather_dsm::memory::{Ended, Thread, lanes, run};
+use foregather_dsm::views::Room;
+use foregather_host::settings as asked;
+use foregather_launch::{Job, Lanes};
+use foregather_machine::{Address, Cause, Error, Fabric, Words};
+use foregather_shm::{SegmentSpec, ShmFabric};
+use foregather_thread as threads;
+
+/// Runs `body` on every rank, with memory that all ranks share, and gives what the ranks of this process gave, in order.
+///
+/// *Threads.* Without a launcher the ranks are so many threads of this process: what they share is its own memory, and `body` may borrow
+/// whatever is `Sync`. *Processes.* If a launcher has started this process (`foregather run -n 4 program`, `mpiexec`, `srun`), it is one rank,
+/// the launcher says how many there are, whatever `ranks` says, and the result has one element. The ranks then share no memory but act as if
+/// they did: what another rank has written is fetched when it is touched. The program is the same.
+///
+/// ```
+/// // How often does each remainder occur among the squares? Each rank counts its share.
+/// let counts = foregather::shared(4, |me| {
+///     let bins = me.locked::<[u64; 8]>()?;
+///     let mut own = [0; 8];
+///     for number in me.share(10_000) {
+///         own[number * number % 8] += 1;
+///     }
+///     bins.with(|bins| bins.iter_mut().zip(own).for_each(|(bin, own)| *bin += own))?;
+///     me.barrier()?;
+///     bins.get()
+/// })?;
+/// assert_eq!(counts, [[2_500, 5_000, 0, 0, 2_500, 0, 0, 0]; 4]);
+/// # Ok::<(), foregather::Error>(())
+/// ```
+///
+/// # Memory model
+/// Elements are relaxed atomics: each of 1, 2, 4 or 8 bytes is whole, none says anything about another. What takes several is whole only behind a lock or
+/// a barrier, and a barrier orders everything.
+///
+/// # Cost
+/// Starting threads, some tens of microseconds each. Under a launcher, joining the job, and reserving a quarter of the free memory, of which
+/// only what is used is taken. `FOREGATHER_SHARED=views` makes threads share memory as processes do, a thousand times slower where they write
+/// the same page.
+///
+/// # Errors
+/// What `body` gives back on the first rank that fails for a reason of its own; all other ranks' waits end with an error that names that
+/// rank: [`Cause::Poisoned`], [`Cause::PeerLost`] if its process has died, [`Cause::Closed`] if it has returned while others still call.
+/// [`Cause::Size`] for no ranks; under a launcher what [`Job::join`] and the fabric say.
+///
+/// Under a launcher, and with `FOREGATHER_SHARED=views`, a load or store that cannot be done any more, since a rank has failed, ends the
+/// process with a line that says so: there is no other way to say it. And `shared` can be called once, since a job is joined once.
+///
+/// # Panics
+/// If `body` does on a rank of this process: the others' waits end, and when all have ended the panic goes on here.
+pub fn shared<R: Send>(ranks: u32, body: impl Fn(&Shared<'_>) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
+    if launched() {
+        return of_job(&body);
+    }
+    match asked::shared().as_deref() {
+        None | Some("" | "plain") => of_threads(ranks, &body),
+        Some("views") => of_threads_behind_views(ranks, &body),
+        Some(other) => {
+            let why = format!("FOREGATHER_SHARED should be `plain` or `views`, and is `{}`", other.escape_debug());
+            Err(Cause::Refused { why }.into())
+        }
+    }
+}
+
+/// Has a launcher started this process?
+fn launched() -> bool {
+    asked::any_set(&["FOREGATHER_RANK", "PMI_FD", "OMPI_COMM_WORLD_RANK", "SLURM_STEP_NUM_TASKS", "PMIX_RANK"])
+}
+
+fn of_threads<R: Send>(ranks: u32, body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
+    let meeting = Meeting::new(ranks)?;
+    let ends = threads::run(
+        ranks,
+        |_| None,
+        |cpu, rank| {
+            let link = Link::Plain(meeting.join(cpu, rank)?);
+            RankState::new(link).run(body)
+        },
+    )?;
+    results(ends)
+}
+
+fn of_threads_behind_views<R: Send>(
+    ranks: u32,
+    body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync),
+) -> Result<Vec<R>, Error> {
+    let fabric = ShmFabric::between_threads(SegmentSpec::new(ranks, lanes(1)))?;
+    let room = Room::of(ranks, None);
+    let ends = threads::run(
+        ranks,
+        |_| None,
+        |cpu, rank| {
+            let lane = |lane| fabric.lane(cpu, Address { rank, lane });
+            behind_views((0..lanes(1)).map(lane).collect::<Result<_, _>>()?, room, body)
+        },
+    )?;
+    Ok(results(ends)?.into_iter().flatten().collect())
+}
+
+fn of_job<R: Send>(body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
+    let job = Job::join()?;
+    let room = agreed(&job)?;
+    let results = match job.lanes(lanes(1))? {
+        Lanes::Shm(lanes) => behind_views(lanes, room, body)?,
+        Lanes::Ofi(lanes) => behind_views(lanes, room, body)?,
+    };
+    job.leave()?;
+    Ok(results)
+}
+
+/// The room that each rank of the job has: all ranks find the same places in it.
+fn agreed(job: &Job) -> Result<Room, Error> {
+    let own = Room::of(1, None);
+    let mut least = own;
+    let cards = job.exchange(&[own.bytes as u64, own.views.into()].map(u64::to_le_bytes).concat())?;
+    for (from, card) in (0..).zip(cards) {
+        let (words, rest) = card.as_chunks::<8>();
+        let ([bytes, views], []) = (words, rest) else {
+            return Err(Cause::ProtocolViolation { from, what: "a card that does not say how much it can share" }.into());
+        };
+        least.bytes = least.bytes.min(u64::from_le_bytes(*bytes) as usize);
+        least.views = least.views.min(u64::from_le_bytes(*views) as u32);
+    }
+    Ok(least)
+}
+
+/// A rank with a memory of its own, behind views.
+fn behind_views<F, R>(
+    lanes: Vec<F>,
+    room: Room,
+    body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync),
+) -> Result<Vec<R>, Error>
+where
+    F: Fabric + Send + 'static,
+    <F::Cpu as Words>::Word: Send + Sync,
+    for<'a> Views<'a>: From<&'a Thread<'a, F>>,
+    R: Send,
+{
+    let program = |thread: &Thread<'_, F>, (): &()| RankState::new(Link::Views(thread.into())).run(body);
+    let served = run(lanes, settings(room), |_| Ok(()), program)?;
+    Ok(served.leave().into_iter().map(|Ended { result, .. }| result).collect())
+}
+
+/// All results, or the error that is no consequence of another rank's.
+fn results<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error> {
+    let consequence = |error: &Error| match error.cause() {
+        Cause::Poisoned { .. } | Cause::PeerLost { .. } | Cause::Closed { .. } => 2,
+        Cause::PoisonedLock { .. } => 1,
+        _ => 0,
+    };
+    let (mut all, mut errors) = (Vec::new(), Vec::new());
+    for end in ends {
+        match end {
+            Ok(result) => all.push(result),
+            Err(error) => errors.push(error),
+        }
+    }
+    errors.into_iter().min_by_key(consequence).map_or(Ok(all), Err)
+}

@@ -1,0 +1,117 @@
+//! Ranks that share no memory, or act as if: threads of `foregather_dsm`, over whatever carries their frames.
+use super::elements::Elements;
+use super::plain::Plain;
+use core::fmt::Display;
+use core::panic::Location;
+use foregather_dsm::memory::{self as dsm, Call, Settings};
+use foregather_dsm::views::{Backend, PAGE, Room};
+use foregather_machine::{Cause, Error, Rank};
+use foregather_message::collective::Element;
+use foregather_shm::{Lane, Process};
+use foregather_thread::Thread;
+
+/// A rank's thread, by what carries its frames.
+#[derive(Clone, Copy)]
+pub(super) enum Views<'a> {
+    Thread(&'a dsm::Thread<'a, Lane<Thread>>),
+    Process(&'a dsm::Thread<'a, Lane<Process>>),
+    Cluster(&'a dsm::Thread<'a, foregather_ofi::Lane>),
+}
+
+macro_rules! from {
+    ($($variant:ident($lane:ty),)*) => {$(
+        impl<'a> From<&'a dsm::Thread<'a, $lane>> for Views<'a> {
+            fn from(thread: &'a dsm::Thread<'a, $lane>) -> Self {
+                Self::$variant(thread)
+            }
+        }
+    )*};
+}
+
+from! {
+    Thread(Lane<Thread>),
+    Process(Lane<Process>),
+    Cluster(foregather_ofi::Lane),
+}
+
+macro_rules! over {
+    ($views:expr, $thread:ident => $what:expr) => {
+        match $views {
+            Views::Thread($thread) => $what,
+            Views::Process($thread) => $what,
+            Views::Cluster($thread) => $what,
+        }
+    };
+}
+
+/// For a rank that has so much room: reserved, and taken as it is used.
+pub(super) fn settings(room: Room) -> Settings {
+    Settings { bytes: room.bytes, views: room.views, ..Settings::default() }
+}
+
+impl Views<'_> {
+    pub(super) fn rank(self) -> Rank {
+        over!(self, thread => thread.rank())
+    }
+
+    pub(super) fn size(self) -> u32 {
+        over!(self, thread => thread.ranks())
+    }
+
+    pub(super) fn meet(self, call: Call) -> Result<(), Error> {
+        over!(self, thread => thread.agree(call))
+    }
+
+    /// Two meetings: reductions of two kinds of numbers could not tell one another.
+    pub(super) fn reduce<T: Element>(self, call: Call, value: T, combine: impl Fn(T, T) -> T) -> Result<T, Error> {
+        self.meet(call)?;
+        over!(self, thread => thread.reduce(value, combine))
+    }
+
+    pub(super) fn locked<R>(self, lock: u32, act: impl FnOnce() -> R) -> Result<R, Error> {
+        over!(self, thread => thread.locked(lock, act))
+    }
+
+    /// What lies within about a page travels as one.
+    #[track_caller]
+    pub(super) fn array<T: Plain>(self, call: Call, len: usize) -> Result<Elements<T>, Error> {
+        let unit = (PAGE / size_of::<T>().max(1)).clamp(1, len.max(1));
+        self.allocate(call, (len, unit), format_args!("{len} elements")).map(Elements::Views)
+    }
+
+    /// A row travels as one.
+    #[track_caller]
+    pub(super) fn rows<T: Plain>(self, call: Call, rows: usize, columns: usize) -> Result<Elements<T>, Error> {
+        let len = rows.saturating_mul(columns);
+        self.allocate(call, (len, columns), format_args!("{rows} rows of {columns} elements")).map(Elements::Views)
+    }
+
+    /// Without room the error names the call and what gives more room.
+    #[track_caller]
+    pub(super) fn allocate<T: Plain>(
+        self,
+        call: Call,
+        (len, unit): (usize, usize),
+        what: impl Display,
+    ) -> Result<dsm::Array<T>, Error> {
+        let place = Location::caller();
+        over!(self, thread => thread.array_by(call, len, unit)).map_err(|error| match error.cause() {
+            Cause::Unavailable { .. } => {
+                let what = format!("room for {what} of {} bytes, asked for at {place},", size_of::<T>());
+                Cause::Unavailable { what, remedy: more_room() }.into()
+            }
+            _ => error,
+        })
+    }
+}
+
+fn more_room() -> String {
+    match Backend::chosen() {
+        (_, None) => "share less, or run where more memory is free: each rank can share a quarter of that".to_owned(),
+        (_, Some(refusal)) => {
+            format!(
+                "share less, raise the sysctl vm.max_map_count, or make userfaultfd work, which needs none of that ({refusal})"
+            )
+        }
+    }
+}

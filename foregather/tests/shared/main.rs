@@ -1,0 +1,10 @@
+//! Memory that ranks share: threads of this process, the same threads behind views, and processes under our launcher.
+mod bounded;
+mod calls;
+mod ends;
+mod life;
+mod lost;
+mod panics;
+mod ranges;
+mod values;
+mod views;
