@@ -62,9 +62,10 @@ impl Place<'_> {
     /// # Errors
     /// As [`Call::check`], and then it can go on; [`Cause::Poisoned`](foregather_machine::Cause::Poisoned) by the rank that has failed.
     pub(super) fn meet(&self, call: Call) -> Result<(), Error> {
-        self.turn.set(1 - self.turn.get());
-        self.brought(self.rank).call.store(call.bits(), Relaxed);
+        self.next(self.rank).call.store(call.bits(), Relaxed);
         block_on(self.member.borrow_mut().wait())?;
+        // Only then: what was brought to the meeting before may still be read by those who have not left it.
+        self.turn.set(1 - self.turn.get());
         let all = (0..self.size()).map(|rank| Call::from_bits(self.brought(rank).call.load(Relaxed)));
         all.reduce(Call::and).map_or(Ok(()), Call::check)
     }
@@ -91,8 +92,7 @@ impl Place<'_> {
 
     /// To the meeting that comes next.
     fn bring<V: Send + 'static>(&self, value: V) {
-        let place = &self.meeting.places[self.rank as usize][1 - self.turn.get()];
-        *place.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
+        *self.next(self.rank).value.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
     }
 
     fn taken<V: Clone + 'static>(&self, rank: Rank) -> Option<V> {
@@ -100,8 +100,14 @@ impl Place<'_> {
         value.as_ref()?.downcast_ref().cloned()
     }
 
+    /// To the last meeting that was complete.
     fn brought(&self, rank: Rank) -> &Brought {
         &self.meeting.places[rank as usize][self.turn.get()]
+    }
+
+    /// To the one that comes next.
+    fn next(&self, rank: Rank) -> &Brought {
+        &self.meeting.places[rank as usize][1 - self.turn.get()]
     }
 }
 

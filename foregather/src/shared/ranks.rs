@@ -148,7 +148,8 @@ where
 /// All results, or the error that is no consequence of another rank's.
 fn results<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error> {
     let consequence = |error: &Error| match error.cause() {
-        Cause::Poisoned { .. } | Cause::PeerLost { .. } | Cause::Closed { .. } => 2,
+        Cause::Poisoned { .. } | Cause::PeerLost { .. } => 3,
+        Cause::Closed { .. } => 2,
         Cause::PoisonedLock { .. } => 1,
         _ => 0,
     };

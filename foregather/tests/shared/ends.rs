@@ -1,12 +1,16 @@
 //! A rank ends, in any way and at any point: all others learn which one it was, wherever they wait.
 use crate::bounded::bounded;
 use crate::panics::panic_of;
+use crate::views::behind_views;
 use foregather::engine::Cause;
 use foregather::{Error, Shared, shared};
 use std::sync::Mutex;
 
 /// Steps of the program below, before each of which a rank may end.
-const STEPS: u32 = 8;
+pub(crate) const STEPS: u32 = 8;
+
+/// How rank 1 is named.
+const NAMED: [Cause; 2] = [Cause::Poisoned { by: Some(1) }, Cause::Closed { peer: Some(1) }];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
@@ -15,12 +19,12 @@ enum End {
     Panics,
 }
 
-fn on_purpose() -> Error {
+pub(crate) fn on_purpose() -> Error {
     Cause::Refused { why: "on purpose".to_owned() }.into()
 }
 
 /// Goes through all steps, unless it ends before.
-fn program(me: &Shared<'_>, mut ends_before: impl FnMut(u32) -> Option<Result<u64, Error>>) -> Result<u64, Error> {
+pub(crate) fn program(me: &Shared<'_>, mut ends_before: impl FnMut(u32) -> Option<Result<u64, Error>>) -> Result<u64, Error> {
     let mut step = 0;
     macro_rules! step {
         () => {
@@ -53,6 +57,10 @@ fn program(me: &Shared<'_>, mut ends_before: impl FnMut(u32) -> Option<Result<u6
 #[test]
 fn the_others_name_a_rank_that_ends_in_any_way_at_any_point() {
     for (step, how) in (0..STEPS).flat_map(|step| [End::Returns, End::Errs, End::Panics].map(|how| (step, how))) {
+        // Behind views a rank that touches memory when another one fails ends its process, which is this one: `lost` sees to that.
+        if behind_views() && how != End::Returns && (2..=5).contains(&step) {
+            continue;
+        }
         let heard = Mutex::new(vec![]);
         let run = || {
             shared(3, |me| {
@@ -80,15 +88,14 @@ fn the_others_name_a_rank_that_ends_in_any_way_at_any_point() {
         match (how, error) {
             (End::Errs, error) => assert_eq!(error.unwrap().unwrap_err(), on_purpose()),
             (End::Returns, Some(end)) if last => assert_eq!(end.unwrap(), [9, 77, 9]),
-            (End::Returns, Some(end)) => assert_eq!(Error::of(&end), Some(&Cause::Closed { peer: Some(1) }), "{step}"),
+            (End::Returns, Some(end)) => assert!(NAMED.contains(Error::of(&end).unwrap()), "{step}: {end:?}"),
             _ => {}
         }
         let heard = heard.into_inner().unwrap();
         assert_eq!(heard.len(), 2);
         // Behind the last call it ends for itself.
         for end in heard.iter().filter(|_| !last) {
-            let named = [Cause::Poisoned { by: Some(1) }, Cause::Closed { peer: Some(1) }];
-            assert!(named.contains(Error::of(end).unwrap()), "{how:?} before step {step}: {end:?}");
+            assert!(NAMED.contains(Error::of(end).unwrap()), "{how:?} before step {step}: {end:?}");
         }
     }
 }

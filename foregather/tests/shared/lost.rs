@@ -1,1 +1,156 @@
+//! Ranks that are processes: the same program, and one of them that is killed or ends in another way at any point.
+use crate::ends::{STEPS, on_purpose, program};
+use foregather::processes::launch::spawn::{self, Plan};
+use foregather::{Error, Shared, shared};
+use rustix::process::{Signal, getpid, kill_process};
+use std::env;
+use std::process::{Command, Stdio, exit};
+use std::time::Duration;
 
+/// Ranks of a job; the one in the middle ends.
+const SIZE: u32 = 3;
+/// No job of these tests lasts longer: one that would is ended, and has failed.
+const LONG: Duration = Duration::from_secs(60);
+/// Instead of a step: while it has the lock.
+const LOCKED: u32 = STEPS;
+
+/// A command line of this very executable.
+fn part(name: &str) -> Vec<String> {
+    let name = format!("lost::{name}");
+    let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
+    [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
+}
+
+/// Runs a job in which rank 1 ends so at that step; its exit code and what all ranks have said.
+fn job(name: &str, how: &str, step: u32) -> (Option<i32>, String) {
+    let words = part("launcher");
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdin(Stdio::null());
+    for (variable, _) in env::vars() {
+        if ["FOREGATHER_", "PMI_", "PMIX_", "OMPI_", "SLURM_"].iter().any(|of| variable.starts_with(of)) {
+            command.env_remove(variable);
+        }
+    }
+    let done = command.env("TEST_PART", name).env("TEST_HOW", how).env("TEST_STEP", step.to_string()).output().unwrap();
+    (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
+}
+
+/// All ranks but the one in the middle name it: by an error, or, at a load or store, as the last thing that their process does.
+fn all_name_it(said: &str, how: &str, step: u32) {
+    for rank in [0, 2] {
+        let own = [format!("rank {rank} ended: "), format!("rank {rank} cannot ")];
+        let named = |line: &str| own.iter().any(|own| line.split_once(own).is_some_and(|(_, why)| why.contains("rank 1 ")));
+        assert!(said.lines().any(named), "{how} before step {step}: rank {rank} did not say so:\n{said}");
+    }
+}
+
+#[test]
+fn survivors_name_a_rank_that_is_killed_at_any_point() {
+    for step in 0..=LOCKED {
+        let (code, said) = job("ends", "is killed", step);
+        assert_eq!(code, Some(137), "before step {step}: {said}");
+        if step != STEPS - 1 {
+            all_name_it(&said, "killed", step);
+        }
+    }
+}
+
+#[test]
+fn survivors_name_a_rank_that_ends_in_another_way() {
+    for (step, how) in [1, 4, 6].into_iter().flat_map(|step| ["returns", "errs", "panics"].map(|how| (step, how))) {
+        let (code, said) = job("ends", how, step);
+        assert!(code.is_some_and(|code| code != 0 && code != 98), "{how} before step {step}: {code:?}\n{said}");
+        all_name_it(&said, how, step);
+    }
+}
+
+#[test]
+fn processes_share_what_threads_would() {
+    let (code, said) = job("together", "", 0);
+    assert_eq!(code, Some(0), "{said}");
+    for rank in 0..SIZE {
+        assert!(said.contains(&format!("rank {rank}: [{SIZE}], 4950")), "{said}");
+    }
+}
+
+/// Lines of its own, at once: those of several processes must not be mixed.
+fn say(line: &str) {
+    use std::io::Write;
+    std::io::stdout().write_all(format!("\n{line}\n").as_bytes()).unwrap();
+}
+
+fn die() -> ! {
+    kill_process(getpid(), Signal::KILL).unwrap();
+    unreachable!("it was killed")
+}
+
+fn ending(me: &Shared<'_>, how: &str, step: u32) -> Result<u64, Error> {
+    let ends = me.rank() == 1;
+    if step == LOCKED {
+        let value = me.locked::<u64>()?;
+        me.barrier()?;
+        if ends {
+            value.with(|_| die())?;
+        }
+        while value.get().is_ok() {}
+        return value.get();
+    }
+    program(me, |at| match how {
+        _ if !ends || at != step => None,
+        "returns" => Some(Ok(77)),
+        "errs" => Some(Err(on_purpose())),
+        "panics" => panic!("on purpose"),
+        _ => die(),
+    })
+}
+
+/// A rank that ends, or hears of it.
+#[test]
+#[ignore = "a part of another test"]
+fn ends() {
+    let (how, step) = (env::var("TEST_HOW").unwrap(), env::var("TEST_STEP").unwrap().parse().unwrap());
+    let rank = env::var("FOREGATHER_RANK").unwrap();
+    let end = shared(99, |me| ending(me, &how, step));
+    match end {
+        Ok(results) => say(&format!("rank {rank} ended well: {results:?}")),
+        Err(error) => {
+            say(&format!("rank {rank} ended: {error}"));
+            exit(1);
+        }
+    }
+}
+
+/// Ranks that all end well: the launcher's size wins, and each gives one result.
+#[test]
+#[ignore = "a part of another test"]
+fn together() {
+    let sums = shared(99, |me| {
+        let (array, value) = (me.array::<u32>(100)?, me.locked::<[u64; 2]>()?);
+        for at in me.share(100) {
+            array.set(at, at as u32);
+        }
+        value.with(|value| value[1] += 1)?;
+        me.barrier()?;
+        let mut all = [0; 100];
+        array.read(0, &mut all);
+        Ok((me.rank(), value.get()?[1], all.iter().sum::<u32>()))
+    });
+    let (rank, size, sum) = sums.unwrap()[0];
+    say(&format!("rank {rank}: [{size}], {sum}"));
+    let again = shared(2, |_| Ok(())).unwrap_err().to_string();
+    assert!(again.contains("joined its job already"), "{again}");
+}
+
+/// `foregather run` for these programs.
+#[test]
+#[ignore = "a part of another test"]
+fn launcher() {
+    std::thread::spawn(|| {
+        std::thread::sleep(LONG);
+        eprintln!("the job has not come to its end within {LONG:?}");
+        // Its ranks end with this process.
+        exit(98);
+    });
+    let plan = Plan { size: SIZE, program: part(&env::var("TEST_PART").unwrap()), ..Plan::default() };
+    exit(i32::from(spawn::run(&plan).unwrap()));
+}

@@ -4,6 +4,11 @@ use std::process::Command;
 
 const SHARED: &str = "FOREGATHER_SHARED";
 
+/// Is this the process in which they are done once more?
+pub(crate) fn behind_views() -> bool {
+    env::var_os(SHARED).is_some()
+}
+
 /// This executable, with that in its environment.
 fn again(shared: &str, arguments: &[&str]) -> (bool, String) {
     let done = Command::new(env::current_exe().unwrap()).args(arguments).env(SHARED, shared).output().unwrap();
@@ -12,7 +17,7 @@ fn again(shared: &str, arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn all_of_it_holds_behind_views_too() {
-    if env::var_os(SHARED).is_none() {
+    if !behind_views() {
         let (well, said) = again("views", &["--test-threads=1", "--skip", "views::", "--skip", "lost::"]);
         assert!(well && said.contains("0 failed"), "{said}");
     }

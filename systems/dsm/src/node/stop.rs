@@ -22,7 +22,9 @@ impl StoppedBy {
     pub(super) fn of(error: &Error, here: Rank) -> Self {
         match *error.cause() {
             Cause::PeerLost { rank, .. } => Self { rank, lost: true },
-            Cause::Poisoned { by: Some(rank) } | Cause::PoisonedLock { by: rank } => Self { rank, lost: false },
+            Cause::Poisoned { by: Some(rank) } | Cause::PoisonedLock { by: rank } | Cause::Closed { peer: Some(rank) } => {
+                Self { rank, lost: false }
+            }
             _ => Self { rank: here, lost: false },
         }
     }
