@@ -7,12 +7,14 @@
 
 mod barrier;
 mod job;
+mod shared;
 mod slices;
 
 use foregather::engine::host::{clock, usage};
 use std::env::args;
 
-const SECTIONS: [(&str, fn()); 3] = [("barrier", barrier::run), ("slices", slices::run), ("job", job::run)];
+const SECTIONS: [(&str, fn()); 4] =
+    [("barrier", barrier::run), ("slices", slices::run), ("job", job::run), ("shared", shared::run)];
 
 fn main() {
     barrier::be_a_hog();

@@ -9,7 +9,7 @@ use foregather_thread::Thread;
 use std::sync::{Mutex, PoisonError};
 
 /// Where ranks meet.
-pub(super) struct Meeting {
+pub(super) struct RankMeeting {
     group: Group<Thread>,
     /// By rank.
     places: Box<[CachePadded<[Brought; 2]>]>,
@@ -25,14 +25,14 @@ struct Brought {
 }
 
 /// One rank's place. Dropped before all are through, it ends the others' waits by its rank's name.
-pub(super) struct Place<'a> {
-    meeting: &'a Meeting,
+pub(super) struct RankPlace<'a> {
+    meeting: &'a RankMeeting,
     rank: Rank,
     member: RefCell<BarrierMember<Thread>>,
     turn: Cell<usize>,
 }
 
-impl Meeting {
+impl RankMeeting {
     /// # Errors
     /// For no ranks.
     pub(super) fn new(ranks: u32) -> Result<Self, Error> {
@@ -42,13 +42,13 @@ impl Meeting {
 
     /// # Errors
     /// If that rank has its place already.
-    pub(super) fn join(&self, cpu: Thread, rank: Rank) -> Result<Place<'_>, Error> {
+    pub(super) fn join(&self, cpu: Thread, rank: Rank) -> Result<RankPlace<'_>, Error> {
         let member = RefCell::new(self.group.join(cpu, rank)?);
-        Ok(Place { meeting: self, rank, member, turn: Cell::new(0) })
+        Ok(RankPlace { meeting: self, rank, member, turn: Cell::new(0) })
     }
 }
 
-impl Place<'_> {
+impl RankPlace<'_> {
     pub(super) fn rank(&self) -> Rank {
         self.rank
     }

@@ -25,10 +25,10 @@ use bytemuck::{Pod, Zeroable};
 /// assert_eq!(largest, [99.0, 99.0]);
 /// # Ok::<(), foregather::Error>(())
 /// ```
-pub trait Plain: Pod + Send + Sync + Cells {}
+pub trait Plain: Pod + Send + Sync + InCells {}
 
 /// How a value lies in cells that are loaded and stored one by one: relaxed atomics, so that two threads at one cell are no data race.
-pub trait Cells: Sized {
+pub trait InCells: Sized {
     /// One of them.
     type Cell: Zeroable + Send + Sync;
     /// How many a value takes.
@@ -43,7 +43,7 @@ macro_rules! numbers {
     ($($number:ident in $cell:ident: $pack:expr, $unpack:expr;)*) => {$(
         impl Plain for $number {}
 
-        impl Cells for $number {
+        impl InCells for $number {
             type Cell = core::sync::atomic::$cell;
             const CELLS: usize = 1;
 
@@ -78,7 +78,7 @@ numbers! {
 
 impl<T: Plain, const N: usize> Plain for [T; N] {}
 
-impl<T: Plain, const N: usize> Cells for [T; N] {
+impl<T: Plain, const N: usize> InCells for [T; N] {
     type Cell = T::Cell;
     const CELLS: usize = N * T::CELLS;
 

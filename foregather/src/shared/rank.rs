@@ -2,7 +2,7 @@
 use super::array::Array;
 use super::elements::Elements;
 use super::locked::{Guarded, Locked, Value};
-use super::meeting::{Place, combined};
+use super::meeting::{RankPlace, combined};
 use super::plain::Plain;
 use super::rows::Rows;
 use super::views::Views;
@@ -56,9 +56,10 @@ pub(super) struct RankState<'a> {
 }
 
 /// To the other ranks.
+#[derive(Clone, Copy)]
 pub(super) enum Link<'a> {
     /// In the memory of this process.
-    Plain(Place<'a>),
+    Plain(&'a RankPlace<'a>),
     /// Each rank with its own.
     Views(Views<'a>),
 }

@@ -1,5 +1,5 @@
 //! Who starts ranks that share memory, and what becomes of their results.
-use super::meeting::Meeting;
+use super::meeting::RankMeeting;
 use super::rank::{Link, RankState, Shared};
 use super::views::{Views, settings};
 use foregather_dsm::memory::{Ended, Thread, lanes, run};
@@ -72,13 +72,13 @@ fn launched() -> bool {
 }
 
 fn of_threads<R: Send>(ranks: u32, body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
-    let meeting = Meeting::new(ranks)?;
+    let meeting = RankMeeting::new(ranks)?;
     let ends = threads::run(
         ranks,
         |_| None,
         |cpu, rank| {
-            let link = Link::Plain(meeting.join(cpu, rank)?);
-            RankState::new(link).run(body)
+            let place = meeting.join(cpu, rank)?;
+            RankState::new(Link::Plain(&place)).run(body)
         },
     )?;
     results(ends)

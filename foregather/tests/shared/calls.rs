@@ -3,8 +3,10 @@ use crate::bounded::bounded;
 use foregather::engine::Cause;
 use foregather::{Error, Shared, shared};
 
+type Call = fn(&Shared<'_>) -> Result<(), Error>;
+
 /// What a rank may call together with the others.
-const CALLS: [fn(&Shared<'_>) -> Result<(), Error>; 12] = [
+const CALLS: [Call; 12] = [
     |me| me.barrier(),
     |me| me.sum(1_u64).map(|_| ()),
     |me| me.sum(1_u32).map(|_| ()),
