@@ -58,7 +58,6 @@ impl<T: Plain> Array<T> {
     #[inline]
     #[track_caller]
     pub fn get(&self, at: usize) -> T {
-        self.has(at);
         self.elements.get(at)
     }
 
@@ -69,7 +68,6 @@ impl<T: Plain> Array<T> {
     #[inline]
     #[track_caller]
     pub fn set(&self, at: usize, value: T) {
-        self.has(at);
         self.elements.set(at, value);
     }
 
@@ -91,13 +89,6 @@ impl<T: Plain> Array<T> {
     pub fn write(&self, first: usize, from: &[T]) {
         self.has_all(first, from.len());
         self.elements.write(first, from);
-    }
-
-    #[inline]
-    #[track_caller]
-    fn has(&self, at: usize) {
-        let len = self.len();
-        assert!(at < len, "there is no element {at} of {len}");
     }
 
     #[track_caller]

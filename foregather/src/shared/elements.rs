@@ -47,18 +47,20 @@ impl<T: Plain> Elements<T> {
     }
 
     #[inline]
+    #[track_caller]
     pub(super) fn get(&self, at: usize) -> T {
         match self {
-            Self::Cells(cells) => T::load(&cells[at * T::CELLS..][..T::CELLS]),
-            Self::Views(array) => array.get(at),
+            Self::Cells(cells) => T::load(cells_of::<T>(cells, at)),
+            Self::Views(array) => get(array, at),
         }
     }
 
     #[inline]
+    #[track_caller]
     pub(super) fn set(&self, at: usize, value: T) {
         match self {
-            Self::Cells(cells) => value.store(&cells[at * T::CELLS..][..T::CELLS]),
-            Self::Views(array) => array.set(at, value),
+            Self::Cells(cells) => value.store(cells_of::<T>(cells, at)),
+            Self::Views(array) => set(array, at, value),
         }
     }
 
@@ -89,6 +91,34 @@ impl<T: Plain> Elements<T> {
             Self::Views(array) => array.store(first, from),
         }
     }
+}
+
+/// The cells of one element.
+#[inline]
+#[track_caller]
+fn cells_of<T: Plain>(cells: &[T::Cell], at: usize) -> &[T::Cell] {
+    let len = cells.len() / T::CELLS;
+    if at < len { &cells[at * T::CELLS..][..T::CELLS] } else { no_element(at, len) }
+}
+
+/// Apart: the way of threads stays short.
+#[inline(never)]
+#[track_caller]
+fn get<T: Plain>(array: &dsm::Array<T>, at: usize) -> T {
+    if at < array.len() { array.get(at) } else { no_element(at, array.len()) }
+}
+
+/// Likewise.
+#[inline(never)]
+#[track_caller]
+fn set<T: Plain>(array: &dsm::Array<T>, at: usize, value: T) {
+    if at < array.len() { array.set(at, value) } else { no_element(at, array.len()) }
+}
+
+#[cold]
+#[track_caller]
+fn no_element(at: usize, len: usize) -> ! {
+    panic!("there is no element {at} of {len}")
 }
 
 /// The cells of those elements, of which the caller has made sure that they are there.

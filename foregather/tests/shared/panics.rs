@@ -83,26 +83,24 @@ fn a_panic_within_a_lock_that_is_not_caught_ends_all_and_goes_on_here() {
     let said = bounded(|| {
         panic_of(|| {
             shared(3, |me| {
-                let value = me.locked::<u64>()?;
+                // Behind views the end may overtake the others' allocation.
+                let value = me.locked::<u64>();
                 if me.rank() == 1 {
-                    value.with(|_| panic!("on purpose"))?;
+                    value.as_ref().unwrap().with(|_| panic!("on purpose"))?;
                 }
-                let end = me.barrier();
-                let (next, after) = (value.get(), me.barrier());
-                heard.lock().unwrap().push((end.clone(), next, after));
-                end
+                let ends = [me.barrier(), value.and_then(|value| value.get().map(|_| ())), me.barrier()];
+                heard.lock().unwrap().push(ends.clone());
+                me.barrier()
             })
         })
     });
     assert_eq!(said, "on purpose");
     let heard = heard.into_inner().unwrap();
     assert_eq!(heard.len(), 2);
-    for (end, next, after) in heard {
-        assert_eq!(
-            (Error::of(&end), Error::of(&after)),
-            (Some(&Cause::Poisoned { by: Some(1) }), Some(&Cause::Poisoned { by: Some(1) }))
-        );
-        assert!(matches!(Error::of(&next), Some(Cause::PoisonedLock { by: 1 } | Cause::Poisoned { by: Some(1) })), "{next:?}");
+    let named = [Cause::Poisoned { by: Some(1) }, Cause::PoisonedLock { by: 1 }];
+    for (at, end) in heard.iter().flat_map(|ends| ends.iter().enumerate()) {
+        let named = if at == 1 { &named[..] } else { &named[..1] };
+        assert!(Error::of(end).is_some_and(|cause| named.contains(cause)), "{at}: {end:?}");
     }
 }
 

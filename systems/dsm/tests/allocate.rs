@@ -3,7 +3,7 @@ mod here;
 
 use foregather_dsm::Access;
 use foregather_dsm::memory::{Advice, Array, Settings, SharedAllocator};
-use foregather_dsm::views::Backend;
+use foregather_dsm::views::{Backend, Room};
 use foregather_machine::{Cause, Error};
 use foregather_wait::Policy;
 use here::{OfThread, backends, ranks};
@@ -184,4 +184,27 @@ fn loads_what_was_freed() {
         thread.free(words.clone())?;
         Ok(words.get(0))
     });
+}
+
+#[test]
+fn a_space_of_all_the_room_there_is_costs_what_is_used_of_it() {
+    for backend in backends() {
+        let room = Room::of(4, Some(backend));
+        let settings = Settings { bytes: room.bytes, views: room.views, ..settings(1, backend, false) };
+        let sums = ranks(2, settings, nothing, |thread, ()| {
+            for len in [1, 1 << 10, 300_000] {
+                let words = thread.array::<u64>(len, 512)?;
+                fill(thread, &words, 3)?;
+                if len == 1 {
+                    thread.free(words)?;
+                }
+            }
+            // More than there is: the same error for all, and they go on.
+            let error = thread.array::<u64>(room.bytes / 8 + 1, 512).unwrap_err();
+            assert!(matches!(error.cause(), Cause::Unavailable { .. }), "{error}");
+            fill(thread, &thread.array(7, 1)?, 5)?;
+            Ok(1)
+        });
+        assert_eq!(sums, [1, 1]);
+    }
 }
