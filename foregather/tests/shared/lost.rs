@@ -1,6 +1,7 @@
 //! Ranks that are processes: the same program, and one of them that is killed or ends in another way at any point.
 use crate::ends::{STEPS, on_purpose, program};
 use foregather::processes::launch::spawn::{self, Plan};
+use foregather::processes::ofi::Provider;
 use foregather::{Error, Shared, shared};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
@@ -22,7 +23,7 @@ fn part(name: &str) -> Vec<String> {
 }
 
 /// Runs a job in which rank 1 ends so at that step; its exit code and what all ranks have said.
-fn job(name: &str, how: &str, step: u32) -> (Option<i32>, String) {
+fn job(fabric: &str, name: &str, how: &str, step: u32) -> (Option<i32>, String) {
     let words = part("launcher");
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null());
@@ -31,7 +32,13 @@ fn job(name: &str, how: &str, step: u32) -> (Option<i32>, String) {
             command.env_remove(variable);
         }
     }
-    let done = command.env("TEST_PART", name).env("TEST_HOW", how).env("TEST_STEP", step.to_string()).output().unwrap();
+    let done = command
+        .env("FOREGATHER_FABRIC", fabric)
+        .env("TEST_PART", name)
+        .env("TEST_HOW", how)
+        .env("TEST_STEP", step.to_string())
+        .output()
+        .unwrap();
     (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
 }
 
@@ -47,18 +54,16 @@ fn all_name_it(said: &str, how: &str, step: u32) {
 #[test]
 fn survivors_name_a_rank_that_is_killed_at_any_point() {
     for step in 0..=LOCKED {
-        let (code, said) = job("ends", "is killed", step);
+        let (code, said) = job("shm", "ends", "is killed", step);
         assert_eq!(code, Some(137), "before step {step}: {said}");
-        if step != STEPS - 1 {
-            all_name_it(&said, "killed", step);
-        }
+        all_name_it(&said, "killed", step);
     }
 }
 
 #[test]
 fn survivors_name_a_rank_that_ends_in_another_way() {
     for (step, how) in [1, 4, 6].into_iter().flat_map(|step| ["returns", "errs", "panics"].map(|how| (step, how))) {
-        let (code, said) = job("ends", how, step);
+        let (code, said) = job("shm", "ends", how, step);
         assert!(code.is_some_and(|code| code != 0 && code != 98), "{how} before step {step}: {code:?}\n{said}");
         all_name_it(&said, how, step);
     }
@@ -66,10 +71,33 @@ fn survivors_name_a_rank_that_ends_in_another_way() {
 
 #[test]
 fn processes_share_what_threads_would() {
-    let (code, said) = job("together", "", 0);
-    assert_eq!(code, Some(0), "{said}");
-    for rank in 0..SIZE {
-        assert!(said.contains(&format!("rank {rank}: [{SIZE}], 4950")), "{said}");
+    for fabric in fabrics() {
+        let (code, said) = job(fabric, "together", "", 0);
+        assert_eq!(code, Some(0), "{fabric}: {said}");
+        for rank in 0..SIZE {
+            assert!(said.contains(&format!("rank {rank}: [{SIZE}], 4950")), "{fabric}: {said}");
+        }
+    }
+}
+
+#[test]
+fn survivors_name_a_rank_that_is_killed_over_any_fabric() {
+    for (fabric, step) in fabrics().into_iter().flat_map(|fabric| [3, 5, LOCKED].map(|step| (fabric, step))) {
+        let (code, said) = job(fabric, "ends", "is killed", step);
+        assert_eq!(code, Some(137), "{fabric}, before step {step}: {said}");
+        all_name_it(&said, "killed", step);
+    }
+}
+
+/// Those that this machine has.
+fn fabrics() -> Vec<&'static str> {
+    match Provider::open("tcp", None) {
+        Ok(_) => vec!["shm", "ofi:tcp"],
+        Err(error) => {
+            assert!(env::var("FOREGATHER_REQUIRE_PARTS").is_err(), "{error}");
+            eprintln!("skipped: {error}");
+            vec!["shm"]
+        }
     }
 }
 
