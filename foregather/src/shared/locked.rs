@@ -36,11 +36,11 @@ use std::sync::{Arc, Mutex};
 /// so gather what is to be changed, and take the lock for all of it.
 pub struct Locked<'a, T: Plain> {
     rank: &'a RankState<'a>,
-    value: Value<'a, T>,
+    value: LockedValue<'a, T>,
 }
 
 /// Where the value is.
-pub(super) enum Value<'a, T: Plain> {
+pub(super) enum LockedValue<'a, T: Plain> {
     /// In this process.
     Plain(Arc<Mutex<Guarded<T>>>),
     /// The only element of an array, by the lock of that number.
@@ -72,7 +72,7 @@ impl<T: Plain> Guarded<T> {
     }
 }
 
-impl<T: Plain> Clone for Value<'_, T> {
+impl<T: Plain> Clone for LockedValue<'_, T> {
     fn clone(&self) -> Self {
         match self {
             Self::Plain(value) => Self::Plain(Arc::clone(value)),
@@ -82,7 +82,7 @@ impl<T: Plain> Clone for Value<'_, T> {
 }
 
 impl<'a, T: Plain> Locked<'a, T> {
-    pub(super) fn of(rank: &'a RankState<'a>, value: Value<'a, T>) -> Self {
+    pub(super) fn of(rank: &'a RankState<'a>, value: LockedValue<'a, T>) -> Self {
         Self { rank, value }
     }
 
@@ -98,7 +98,7 @@ impl<'a, T: Plain> Locked<'a, T> {
     pub fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> Result<R, Error> {
         let _alone = self.rank.lock()?;
         match &self.value {
-            Value::Plain(value) => {
+            LockedValue::Plain(value) => {
                 let mut guarded = value.lock().map_err(|poisoned| Cause::PoisonedLock { by: poisoned.get_ref().holder })?;
                 guarded.holder = self.rank.rank();
                 let Guarded { value, draft, .. } = &mut *guarded;
@@ -107,7 +107,7 @@ impl<'a, T: Plain> Locked<'a, T> {
                 core::mem::swap(value, draft);
                 Ok(result)
             }
-            Value::Views(views, array, lock) => views.locked(*lock, || {
+            LockedValue::Views(views, array, lock) => views.locked(*lock, || {
                 let mut own = zeroed_box::<T>();
                 array.load_for_update(0, from_mut(&mut own));
                 let result = act(&mut own);

@@ -1,7 +1,7 @@
 //! A rank among those that share memory.
 use super::array::Array;
 use super::elements::Elements;
-use super::locked::{Guarded, Locked, Value};
+use super::locked::{Guarded, Locked, LockedValue};
 use super::meeting::{RankPlace, combined};
 use super::plain::Plain;
 use super::rows::Rows;
@@ -216,10 +216,10 @@ impl<'a> Shared<'a> {
         self.0.together("an allocation")?;
         let call = Call::new(type_name::<T>(), &[3]);
         let value = match &self.0.link {
-            Link::Plain(place) => Value::Plain(place.make(call, Guarded::zero)?),
+            Link::Plain(place) => LockedValue::Plain(place.make(call, Guarded::zero)?),
             Link::Views(views) => {
                 let array = views.allocate(call, (1, 1), "a locked value")?;
-                Value::Views(*views, array, self.0.locks.replace(self.0.locks.get() + 1))
+                LockedValue::Views(*views, array, self.0.locks.replace(self.0.locks.get() + 1))
             }
         };
         Ok(Locked::of(self.0, value))
