@@ -97,6 +97,8 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
+#[cfg(feature = "job")]
+mod ends;
 pub mod engine;
 pub mod guide;
 #[cfg(feature = "job")]

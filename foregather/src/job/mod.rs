@@ -2,13 +2,13 @@
 //!
 //! - this file: [`job`], how ranks begin and end. [`rank`]: the handle; [`verbs`]: what it does, once for every fabric.
 //! - [`link`]: the three fabrics. [`ends`]: which error is told.
-mod ends;
 mod link;
 mod rank;
 mod verbs;
 
 pub use rank::Rank;
 
+use crate::ends;
 use core::any::Any;
 use core::cell::Cell;
 use foregather_launch::{Lanes, Launcher, Session, detect};

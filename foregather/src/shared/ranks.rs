@@ -2,13 +2,15 @@
 use super::meeting::RankMeeting;
 use super::rank::{Link, RankState, Shared};
 use super::views::{Views, settings};
+use crate::ends;
 use foregather_dsm::memory::{Ended, Thread, lanes, run};
 use foregather_dsm::views::Room;
 use foregather_host::settings as asked;
-use foregather_launch::{Job, Lanes};
+use foregather_launch::{Job, Lanes, Launcher, Session, detect};
 use foregather_machine::{Address, Cause, Error, Fabric, Words};
 use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread as threads;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Runs `body` on every rank, with memory that all ranks share, and gives what the ranks of this process gave, in order.
 ///
@@ -48,13 +50,13 @@ use foregather_thread as threads;
 /// [`Cause::Size`] for no ranks; under a launcher what [`Job::join`] and the fabric say.
 ///
 /// Under a launcher, and with `FOREGATHER_SHARED=views`, a load or store that cannot be done any more, since a rank has failed, ends the
-/// process with a line that says so: there is no other way to say it. And `shared` can be called once, since a job is joined once.
+/// process with a line that says so: there is no other way to say it.
 ///
 /// # Panics
 /// If `body` does on a rank of this process: the others' waits end, and when all have ended the panic goes on here.
 pub fn shared<R: Send>(ranks: u32, body: impl Fn(&Shared<'_>) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
-    if launched() {
-        return of_job(&body);
+    if detect()?.launcher != Launcher::Alone {
+        return as_one_rank(&body).map(|result| vec![result]);
     }
     match asked::shared().as_deref() {
         None | Some("" | "plain") => of_threads(ranks, &body),
@@ -64,11 +66,6 @@ pub fn shared<R: Send>(ranks: u32, body: impl Fn(&Shared<'_>) -> Result<R, Error
             Err(Cause::Refused { why }.into())
         }
     }
-}
-
-/// Has a launcher started this process?
-fn launched() -> bool {
-    asked::any_set(&["FOREGATHER_RANK", "PMI_FD", "OMPI_COMM_WORLD_RANK", "SLURM_STEP_NUM_TASKS", "PMIX_RANK"])
 }
 
 fn of_threads<R: Send>(ranks: u32, body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
@@ -81,7 +78,7 @@ fn of_threads<R: Send>(ranks: u32, body: &(impl Fn(&Shared<'_>) -> Result<R, Err
             RankState::new(Link::Plain(&place)).run(body)
         },
     )?;
-    results(ends)
+    ends::of_threads(ends)
 }
 
 fn of_threads_behind_views<R: Send>(
@@ -98,18 +95,31 @@ fn of_threads_behind_views<R: Send>(
             behind_views((0..lanes(1)).map(lane).collect::<Result<_, _>>()?, room, body)
         },
     )?;
-    Ok(results(ends)?.into_iter().flatten().collect())
+    ends::of_threads(ends)
 }
 
-fn of_job<R: Send>(body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
-    let job = Job::join()?;
-    let room = agreed(&job)?;
-    let results = match job.lanes(lanes(1))? {
-        Lanes::Shm(lanes) => behind_views(lanes, room, body)?,
-        Lanes::Ofi(lanes) => behind_views(lanes, room, body)?,
+fn as_one_rank<R: Send>(body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)) -> Result<R, Error> {
+    let session = Session::begin()?;
+    let run = || {
+        let room = agreed(&session)?;
+        match session.lanes(lanes(1))? {
+            Lanes::Shm(lanes) => behind_views(lanes, room, body),
+            Lanes::Ofi(lanes) => behind_views(lanes, room, body),
+        }
     };
-    job.leave()?;
-    Ok(results)
+    let mut first = None;
+    let mine = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        first = Some(panic);
+        Err(Cause::Elsewhere { rank: session.rank(), why: "its body panicked".to_owned() }.into())
+    });
+    let end = ends::of_ranks(&session, mine);
+    match first {
+        Some(panic) => {
+            drop(session);
+            resume_unwind(panic)
+        }
+        None => end,
+    }
 }
 
 /// The room that each rank of the job has: all ranks find the same places in it.
@@ -129,11 +139,7 @@ fn agreed(job: &Job) -> Result<Room, Error> {
 }
 
 /// A rank with a memory of its own, behind views.
-fn behind_views<F, R>(
-    lanes: Vec<F>,
-    room: Room,
-    body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync),
-) -> Result<Vec<R>, Error>
+fn behind_views<F, R>(lanes: Vec<F>, room: Room, body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)) -> Result<R, Error>
 where
     F: Fabric + Send + 'static,
     <F::Cpu as Words>::Word: Send + Sync,
@@ -142,23 +148,6 @@ where
 {
     let program = |thread: &Thread<'_, F>, (): &()| RankState::new(Link::Views(thread.into())).run(body);
     let served = run(lanes, settings(room), |_| Ok(()), program)?;
-    Ok(served.leave().into_iter().map(|Ended { result, .. }| result).collect())
-}
-
-/// All results, or the error that is no consequence of another rank's.
-fn results<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error> {
-    let consequence = |error: &Error| match error.cause() {
-        Cause::Poisoned { .. } | Cause::PeerLost { .. } => 3,
-        Cause::Closed { .. } => 2,
-        Cause::PoisonedLock { .. } => 1,
-        _ => 0,
-    };
-    let (mut all, mut errors) = (Vec::new(), Vec::new());
-    for end in ends {
-        match end {
-            Ok(result) => all.push(result),
-            Err(error) => errors.push(error),
-        }
-    }
-    errors.into_iter().min_by_key(consequence).map_or(Ok(all), Err)
+    let ended = served.leave().into_iter().next();
+    ended.map(|Ended { result, .. }| result).ok_or_else(|| Cause::Setting { what: "a rank without threads", needs: "one" }.into())
 }

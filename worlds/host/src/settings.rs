@@ -22,11 +22,6 @@ pub fn shared() -> Option<String> {
     env::var("FOREGATHER_SHARED").ok()
 }
 
-/// Is one of these variables set?
-pub fn any_set(names: &[&str]) -> bool {
-    names.iter().any(|name| env::var_os(name).is_some())
-}
-
 /// OpenMP's variable may be a list, one number a level of nesting.
 fn parse_threads(text: &str) -> Option<u32> {
     text.split(',').next()?.trim().parse().ok().filter(|&threads| threads >= 1)

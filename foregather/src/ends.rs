@@ -1,21 +1,23 @@
-//! How the ranks of a job ended, and which of several errors is the one to tell.
+//! How the ranks of a job, or of shared memory, ended, and which of several errors is the one to tell.
 use foregather_launch::Session;
 use foregather_machine::{Cause, Error, Rank};
 
 /// Errors that cross to other ranks are cut to so many characters.
 const LONGEST: usize = 2_000;
 
-/// How far it is from what went wrong: 0 did itself, 1 waited for a rank that had returned, 2 only heard of a failure.
+/// How far it is from what went wrong: 0 did itself, 1 found a lock whose holder had panicked, 2 waited for a rank that had returned,
+/// 3 only heard of a failure.
 fn distance(error: &Error) -> u8 {
     match error.cause() {
-        Cause::Closed { .. } => 1,
-        Cause::Poisoned { .. } | Cause::PeerLost { .. } | Cause::Elsewhere { .. } => 2,
+        Cause::PoisonedLock { .. } => 1,
+        Cause::Closed { .. } => 2,
+        Cause::Poisoned { .. } | Cause::PeerLost { .. } | Cause::Elsewhere { .. } => 3,
         _ => 0,
     }
 }
 
 /// All results in order, or the error that explains the others.
-pub(super) fn of_threads<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error> {
+pub(crate) fn of_threads<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error> {
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     for end in ends {
         match end {
@@ -27,7 +29,7 @@ pub(super) fn of_threads<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error
 }
 
 /// Tells all ranks how this one ended, once it has. A job that fails on one rank fails on all.
-pub(super) fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
+pub(crate) fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
     let cards = session.exchange(&card(mine.as_ref().err()));
     let cards = match (&mine, cards) {
         (_, Ok(cards)) => cards,
@@ -73,7 +75,7 @@ mod tests {
         let root = Error::from(Cause::Rank { rank: 9, size: 3 });
         let elsewhere_1 = Error::from(Cause::Elsewhere { rank: 1, why: root.to_string() });
         assert_eq!(elsewhere(1, &card(Some(&root))), Some((0, elsewhere_1.clone())));
-        assert_eq!(elsewhere(1, &card(Some(&elsewhere_1))).map(|(distance, _)| distance), Some(2));
+        assert_eq!(elsewhere(1, &card(Some(&elsewhere_1))).map(|(distance, _)| distance), Some(3));
         assert_eq!(elsewhere(1, &card(None)), None);
     }
 }
