@@ -88,22 +88,28 @@ impl<C: Cpu> Seat<C> {
     /// the meeting is not over yet: then [`Seat::wait`] goes on with it.
     #[inline]
     pub fn try_wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>) -> Option<bool> {
-        if self.pending.get().is_none() {
-            let Arrival { meeting, is_last } = self.arrive(central, roster);
-            if is_last {
-                self.waiter.came_last();
-                self.waiter.leave(&self.cpu);
-                return Some(true);
+        let meeting = match self.pending.get() {
+            Some(meeting) => meeting,
+            None => {
+                let Arrival { meeting, is_last } = self.arrive(central, roster);
+                if is_last {
+                    self.waiter.came_last();
+                    self.waiter.leave(&self.cpu);
+                    return Some(true);
+                }
+                meeting
             }
-            self.pending.set(Some(meeting));
-        }
+        };
         let timed = self.waiter.account().sample();
-        match self.wait_on(central, timed, || (WaitContext::new("barrier", 0), WaitFor::All(roster))) {
+        match self.wait_on(central, meeting, timed, || (WaitContext::new("barrier", 0), WaitFor::All(roster))) {
             Wait::Now(()) => {
                 self.leave();
                 Some(false)
             }
-            Wait::Slow(_) => None,
+            Wait::Slow(_) => {
+                self.pending.set(Some(meeting));
+                None
+            }
         }
     }
 
@@ -115,8 +121,9 @@ impl<C: Cpu> Seat<C> {
     #[cold]
     pub async fn wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>, deadline: Nanos) -> Result<(), Error> {
         let (rank, whom) = self.rank.map_or((0, WaitFor::Unknown), |rank| (rank, WaitFor::All(roster)));
+        let meeting = self.pending.get().unwrap_or_default();
         // It has spun briefly: timed waits do not.
-        match self.wait_on(central, true, || (WaitContext::new("barrier", rank).until(deadline), whom)).finish().await {
+        match self.wait_on(central, meeting, true, || (WaitContext::new("barrier", rank).until(deadline), whom)).finish().await {
             Ok(()) => self.leave(),
             Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
             Err(error) => {
@@ -131,28 +138,36 @@ impl<C: Cpu> Seat<C> {
     fn wait_on<'a>(
         &'a self,
         central: &'a Central<'a, C>,
+        meeting: u64,
         timed: bool,
         why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>) + 'a,
     ) -> Wait<(), impl Future<Output = Result<(), Error>>> {
-        let meeting = self.pending.get().unwrap_or_default();
         self.waiter.wait(&self.cpu, central.epoch(), timed, why, move || central.released(&self.cpu, meeting))
     }
 
     #[inline]
     fn arrive(&self, central: &Central<'_, C>, roster: Roster<'_, C>) -> Arrival {
-        let (cpu, waiter) = (&self.cpu, &self.waiter);
+        let (cpu, waiter, next) = (&self.cpu, &self.waiter, self.next.get());
         waiter.arrive(cpu);
         if let Some(rank) = self.rank {
             waiter.publish_cpu(cpu, roster, rank);
+            // Before it is known, so that the others are released sooner: it is a hint.
+            self.note(roster, rank, next);
         }
-        let arrival = central.arrive_near(cpu, self.next.get());
+        let arrival = central.arrive_near(cpu, next);
         self.next.set(arrival.meeting.wrapping_add(1));
-        if let Some(rank) = self.rank {
-            let arrived = arrival.meeting.wrapping_add(1) as u32 & VALUE_MASK;
-            cpu.store(roster.arrived(rank), arrived);
-            self.arrived.set(arrived);
+        if let Some(rank) = self.rank.filter(|_| arrival.meeting != next) {
+            self.note(roster, rank, arrival.meeting);
         }
         arrival
+    }
+
+    /// This thread has arrived in that meeting, as far as the others can see.
+    #[inline]
+    fn note(&self, roster: Roster<'_, C>, rank: Rank, meeting: u64) {
+        let arrived = meeting.wrapping_add(1) as u32 & VALUE_MASK;
+        self.cpu.store(roster.arrived(rank), arrived);
+        self.arrived.set(arrived);
     }
 
     #[inline]
