@@ -199,8 +199,8 @@
 //! of 32 and of 64 bits.
 //!
 //! ```sh
-//! cargo build --release --locked -p foregather-blas-face
-//! library=$PWD/target/release/libforegather_blas.so
+//! cargo build --profile dist --locked -p foregather-blas-face
+//! library=$PWD/target/dist/libforegather_blas.so
 //! mkdir -p target/blas/lib && ln -sf "$library" target/blas/lib/libblas.so.3
 //!
 //! LD_LIBRARY_PATH=$PWD/target/blas/lib program    # one that is linked with libblas.so.3: NumPy of Debian

@@ -76,3 +76,34 @@
 //!
 //! # What they cost
 //!
+//! `cargo bench -p foregather --features full --bench door` measures all of this, each contestant by turns in one run. Below: two virtual
+//! processors of one x86-64 server, medians of 25 rounds (9 beside hogs), nanoseconds; other machines differ, and so does this one from hour to
+//! hour: where two numbers stand, its two processors were two threads of one core, or two cores.
+//!
+//! | a meeting of | `Barrier::wait` | `Member::wait` | std | `pthread_barrier` |
+//! |---|---|---|---|---|
+//! | 1 thread | 13 | 12 | 245 | 240 |
+//! | 2 threads | 76, 170 | 55, 167 | 21,000, 16,000 | 19,000, 5,000 |
+//! | 4 threads on 2 processors | 2,400 | 2,200 | 22,000 | 21,000 |
+//! | 2 threads beside 2 busy processes | 79, 170 | 63, 170 | 12,000, 9,900 | 7,900, 7,700 |
+//! | 4 threads beside 2 busy processes | 44,000 to 49,000 | 34,000 to 44,000 | 44,000 | 17,000 to 23,000 |
+//!
+//! **The last row is lost:** with more threads than processors *and* other busy programs, `pthread_barrier` takes a third to two thirds of our time.
+//! Six runnable threads share two processors there, and a spin or a yield goes to a stranger; a barrier that sleeps at once does better. If that is
+//! where your program lives, [`Group::member`](crate::engine::Group::member) takes [`Policy::Block`](crate::engine::Policy::Block).
+//!
+//! | a sum of | loop | `reduce` | rayon |
+//! |---|---|---|---|
+//! | 100 numbers | 39 | 195 | 16,000 |
+//! | 10,000 | 8,200 | 3,600 | 27,000 |
+//! | 1 million | 822,000 | 420,000 | 441,000 |
+//! | 10 million | 8.24 million | 4.23 million | 4.20 million |
+//! | 1,000 rows of 1,000 roots (`for_each`) | 1.15 million | 614,000, of processor time 617,000 | 641,000, of processor time 1.8 million |
+//!
+//! | ranks that are threads | here | beside |
+//! |---|---|---|
+//! | a round trip of 32 bytes | 390 | 415 by a messenger of the engine |
+//! | `Array::get`, `set` | .54 | .51, .54 of a slice |
+//! | an element of a row that is read or updated | .21, .52 | .09 copied from a slice |
+//! | `Locked::with`, alone | 4.4 | 4.4 of a `Mutex` |
+//! | `Locked::with`, two at once | 40 | 27 of a `Mutex` |

@@ -1,4 +1,4 @@
-//! What an algorithm may ask of the world it runs in. Traits only: the front door of the code.
+//! What an algorithm may ask of the world it runs in. Traits only: where to begin reading the code.
 //!
 //! A waiting policy, a barrier or a protocol is written **once**, as `async fn` over these traits, and a *world*
 //! gives them their meaning: threads, processes, a fabric, or virtual time. `.await` means "time may pass here".

@@ -90,7 +90,7 @@ fn rows(what: &str, rounds: usize, threads: usize, waits: u32) {
     };
     let mut std = || {
         let barrier = std::sync::Barrier::new(threads);
-        batch(shared(), waits, |()| drop(barrier.wait()))
+        batch(shared(), waits, |()| _ = barrier.wait())
     };
     let mut pthread = || {
         let barrier = PthreadBarrier::new(threads as u32).expect("there are threads");
