@@ -81,7 +81,8 @@
 //! let barrier = Barrier::new(2);
 //! match barrier.wait_timeout(Duration::from_millis(20)) {
 //!     Ok(_) => unreachable!("nobody else is here"),
-//!     Err(error) if error.timed_out() => println!("{error}"), // 1 did not come within 20.1ms; the next call waits on
+//!     // 1 did not come within 20.1ms; the next call waits on
+//!     Err(error) if error.timed_out() => println!("{error}"),
 //!     Err(error) => println!("for ever: {error}"),
 //! }
 //! ```

@@ -7,8 +7,9 @@ use core::fmt;
 /// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`.
 ///
 /// ```
-/// # use foregather_machine as foregather;
-/// use foregather::{Cause, Error};
+/// # mod foregather { pub use foregather_machine::Error; pub mod engine { pub use foregather_machine::Cause; } }
+/// use foregather::Error;
+/// use foregather::engine::Cause;
 ///
 /// let error = Error::from(Cause::Rank { rank: 1, size: 1 });
 /// assert!(format!("{error:?}").contains("start it by `foregather run -n 2 PROGRAM`"));

@@ -26,6 +26,7 @@ pub struct Who {
 const PARENT: &str = "the parent process";
 
 impl Who {
+    #[doc(hidden)]
     /// A thread of the parent process: a fork copies what threads share, and of the threads one.
     pub fn parent() -> Self {
         Self { name: Some(PARENT.to_owned()), ..Self::default() }

@@ -14,6 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Runs `body` on every rank, with memory that all ranks share, and gives what the ranks of this process gave, in order.
 ///
+/// `cargo add foregather --features shared`
+///
 /// *Threads.* Without a launcher the ranks are so many threads of this process: what they share is its own memory, and `body` may borrow
 /// whatever is `Sync`. *Processes.* If a launcher has started this process (`foregather run -n 4 program`, `mpiexec`, `srun`), it is one rank,
 /// the launcher says how many there are, whatever `ranks` says, and the result has one element. The ranks then share no memory but act as if

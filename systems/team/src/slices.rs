@@ -87,6 +87,8 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
 
 /// Maps parts of `items` and combines what the parts give: the same bits whatever computes them, one thread or any team.
 ///
+/// `cargo add foregather`
+///
 /// ```
 /// # use foregather_team as foregather;
 /// use foregather::reduce;
@@ -113,6 +115,8 @@ pub fn reduce<T: Sync, R: Send>(items: &[T], map: impl Fn(&[T]) -> R + Sync, com
 }
 
 /// Does something with each item, in any order, on as many threads as pay.
+///
+/// `cargo add foregather`
 ///
 /// ```
 /// # use foregather_team as foregather;

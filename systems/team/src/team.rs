@@ -18,6 +18,8 @@ const MOST: u32 = 4_096;
 
 /// Threads that call one closure together, by reference. The caller is one of them, and goes on when all calls have ended.
 ///
+/// `cargo add foregather`
+///
 /// ```
 /// # use foregather_team as foregather;
 /// use foregather::Team;
