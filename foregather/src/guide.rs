@@ -7,10 +7,10 @@
 //! | four threads meet | 2 lines, `Barrier` | - | 2, `WaitGroup` (once) | 1, `Barrier`, a launcher | 2, `Barrier` |
 //! | the same, bounded, and wait on | - | - | - | - | 1, `wait_timeout` |
 //! | the same, naming a member that has gone | - | - | - | - | 1, `members` |
-//! | a sum of a slice | 8, threads | 1, other bits each run | 8, threads | 1, a launcher | 1, same bits |
-//! | a sweep over rows | 4, threads | 1 | 4, threads | - | 1 |
-//! | a message around a ring | 8, threads and channels | - | 8, threads and channels | 4, a launcher | 4, with a launcher or without |
-//! | a histogram that ranks share | 6, `Mutex` | 3 | 6 | 8, windows | 8 |
+//! | a sum of a slice | 8, threads | 1, other bits each run | as std | 1, a launcher | 1, same bits |
+//! | a sweep over rows | 4, threads | 1 | as std | - | 1 |
+//! | a message around a ring | 8, threads and channels | - | as std | 4, a launcher | 4, with a launcher or without |
+//! | a histogram that ranks share | 6, `Mutex` | 3 | as std | 8, windows | 8 |
 //!
 //! # Four threads meet
 //!
@@ -21,7 +21,7 @@
 //! ```
 //!
 //! ```
-//! use foregather::Barrier; // waits as the load demands; `wait_timeout`, `guard`, `members` do more
+//! use foregather::Barrier; // waits as the load demands
 //! let barrier = Barrier::new(4);
 //! std::thread::scope(|threads| (0..4).for_each(|_| _ = threads.spawn(|| barrier.wait())));
 //! ```
@@ -29,8 +29,8 @@
 //! # A sum of a slice
 //!
 //! ```text
-//! numbers.par_iter().sum::<f64>()                                    rayon: the order of additions differs from run to run
-//! comm.allreduce(sum(mine))                                          mpi4py: each rank has a part of the slice
+//! numbers.par_iter().sum::<f64>()    // rayon: another order of additions each run
+//! comm.allreduce(sum(mine))          # mpi4py: each rank has a part of the slice
 //! ```
 //!
 //! ```
@@ -42,7 +42,7 @@
 //! # A message around a ring
 //!
 //! ```text
-//! from mpi4py import MPI                                             # mpiexec -n 4 python ring.py
+//! from mpi4py import MPI             # mpiexec -n 4 python ring.py
 //! comm = MPI.COMM_WORLD; me, n = comm.rank, comm.size
 //! comm.isend(me, (me + 1) % n); before = comm.recv(source=(me - 1) % n)
 //! ```
@@ -50,8 +50,8 @@
 //! ```
 //! # fn main() -> Result<(), foregather::Error> {
 //! foregather::job(4, |me| {
-//!     let (next, before) = ((me.rank() + 1) % me.size(), (me.rank() + me.size() - 1) % me.size());
-//!     me.send(next, &[me.rank()])?;
+//!     let before = (me.rank() + me.size() - 1) % me.size();
+//!     me.send((me.rank() + 1) % me.size(), &[me.rank()])?;
 //!     me.receive_vec::<u32>(before)
 //! })?;
 //! # Ok(())
