@@ -13,6 +13,16 @@ const PATIENCE: Nanos = Nanos::from_ms(250);
 const BEFORE: usize = 4;
 const ENTRY: usize = 2 + 4;
 
+/// How many frames of chases may be on their way to a rank, one of each kind; none where a frame has no room for a rank.
+pub(super) fn frames(inline: usize) -> u32 {
+    if longest_chain(inline) > 0 { 3 } else { 0 }
+}
+
+/// So many ranks fit into a frame of that many bytes.
+fn longest_chain(inline: usize) -> usize {
+    inline.saturating_sub(BEFORE) / ENTRY
+}
+
 /// What a chase knows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chase {
@@ -62,7 +72,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// So many ranks fit into a frame: none if their numbers do not.
     fn longest_chain(&self) -> usize {
-        if self.size > u32::from(u16::MAX) { 0 } else { self.inline.saturating_sub(BEFORE) / ENTRY }
+        if self.size > u32::from(u16::MAX) { 0 } else { longest_chain(self.inline) }
     }
 
     /// How long a wait goes on before it asks: at first, and then twice as long each time, since a chase may be lost to another one.

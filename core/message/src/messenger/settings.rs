@@ -1,4 +1,5 @@
 //! What can be said about a messenger, and what it finds out for itself.
+use super::chase;
 use foregather_machine::{Cause, Error, FabricCosts, Limits};
 use foregather_wait::Policy;
 
@@ -58,7 +59,7 @@ impl Settings {
         }
         let alert = self.alert.unwrap_or(full / 4);
         // Credits that travel alone need room beside those they return: one frame for each stretch between two alerts.
-        if alert >= full || full.div_ceil(full - alert) + SPARE > limits.spare {
+        if alert >= full || full.div_ceil(full - alert) + SPARE + chase::frames(limits.inline) > limits.spare {
             return Err(
                 Cause::Setting { what: "the alert level", needs: "below the credits, and lower in a narrow fabric" }.into()
             );
@@ -73,8 +74,8 @@ impl Settings {
     }
 }
 
-/// Frames that go without a credit, beside credits: what was taken, giving up, and those of a chase, one of each kind.
-const SPARE: u32 = 5;
+/// Frames that go without a credit, beside credits: what was taken, and giving up.
+const SPARE: u32 = 2;
 
 /// From how many bytes on it is cheaper to read a piece from memory than to send it through static buffers. The 512 B, 4 KiB and
 /// 32 KiB of 1999 and those of today come from the same two slopes.
