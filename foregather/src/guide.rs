@@ -1,6 +1,6 @@
 //! The smallest programs, beside those of other libraries.
 //!
-//! Lines are those of the task alone, without `use` and `main`; names are those that one has to know besides the language.
+//! Lines are those of the task alone, without `use` and `main`, and what one has to know besides the language.
 //!
 //! | task | std | rayon | crossbeam | mpi4py | here |
 //! |---|---|---|---|---|---|
@@ -14,19 +14,21 @@
 //!
 //! # Four threads meet
 //!
+//! `cargo add foregather --no-default-features`
+//!
 //! ```
-//! use std::sync::Barrier; // std: waits for ever, sleeps at once
-//! let barrier = Barrier::new(4);
+//! let barrier = std::sync::Barrier::new(4); // waits for ever, sleeps at once
 //! std::thread::scope(|threads| (0..4).for_each(|_| _ = threads.spawn(|| barrier.wait())));
 //! ```
 //!
 //! ```
-//! use foregather::Barrier; // waits as the load demands
-//! let barrier = Barrier::new(4);
-//! std::thread::scope(|threads| (0..4).for_each(|_| _ = threads.spawn(|| barrier.wait())));
+//! let barrier = foregather::Barrier::new(4); // waits as the load demands, and says who is missing
+//! std::thread::scope(|threads| (0..4).for_each(|_| _ = threads.spawn(|| barrier.wait().expect("none leaves"))));
 //! ```
 //!
 //! # A sum of a slice
+//!
+//! `cargo add foregather`
 //!
 //! ```text
 //! numbers.par_iter().sum::<f64>()    // rayon: another order of additions each run
@@ -40,6 +42,8 @@
 //! ```
 //!
 //! # A message around a ring
+//!
+//! `cargo add foregather --features job`
 //!
 //! ```text
 //! from mpi4py import MPI             # mpiexec -n 4 python ring.py
@@ -60,6 +64,8 @@
 //!
 //! # A histogram that ranks share
 //!
+//! `cargo add foregather --features shared`
+//!
 //! ```
 //! # fn main() -> Result<(), foregather::Error> {
 //! foregather::shared(4, |me| {
@@ -72,6 +78,40 @@
 //! })?;
 //! # Ok(())
 //! # }
+//! ```
+//!
+//! # What would another machine do
+//!
+//! `cargo add foregather --no-default-features --features sim`: what would eight threads that meet on four processors pay for spinning, under
+//! today's Linux? `resolution` is that of virtual time, and the closure says whether to go on.
+//!
+//! ```
+//! use foregather::engine::{Costs, Nanos, Policy};
+//! use foregather::sim::smp::{Distribution, Eevdf, Job, MachineSpec, Prices, Record, Scheduler, Stop, Study, run};
+//!
+//! let elapsed_ns = |policy| {
+//!     let scheduler = Scheduler::Eevdf(Eevdf { slice: Eevdf::base_slice(4), ..Eevdf::LINUX });
+//!     let compute = Distribution::Exponential { mean_ns: 20_000.0 };
+//!     let machine = MachineSpec {
+//!         cpus: 4,
+//!         scheduler,
+//!         prices: Prices::measured(&Costs::TYPICAL),
+//!         resolution: Nanos(1),
+//!         ..MachineSpec::tsafrir2002()
+//!     };
+//!     let study = Study {
+//!         machine,
+//!         jobs: vec![Job::meeting("team", 8, 100, compute, policy)],
+//!         stop: Stop::AllJobs,
+//!         limit: Nanos::from_ms(10_000),
+//!         seed: 1,
+//!         shuffled: true,
+//!         record: Record::NOTHING,
+//!     };
+//!     run(&study, || true).map(|outcome| outcome.jobs[0].elapsed_ns)
+//! };
+//! assert!(elapsed_ns(Policy::Spin)? > 10.0 * elapsed_ns(Policy::Block)?);
+//! # Ok::<(), String>(())
 //! ```
 //!
 //! # What they cost

@@ -12,7 +12,7 @@
 //! | send messages between ranks: threads here, processes under a launcher | [`job`] | `cargo add foregather --features job` |
 //! | let ranks share memory, on one host or several | [`shared`] | `cargo add foregather --features shared` |
 //! | multiply matrices | [`blas`] | `cargo add foregather --features blas` |
-//! | ask what another machine would do | [`sim`] | `cargo add foregather --features sim` |
+//! | ask what another machine would do | [`sim`], [example](guide#what-would-another-machine-do) | `cargo add foregather --features sim` |
 //!
 //! # Threads meet
 //!
@@ -71,7 +71,8 @@
 //! # When a wait cannot succeed
 //!
 //! A barrier's wait ends in a [`WaitError`], of which there are three, since they ask for three reactions: call again, make a new
-//! barrier, give up. All else ends in an [`Error`]. Both print one sentence that names the culprit and the remedy, by `Display` and by
+//! barrier, give up. All else ends in an [`Error`], whose [`Cause`](engine::Cause) a program can look at, and [`Error::other`] makes one of a
+//! program's own. Both print one sentence that names the culprit and the remedy, by `Display` and by
 //! `Debug` alike, so `fn main() -> Result<(), foregather::Error>` prints it, too; `?` turns one into the other.
 //!
 //! ```
@@ -92,7 +93,8 @@
 //! - [`guide`]: the smallest programs beside those of std, rayon, crossbeam and mpi4py, with what they cost.
 //! - [`engine`]: traits and algorithms beneath, for policies, barriers and worlds of your own. [`threads`], [`processes`], [`sim`]: the
 //!   worlds they run in.
-//! - `foregather doctor` says what this machine has, `foregather measure barriers` what waiting costs on it.
+//! - The command `foregather`, which is the launcher of `foregather run`, too: `cargo install --path lab/command` in the repository.
+//!   `foregather doctor` says what this machine has, `foregather measure barriers` what waiting costs on it.
 //!
 //! Linux on x86-64 or AArch64, Rust 1.89. No C library is needed to build.
 #![forbid(unsafe_code)]

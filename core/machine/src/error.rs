@@ -50,6 +50,11 @@ pub enum Cause {
         /// How long it waited; 0 if nobody noted when it began.
         waited_ns: u64,
     },
+    /// What a program found wrong itself: [`Error::other`].
+    Other {
+        /// In its own words.
+        why: String,
+    },
     /// A barrier's wait ended without a meeting.
     Wait(WaitError),
     /// A process of the job has died, or stood still for longer than the job allows.
@@ -185,6 +190,21 @@ impl Error {
         &self.0
     }
 
+    /// An error of the program's own, in its words: what a body of `job` or `shared` gives back for it.
+    ///
+    /// ```
+    /// # use foregather_machine as foregather;
+    /// use foregather::Error;
+    ///
+    /// fn parse(line: &str) -> Result<u32, Error> {
+    ///     line.trim().parse().map_err(Error::other)
+    /// }
+    /// assert_eq!(parse("x").unwrap_err().to_string(), "invalid digit found in string");
+    /// ```
+    pub fn other(error: impl fmt::Display) -> Self {
+        Cause::Other { why: error.to_string() }.into()
+    }
+
     /// Why a result is a failure, if it is one.
     pub fn of<T>(result: &Result<T, Self>) -> Option<&Cause> {
         result.as_ref().err().map(Self::cause)
@@ -246,11 +266,14 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Poisoned { by: Some(by) } => {
-                write!(f, "rank {by} left the group in the middle: it can never meet again; build a new group")
+                write!(
+                    f,
+                    "rank {by} has failed, panicked or left in the middle, and the others can never meet again: start anew without it"
+                )
             }
-            Self::Poisoned { by: None } => {
-                f.write_str("a member left the group in the middle: it can never meet again; build a new group")
-            }
+            Self::Poisoned { by: None } => f.write_str(
+                "a member has failed, panicked or left in the middle, and the others can never meet again: start anew without it",
+            ),
             Self::PoisonedLock { by } => {
                 write!(f, "rank {by} panicked while it held this lock: nobody gets it any more; make a new one")
             }
@@ -261,6 +284,7 @@ impl fmt::Display for Cause {
                 }
                 peer.map_or(Ok(()), |peer| write!(f, "; rank {peer} did not come"))
             }
+            Self::Other { why } => f.write_str(why),
             Self::Wait(error) => fmt::Display::fmt(error, f),
             Self::PeerLost { rank, doing, .. } => {
                 write!(f, "the process of rank {rank} has died or stands still")?;
@@ -292,7 +316,8 @@ impl fmt::Display for Cause {
                 "there is no rank {rank}: this job has one rank; start it by `foregather run -n {} PROGRAM` or another launcher",
                 rank.saturating_add(1)
             ),
-            Self::Rank { rank, size } => write!(f, "rank {rank} is taken already, or is not one of the group's {size}"),
+            Self::Rank { rank, size } if rank >= size => write!(f, "there is no rank {rank}: there are {size}, from 0 on"),
+            Self::Rank { rank, .. } => write!(f, "rank {rank} is taken already: each rank has one handle"),
             Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),
             Self::Length { what, bytes, room } => write!(f, "{what} of {bytes} bytes does not fit: there is room for {room}"),
             Self::Setting { what, needs } => write!(f, "{what} cannot be like that: needed is {needs}"),

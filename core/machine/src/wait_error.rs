@@ -70,7 +70,8 @@ pub struct Missing {
     pub waited: Duration,
     /// How many have not come.
     pub count: usize,
-    /// Those of them that have come before, and are known for that; others are only counted.
+    /// Those of them that are known. Members with ranks all are, and have the name of their thread once they have waited there; of threads
+    /// without ranks those that have been here before. Others are only counted.
     pub who: Vec<Who>,
 }
 

@@ -98,7 +98,7 @@ impl Member {
     /// meeting, and returns at once if that has ended meanwhile.
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`] with the members that have not come; [`WaitError::Left`] as [`Member::wait`].
+    /// [`WaitError::TimedOut`] with the ranks of the members that have not come, and the names of the threads in which they have waited before; [`WaitError::Left`] as [`Member::wait`].
     pub fn wait_timeout(&mut self, span: Duration) -> Result<Met, WaitError> {
         self.arrive()?;
         let (began, deadline) = deadline_of(span);

@@ -32,7 +32,8 @@ use std::sync::{Mutex, PoisonError};
 ///         me.receive(before, &mut from)?;
 ///         Ok(from[0])
 ///     })?;
-///     assert_eq!(got, [2, 0, 1]);
+///     // Of the ranks of this process: all of them without a launcher, one under it.
+///     println!("{got:?}");
 ///     Ok(())
 /// }
 /// ```
@@ -47,6 +48,16 @@ use std::sync::{Mutex, PoisonError};
 /// have, send to them. The first call joins the job, later ones go on with it, in the same order on all ranks, and the end of the
 /// process leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive shell that `srun` has started, which is
 /// itself a step of one rank. A process that a rank of `foregather run` starts is no rank.
+///
+/// ```text
+/// $ ring                           $ foregather run -n 3 ring       $ mpiexec -n 3 ring
+/// [2, 0, 1]                        [2]                              [2]
+///                                  [0]                              [0]
+///                                  [1]                              [1]
+/// ```
+///
+/// A body's own errors become [`Error`]s by [`Error::other`]: `let file = File::open(path).map_err(Error::other)?;`. A program that
+/// needs a certain number of ranks compares [`Rank::size`] with it first.
 ///
 /// Within a `body` there is no other job: a call from there is refused, in both cases.
 ///

@@ -37,6 +37,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// # Ok::<(), foregather::Error>(())
 /// ```
 ///
+/// A body's own errors become [`Error`]s by [`Error::other`]. Where ranks exchange messages rather than memory, [`job`](crate::job) is
+/// cheaper under a launcher.
+///
 /// # Memory model
 /// Elements are relaxed atomics: each of 1, 2, 4 or 8 bytes is whole, none says anything about another. What takes several is whole only behind a lock or
 /// a barrier, and a barrier orders everything.

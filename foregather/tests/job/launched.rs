@@ -48,7 +48,7 @@ fn a_second_job_goes_on_with_the_first() {
     let (code, text) = run(3, "fails then works", &[]);
     assert_eq!((code, count(&text, "ring [(")), (Some(0), 3), "{text}");
     assert_eq!(count(&text, "first: rank 1 failed: "), 2, "{text}");
-    assert_eq!(count(&text, "first: rank 9 is"), 1, "{text}");
+    assert_eq!(count(&text, "first: there is no rank 9"), 1, "{text}");
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn processes_that_wait_in_a_circle_are_told() {
 
 #[test]
 fn a_rank_that_fails_is_blamed_and_the_job_fails_everywhere() {
-    let left = "rank 1 left the group in the middle";
+    let left = "rank 1 has failed, panicked or left in the middle";
     let closed = "rank 1 has left in order";
     for (case, heard, told, code) in [
-        ("errs", left, "the job: rank 1 failed: rank 9 is", 1),
+        ("errs", left, "the job: rank 1 failed: there is no rank 9", 1),
         ("returns", closed, " failed: rank 1 has left in order", 1),
         ("panics", left, "the job: rank 1 ", 1),
     ] {

@@ -101,7 +101,8 @@ impl<R, C: Fn(R, R) -> R> Tree<R, C> {
 /// The slice is cut into at most 128 parts of equal length, `ceil(len / 128)`, and neighbours are combined first, in a binary tree. Both
 /// depend on the length alone and never change within a major version. An empty slice is one empty part.
 ///
-/// The caller begins; when it sees that the rest takes longer than 20 us, the global [`Team`] does it. While that is busy, be it with
+/// The caller begins; when it sees that the rest takes longer than 20 us, the global [`Team`] does it, on as many threads as affinity, quota
+/// and `FOREGATHER_THREADS` (a bound, not a wish) allow and as pay. While that is busy, be it with
 /// the caller itself, the caller does all. `combine` runs on the caller.
 ///
 /// # Panics
