@@ -1,6 +1,16 @@
 //! How the ranks of a job, or of shared memory, ended, and which of several errors is the one to tell.
+use core::any::Any;
 use foregather_launch::Session;
 use foregather_machine::{Cause, Error, Rank};
+use std::panic::resume_unwind;
+
+/// What a body panicked with.
+pub(crate) type Panic = Box<dyn Any + Send>;
+
+/// The error of a rank whose body panicked, for the others.
+pub(crate) fn panicked(rank: Rank) -> Error {
+    Cause::Elsewhere { rank, why: "its body panicked".to_owned() }.into()
+}
 
 /// Errors that cross to other ranks are cut to so many characters.
 const LONGEST: usize = 2_000;
@@ -28,8 +38,16 @@ pub(crate) fn of_threads<R>(ends: Vec<Result<R, Error>>) -> Result<Vec<R>, Error
     errors.into_iter().min_by_key(distance).map_or(Ok(all), Err)
 }
 
+/// The end of this process's rank: all ranks are told how it ended, and a panic goes on.
+pub(crate) fn of_this_rank<R>(session: Session, mine: Result<R, Error>, panic: Option<Panic>) -> Result<R, Error> {
+    let end = of_ranks(&session, mine);
+    let Some(panic) = panic else { return end };
+    drop(session);
+    resume_unwind(panic)
+}
+
 /// Tells all ranks how this one ended, once it has. A job that fails on one rank fails on all.
-pub(crate) fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
+fn of_ranks<R>(session: &Session, mine: Result<R, Error>) -> Result<R, Error> {
     let cards = session.exchange(&card(mine.as_ref().err()));
     let cards = match (&mine, cards) {
         (_, Ok(cards)) => cards,

@@ -8,8 +8,7 @@ mod verbs;
 
 pub use rank::Rank;
 
-use crate::ends;
-use core::any::Any;
+use crate::ends::{self, Panic};
 use core::cell::Cell;
 use foregather_launch::{Lanes, Launcher, Session, detect};
 use foregather_machine::{Address, Cause, Error};
@@ -90,8 +89,6 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-type Panic = Box<dyn Any + Send>;
-
 fn on_threads<R: Send>(ranks: u32, body: &(impl Fn(&Rank) -> Result<R, Error> + Sync)) -> Result<Vec<R>, Error> {
     let fabric = ShmFabric::between_threads(SegmentSpec::new(ranks, 1))?;
     let first = Mutex::new(None);
@@ -119,14 +116,7 @@ fn as_one_rank<R>(body: &impl Fn(&Rank) -> Result<R, Error>) -> Result<R, Error>
     };
     let mut first = None;
     let mine = run_body(Rank(link), body, |panic| first = Some(panic));
-    let end = ends::of_ranks(&session, mine);
-    match first {
-        Some(panic) => {
-            drop(session);
-            resume_unwind(panic)
-        }
-        None => end,
-    }
+    ends::of_this_rank(session, mine, first)
 }
 
 fn only<L>(lanes: Vec<L>) -> Result<L, Error> {
@@ -140,7 +130,7 @@ fn run_body<R>(me: Rank, body: &impl Fn(&Rank) -> Result<R, Error>, panicked: im
     INSIDE.set(false);
     let result = end.unwrap_or_else(|panic| {
         panicked(panic);
-        Err(Cause::Elsewhere { rank: me.rank(), why: "its body panicked".to_owned() }.into())
+        Err(ends::panicked(me.rank()))
     });
     match &result {
         Ok(_) => me.0.leave(),

@@ -10,7 +10,7 @@ use foregather_launch::{Job, Lanes, Launcher, Session, detect};
 use foregather_machine::{Address, Cause, Error, Fabric, Words};
 use foregather_shm::{SegmentSpec, ShmFabric};
 use foregather_thread as threads;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `body` on every rank, with memory that all ranks share, and gives what the ranks of this process gave, in order.
 ///
@@ -115,16 +115,9 @@ fn as_one_rank<R: Send>(body: &(impl Fn(&Shared<'_>) -> Result<R, Error> + Sync)
     let mut first = None;
     let mine = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         first = Some(panic);
-        Err(Cause::Elsewhere { rank: session.rank(), why: "its body panicked".to_owned() }.into())
+        Err(ends::panicked(session.rank()))
     });
-    let end = ends::of_ranks(&session, mine);
-    match first {
-        Some(panic) => {
-            drop(session);
-            resume_unwind(panic)
-        }
-        None => end,
-    }
+    ends::of_this_rank(session, mine, first)
 }
 
 /// The room that each rank of the job has: all ranks find the same places in it.

@@ -13,15 +13,8 @@ const PATIENCE: Nanos = Nanos::from_ms(250);
 const BEFORE: usize = 4;
 const ENTRY: usize = 2 + 4;
 
-/// How many frames of chases may be on their way to a rank, one of each kind; none where a frame has no room for a rank.
-pub(super) fn frames(inline: usize) -> u32 {
-    if longest_chain(inline) > 0 { 3 } else { 0 }
-}
-
-/// So many ranks fit into a frame of that many bytes.
-fn longest_chain(inline: usize) -> usize {
-    inline.saturating_sub(BEFORE) / ENTRY
-}
+/// How many frames of chases may be on their way to a rank, one of each kind: without room for them there are no chases.
+pub(super) const FRAMES: u32 = 3;
 
 /// What a chase knows.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,9 +63,10 @@ impl<F: Fabric> Messenger<F> {
         waiting.chased().filter(|_| self.deadline.get() == Nanos::MAX && self.longest_chain() > 0)
     }
 
-    /// So many ranks fit into a frame: none if their numbers do not.
+    /// So many ranks fit into a frame: none if their numbers do not, or if there is no room for the frame.
     fn longest_chain(&self) -> usize {
-        if self.size > u32::from(u16::MAX) { 0 } else { longest_chain(self.inline) }
+        let possible = self.rules.chases && self.size <= u32::from(u16::MAX);
+        if possible { self.inline.saturating_sub(BEFORE) / ENTRY } else { 0 }
     }
 
     /// How long a wait goes on before it asks: at first, and then twice as long each time, since a chase may be lost to another one.

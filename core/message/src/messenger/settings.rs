@@ -48,6 +48,8 @@ pub(super) struct Rules {
     pub(super) alert: u32,
     pub(super) direct_at: usize,
     pub(super) kept_bytes: usize,
+    /// Is there room for frames that look for circles?
+    pub(super) chases: bool,
 }
 
 impl Settings {
@@ -59,7 +61,7 @@ impl Settings {
         }
         let alert = self.alert.unwrap_or(full / 4);
         // Credits that travel alone need room beside those they return: one frame for each stretch between two alerts.
-        if alert >= full || full.div_ceil(full - alert) + SPARE + chase::frames(limits.inline) > limits.spare {
+        if alert >= full || full.div_ceil(full - alert) + SPARE > limits.spare {
             return Err(
                 Cause::Setting { what: "the alert level", needs: "below the credits, and lower in a narrow fabric" }.into()
             );
@@ -70,7 +72,8 @@ impl Settings {
             Path::Direct => 1,
             Path::Chosen => self.direct_at.unwrap_or_else(|| direct_from(limits, &tolls())),
         };
-        Ok(Rules { full, alert, direct_at, kept_bytes: self.kept_bytes })
+        let chases = full.div_ceil(full - alert) + SPARE + chase::FRAMES <= limits.spare;
+        Ok(Rules { full, alert, direct_at, kept_bytes: self.kept_bytes, chases })
     }
 }
 
