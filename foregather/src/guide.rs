@@ -1,6 +1,6 @@
 //! The smallest programs, beside those of other libraries.
 //!
-//! Lines are those of the task alone, without `use` and `main`, and what one has to know besides the language.
+//! Numbers are lines of the task alone, without `use` and `main`; behind them stands what one has to know besides the language.
 //!
 //! | task | std | rayon | crossbeam | mpi4py | here |
 //! |---|---|---|---|---|---|
@@ -9,7 +9,7 @@
 //! | the same, naming a member that has gone | - | - | - | - | 1, `members` |
 //! | a sum of a slice | 8, threads | 1, other bits each run | as std | 1, a launcher | 1, same bits |
 //! | a sweep over rows | 4, threads | 1 | as std | - | 1 |
-//! | a message around a ring | 8, threads and channels | - | as std | 4, a launcher | 4, with a launcher or without |
+//! | a message around a ring | 8, threads and channels | - | as std | 3, a launcher | 5, with a launcher or without |
 //! | a histogram that ranks share | 6, `Mutex` | 3 | as std | 8, windows | 8 |
 //!
 //! # Four threads meet
@@ -83,7 +83,8 @@
 //! # What would another machine do
 //!
 //! `cargo add foregather --no-default-features --features sim`: what would eight threads that meet on four processors pay for spinning, under
-//! today's Linux? `resolution` is that of virtual time, and the closure says whether to go on.
+//! today's Linux? `..tsafrir2002()` fills in what this scheduler does not look at; times are drawn in multiples of `resolution`; the closure says
+//! whether to go on.
 //!
 //! ```
 //! use foregather::engine::{Costs, Nanos, Policy};
@@ -129,10 +130,10 @@
 //! | 4 threads beside 2 busy processes | 44,000 to 49,000 | 34,000 to 44,000 | 44,000 | 17,000 to 23,000 |
 //!
 //! **The last row is lost:** with more threads than processors *and* other busy programs, `pthread_barrier` takes a third to two thirds of our time.
-//! Six runnable threads share two processors there, and a spin or a yield goes to a stranger; a barrier that sleeps at once does better. If that is
-//! where your program lives, [`Group::member`](crate::engine::Group::member) takes [`Policy::Block`](crate::engine::Policy::Block).
+//! Six runnable threads share two processors there, and what a waiting thread spins is taken from the thread that it waits for. If that is where
+//! your program lives, a policy that sleeps at once may do better: [`Group::member`](crate::engine::Group::member) takes [`Policy::Block`](crate::engine::Policy::Block).
 //!
-//! | a sum of | loop | `reduce` | rayon |
+//! | a sum of, nanoseconds | loop | `reduce` | rayon |
 //! |---|---|---|---|
 //! | 100 numbers | 39 | 195 | 16,000 |
 //! | 10,000 | 8,200 | 3,600 | 27,000 |
@@ -140,10 +141,12 @@
 //! | 10 million | 8.24 million | 4.23 million | 4.20 million |
 //! | 1,000 rows of 1,000 roots (`for_each`) | 1.15 million | 614,000, of processor time 617,000 | 641,000, of processor time 1.8 million |
 //!
-//! | ranks that are threads | here | beside |
+//! | ranks that are threads, nanoseconds | here | beside |
 //! |---|---|---|
 //! | a round trip of 32 bytes | 390 | 415 by a messenger of the engine |
-//! | `Array::get`, `set` | .54 | .51, .54 of a slice |
-//! | an element of a row that is read or updated | .21, .52 | .09 copied from a slice |
+//! | `Array::get` | .54 | .51 of a slice |
+//! | `Array::set` | .54 | .54 of a slice |
+//! | an element of a row that is read | .21 | .09 copied from a slice |
+//! | an element of a row that is updated | .52 | |
 //! | `Locked::with`, alone | 4.4 | 4.4 of a `Mutex` |
 //! | `Locked::with`, two at once | 40 | 27 of a `Mutex` |

@@ -1,8 +1,8 @@
 //! Foregather makes parallel programs wait well.
 //!
 //! Threads, processes and hosts lose their time waiting for each other, and how they wait is usually a constant: a spin that starves its own
-//! team, or a sleep that costs tens of microseconds. Here every wait adapts to the load that it finds, can be bounded, and names the
-//! partner that is missing. The calls below block; there is nothing to configure.
+//! team, or a sleep that costs tens of microseconds. Here every wait adapts to the load that it finds, and ends with an error that names the
+//! partner that has gone. The calls below block; there is nothing to configure.
 //!
 //! | to | call | add |
 //! |---|---|---|
@@ -12,7 +12,7 @@
 //! | send messages between ranks: threads here, processes under a launcher | [`job`] | `cargo add foregather --features job` |
 //! | let ranks share memory, on one host or several | [`shared`] | `cargo add foregather --features shared` |
 //! | multiply matrices | [`blas`] | `cargo add foregather --features blas` |
-//! | ask what another machine would do | [`sim`], [example](guide#what-would-another-machine-do) | `cargo add foregather --features sim` |
+//! | ask what another machine would do | [`sim`], [example](guide#what-would-another-machine-do) | `cargo add foregather --no-default-features --features sim` |
 //!
 //! # Threads meet
 //!

@@ -29,7 +29,7 @@ pub struct Error(Box<Cause>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The group can never meet again: this member left it, or was dropped in the middle of a wait.
+    /// The others can never meet again: this rank has failed or panicked, or its member was dropped in the middle.
     Poisoned {
         /// Who left, if it could still be told.
         by: Option<Rank>,
@@ -190,7 +190,8 @@ impl Error {
         &self.0
     }
 
-    /// An error of the program's own, in its words: what a body of `job` or `shared` gives back for it.
+    /// An error of the program's own, in its words alone: what a body of `job` or `shared` gives back for it. Say which file and which rank:
+    /// `Error::other(format!("rank {}: {path}: {error}", me.rank()))`.
     ///
     /// ```
     /// # use foregather_machine as foregather;
@@ -316,7 +317,9 @@ impl fmt::Display for Cause {
                 "there is no rank {rank}: this job has one rank; start it by `foregather run -n {} PROGRAM` or another launcher",
                 rank.saturating_add(1)
             ),
-            Self::Rank { rank, size } if rank >= size => write!(f, "there is no rank {rank}: there are {size}, from 0 on"),
+            Self::Rank { rank, size } if rank >= size => {
+                write!(f, "there is no rank {rank}: ranks are 0 to {}, of {size}", size.saturating_sub(1))
+            }
             Self::Rank { rank, .. } => write!(f, "rank {rank} is taken already: each rank has one handle"),
             Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),
             Self::Length { what, bytes, room } => write!(f, "{what} of {bytes} bytes does not fit: there is room for {room}"),

@@ -3,7 +3,7 @@ use crate::Rank;
 use core::fmt;
 use core::time::Duration;
 
-/// A thread or a rank, as far as it is known. It prints as a phrase: `rank 1 (thread `reader`), which has ended`.
+/// A thread or a rank, as far as it is known. It prints as a phrase.
 ///
 /// ```
 /// # use foregather_machine as foregather;
@@ -58,6 +58,7 @@ impl fmt::Display for Who {
 /// use foregather::{Missing, WaitError, Who};
 /// use std::time::Duration;
 ///
+/// // A barrier of threads without ranks: one has been here before, and its seat is number 1.
 /// let missing = Missing { waited: Duration::from_millis(20), count: 2, who: vec![Who::rank(1)] };
 /// assert_eq!(
 ///     WaitError::TimedOut(Box::new(missing)).to_string(),
@@ -81,7 +82,7 @@ pub struct Missing {
 /// |---|---|---|
 /// | [`WaitError::TimedOut`] | not all have come yet | call again: the arrival stays, and the next call goes on with it |
 /// | [`WaitError::Left`] | a member was dropped, or a guarded thread has panicked | make a new barrier, or give up |
-/// | [`WaitError::Lost`] | a process has died or stands still | give up, or start anew without it |
+/// | [`WaitError::Lost`] | a process has died or stands still; never of a barrier of threads | give up, or start anew without it |
 ///
 /// ```
 /// # use foregather_machine as foregather;
@@ -98,7 +99,7 @@ pub struct Missing {
 /// ```
 ///
 /// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`. `?` turns it into an
-/// [`Error`](crate::Error).
+/// [`Error`](crate::Error), whose cause is [`Cause::Wait`](crate::Cause::Wait).
 ///
 /// # Cost
 /// One word, so a `Result` of it is returned in registers; what it tells is gathered only when a wait fails.

@@ -9,7 +9,8 @@ use foregather_thread::{Thread, own};
 use foregather_wait::Account;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One member of a barrier, with a rank: made by [`Barrier::members`](crate::Barrier::members), owned by one thread at a time.
+/// One member of a barrier, with a rank: made by [`Barrier::members`](crate::Barrier::members), owned by one thread at a time. Rank 0
+/// leads every meeting.
 ///
 /// ```
 /// use foregather::Barrier;
@@ -67,10 +68,12 @@ pub(super) fn members(size: u32) -> impl ExactSizeIterator<Item = Member> + Send
     let names = Arc::new(Names(Mutex::new(vec![None; size as usize])));
     let forks = forks::generation();
     let group = Group::new(Algorithm::Central, size).expect("a central barrier takes any size");
-    (0..size as usize).map(move |rank| {
-        let inner = group.join(Thread::current(), rank as u32).expect("each rank joins once");
+    let member = |rank| {
+        let inner = group.join(Thread::current(), rank).expect("each rank joins once");
         Member { inner, names: Arc::clone(&names), mark: 0, forks }
-    })
+    };
+    // All at once: those that are never taken have left when the iterator is dropped.
+    (0..size).map(member).collect::<Vec<_>>().into_iter()
 }
 
 impl Member {
@@ -96,6 +99,26 @@ impl Member {
 
     /// The same, for `span` at most. When the time is over the member has arrived all the same: its next wait goes on with this
     /// meeting, and returns at once if that has ended meanwhile.
+    ///
+    /// ```
+    /// use foregather::{Barrier, WaitError};
+    /// use std::time::Duration;
+    ///
+    /// let mut members = Barrier::new(2).members();
+    /// let (mut first, mut late) = (members.next().unwrap(), members.next().unwrap());
+    /// let late = std::thread::spawn(move || {
+    ///     std::thread::sleep(Duration::from_millis(20));
+    ///     late.wait().map(drop)
+    /// });
+    /// while let Err(error) = first.wait_timeout(Duration::from_millis(5)) {
+    ///     if !error.timed_out() {
+    ///         return Err(error);
+    ///     }
+    ///     println!("{error}"); // 1 did not come within 5.1ms: rank 1; the next call waits on
+    /// }
+    /// late.join().unwrap()?;
+    /// # Ok::<(), WaitError>(())
+    /// ```
     ///
     /// # Errors
     /// [`WaitError::TimedOut`] with the ranks of the members that have not come, and the names of the threads in which they have waited before; [`WaitError::Left`] as [`Member::wait`].

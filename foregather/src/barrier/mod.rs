@@ -63,7 +63,7 @@ use std::sync::Arc;
 /// `pthread_barrier` is faster today: [`guide`](crate::guide) has the numbers.
 pub struct Barrier(Arc<State>);
 
-/// What a meeting was for this thread: its leader does what only one of them has to do.
+/// A meeting that is over, as one of its threads sees it: [`Met::is_leader`] chooses the one that does what only one has to do.
 ///
 /// ```
 /// use foregather::Barrier;
@@ -80,7 +80,8 @@ pub struct Met {
     is_leader: bool,
 }
 
-/// While it lives, a panic of this thread ends the waits of the others, for all and for ever. Made by [`Barrier::guard`].
+/// Dropped by a panic, it ends the waits of the others with [`WaitError::Left`], for all and for ever. Made by [`Barrier::guard`]; a panic
+/// that is caught before it reaches the guard does nothing.
 ///
 /// ```
 /// use foregather::{Barrier, WaitError};
@@ -178,7 +179,8 @@ impl Barrier {
         Guard(self)
     }
 
-    /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the others are told.
+    /// Owned members with ranks, each for a thread of its own. A member that is dropped has left, and the others are told; so has one that is
+    /// never taken from the iterator, when that is dropped.
     ///
     /// The barrier is used up: members with ranks and threads without must not mix.
     pub fn members(self) -> impl ExactSizeIterator<Item = Member> + Send {

@@ -38,6 +38,17 @@ fn a_member_that_is_dropped_is_named_to_all_that_still_need_it() {
 }
 
 #[test]
+fn members_that_are_never_taken_have_left() {
+    bounded(|| {
+        let mut members = Barrier::new(3).members();
+        let mut first = members.next().unwrap();
+        drop(members);
+        let error = first.wait().unwrap_err();
+        assert!(matches!(&error, WaitError::Left(who) if who.rank.is_some()), "{error}");
+    });
+}
+
+#[test]
 fn the_one_who_left_is_known_by_rank_and_name() {
     bounded(|| {
         let (mut first, mut second) = pair();
