@@ -263,6 +263,18 @@ impl fmt::Display for Error {
     }
 }
 
+fn no_such_rank(f: &mut fmt::Formatter<'_>, rank: Rank, size: u32) -> fmt::Result {
+    match size {
+        1 if rank > 0 => write!(
+            f,
+            "there is no rank {rank}: this job has one rank; start it by `foregather run -n {} PROGRAM` or another launcher",
+            rank.saturating_add(1)
+        ),
+        _ if rank >= size => write!(f, "there is no rank {rank}: ranks are 0 to {}, of {size}", size.saturating_sub(1)),
+        _ => write!(f, "rank {rank} is taken already: each rank has one handle"),
+    }
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -312,15 +324,7 @@ impl fmt::Display for Cause {
             }
             Self::Refused { why } => write!(f, "refused: {why}"),
             Self::Size { what, size, needs } => write!(f, "{what} cannot synchronise {size} members: it needs {needs}"),
-            Self::Rank { rank, size: 1 } if *rank > 0 => write!(
-                f,
-                "there is no rank {rank}: this job has one rank; start it by `foregather run -n {} PROGRAM` or another launcher",
-                rank.saturating_add(1)
-            ),
-            Self::Rank { rank, size } if rank >= size => {
-                write!(f, "there is no rank {rank}: ranks are 0 to {}, of {size}", size.saturating_sub(1))
-            }
-            Self::Rank { rank, .. } => write!(f, "rank {rank} is taken already: each rank has one handle"),
+            Self::Rank { rank, size } => no_such_rank(f, *rank, *size),
             Self::Slot { slot, slots } => write!(f, "there is no slot {slot}: the endpoint has {slots}"),
             Self::Length { what, bytes, room } => write!(f, "{what} of {bytes} bytes does not fit: there is room for {room}"),
             Self::Setting { what, needs } => write!(f, "{what} cannot be like that: needed is {needs}"),
