@@ -87,7 +87,7 @@ fn a_receiver_that_takes_nothing_in_stops_the_crossfire() {
     }
 }
 
-/// Is that the error for these ranks, whoever of them found it?
+/// Does the error name exactly these ranks? Any of them may come first.
 fn is_circle(end: &Result<(), Error>, expected: &[Rank]) -> bool {
     let Some(Cause::Deadlock { ranks, .. }) = Error::of(end) else { return false };
     let mut ranks = ranks.clone();

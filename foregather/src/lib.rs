@@ -81,7 +81,7 @@
 //!
 //! let barrier = Barrier::new(2);
 //! match barrier.wait_timeout(Duration::from_millis(20)) {
-//!     Ok(_) => unreachable!("nobody else is here"),
+//!     Ok(_) => unreachable!("no other thread is here"),
 //!     // 1 did not come within 20.1ms; the next call waits on
 //!     Err(error) if error.timed_out() => println!("{error}"),
 //!     Err(error) => println!("for ever: {error}"),

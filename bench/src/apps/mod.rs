@@ -1,5 +1,5 @@
-//! The programs on shared memory, wherever their ranks are. Nothing here is generic, so that whoever runs a program does not compile
-//! it, and all below it, for each fabric anew.
+//! The programs on shared memory, over any fabric. Nothing here is generic: each program is compiled for each fabric once, in this
+//! crate, and not in every crate that runs it.
 //!
 //! - [`Program`]: one of the five with its input. [`Program::here`]: each rank is a few threads of this process, with a space of its
 //!   own. [`Program::on`]: this process is a rank of a job.
@@ -59,7 +59,7 @@ impl Program {
         whichever!(self, app => app.settings())
     }
 
-    /// Runs it on so many ranks of this process, each of `settings.threads` threads.
+    /// Runs the program on `ranks` ranks of this process, each with `settings.threads` threads.
     ///
     /// # Errors
     /// As [`run_app`]; [`Cause::Refused`] if a thread panics.
@@ -67,7 +67,7 @@ impl Program {
         whichever!(self, app => Ok(to_prove(app, here(app, ranks, settings)?)))
     }
 
-    /// Runs it as a rank of a job. What came of all ranks at rank 0, nothing at others.
+    /// Runs the program as one rank of a job. Rank 0 gets the outcome of all ranks, the others get none.
     ///
     /// # Errors
     /// As [`run_app`].

@@ -50,7 +50,7 @@ pub async fn dissemination_by<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), E
     Ok(())
 }
 
-/// Who is so many places further on.
+/// The rank that is `distance` places further around the ring.
 #[inline]
 fn around(endpoint: &impl Endpoint, distance: u64) -> Rank {
     ((u64::from(endpoint.rank()) + distance) % u64::from(endpoint.size())) as Rank

@@ -1,4 +1,4 @@
-//! The front door beside what it stands on and beside other people's: each section's contestants take turns in one run.
+//! The front door beside the engine below it and beside other libraries: the contestants of a section take turns in one run.
 //!
 //! `cargo bench -p foregather --bench door` prints all sections; `-- barrier slices` those that are named. Medians of interleaved rounds;
 //! `ratio` is the median of the rounds' own ratios to the row that is named beside it. Processor time is that of the whole process.

@@ -24,7 +24,7 @@ pub(crate) fn run() {
     alone().and_then(|()| two_at_once()).expect("ranks that are threads can share memory");
 }
 
-/// One rank, beside nobody.
+/// One rank, without others.
 fn alone() -> Result<(), Error> {
     shared(1, |me| {
         let (array, rows, value, bins) = (me.array(LEN)?, me.rows(4, LEN)?, me.locked::<u64>()?, me.locked::<[u64; 12]>()?);

@@ -26,11 +26,11 @@ pub(super) struct State {
     names: Mutex<Names>,
 }
 
-/// Who has which seat, or had it last.
+/// Which thread has which seat, or had it last.
 struct Names {
     free: Vec<u32>,
     holders: Vec<Holder>,
-    /// Who was the first to leave.
+    /// The first thread that left.
     left: Option<Who>,
     /// The number of the next claim.
     claims: u64,

@@ -6,7 +6,7 @@ use foregather_dsm::memory as dsm;
 use foregather_machine::{Cause, Error};
 use std::sync::Arc;
 
-/// A clone has the same elements. Zeros at first, and nobody's memory until they are touched.
+/// A clone has the same elements. They are zeros at first, and take no memory until a rank touches them.
 pub(super) enum Elements<T: Plain> {
     /// Of this process.
     Cells(Arc<Box<[T::Cell]>>),

@@ -52,7 +52,7 @@ pub(super) struct Guarded<T> {
     value: Box<T>,
     /// What is handed out: a copy that takes the value's place if all goes well.
     draft: Box<T>,
-    /// Who has the lock, or had it last.
+    /// The rank that has the lock, or had it last.
     holder: Rank,
 }
 
@@ -90,8 +90,8 @@ impl<'a, T: Plain> Locked<'a, T> {
     /// `act` this rank can take no lock and call nothing that all ranks do together, or two ranks might wait for each other.
     ///
     /// # Errors
-    /// [`Cause::PoisonedLock`] with the rank whose `act` panicked in this lock: the value is what it was before, and nobody gets it any
-    /// more. [`Cause::Refused`] within another `with` of this rank. Behind views also when a rank is lost or gives up.
+    /// [`Cause::PoisonedLock`] with the rank whose `act` panicked in this lock: the value is what it was before, and no rank gets the lock
+    /// again. [`Cause::Refused`] within another `with` of this rank. Behind views also when a rank is lost or gives up.
     ///
     /// # Panics
     /// If `act` does: nothing is stored, the lock is left, and the panic goes on.

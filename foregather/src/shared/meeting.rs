@@ -66,7 +66,7 @@ impl RankPlace<'_> {
         block_on(self.member.borrow_mut().wait())?;
         // Only then: what was brought to the meeting before may still be read by those who have not left it.
         self.turn.set(1 - self.turn.get());
-        // All have left that one by now: nobody takes what was brought there any more.
+        // All ranks have left that meeting by now, and have read what was brought there.
         *self.next(self.rank).value.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let all = (0..self.size()).map(|rank| Call::from_bits(self.brought(rank).call.load(Relaxed)));
         all.reduce(Call::and).map_or(Ok(()), Call::check)

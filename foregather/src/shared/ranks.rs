@@ -1,4 +1,4 @@
-//! Who starts ranks that share memory, and what becomes of their results.
+//! Ranks that share memory: how they start, and what becomes of their results.
 use super::meeting::RankMeeting;
 use super::rank::{Link, RankState, Shared};
 use super::views::{Views, settings};

@@ -48,7 +48,7 @@ impl Chase {
 }
 
 impl Waiting {
-    /// Who alone can end it, and only by a frame.
+    /// The one rank that can end it, by a frame.
     fn chased(self) -> Option<Rank> {
         match self {
             Self::From(peer) | Self::To(peer) | Self::Packet(peer) | Self::Signal(Some(peer)) => Some(peer),

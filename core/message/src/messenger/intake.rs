@@ -215,7 +215,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(served)
     }
 
-    /// There is too much of messages that nobody has asked for: what comes of them now is the last until its credits are paid.
+    /// Kept messages that this rank has not asked for take too much memory: the next frame is the last until its credit is paid.
     fn is_full(&self) -> bool {
         self.kept_bytes.get() > self.rules.kept_bytes
     }
