@@ -9,8 +9,8 @@ use foregather_measure as measure;
 use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
-use foregather_reproduce::Trial;
-use foregather_results::{Measurement, Results, Run, Timeline, Verdict, file};
+use foregather_reproduce::{Trial, Tried};
+use foregather_results::{Measurement, Results, Run, Timeline, file};
 use foregather_simulate as simulate;
 use foregather_simulate::{Ask, Running, points, shipped};
 use std::path::Path;
@@ -34,8 +34,9 @@ pub fn run(output: &Path, quiet: bool) -> Result<()> {
     tour.barriers(quiet)?;
     tour.transition(quiet)?;
     tour.cube(quiet)?;
-    let mut results = run.end(interrupt::requested(), tour.measurements, tour.verdicts, tour.notes);
+    let mut results = run.end(interrupt::requested(), tour.measurements, vec![], tour.notes);
     results.timelines = tour.timelines;
+    results.verdicts = reproduce::settle(tour.tried, &results.noise).verdicts;
     results.write(&output.with_extension("results.json"))?;
     file::write(output, &report::page(std::slice::from_ref(&results)))?;
     say(&results, output);
@@ -46,7 +47,7 @@ pub fn run(output: &Path, quiet: bool) -> Result<()> {
 struct Tour {
     measurements: Vec<Measurement>,
     timelines: Vec<Timeline>,
-    verdicts: Vec<Verdict>,
+    tried: Vec<Tried>,
     notes: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ impl Tour {
     fn claims(&mut self, quiet: bool) -> Result<()> {
         if !interrupt::requested() {
             let found = reproduce::run(Some("guignon2000"), None, &Trial { quiet, full: false })?;
-            self.verdicts.extend(found.verdicts);
+            self.tried.extend(found.tried);
             self.notes.extend(found.notes);
             // The claims' own round trips take the place of the quick ones.
             self.measurements.retain(|old| found.measurements.iter().all(|new| new.id != old.id));
@@ -75,7 +76,7 @@ impl Tour {
         for figure in ["fig3", "fig4"] {
             if !interrupt::requested() {
                 let found = reproduce::run(Some("tsafrir-feitelson2002"), Some(figure), &Trial { quiet, full: false })?;
-                self.verdicts.extend(found.verdicts);
+                self.tried.extend(found.tried);
                 self.measurements.extend(found.measurements);
             }
         }
@@ -90,7 +91,7 @@ impl Tour {
             let points = simulate::run(&plan, Running { workers: 0, quiet })?;
             self.measurements.extend(points::measurements(&plan, &points));
             let found = reproduce::run(Some("seidel-davis1992"), Some("interrupt"), &Trial { quiet, full: false })?;
-            self.verdicts.extend(found.verdicts);
+            self.tried.extend(found.tried);
             self.timelines.extend(found.timelines);
         }
         Ok(())
@@ -116,7 +117,7 @@ fn say(results: &Results, output: &Path) {
     }
     for verdict in &results.verdicts {
         let got = verdict.got.as_ref().map_or(String::new(), |got| format!(" ({got} {})", verdict.unit));
-        println!("{}: {}{got}", verdict.id, serde_json::to_string(&verdict.verdict).unwrap_or_default().trim_matches('"'));
+        println!("{}: {}{got}", verdict.id, verdict.verdict);
     }
     let in_core = |m: &&Measurement| m.labels.get("subset").is_some_and(|subset| subset == "core");
     let core: Vec<_> = results.measurements.iter().filter(in_core).filter_map(shares).collect();

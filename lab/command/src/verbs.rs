@@ -285,13 +285,18 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
         options.figure.as_deref(),
         &reproduce::Trial { quiet: cli.quiet, full: options.full },
     )?;
-    let mut results = run.end(interrupt::requested(), found.measurements, found.verdicts, found.notes);
+    let mut results = run.end(interrupt::requested(), found.measurements, vec![], found.notes);
     results.timelines = found.timelines;
+    let settled = reproduce::settle(found.tried, &results.noise);
+    results.verdicts = settled.verdicts;
     if let Some(path) = &options.output {
         results.write(path)?;
     }
     warn(&results);
     let table = foregather_results::table::verdicts(&results.verdicts);
+    if cli.format == Format::Table {
+        eprintln!("{}", foregather_results::counts(&results.verdicts));
+    }
     print(&match cli.format {
         Format::Table => table.to_text(),
         Format::Json => serde_json::to_string_pretty(&results.verdicts)?,
@@ -300,11 +305,15 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
     if results.interrupted {
         return Err(Failure::Interrupted.into());
     }
-    if !found.surprises.is_empty() {
-        return Err(Failure::Check(format!("expected to differ, but it holds: {}", found.surprises.join(", "))).into());
+    if !settled.surprises.is_empty() {
+        return Err(Failure::Check(format!("expected to differ, but it holds: {}", settled.surprises.join(", "))).into());
     }
-    if options.check && !found.differences.is_empty() {
-        return Err(Failure::Check(format!("does not hold here: {}", found.differences.join(", "))).into());
+    if options.check && !settled.differences.is_empty() {
+        return Err(Failure::Check(format!("does not hold here: {}", settled.differences.join(", "))).into());
+    }
+    if options.check && !settled.unusable.is_empty() {
+        let (what, why) = (settled.unusable.join(", "), results.noise.facts.join("; "));
+        return Err(Failure::Machine(format!("too disturbed to judge {what}: {why}; run it again on a quiet machine")).into());
     }
     Ok(())
 }

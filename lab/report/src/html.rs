@@ -90,7 +90,7 @@ fn verdicts(results: &[Results]) -> String {
         return String::new();
     }
     let count = |outcome: Outcome| all.iter().filter(|v| v.verdict == outcome).count();
-    let outcomes = [Outcome::Holds, Outcome::Differs, Outcome::NotComparable, Outcome::Fitted];
+    let outcomes = Outcome::ALL;
     let told: Vec<String> =
         outcomes.iter().filter(|&&o| count(o) > 0).map(|&outcome| format!("{} {outcome}", count(outcome))).collect();
     let mut table = format!(
@@ -102,7 +102,7 @@ fn verdicts(results: &[Results]) -> String {
         let class = match v.verdict {
             Outcome::Holds => "holds",
             Outcome::Differs => "differs",
-            Outcome::NotComparable | Outcome::Fitted => "other",
+            _ => "other",
         };
         let value = |value: &Option<Value>| match value {
             Some(Value::Number(n)) => escape(&quantity(*n, &v.unit)),

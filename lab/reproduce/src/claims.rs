@@ -21,7 +21,7 @@ pub struct Paper {
 }
 
 /// One claim.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Claim {
     /// Its name within the paper.
@@ -34,24 +34,44 @@ pub struct Claim {
     pub expected_reason: Option<String>,
     /// The number's unit.
     pub unit: Option<String>,
-    /// How far off is still as claimed, relative.
+    /// How far from the paper's number is still as claimed, relative.
     pub tolerance: Option<f64>,
+    /// The least number that is as claimed.
+    pub at_least: Option<f64>,
+    /// The largest number that is as claimed.
+    pub at_most: Option<f64>,
+    /// The least and the largest.
+    pub between: Option<[f64; 2]>,
     /// Why it is expected not to hold here.
     pub differs_because: Option<String>,
     /// How our model was fitted to it, so that agreement proves nothing.
     pub fitted_because: Option<String>,
-    /// Who tries it.
+    /// Where our model has it from, so that agreement is by construction.
+    pub given_because: Option<String>,
+    /// What makes it differ.
+    pub fails_with: Option<FailsWith>,
+    /// The experiment that tries it.
     pub check: String,
 }
 
 /// What the paper says.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Expected {
     /// A number.
     Number(f64),
     /// `none`.
     Word(String),
+}
+
+/// What shows that a claim can fail.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum FailsWith {
+    /// An answer that differs.
+    Number(f64),
+    /// A change to the code (`papers/mutants.toml`) after which it differs.
+    Mutant(String),
 }
 
 /// All papers.

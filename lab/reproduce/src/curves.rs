@@ -67,10 +67,13 @@ impl Curves {
     }
 }
 
+fn load(of: &Measurement) -> Option<f64> {
+    of.labels.get("load")?.trim_end_matches('x').parse().ok()
+}
+
 impl Series<'_> {
     /// A figure over the load: threads in all, or threads a processor.
     pub(super) fn over_load(&self, figure: &str) -> Vec<(f64, f64)> {
-        let load = |m: &Measurement| m.labels.get("load")?.trim_end_matches('x').parse::<f64>().ok();
         self.0.iter().filter_map(|m| Some((load(m)?, *m.figures.get(figure)?))).collect()
     }
 
@@ -82,6 +85,14 @@ impl Series<'_> {
     /// Its mean; not a number if there is none.
     pub(super) fn mean(&self, figure: &str) -> f64 {
         mean(&self.all(figure))
+    }
+
+    /// What is drawn, over the load, as each seed alone gave it; `of` makes one number of such a curve.
+    #[allow(dead_code, reason = "for claims whose number is a sample")]
+    pub(super) fn each_seed(&self, of: impl Fn(&[(f64, f64)]) -> f64) -> Vec<f64> {
+        let seeds = self.0.iter().map(|m| m.values.as_ref().map_or(0, Vec::len)).min().unwrap_or(0);
+        let at = |m: &Measurement, seed: usize| Some((load(m)?, *m.values.as_ref()?.get(seed)?));
+        (0..seeds).map(|seed| of(&self.0.iter().filter_map(|m| at(m, seed)).collect::<Vec<_>>())).collect()
     }
 
     /// Every value of every measurement: one a seed, or one a sample.
@@ -134,6 +145,13 @@ mod tests {
         assert!((falls_below(&curve, 1.0).unwrap() - 1.75).abs() < 1e-9);
         assert_eq!(falls_below(&curve, 3.0), None, "it never was there");
         assert_eq!(falls_below(&curve, 0.1), None, "it never falls so low");
+    }
+
+    #[test]
+    fn a_seed_has_a_curve_of_its_own() {
+        let point = |load: &str, values: Vec<f64>| Measurement::from_values(load, "w", "x", values).label("load", load);
+        let all = Curves(vec![point("1x", vec![2.0, 3.0]), point("2x", vec![4.0, 6.0, 9.0])]);
+        assert_eq!(all.with(&[]).each_seed(|curve| curve.iter().map(|p| p.0 * p.1).sum()), [10.0, 15.0]);
     }
 
     #[test]

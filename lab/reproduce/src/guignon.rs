@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 
 /// All of them, by their names in `papers/guignon2000.toml`.
 pub const EXPERIMENTS: [Experiment; 8] = [
-    experiment("ping-pong", hand_overs),
-    experiment("placement", placement),
-    experiment("counters", counters),
-    experiment("victim", bystander),
-    experiment("parameters", calls::parameters),
-    experiment("partition", calls::partition),
+    experiment("ping-pong", hand_overs).measured(),
+    experiment("placement", placement).measured(),
+    experiment("counters", counters).measured(),
+    experiment("victim", bystander).measured(),
+    experiment("parameters", calls::parameters).measured(),
+    experiment("partition", calls::partition).measured(),
     experiment("collapse", calls::collapse),
-    experiment("shapes", calls::shapes),
+    experiment("shapes", calls::shapes).measured(),
 ];
 
 /// As many round trips as the paper made.

@@ -1,33 +1,25 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
-//! - [`claims`](mod@claims): what `papers/` says. [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they
+//! - [`claims`](mod@claims): what `papers/` says. `judge`: a claim's band against what was found, `interval`: over its seeds. [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they
 //!   ask what a plan came to.
 #![forbid(unsafe_code)]
 
 pub mod claims;
 mod curves;
 pub mod guignon;
+mod interval;
 pub mod itzkovitz;
+mod judge;
 pub mod namyst;
 pub mod seidel;
 pub mod tsafrir;
 
 use anyhow::{Result, bail};
-use claims::{Claim, Expected, Paper};
+use claims::{Claim, Paper};
 use foregather_host::interrupt;
-use foregather_results::{Measurement, Outcome, Timeline, Value, Verdict};
+use foregather_results::{Level, Measurement, Noise, Outcome, Timeline, Verdict};
+pub use judge::Answer;
 use std::collections::BTreeMap;
-
-/// What an experiment found out about one claim.
-#[derive(Clone, Debug)]
-pub enum Answer {
-    /// A number, to be held against the paper's.
-    Number(f64, String),
-    /// Whether the claim holds, what was found, and why.
-    Holds(bool, String, String),
-    /// It cannot be tried here; why.
-    CannotTry(String),
-}
 
 /// What an experiment gave.
 #[derive(Default)]
@@ -62,11 +54,20 @@ pub struct Trial {
 pub struct Experiment {
     name: &'static str,
     run: fn(&Trial) -> Result<Findings>,
+    /// Does this machine decide what comes out? A simulation gives the same everywhere.
+    measured: bool,
 }
 
-/// Registers an experiment.
+/// Registers an experiment in virtual time.
 pub const fn experiment(name: &'static str, run: fn(&Trial) -> Result<Findings>) -> Experiment {
-    Experiment { name, run }
+    Experiment { name, run, measured: false }
+}
+
+impl Experiment {
+    /// The same experiment, as one that measures this machine: a disturbed run of it says nothing.
+    const fn measured(self) -> Self {
+        Self { measured: true, ..self }
+    }
 }
 
 /// The experiments of a paper.
@@ -89,13 +90,49 @@ pub struct Reproduction {
     /// What happened over time.
     pub timelines: Vec<Timeline>,
     /// One a claim.
-    pub verdicts: Vec<Verdict>,
+    pub tried: Vec<Tried>,
     /// What was left out, and why.
     pub notes: Vec<String>,
-    /// Claims that do not hold here, although nobody knew why they should not.
+}
+
+/// A claim that was tried, before it is known how quiet the machine was meanwhile.
+pub struct Tried {
+    verdict: Verdict,
+    expected_to_differ: bool,
+    measured: bool,
+}
+
+/// What is left of the verdicts once it is known how quiet the machine was.
+#[derive(Default)]
+pub struct Settled {
+    /// One a claim.
+    pub verdicts: Vec<Verdict>,
+    /// Claims that do not hold here, although nothing says why they should not.
     pub differences: Vec<String>,
     /// Claims that hold, although they were expected to differ.
     pub surprises: Vec<String>,
+    /// Claims on which a machine as disturbed as this one has nothing to say.
+    pub unusable: Vec<String>,
+}
+
+/// The verdicts of a run under this noise: what was measured by an unusable machine is not comparable.
+pub fn settle(tried: Vec<Tried>, noise: &Noise) -> Settled {
+    let mut settled = Settled::default();
+    for Tried { mut verdict, expected_to_differ, measured } in tried {
+        if measured && noise.verdict == Level::Unusable && verdict.verdict != Outcome::NotComparable {
+            let facts = noise.facts.first().map_or(String::new(), |_| format!(": {}", noise.facts.join(", ")));
+            verdict.reason = format!("machine unusable{facts}; otherwise it {}: {}", verdict.verdict, verdict.reason);
+            verdict.verdict = Outcome::NotComparable;
+            settled.unusable.push(verdict.id.clone());
+        }
+        match verdict.verdict {
+            Outcome::Differs if !expected_to_differ => settled.differences.push(verdict.id.clone()),
+            Outcome::Holds if expected_to_differ => settled.surprises.push(verdict.id.clone()),
+            _ => {}
+        }
+        settled.verdicts.push(verdict);
+    }
+    settled
 }
 
 /// Tries the claims of one paper or of all, of one experiment or of all.
@@ -133,57 +170,28 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
                     Some(answer) => answer,
                     None => Answer::CannotTry("the experiment gave no answer".into()),
                 };
-                let verdict = judge(paper, claim, answer);
-                let expected_to_differ = claim.differs_because.is_some();
-                match verdict.verdict {
-                    Outcome::Differs if !expected_to_differ => all.differences.push(claim.id.clone()),
-                    Outcome::Holds if expected_to_differ => all.surprises.push(claim.id.clone()),
-                    _ => {}
-                }
-                all.verdicts.push(verdict);
+                all.tried.push(Tried {
+                    verdict: judge::judge(paper, claim, answer),
+                    expected_to_differ: claim.differs_because.is_some(),
+                    measured: experiment.measured,
+                });
             }
         }
     }
     Ok(all)
 }
 
-/// Holds what was found against what the paper says. The verdict comes from the numbers alone.
-fn judge(paper: &Paper, claim: &Claim, answer: Answer) -> Verdict {
-    let number = match claim.expected {
-        Some(Expected::Number(number)) => Some(number),
-        _ => None,
-    };
-    let (got, verdict, found) = match answer {
-        Answer::CannotTry(why) => (None, Outcome::NotComparable, why),
-        Answer::Holds(true, got, why) => (Some(Value::Text(got)), Outcome::Holds, why),
-        Answer::Holds(false, got, why) => (Some(Value::Text(got)), Outcome::Differs, why),
-        Answer::Number(got, why) => {
-            let tolerance = claim.tolerance.unwrap_or(0.1);
-            let verdict = match number {
-                None => Outcome::NotComparable,
-                Some(expected) if (got - expected).abs() <= tolerance * expected.abs() => Outcome::Holds,
-                Some(_) => Outcome::Differs,
-            };
-            (Some(Value::Number(got)), verdict, why)
-        }
-    };
-    let verdict = match claim.fitted_because {
-        Some(_) if verdict == Outcome::Holds => Outcome::Fitted,
-        _ => verdict,
-    };
-    let fitted = claim.fitted_because.as_deref().filter(|_| verdict == Outcome::Fitted);
-    let known = claim.differs_because.as_deref().filter(|_| verdict == Outcome::Differs);
-    let none = claim.expected_reason.as_deref().filter(|_| number.is_none());
-    let reason = [Some(found.as_str()), known, fitted, none].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    Verdict {
-        paper: paper.paper.clone(),
-        id: claim.id.clone(),
-        claim: claim.text.clone(),
-        expected: number.map(Value::Number),
-        got,
-        unit: claim.unit.clone().unwrap_or_default(),
-        verdict,
-        reason,
+/// Simulations give the same verdicts everywhere: every claim of these experiments is tried, and none comes out otherwise than it
+/// is known to.
+#[cfg(test)]
+fn as_known(paper: &str, experiments: &[(&str, usize)]) {
+    for &(experiment, claims) in experiments {
+        let found = run(Some(paper), Some(experiment), &Trial { quiet: true, full: false }).unwrap();
+        let settled = settle(found.tried, &Noise::default());
+        assert_eq!(settled.verdicts.len(), claims, "{experiment}");
+        assert_eq!((settled.differences, settled.surprises), (vec![], vec![]), "{experiment}");
+        let untried = |v: &&Verdict| v.verdict == Outcome::NotComparable && v.expected.is_some();
+        assert_eq!(settled.verdicts.iter().find(untried), None, "{experiment}");
     }
 }
 
@@ -191,20 +199,42 @@ fn judge(paper: &Paper, claim: &Claim, answer: Answer) -> Verdict {
 mod tests {
     use super::*;
 
-    fn verdict(id: &str, answer: Answer) -> Outcome {
-        let paper = claims::papers().unwrap().remove(0);
-        let claim = paper.claim.iter().find(|c| c.id == id).unwrap();
-        judge(&paper, claim, answer).verdict
+    fn tried(id: &str, outcome: Outcome, expected_to_differ: bool, measured: bool) -> Tried {
+        let verdict = Verdict {
+            paper: "p".into(),
+            id: id.into(),
+            claim: String::new(),
+            expected: None,
+            got: None,
+            unit: String::new(),
+            verdict: outcome,
+            reason: "seen".into(),
+        };
+        Tried { verdict, expected_to_differ, measured }
     }
 
     #[test]
-    fn the_verdict_comes_from_the_number_and_the_tolerance() {
-        let placed = |share| verdict("scheduler-places-apart", Answer::Number(share, String::new()));
-        assert_eq!(placed(0.95), Outcome::Holds);
-        assert_eq!(placed(0.85), Outcome::Differs);
-        assert_eq!(verdict("min-average-max", Answer::Number(1.0, String::new())), Outcome::NotComparable);
-        assert_eq!(verdict("counters-agree", Answer::Holds(false, String::new(), String::new())), Outcome::Differs);
-        assert_eq!(verdict("counters-agree", Answer::CannotTry("one cpu".into())), Outcome::NotComparable);
+    fn an_unusable_machine_judges_only_what_is_simulated() {
+        let all = || {
+            vec![
+                tried("simulated", Outcome::Differs, false, false),
+                tried("measured", Outcome::Differs, false, true),
+                tried("surprise", Outcome::Holds, true, true),
+                tried("untried", Outcome::NotComparable, false, true),
+            ]
+        };
+        let unusable = Noise { verdict: Level::Unusable, facts: vec!["others used all of it".into()], ..Noise::default() };
+        let settled = settle(all(), &unusable);
+        assert_eq!(
+            (settled.differences, settled.unusable),
+            (vec!["simulated".into()], vec!["measured".into(), "surprise".into()])
+        );
+        assert_eq!(settled.surprises, [""; 0]);
+        let outcomes: Vec<_> = settled.verdicts.iter().map(|v| v.verdict).collect();
+        assert_eq!(outcomes, [Outcome::Differs, Outcome::NotComparable, Outcome::NotComparable, Outcome::NotComparable]);
+        assert_eq!(settled.verdicts[1].reason, "machine unusable: others used all of it; otherwise it differs: seen");
+        let quiet = settle(all(), &Noise { verdict: Level::Noisy, ..Noise::default() });
+        assert_eq!((quiet.differences.len(), quiet.surprises.len(), quiet.unusable.len()), (2, 1, 0));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use noise::{Level, Noise, NoiseMeter};
 pub use provenance::Provenance;
 pub use run::Run;
 pub use timeline::{Passage, Spell, Timeline};
-pub use verdict::{Outcome, Value, Verdict};
+pub use verdict::{Outcome, Value, Verdict, counts};
 
 use serde::{Deserialize, Serialize};
 

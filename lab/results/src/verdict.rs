@@ -44,27 +44,47 @@ impl fmt::Display for Value {
 }
 
 /// What a claim came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Within its tolerance.
-    Holds,
-    /// Outside its tolerance; the reason says why.
+    /// Outside its band; the reason says why.
     Differs,
+    /// Within its band, with all of its 95 % interval where several seeds gave one.
+    Holds,
+    /// The interval reaches over an edge of the band: with these seeds it is undecided.
+    #[serde(rename = "holds within noise")]
+    HoldsWithinNoise,
+    /// Our model was fitted to it, so agreement proves nothing.
+    Fitted,
+    /// An input of our model: agreement is by construction.
+    Given,
     /// The paper gives no number, or this machine cannot try it.
     #[serde(rename = "not comparable")]
     NotComparable,
-    /// Our model was fitted to it, so agreement proves nothing.
-    Fitted,
+}
+
+impl Outcome {
+    /// All of them, what a reader has to look at first.
+    pub const ALL: [Self; 6] =
+        [Self::Differs, Self::Holds, Self::HoldsWithinNoise, Self::Fitted, Self::Given, Self::NotComparable];
 }
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Holds => "holds",
             Self::Differs => "differs",
-            Self::NotComparable => "not comparable",
+            Self::Holds => "holds",
+            Self::HoldsWithinNoise => "holds within noise",
             Self::Fitted => "fitted",
+            Self::Given => "given",
+            Self::NotComparable => "not comparable",
         })
     }
+}
+
+/// How many of these came to what: `36 holds, 2 differs`; outcomes that none came to are left out.
+pub fn counts(verdicts: &[Verdict]) -> String {
+    let count = |outcome: &Outcome| verdicts.iter().filter(|v| v.verdict == *outcome).count();
+    let told = Outcome::ALL.iter().map(|outcome| (count(outcome), outcome)).filter(|(count, _)| *count > 0);
+    told.map(|(count, outcome)| format!("{count} {outcome}")).collect::<Vec<_>>().join(", ")
 }

@@ -1,19 +1,13 @@
 //! Simulated verdicts do not change; a journal plays the same every time, and as it was while it ran.
 use super::recording::{bytes, faults, record, total};
 use super::stage::Scenario;
-use crate::{Trial, run};
 use foregather_apps::is::Is;
 use foregather_apps::lu::Lu;
 use foregather_dsm::node::WaitKind;
 
 #[test]
 fn simulated_claims_come_out_as_they_are_known_to() {
-    for (experiment, claims) in [("messages", 4), ("costs", 13)] {
-        let found = run(Some("itzkovitz-schuster1999"), Some(experiment), &Trial { quiet: true, full: false }).unwrap();
-        assert_eq!(found.verdicts.len(), claims, "{experiment}");
-        let none: [String; 0] = [];
-        assert_eq!((&found.differences[..], &found.surprises[..]), (&none[..], &none[..]), "{experiment}");
-    }
+    crate::as_known("itzkovitz-schuster1999", &[("messages", 4), ("costs", 13)]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! A good claim passes; each way to spoil it is found, at its line.
-use super::Paper;
+use super::{Paper, parse};
 
 const GOOD: &str = r#"paper = "guignon2000"
 title = "T"
@@ -22,7 +22,7 @@ fn spoilt(from: &str, to: &str) -> Vec<(usize, String)> {
     assert!(GOOD.contains(from), "{from}");
     let text = GOOD.replace(from, to);
     let path = "papers/guignon2000.toml";
-    let found = Paper::parse(path, &text).map_or_else(|violation| vec![violation], |paper| paper.violations(path, &text));
+    let found = parse::<Paper>(path, &text).map_or_else(|violation| vec![violation], |paper| paper.violations(path, &text));
     found.into_iter().map(|violation| (violation.line, violation.what)).collect()
 }
 
@@ -80,7 +80,9 @@ fn every_field_says_something() {
     assert_one("\"x\"", "\"\"", 5, "`unit`");
     assert_one("check", "differs-because = \"\"\ncheck", 5, "`differs-because`");
     assert_one("check", "fitted-because = \" \"\ncheck", 5, "`fitted-because`");
-    assert_one("check", "fitted-because = \"a\"\ndiffers-because = \"b\"\ncheck", 5, "fitted");
+    assert_one("check", "fitted-because = \"a\"\ndiffers-because = \"b\"\ncheck", 5, "name one of");
+    assert_one("check", "given-because = \"\"\ncheck", 5, "`given-because`");
+    assert_one("check", "fitted-because = \"a\"\ngiven-because = \"b\"\ncheck", 5, "name one of");
     assert_eq!(spoilt("check", "fitted-because = \"its length was chosen for it\"\ncheck"), []);
 }
 
@@ -90,9 +92,34 @@ fn numbers_are_given_with_their_reasons() {
     assert_one("1.5", "\"none\"", 5, "needs an `expected-reason`");
     assert_one("unit", "expected-reason = \"why\"\nunit", 5, "goes with");
     assert_one("1.5", "inf", 5, "finite");
-    assert_one("tolerance = 0.10\ntolerance-reason = \"the paper's own deviation\"\n", "", 5, "needs a `tolerance`");
+    assert_one(
+        "tolerance = 0.10\ntolerance-reason = \"the paper's own deviation\"\n",
+        "",
+        5,
+        "needs a `tolerance` or a threshold",
+    );
     assert_one("tolerance-reason = \"the paper's own deviation\"\n", "", 5, "needs a `tolerance-reason`");
     assert_one("the paper's own deviation", "", 5, "needs a `tolerance-reason`");
     assert_one("0.10", "-0.10", 5, "not negative");
     assert_one("0.10", "nan", 5, "finite");
+}
+
+#[test]
+fn one_threshold_takes_the_place_of_a_tolerance() {
+    let counted = "expected = 1.5\nunit = \"x\"\ntolerance = 0.10";
+    for threshold in ["at-least = 3", "at-most = -1.5", "between = [1, 2]", "between = [1, 1]"] {
+        assert_eq!(spoilt(counted, threshold), []);
+    }
+    assert_one("tolerance =", "at-least = 1\ntolerance =", 5, "name one of");
+    assert_one(counted, "at-least = 1\nat-most = 2", 5, "name one of");
+    assert_one(counted, "between = [2, 1]", 5, "least to the most");
+    assert_one(counted, "at-least = inf", 5, "finite");
+    assert_one(counted, "between = [1]", 10, "");
+    let reason = format!("{counted}\ntolerance-reason = \"the paper's own deviation\"");
+    assert_one(&reason, "at-least = 3", 5, "needs a `tolerance-reason`");
+    let yes_no = |rest: &str| format!("yes-no\"\n{rest}");
+    let all = format!("ratio\"\n{reason}");
+    assert_eq!(spoilt(&all, &yes_no("fails-with = \"a-mutant\"")), []);
+    assert_one(&all, &yes_no("fails-with = 1.5"), 5, "no number to fail with");
+    assert_one("ratio", "yes-no", 5, "no threshold");
 }
