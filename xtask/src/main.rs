@@ -8,6 +8,7 @@
 
 mod claims;
 mod examples;
+mod mutants;
 mod peers;
 mod regret;
 mod source;
@@ -27,6 +28,7 @@ The chores of this repository.
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of examples/, each with exactly the features that it names
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
+  cargo xtask mutants     do the verdicts notice a changed constant? `cargo xtask mutants help` says how
   cargo xtask help        this text
 
 Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or worse rows, 2 wrong usage or unreadable files,
@@ -60,6 +62,11 @@ fn main() -> ExitCode {
             println!("{}", regret::HELP);
             return ExitCode::SUCCESS;
         }
+        ["mutants", "help" | "--help" | "-h"] => {
+            println!("{}", mutants::HELP);
+            return ExitCode::SUCCESS;
+        }
+        ["mutants", ref arguments @ ..] => return mutants::run(arguments),
         ["regret", ref arguments @ ..] => return regret::run(arguments),
         ["peers", ref arguments @ ..] => return peers::run(arguments),
         ["help" | "--help" | "-h"] => {

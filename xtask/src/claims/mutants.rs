@@ -17,7 +17,7 @@ pub(crate) struct Mutants {
 }
 
 /// One change.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutant {
     /// What claims call it by.

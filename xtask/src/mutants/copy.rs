@@ -1,0 +1,108 @@
+//! The workspace once more, under the target directory: the tree that people work on is never changed.
+use crate::claims::mutants::Mutant;
+use crate::tree::Tree;
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub(super) struct Copy {
+    tree: PathBuf,
+    target: PathBuf,
+}
+
+/// What an experiment said of its claims, by their names: `holds`, `differs`, ...
+pub(super) type Verdicts = BTreeMap<String, String>;
+
+/// Of a results document, what is needed here.
+#[derive(Deserialize)]
+struct Results {
+    verdicts: Vec<Verdict>,
+}
+
+#[derive(Deserialize)]
+struct Verdict {
+    id: String,
+    verdict: String,
+}
+
+impl Copy {
+    pub(super) fn of(tree: &Tree) -> Result<Self> {
+        let root = root()?;
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
+        let copy = Self { tree: target.join("mutants/tree"), target: target.join("mutants/target") };
+        fs::create_dir_all(&copy.tree)?;
+        copy.forget(&copy.tree, tree)?;
+        Ok(copy)
+    }
+
+    /// Takes away what this tree does not have any more.
+    fn forget(&self, folder: &Path, tree: &Tree) -> Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let name = path.strip_prefix(&self.tree)?.to_str().context("a name in UTF-8")?.to_owned();
+            match (tree.holds(&name), path.is_dir()) {
+                (true, true) => self.forget(&path, tree)?,
+                (true, false) => {}
+                (false, true) => fs::remove_dir_all(&path)?,
+                (false, false) => fs::remove_file(&path)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds the command with that change, or as it is. Only files that differ from the last time are written, so little is built anew.
+    pub(super) fn build(&self, tree: &Tree, mutant: Option<&Mutant>) -> Result<()> {
+        for (path, text) in tree.texts() {
+            let changed = mutant.filter(|mutant| mutant.file == path).map(|mutant| applied(mutant, text)).transpose()?;
+            let (place, text) = (self.tree.join(path), changed.as_deref().unwrap_or(text));
+            if fs::read_to_string(&place).ok().as_deref() != Some(text) {
+                fs::create_dir_all(place.parent().context("a file has a folder")?)?;
+                fs::write(&place, text)?;
+            }
+        }
+        if let Some(mutant) = mutant {
+            ensure!(tree.text(&mutant.file).is_some(), "there is no {}", mutant.file);
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--release", "--locked", "--quiet", "--package", "foregather-lab"]).current_dir(&self.tree);
+        build.env("CARGO_TARGET_DIR", &self.target).env_remove("CARGO_MANIFEST_DIR");
+        let status = build.status().context("cannot run cargo")?;
+        if !status.success() {
+            bail!("it cannot be built: {status}");
+        }
+        Ok(())
+    }
+
+    /// What the command that was built last says of the claims of one experiment.
+    pub(super) fn verdicts(&self, paper: &str, experiment: &str) -> Result<Verdicts> {
+        let mut command = Command::new(self.target.join("release/foregather"));
+        command.args(["--quiet", "reproduce", paper, experiment, "--format", "json"]).current_dir(&self.tree);
+        let output = command.output().context("cannot run foregather")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "`foregather reproduce {paper} {experiment}`: {}; {said}", output.status);
+        let results: Results = serde_json::from_slice(&output.stdout).context("results of `foregather reproduce`")?;
+        Ok(results.verdicts.into_iter().map(|verdict| (verdict.id, verdict.verdict)).collect())
+    }
+}
+
+/// The text of its file with the change.
+fn applied(mutant: &Mutant, text: &str) -> Result<String> {
+    let found = text.matches(&mutant.from).count();
+    ensure!(found == 1, "what it replaces stands {found} times in {}, not once", mutant.file);
+    Ok(text.replacen(&mutant.from, &mutant.to, 1))
+}
+
+pub(super) fn root() -> Result<PathBuf> {
+    Ok(Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask must lie in a workspace")?.to_owned())
+}
+
+/// The commit that is checked out.
+pub(super) fn commit() -> Result<String> {
+    let output = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()?).output().context("cannot run git")?;
+    ensure!(output.status.success(), "git knows no commit here");
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}

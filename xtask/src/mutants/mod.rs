@@ -1,0 +1,164 @@
+//! Do the verdicts notice? One constant or rule is changed at a time, in a copy of the workspace, and the experiments that must see it
+//! are run with and without.
+//!
+//! `claims` reads what is changed; [`copy`] builds it, [`table`] is what came of it.
+mod copy;
+mod table;
+
+use crate::claims::mutants::{Mutant, Mutants};
+use crate::tree::Tree;
+use anyhow::{Context, Result, anyhow, ensure};
+use copy::Copy;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use table::Row;
+
+pub(crate) const HELP: &str = "\
+cargo xtask mutants [--draw N] [--seed S] [--write] [NAME ...]
+
+Changes one constant or rule of the simulators at a time (papers/mutants.toml), in a copy of this workspace under the target
+directory, and runs the experiments that must notice it. Prints which verdicts changed. All mutants, those named, or N drawn ones:
+drawn by S, or by the current commit. --write puts the table of a whole run into papers/README.md. A mutant takes a build and its
+experiments: a minute or two.
+Exit codes: 0 every mutant is noticed by all claims that name it, 1 some claim does not react, 2 wrong usage or no build.";
+
+#[derive(Debug, Default, PartialEq)]
+struct Ask {
+    names: Vec<String>,
+    draw: Option<usize>,
+    seed: Option<u64>,
+    write: bool,
+}
+
+impl Ask {
+    fn parse(arguments: &[&str]) -> Option<Self> {
+        let mut ask = Self::default();
+        let mut rest = arguments.iter();
+        while let Some(&word) = rest.next() {
+            match word {
+                "--draw" => ask.draw = Some(rest.next()?.parse().ok().filter(|&count| count > 0)?),
+                "--seed" => ask.seed = Some(rest.next()?.parse().ok()?),
+                "--write" => ask.write = true,
+                option if option.starts_with('-') => return None,
+                name => ask.names.push(name.to_owned()),
+            }
+        }
+        // The table is one of all mutants.
+        let (drawn, named) = (ask.draw.is_some(), !ask.names.is_empty());
+        let fits = !(ask.write && (drawn || named)) && !(drawn && named) && (drawn || ask.seed.is_none());
+        fits.then_some(ask)
+    }
+}
+
+/// What follows `cargo xtask mutants`.
+pub(crate) fn run(arguments: &[&str]) -> ExitCode {
+    let Some(ask) = Ask::parse(arguments) else {
+        eprintln!("xtask mutants: expected names and options as below, got `{}`\n\n{HELP}", arguments.join(" "));
+        return ExitCode::from(2);
+    };
+    match answer(&ask) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask mutants: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Is every mutant noticed where it must be?
+fn answer(ask: &Ask) -> Result<bool> {
+    let tree = Tree::of_workspace()?;
+    let all = Mutants::of(&tree).map_err(|violation| anyhow!("{violation}"))?;
+    let chosen = chosen(&all.iter().collect::<Vec<_>>(), ask)?;
+    let copy = Copy::of(&tree)?;
+    copy.build(&tree, None)?;
+    let mut unchanged = BTreeMap::new();
+    for mutant in &chosen {
+        for experiment in &mutant.experiments {
+            let key = (mutant.paper.clone(), experiment.clone());
+            if !unchanged.contains_key(&key) {
+                let verdicts = copy.verdicts(&mutant.paper, experiment)?;
+                unchanged.insert(key, verdicts);
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for mutant in &chosen {
+        copy.build(&tree, Some(mutant)).with_context(|| format!("the mutant `{}`", mutant.name))?;
+        let mut row = Row::of(mutant);
+        for experiment in &mutant.experiments {
+            let before = &unchanged[&(mutant.paper.clone(), experiment.clone())];
+            row.add(before, &copy.verdicts(&mutant.paper, experiment)?);
+        }
+        println!("{}", row.line());
+        rows.push(row);
+    }
+    if ask.write {
+        table::write(&rows, &copy::commit().context("a table needs the commit that it is of")?)?;
+    }
+    let silent: Vec<_> = rows.iter().filter(|row| !row.is_noticed()).map(|row| row.name.as_str()).collect();
+    println!("{} of {} mutants are noticed by every claim that names them", rows.len() - silent.len(), rows.len());
+    Ok(silent.is_empty())
+}
+
+fn chosen<'a>(all: &[&'a Mutant], ask: &Ask) -> Result<Vec<&'a Mutant>> {
+    for name in &ask.names {
+        let known: Vec<_> = all.iter().map(|mutant| mutant.name.as_str()).collect();
+        ensure!(known.contains(&name.as_str()), "no mutant `{name}`; there are {}", known.join(", "));
+    }
+    let mut chosen: Vec<_> =
+        all.iter().copied().filter(|mutant| ask.names.is_empty() || ask.names.contains(&mutant.name)).collect();
+    if let Some(count) = ask.draw {
+        let by_commit = || -> Result<u64> {
+            let commit = copy::commit().context("there is no commit to draw by; give --seed")?;
+            Ok(u64::from_str_radix(commit.get(..12).unwrap_or(&commit), 16)?)
+        };
+        let seed = ask.seed.map_or_else(by_commit, Ok)?;
+        println!("drawn by --seed {seed}");
+        // A permutation that is fixed by the seed: by a mixed number of each.
+        chosen.sort_by_cached_key(|mutant| mixed(seed, &mutant.name));
+        chosen.truncate(count);
+    }
+    Ok(chosen)
+}
+
+/// FNV-1a over the seed and the name, mixed once more, since names may differ in their last letter only.
+fn mixed(seed: u64, name: &str) -> u64 {
+    let bytes = seed.to_le_bytes().into_iter().chain(name.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mutant(name: String) -> Mutant {
+        let (file, from, to, paper, why) = ("f".into(), "a".into(), "b".into(), "p".into(), "w".into());
+        Mutant { name, file, from, to, paper, experiments: vec!["e".into()], reacts: vec!["c".into()], why }
+    }
+
+    #[test]
+    fn options_that_contradict_each_other_are_refused() {
+        assert_eq!(Ask::parse(&[]), Some(Ask::default()));
+        assert_eq!(Ask::parse(&["--draw", "3", "--seed", "9"]), Some(Ask { draw: Some(3), seed: Some(9), ..Ask::default() }));
+        for wrong in [&["--draw"][..], &["--draw", "0"], &["--seed", "1"], &["--write", "a"], &["--draw", "1", "a"], &["--x"]] {
+            assert_eq!(Ask::parse(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same_and_seeds_differ() {
+        let all: Vec<_> = (0..40).map(|number| mutant(format!("m{number}"))).collect();
+        let drawn = |seed| {
+            let ask = Ask { draw: Some(3), seed: Some(seed), ..Ask::default() };
+            chosen(&all.iter().collect::<Vec<_>>(), &ask).unwrap().iter().map(|mutant| mutant.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((drawn(1), drawn(1).len()), (drawn(1), 3));
+        let seen: std::collections::BTreeSet<_> = (0..100).flat_map(drawn).collect();
+        assert_eq!(seen.len(), 40, "every mutant comes up");
+        let ask = Ask { names: vec!["gone".into()], ..Ask::default() };
+        assert!(chosen(&all.iter().collect::<Vec<_>>(), &ask).unwrap_err().to_string().contains("m39"));
+    }
+}
