@@ -45,7 +45,7 @@ fn express(messenger: &Messenger<Lane<Thread>>) -> Result<u8, Error> {
     let mut message = messenger.begin_unpacking_from(0)?;
     let end = block_on(message.unpack_express_into(Mode::Cheaper, &mut into));
     forget(message);
-    assert!(into.iter().all(|&byte| byte == into[0]), "bytes of two moments");
+    assert!(end.is_err() || into.iter().all(|byte| matches!(*byte, OLD | NEW)), "bytes that the buffer never held");
     end.map(|()| into[0])
 }
 
@@ -61,7 +61,8 @@ fn a_forgotten_message_shows_what_its_memory_holds_by_then() {
         buffer.fill(NEW);
         Ok(())
     };
-    // The dissemination of rank 1 takes the offer aside before or after the change, as it happens: one of the two, and all of one.
+    // The dissemination of rank 1 takes the offer aside before or after the change, as it happens. Where the receiver may not copy out of
+    // the sender's memory itself, the sender copies piece by piece: some before the change, and some after it.
     let got = two(sends, express);
     assert!(matches!(got, Ok(OLD | NEW)), "{got:?}");
 }

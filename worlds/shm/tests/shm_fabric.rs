@@ -2,7 +2,7 @@
 //! room costs little memory.
 mod common;
 
-use common::{LONG, child_with, inherited, watchdog};
+use common::{LONG, child_with, copies_are_refused, inherited, watchdog};
 use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, SplitMix, WaitContext, Words, block_on};
 use foregather_shm::{Lane, Process, SegmentSpec, ShmFabric, Watch};
@@ -128,7 +128,9 @@ fn frames_cross_between_processes() {
 #[test]
 fn memory_crosses_between_processes_with_help_and_without() {
     let (lane, _peer) = with_peer(SegmentSpec::new(2, 1));
-    assert_eq!(lane.fabric().direct_refused(), None, "the tests of this room need process_vm_readv");
+    if copies_are_refused(lane.fabric()) {
+        return assert!(!lane.limits().direct);
+    }
     assert!(lane.limits().direct);
     for size in [1, 5_000, (64 << 10) + 13, 3 << 20] {
         for help in [false, true] {
@@ -233,7 +235,8 @@ fn garbage_in_the_memory_does_no_harm() {
         let exchange = ShmFabric::between_threads(SegmentSpec { budget: 100_000, ..SegmentSpec::new(2, 1) }).unwrap();
         let (a, b) = (exchange.lane(Thread::current(), A).unwrap(), exchange.lane(Thread::current(), B).unwrap());
         let from = vec![3; 40_000];
-        let key = a.expose(&[&from]).unwrap();
+        let key = a.expose(&[&from]).ok();
+        assert!(key.is_some() || copies_are_refused(&exchange));
         for number in 0..5 {
             a.write_with(B, |buffer| buffer.fill(number));
             let _ = a.post_filled(B, 0, 4_096);
@@ -260,10 +263,10 @@ fn garbage_in_the_memory_does_no_harm() {
             let _ = a.post_filled(B, 0, 1);
         }
         let mut into = vec![0; 40_000];
-        let _ = block_on(b.get(A, key, &mut [&mut into]));
+        let _ = key.map(|key| block_on(b.get(A, key, &mut [&mut into])));
         // A wait for readers or helpers that there never were has to end, too.
         a.cpu().poison(a.bell());
         b.cpu().poison(b.bell());
-        a.unexpose(key);
+        let _ = key.map(|key| a.unexpose(key));
     }
 }

@@ -8,4 +8,5 @@ mod hardship;
 mod interrupted;
 mod masks;
 mod rights;
+mod soak;
 mod team;
