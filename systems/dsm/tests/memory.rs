@@ -3,6 +3,7 @@ mod here;
 
 use foregather_dsm::memory::{Advice, Array, Settings};
 use foregather_dsm::node::WaitKind;
+use foregather_dsm::views::Backend;
 use foregather_message::collective::{maximum, minimum, sum};
 use foregather_wait::Policy;
 use here::{backends, ranks};
@@ -28,6 +29,19 @@ fn no_update_of_a_shared_counter_is_lost() {
             assert_eq!(sums, vec![all; (count * threads) as usize], "{backend:?}, {count} ranks of {threads} threads");
         }
     }
+}
+
+/// Where the system refuses userfaultfd, as containers do, and mappings are as few as the kernel allows by default.
+#[test]
+fn defaults_fit_into_the_mappings_of_a_process() {
+    let settings = Settings { backend: Some(Backend::Mprotect), ..Settings::default() };
+    let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(8, 1);
+    let sums = ranks(2, settings, layout, |thread, all: &Array<u64>| {
+        all.set(thread.number() as usize, 21);
+        thread.barrier()?;
+        Ok((0..all.len()).map(|at| all.get(at)).sum::<u64>())
+    });
+    assert_eq!(sums, [42, 42]);
 }
 
 #[test]

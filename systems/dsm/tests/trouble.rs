@@ -220,10 +220,7 @@ fn what_cannot_be_had_is_named_with_the_remedy() {
     let settings = settings(1);
     let array = |len, unit, level| move |layout: &mut SharedAllocator| layout.chunked::<u64>(len, unit, level).map(|_| ());
     let cases = [
-        (
-            alone(1, settings, array(9_000, 1, 1), ok),
-            "room for 8 bytes, chunked by 1, in a shared space of 16 pages and 32 views",
-        ),
+        (alone(1, settings, array(9_000, 1, 1), ok), "room for 8 bytes, chunked by 1, in a shared space of 16 pages and 7 views"),
         (alone(1, settings, array(9_000, 9_000, 1), ok), "room for 72000 bytes"),
         (alone(1, settings, array(usize::MAX, usize::MAX, 1), ok), "make the space larger, give it more views"),
         (alone(1, settings, array(0, 1, 1), ok), "at least one element"),

@@ -91,7 +91,9 @@ fn a_soak_beside_hogs_loses_no_wake_up() {
     let parts = [(Algorithm::Central, 4), (Algorithm::Dissemination, 1), (Algorithm::Tree, 1)];
     for (algorithm, sixths) in parts {
         let Soak { episodes, longest, changes } = soak(algorithm, size, Nanos::from_ms(seconds * 1_000 * sixths / 6));
-        eprintln!("{algorithm:?}, {size} threads, {HOGS} hogs: {episodes} episodes, longest {longest}, {changes} changes of processors");
+        eprintln!(
+            "{algorithm:?}, {size} threads, {HOGS} hogs: {episodes} episodes, longest {longest}, {changes} changes of processors"
+        );
         assert!(episodes > 1 && changes > 0);
     }
 }
