@@ -1,4 +1,5 @@
-//! The workspace once more, under the target directory: the tree that people work on is never changed.
+//! The workspace once more, under the target directory, so that the tree which people work on is not changed; or that tree, for machines
+//! that throw it away.
 use crate::claims::mutants::Mutant;
 use crate::tree::Tree;
 use anyhow::{Context, Result, bail, ensure};
@@ -8,8 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(super) struct Copy {
-    tree: PathBuf,
+pub(super) struct Copy<'a> {
+    tree: &'a Tree,
+    at: PathBuf,
     target: PathBuf,
 }
 
@@ -28,23 +30,26 @@ struct Verdict {
     verdict: String,
 }
 
-impl Copy {
-    pub(super) fn of(tree: &Tree) -> Result<Self> {
+impl<'a> Copy<'a> {
+    pub(super) fn of(tree: &'a Tree, in_place: bool) -> Result<Self> {
         let root = root()?;
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
-        let copy = Self { tree: target.join("mutants/tree"), target: target.join("mutants/target") };
-        fs::create_dir_all(&copy.tree)?;
-        copy.forget(&copy.tree, tree)?;
+        if in_place {
+            return Ok(Self { tree, at: root, target });
+        }
+        let copy = Self { tree, at: target.join("mutants/tree"), target: target.join("mutants/target") };
+        fs::create_dir_all(&copy.at)?;
+        copy.forget(&copy.at)?;
         Ok(copy)
     }
 
-    /// Takes away what this tree does not have any more.
-    fn forget(&self, folder: &Path, tree: &Tree) -> Result<()> {
+    /// Takes away what the tree does not have any more.
+    fn forget(&self, folder: &Path) -> Result<()> {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            let name = path.strip_prefix(&self.tree)?.to_str().context("a name in UTF-8")?.to_owned();
-            match (tree.holds(&name), path.is_dir()) {
-                (true, true) => self.forget(&path, tree)?,
+            let name = path.strip_prefix(&self.at)?.to_str().context("a name in UTF-8")?.to_owned();
+            match (self.tree.holds(&name), path.is_dir()) {
+                (true, true) => self.forget(&path)?,
                 (true, false) => {}
                 (false, true) => fs::remove_dir_all(&path)?,
                 (false, false) => fs::remove_file(&path)?,
@@ -53,26 +58,36 @@ impl Copy {
         Ok(())
     }
 
-    /// Builds the command with that change, or as it is. Only files that differ from the last time are written, so little is built anew.
-    pub(super) fn build(&self, tree: &Tree, mutant: Option<&Mutant>) -> Result<()> {
-        for (path, text) in tree.texts() {
-            let changed = mutant.filter(|mutant| mutant.file == path).map(|mutant| applied(mutant, text)).transpose()?;
-            let (place, text) = (self.tree.join(path), changed.as_deref().unwrap_or(text));
-            if fs::read_to_string(&place).ok().as_deref() != Some(text) {
+    /// Writes the tree with these changes. Files that are as they were stay untouched, so little is built anew.
+    fn write(&self, mutants: &[&Mutant]) -> Result<()> {
+        for (path, text) in self.tree.texts() {
+            let mut wanted = text.to_owned();
+            for mutant in mutants.iter().filter(|mutant| mutant.file == path) {
+                wanted = applied(mutant, &wanted).with_context(|| format!("the mutant `{}`", mutant.name))?;
+            }
+            let place = self.at.join(path);
+            if fs::read_to_string(&place).ok().as_deref() != Some(&wanted) {
                 fs::create_dir_all(place.parent().context("a file has a folder")?)?;
-                fs::write(&place, text)?;
+                fs::write(&place, wanted)?;
             }
         }
-        if let Some(mutant) = mutant {
-            ensure!(tree.text(&mutant.file).is_some(), "there is no {}", mutant.file);
-        }
+        Ok(())
+    }
+
+    /// Builds the command with these changes, or as it is.
+    pub(super) fn build(&self, mutants: &[&Mutant]) -> Result<()> {
+        self.write(mutants)?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--release", "--locked", "--quiet", "--package", "foregather-lab"]).current_dir(&self.tree);
+        build.args(["build", "--release", "--locked", "--quiet", "--package", "foregather-lab"]).current_dir(&self.at);
         build.env("CARGO_TARGET_DIR", &self.target).env_remove("CARGO_MANIFEST_DIR");
         let status = build.status().context("cannot run cargo")?;
         if !status.success() {
-            bail!("it cannot be built: {status}");
+            let names: Vec<_> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();
+            bail!(
+                "it cannot be built with {}: {status}",
+                if names.is_empty() { "no change".to_owned() } else { names.join(", ") }
+            );
         }
         Ok(())
     }
@@ -80,12 +95,20 @@ impl Copy {
     /// What the command that was built last says of the claims of one experiment.
     pub(super) fn verdicts(&self, paper: &str, experiment: &str) -> Result<Verdicts> {
         let mut command = Command::new(self.target.join("release/foregather"));
-        command.args(["--quiet", "reproduce", paper, experiment, "--format", "json"]).current_dir(&self.tree);
+        command.args(["--quiet", "reproduce", paper, experiment, "--format", "json"]).current_dir(&self.at);
         let output = command.output().context("cannot run foregather")?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "`foregather reproduce {paper} {experiment}`: {}; {said}", output.status);
         let results: Results = serde_json::from_slice(&output.stdout).context("results of `foregather reproduce`")?;
         Ok(results.verdicts.into_iter().map(|verdict| (verdict.id, verdict.verdict)).collect())
+    }
+}
+
+impl Drop for Copy<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.write(&[]) {
+            eprintln!("xtask mutants: a change stays in {}: {error:#}", self.at.display());
+        }
     }
 }
 

@@ -9,17 +9,19 @@ use crate::claims::mutants::{Mutant, Mutants};
 use crate::tree::Tree;
 use anyhow::{Context, Result, anyhow, ensure};
 use copy::Copy;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::process::ExitCode;
 use table::Row;
 
 pub(crate) const HELP: &str = "\
-cargo xtask mutants [--draw N] [--seed S] [--write] [NAME ...]
+cargo xtask mutants [--draw N] [--seed S] [--in-place] [--write] [NAME ...]
 
 Changes one constant or rule of the simulators at a time (papers/mutants.toml), in a copy of this workspace under the target
 directory, and runs the experiments that must notice it. Prints which verdicts changed. All mutants, those named, or N drawn ones:
-drawn by S, or by the current commit. --write puts the table of a whole run into papers/README.md. A mutant takes a build and its
-experiments: a minute or two.
+drawn by S, or by the current commit, at most one a paper, and all built at once. --in-place changes this tree
+itself, which saves a build of everything. --write puts the table of a whole run into papers/README.md. A mutant takes a build
+and its experiments: a minute or two.
 Exit codes: 0 every mutant is noticed by all claims that name it, 1 some claim does not react, 2 wrong usage or no build.";
 
 #[derive(Debug, Default, PartialEq)]
@@ -27,6 +29,7 @@ struct Ask {
     names: Vec<String>,
     draw: Option<usize>,
     seed: Option<u64>,
+    in_place: bool,
     write: bool,
 }
 
@@ -38,6 +41,7 @@ impl Ask {
             match word {
                 "--draw" => ask.draw = Some(rest.next()?.parse().ok().filter(|&count| count > 0)?),
                 "--seed" => ask.seed = Some(rest.next()?.parse().ok()?),
+                "--in-place" => ask.in_place = true,
                 "--write" => ask.write = true,
                 option if option.starts_with('-') => return None,
                 name => ask.names.push(name.to_owned()),
@@ -71,28 +75,26 @@ fn answer(ask: &Ask) -> Result<bool> {
     let tree = Tree::of_workspace()?;
     let all = Mutants::of(&tree).map_err(|violation| anyhow!("{violation}"))?;
     let chosen = chosen(&all.iter().collect::<Vec<_>>(), ask)?;
-    let copy = Copy::of(&tree)?;
-    copy.build(&tree, None)?;
+    let copy = Copy::of(&tree, ask.in_place)?;
+    copy.build(&[])?;
     let mut unchanged = BTreeMap::new();
-    for mutant in &chosen {
-        for experiment in &mutant.experiments {
-            let key = (mutant.paper.clone(), experiment.clone());
-            if !unchanged.contains_key(&key) {
-                let verdicts = copy.verdicts(&mutant.paper, experiment)?;
-                unchanged.insert(key, verdicts);
-            }
+    for (paper, experiment) in chosen.iter().flat_map(|mutant| experiments(mutant)) {
+        if let Entry::Vacant(place) = unchanged.entry((paper, experiment)) {
+            place.insert(copy.verdicts(paper, experiment)?);
         }
     }
     let mut rows = Vec::new();
-    for mutant in &chosen {
-        copy.build(&tree, Some(mutant)).with_context(|| format!("the mutant `{}`", mutant.name))?;
-        let mut row = Row::of(mutant);
-        for experiment in &mutant.experiments {
-            let before = &unchanged[&(mutant.paper.clone(), experiment.clone())];
-            row.add(before, &copy.verdicts(&mutant.paper, experiment)?);
+    // Drawn ones are of different papers: the experiments of one do not see the others.
+    for at_once in chosen.chunks(if ask.draw.is_some() { chosen.len() } else { 1 }) {
+        copy.build(at_once)?;
+        for mutant in at_once {
+            let mut row = Row::of(mutant);
+            for (paper, experiment) in experiments(mutant) {
+                row.add(&unchanged[&(paper, experiment)], &copy.verdicts(paper, experiment)?);
+            }
+            println!("{}", row.line());
+            rows.push(row);
         }
-        println!("{}", row.line());
-        rows.push(row);
     }
     if ask.write {
         table::write(&rows, &copy::commit().context("a table needs the commit that it is of")?)?;
@@ -100,6 +102,10 @@ fn answer(ask: &Ask) -> Result<bool> {
     let silent: Vec<_> = rows.iter().filter(|row| !row.is_noticed()).map(|row| row.name.as_str()).collect();
     println!("{} of {} mutants are noticed by every claim that names them", rows.len() - silent.len(), rows.len());
     Ok(silent.is_empty())
+}
+
+fn experiments(mutant: &Mutant) -> impl Iterator<Item = (&str, &str)> {
+    mutant.experiments.iter().map(|experiment| (mutant.paper.as_str(), experiment.as_str()))
 }
 
 fn chosen<'a>(all: &[&'a Mutant], ask: &Ask) -> Result<Vec<&'a Mutant>> {
@@ -118,7 +124,13 @@ fn chosen<'a>(all: &[&'a Mutant], ask: &Ask) -> Result<Vec<&'a Mutant>> {
         println!("drawn by --seed {seed}");
         // A permutation that is fixed by the seed: by a mixed number of each.
         chosen.sort_by_cached_key(|mutant| mixed(seed, &mutant.name));
-        chosen.truncate(count);
+        let (mut drawn, mut papers) = (Vec::new(), BTreeSet::new());
+        for mutant in chosen {
+            if drawn.len() < count && papers.insert(&mutant.paper) {
+                drawn.push(mutant);
+            }
+        }
+        return Ok(drawn);
     }
     Ok(chosen)
 }
@@ -135,7 +147,8 @@ mod tests {
     use super::*;
 
     fn mutant(name: String) -> Mutant {
-        let (file, from, to, paper, why) = ("f".into(), "a".into(), "b".into(), "p".into(), "w".into());
+        let (file, from, to, why) = ("f".into(), "a".into(), "b".into(), "w".into());
+        let paper = format!("p{}", name.len());
         Mutant { name, file, from, to, paper, experiments: vec!["e".into()], reacts: vec!["c".into()], why }
     }
 
@@ -150,13 +163,15 @@ mod tests {
 
     #[test]
     fn the_same_seed_draws_the_same_and_seeds_differ() {
-        let all: Vec<_> = (0..40).map(|number| mutant(format!("m{number}"))).collect();
+        // Of three papers, by the lengths of their names.
+        let all: Vec<_> = (0..40).map(|number| mutant(format!("{}{number:02}", "m".repeat(number % 3 + 1)))).collect();
         let drawn = |seed| {
             let ask = Ask { draw: Some(3), seed: Some(seed), ..Ask::default() };
             chosen(&all.iter().collect::<Vec<_>>(), &ask).unwrap().iter().map(|mutant| mutant.name.clone()).collect::<Vec<_>>()
         };
         assert_eq!((drawn(1), drawn(1).len()), (drawn(1), 3));
-        let seen: std::collections::BTreeSet<_> = (0..100).flat_map(drawn).collect();
+        assert!(drawn(2).iter().map(String::len).collect::<BTreeSet<_>>().len() == 3, "one a paper");
+        let seen: BTreeSet<_> = (0..500).flat_map(drawn).collect();
         assert_eq!(seen.len(), 40, "every mutant comes up");
         let ask = Ask { names: vec!["gone".into()], ..Ask::default() };
         assert!(chosen(&all.iter().collect::<Vec<_>>(), &ask).unwrap_err().to_string().contains("m39"));
