@@ -3,7 +3,7 @@
 //! One thread of the process (its heartbeat thread, `foregather_launch`) finds out and writes it down; waits read it in every check. It also
 //! lets the heartbeat thread tell of waits that last long, since a hang that says nothing is the worst of errors.
 use crate::clock;
-use core::sync::atomic::{AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, Rank, WaitContext};
 use std::sync::Mutex;
 
@@ -16,6 +16,8 @@ pub struct FailureDetector {
     /// One more than the rank that was lost first.
     lost: AtomicU64,
     since: AtomicU64,
+    /// The program has heard of the loss: a wait failed because of it, or a line was printed.
+    told: AtomicBool,
     /// The waits that were checked last, one a thread: small, and touched once a millisecond at most.
     waits: Mutex<Vec<(std::thread::ThreadId, Wait)>>,
 }
@@ -52,6 +54,7 @@ impl FailureDetector {
     /// [`Cause::PeerLost`](foregather_machine::Cause::PeerLost) once a rank was lost.
     pub fn check(&self, why: &WaitContext) -> Result<(), Error> {
         if let Some(rank) = self.lost() {
+            self.told.store(true, Release);
             return Err(Error::peer_lost(rank, Nanos(self.since.load(Acquire)), why));
         }
         // Short waits are nobody's business; and nobody waits here for a heartbeat thread that is reading.
@@ -67,6 +70,12 @@ impl FailureDetector {
             }
         }
         Ok(())
+    }
+
+    /// Who was lost at least `long` ago, if nothing has told the program yet. It is told now: the answer comes once.
+    pub fn untold_loss(&self, long: Nanos) -> Option<Rank> {
+        let rank = self.lost().filter(|_| clock::now() - Nanos(self.since.load(Acquire)) >= long)?;
+        (!self.told.swap(true, AcqRel)).then_some(rank)
     }
 
     /// The waits that go on and have lasted for `long` at least. Those of threads that no longer wait are forgotten.
@@ -92,6 +101,20 @@ mod tests {
         let error = vigil.check(&why).unwrap_err();
         assert_eq!(error.lost_rank(), Some(3));
         assert!(error.to_string().contains("message"), "{error}");
+    }
+
+    #[test]
+    fn a_loss_that_no_wait_has_reported_is_told_once() {
+        let vigil = FailureDetector::default();
+        assert_eq!(vigil.untold_loss(Nanos::ZERO), None);
+        vigil.declare_lost(3);
+        assert_eq!(vigil.untold_loss(Nanos::from_ms(60_000)), None, "a wait may still report it");
+        assert_eq!(vigil.untold_loss(Nanos::ZERO), Some(3));
+        assert_eq!(vigil.untold_loss(Nanos::ZERO), None);
+        let reported = FailureDetector::default();
+        reported.declare_lost(3);
+        assert!(reported.check(&WaitContext::new("message", 0)).is_err());
+        assert_eq!(reported.untold_loss(Nanos::ZERO), None);
     }
 
     #[test]

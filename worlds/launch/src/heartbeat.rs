@@ -1,5 +1,5 @@
 //! A rank's thread for its job: shows that the process is alive whatever its program does, hears from the coordinator who was lost, and
-//! tells of waits that last long. It looks after lanes of libfabric, too, whose own threads may be elsewhere.
+//! tells of waits that last long, and of a loss that no wait has reported: the program may compute, or open a network. It looks after lanes of libfabric, too, whose own threads may be elsewhere.
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
 use crate::settings::Settings;
@@ -19,6 +19,10 @@ use std::thread::{Builder, JoinHandle};
 
 /// How long a process that stood still may take to die.
 const DYING: Nanos = Nanos::from_ms(500);
+/// So long a wait of the program has to report a loss before a line tells of it.
+const UNTOLD: Nanos = Nanos::from_ms(1_000);
+/// Between two looks for the end, once there is nothing to hear any more.
+const LINGERING: std::time::Duration = std::time::Duration::from_millis(20);
 /// Between two looks after lanes, while the last one found something to do.
 const TENDING: Nanos = Nanos::from_ms(1);
 
@@ -164,6 +168,18 @@ impl Heartbeat {
         if !self.shared.leaving.load(Acquire) && self.shared.failure_detector.lost().is_none() {
             self.shared.lose(0, self.quiet > self.most);
         }
+        let until = clock::now() + UNTOLD + TICK;
+        while !self.shared.leaving.load(Acquire) && clock::now() < until {
+            self.tell_of_loss();
+            std::thread::sleep(LINGERING);
+        }
+    }
+
+    fn tell_of_loss(&self) {
+        if let Some(lost) = self.shared.failure_detector.untold_loss(UNTOLD) {
+            let own = self.shared.rank;
+            eprintln!("foregather: rank {lost} is lost; rank {own} has been busy since then, and no wait of it has said so");
+        }
     }
 
     fn read(&mut self) -> bool {
@@ -203,6 +219,7 @@ impl Heartbeat {
             self.shared.send(&Frame::Beat);
         }
         self.watchdog.look(&self.shared.failure_detector, self.shared.rank);
+        self.tell_of_loss();
         self.quiet <= self.most
     }
 }

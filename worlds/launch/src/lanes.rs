@@ -84,6 +84,10 @@ impl Job {
         let card = mine.as_ref().err().map(|error| format!("{error:.400}")).unwrap_or_default();
         let cards = self.exchange(card.as_bytes())?;
         let mine = mine?;
+        if let (Some(lost), true) = (self.failure_detector().lost(), cards.iter().any(|card| !card.is_empty())) {
+            // That is why it failed there.
+            return Err(Error::lost(lost));
+        }
         match cards.iter().position(|card| !card.is_empty()) {
             None => Ok(mine),
             Some(other) => Err(refused(format!("{what} failed at rank {other}: {}", String::from_utf8_lossy(&cards[other])))),
@@ -112,7 +116,7 @@ impl Job {
         let number = self.number();
         let open = || {
             let provider = Arc::new(Provider::open(provider, loopback)?);
-            Ok(Opening::new(provider, self.rank(), self.size(), lanes, number)?.watched_by(self.failure_detector()))
+            Opening::new(provider, (self.rank(), self.size()), lanes, number, Some(self.failure_detector()))
         };
         let opening = self.all_well(open(), "opening libfabric")?;
         let addresses = self.exchange(&opening.address())?;

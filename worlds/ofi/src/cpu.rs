@@ -58,6 +58,11 @@ impl Tended {
         self.fault.borrow().clone()
     }
 
+    /// Does nothing wait for frames any more: did something go wrong for good, or was a rank lost?
+    pub(crate) fn is_over(&self) -> bool {
+        self.fault.borrow().is_some() || self.failure_detector.as_ref().is_some_and(|vigil| vigil.lost().is_some())
+    }
+
     /// For an owner that is about to sleep: it looks once more.
     pub(crate) fn ring(&self) {
         self.bell.fetch_add(1, Scope::Private);

@@ -28,7 +28,7 @@ impl Scene {
                 return None;
             }
         };
-        let opening = Opening::new(Arc::clone(&provider), 0, 2, 1, JOB).unwrap();
+        let opening = Opening::new(Arc::clone(&provider), (0, 2), 1, JOB, None).unwrap();
         let enemy = Endpoint::open(Arc::clone(&provider), WAIT_FD).unwrap();
         let card = EndpointAddress { provider: provider.name().to_owned(), lanes: vec![enemy.name().unwrap()] };
         let own = EndpointAddress::read(&opening.address(), 0).unwrap();

@@ -13,6 +13,13 @@ use foregather_machine::{Address, Cause, Clock, Error, FabricCosts, Nanos, Rank,
 use foregather_thread::Word;
 use std::collections::VecDeque;
 
+/// So long after it has left a lane tries to deliver what was posted,
+const SETTLING: Nanos = Nanos::from_ms(2_000);
+/// and so long it waits for those it was in touch with to leave;
+const IN_TOUCH: Nanos = Nanos::from_ms(1_000);
+/// but so long at least once it is dropped: it may have left long ago.
+const SETTLING_LEAST: Nanos = Nanos::from_ms(200);
+
 /// Whose lanes these are, among whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneSet {
@@ -47,7 +54,8 @@ pub(crate) struct Inner {
     pub(crate) asked: Cell<u32>,
     /// How many frames are being looked at.
     pub(crate) looking: Cell<u32>,
-    pub(crate) said_bye: Cell<bool>,
+    /// When it said that it posts nothing more.
+    pub(crate) left_at: Cell<Option<Nanos>>,
     pub(crate) roster: Box<[WordLine<Word>]>,
     /// Last, since all the others' memory was lent to it.
     pub(crate) cpu: Processor,
@@ -75,7 +83,7 @@ impl Inner {
             inject: cpu.guard().endpoint.provider().inject_size(),
             asked: Cell::new(0),
             looking: Cell::new(0),
-            said_bye: Cell::new(false),
+            left_at: Cell::default(),
             roster: (0..=seat.size).map(|_| WordLine::default()).collect(),
             cpu,
         };
@@ -127,16 +135,18 @@ impl Inner {
     }
 
     /// Delivers what was posted before it left, and lets those it was in touch with leave, too: who closes a connection with
-    /// something unread in it takes back what the other side has not read yet.
-    pub(crate) fn settle(&self) {
+    /// something unread in it takes back what the other side has not read yet. After a loss nothing waits for that any more.
+    ///
+    /// Its time counts from the leaving, so that lanes which left together and are dropped one after the other share it.
+    pub(crate) fn settle(&self, left_at: Nanos) {
         for peer in &self.peers {
             // What was filled and never posted.
             if let Some(slot) = peer.filling.take() {
                 self.outgoing.give(slot);
             }
         }
-        let end = self.cpu.now() + Nanos::from_ms(2_000);
-        let patient = self.cpu.now() + Nanos::from_ms(1_000);
+        let least = self.cpu.now() + SETTLING_LEAST;
+        let (patient, end) = ((left_at + IN_TOUCH).max(least), (left_at + SETTLING).max(least));
         let own = self.own_index();
         loop {
             let busy = self.progress();
@@ -149,7 +159,7 @@ impl Inner {
                     .all(|(at, peer)| at == own || !peer.in_touch.get() || peer.left.get() || peer.broken.get())
             };
             let now = self.cpu.now();
-            if (all_out && (now >= patient || alone())) || now >= end || self.cpu.guard().fault().is_some() {
+            if (all_out && (now >= patient || alone())) || now >= end || self.cpu.guard().is_over() {
                 return;
             }
             if !busy {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 
 /// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls, and in those of its [`ProgressThread`].
 ///
-/// Dropping it ends all it has lent; if it has left ([`Fabric::leave`]), what it posted is delivered first, for two seconds at most.
+/// Dropping it ends all it has lent; if it has left ([`Fabric::leave`]), what it posted is delivered first, for two seconds after that at most.
 pub struct Lane {
     shared: Arc<Shared>,
     /// One thread uses it at a time.
@@ -119,8 +119,8 @@ impl Drop for Looking<'_> {
 impl Drop for Lane {
     fn drop(&mut self) {
         let lane = self.turn();
-        if lane.said_bye.get() && !std::thread::panicking() {
-            lane.settle();
+        if let (Some(left_at), false) = (lane.left_at.get(), std::thread::panicking()) {
+            lane.settle(left_at);
         }
         lane.cpu.guard().endpoint.silence();
     }
@@ -273,9 +273,10 @@ impl Fabric for Lane {
 
     fn leave(&self) {
         let lane = self.turn();
-        if lane.said_bye.replace(true) {
+        if lane.left_at.get().is_some() {
             return;
         }
+        lane.left_at.set(Some(lane.cpu.now()));
         lane.peers[lane.own_index()].left.set(true);
         // Those first that have a connection: the others may have gone by the time it would be made.
         for in_touch in [true, false] {

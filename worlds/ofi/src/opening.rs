@@ -8,7 +8,7 @@ use crate::peers::RemoteLane;
 use crate::provider::Provider;
 use crate::wire::{EndpointAddress, LANES_MAX, stamp};
 use foregather_host::failure_detector::FailureDetector;
-use foregather_machine::{Cause, Error, Rank};
+use foregather_machine::{Cause, Error, Rank, WaitContext};
 use std::sync::Arc;
 
 /// The lanes of a rank that are open, but do not know the others yet.
@@ -20,13 +20,22 @@ pub struct Opening {
     failure_detector: Option<Arc<FailureDetector>>,
 }
 
+/// What an opening does, for the error of one that a loss cuts short.
+const OPENING: &str = "opening libfabric";
+
 impl Opening {
     /// Opens `lanes` endpoints for `rank` of `size`. `job` is a number that all ranks of a job are told and others are not:
-    /// frames of other jobs are not listened to.
+    /// frames of other jobs are not listened to. With a `vigil`, this and all waits of the lanes fail once it knows that a rank was lost.
     ///
     /// # Errors
-    /// If the rank is none of the job's, there are too many lanes, or libfabric refuses.
-    pub fn new(provider: Arc<Provider>, rank: Rank, size: u32, lanes: u32, job: u64) -> Result<Self, Error> {
+    /// If the rank is none of the job's, there are too many lanes, or libfabric refuses; [`Cause::PeerLost`] after a loss.
+    pub fn new(
+        provider: Arc<Provider>,
+        (rank, size): (Rank, u32),
+        lanes: u32,
+        job: u64,
+        vigil: Option<Arc<FailureDetector>>,
+    ) -> Result<Self, Error> {
         if rank >= size {
             return Err(Cause::Rank { rank, size }.into());
         }
@@ -35,7 +44,11 @@ impl Opening {
                 Cause::Size { what: "a fabric's lanes", size: lanes, needs: "at least one a rank, and 2^20 in all" }.into()
             );
         }
-        let endpoints: Vec<_> = (0..lanes).map(|_| Endpoint::open(Arc::clone(&provider), WAIT_FD)).collect::<Result<_, _>>()?;
+        // To open one takes tens of milliseconds, and no wait looks at the vigil meanwhile.
+        let whole = || vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(&WaitContext::new(OPENING, rank)));
+        let open = |_| whole().and_then(|()| Endpoint::open(Arc::clone(&provider), WAIT_FD));
+        let endpoints: Vec<_> = (0..lanes).map(open).collect::<Result<_, _>>()?;
+        whole()?;
         let names = endpoints.iter().map(Endpoint::name).collect::<Result<_, _>>()?;
         let card = EndpointAddress { provider: provider.name().to_owned(), lanes: names }.write();
         Ok(Self {
@@ -43,14 +56,8 @@ impl Opening {
             seat: LaneSet { rank, size, lanes, stamp: stamp(job) },
             address: card,
             endpoints,
-            failure_detector: None,
+            failure_detector: vigil,
         })
-    }
-
-    /// Waits of these lanes fail once the vigil knows that a rank was lost.
-    #[must_use]
-    pub fn watched_by(self, vigil: Arc<FailureDetector>) -> Self {
-        Self { failure_detector: Some(vigil), ..self }
     }
 
     /// Where the others reach this rank's lanes: to be handed to each of them as it is.

@@ -49,6 +49,11 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) fn start(fabric: &str, state: State, timeout_ms: u64) -> Result<Self, String> {
+        Self::start_as("state", fabric, state, timeout_ms)
+    }
+
+    /// One of that program of [`crate::programs`], whose ranks are ready.
+    pub(crate) fn start_as(program: &str, fabric: &str, state: State, timeout_ms: u64) -> Result<Self, String> {
         let timeout = if timeout_ms == USUAL_MS { String::new() } else { format!("{timeout_ms}ms") };
         let variables = [
             ("FOREGATHER_FABRIC", fabric),
@@ -56,7 +61,7 @@ impl Job {
             ("FOREGATHER_WATCHDOG", "5s"),
             ("TEST_STATE", &format!("{state:?}")),
         ];
-        let mut launcher = launcher(SIZE, "state", &variables).spawn().map_err(|error| error.to_string())?;
+        let mut launcher = launcher(SIZE, program, &variables).spawn().map_err(|error| error.to_string())?;
         let said = BufReader::new(launcher.stdout.take().ok_or("no pipe")?);
         let mut job = Self { launcher, said, processes: BTreeMap::new(), timeout_ms };
         let mut line = String::new();
@@ -73,10 +78,15 @@ impl Job {
     }
 
     /// After a while one of them gets that signal. In how many milliseconds the last of the others knew.
-    pub(crate) fn lose_one(mut self, signal: Signal, seed: u64) -> Result<u64, String> {
+    pub(crate) fn lose_one(self, signal: Signal, seed: u64) -> Result<u64, String> {
+        self.lose_one_within(20_000, signal, seed)
+    }
+
+    /// The same after at most that many microseconds. A rank knows, too, if its own thread for the job says so.
+    pub(crate) fn lose_one_within(mut self, within_us: u64, signal: Signal, seed: u64) -> Result<u64, String> {
         let mut random = SplitMix(seed);
         let victim = random.below(u64::from(SIZE)) as Rank;
-        sleep(Duration::from_micros(random.below(20_000)));
+        sleep(Duration::from_micros(random.below(within_us)));
         let process = Pid::from_raw(self.processes[&victim]).ok_or("no process")?;
         let since = now();
         kill_process(process, signal).map_err(|error| error.to_string())?;
@@ -93,6 +103,9 @@ impl Job {
                 }
                 knew.insert(number::<Rank>(rank)?, Nanos(number(at)?));
             }
+        }
+        for rank in (0..SIZE).filter(|rank| complaints.contains(&format!("rank {victim} is lost; rank {rank} "))) {
+            knew.entry(rank).or_insert(since);
         }
         if knew.len() != SIZE as usize - 1 || knew.contains_key(&victim) {
             return Err(told(format!("only {:?} know of it", knew.keys().collect::<Vec<_>>())));

@@ -71,6 +71,37 @@ fn two_seconds_are_the_usual_bound() {
 }
 
 #[test]
+fn a_loss_is_told_although_the_program_waits_for_nothing() {
+    let _alone = alone();
+    thread::scope(|threads| {
+        // Rank 0 among the lost ones: with it goes the hub.
+        for seed in 0..AT_ONCE as u64 {
+            threads.spawn(move || {
+                let job = Job::start_as("deaf", "shm", State::Silence, job::USUAL_MS);
+                job.and_then(|job| job.lose_one(job::KILL, seed)).unwrap_or_else(|error| panic!("{seed}: {error}"));
+            });
+        }
+    });
+}
+
+#[test]
+fn survivors_name_a_rank_that_is_lost_while_libfabric_opens() {
+    if let Err(error) = foregather_ofi::Provider::open("tcp", None) {
+        assert!(std::env::var("FOREGATHER_REQUIRE_PARTS").is_err(), "{error}");
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let (_alone, before) = (alone(), Before::look());
+    let lose = |seed| {
+        let job = Job::start_as("early", "ofi:tcp", State::Barrier, job::USUAL_MS)?;
+        job.lose_one_within(400_000, job::KILL, SplitMix::mix(seed))
+    };
+    let latest = (0..rounds(6)).map(|seed| lose(seed).unwrap_or_else(|error| panic!("round {seed}: {error}"))).max();
+    println!("the last survivor knew after {} ms", latest.unwrap_or(0));
+    before.nothing_is_left();
+}
+
+#[test]
 fn survivors_name_the_lost_rank_over_shared_memory() {
     lose("shm", rounds(2));
 }

@@ -58,6 +58,35 @@ fn state() {
     exit(1);
 }
 
+/// Opens its lanes once it has said that it is ready, and meets the others until somebody is lost.
+#[test]
+#[ignore = "a program of another test"]
+fn early() {
+    let job = Job::join().unwrap();
+    let rank = job.rank();
+    say(&format!("ready {rank} {}", std::process::id()));
+    let end = job.lanes(3).and_then(|lanes| match lanes {
+        Lanes::Shm(lanes) => in_that_state(&job, lanes, State::Barrier),
+        Lanes::Ofi(lanes) => in_that_state(&job, lanes, State::Barrier),
+    });
+    let (at, error) = (now(), end.unwrap_err());
+    match error.lost_rank() {
+        Some(lost) => say(&format!("lost {rank} {} {lost} early", at.0)),
+        None => say(&format!("other {rank} {error:?}")),
+    }
+    drop(job);
+    exit(1);
+}
+
+/// Looks at nothing for longer than its job lasts.
+#[test]
+#[ignore = "a program of another test"]
+fn deaf() {
+    let job = Job::join().unwrap();
+    say(&format!("ready {} {}", job.rank(), std::process::id()));
+    std::thread::sleep(LONG);
+}
+
 /// The example, and what memory it took.
 #[test]
 #[ignore = "a program of another test"]
