@@ -13,6 +13,7 @@
 //! - [`pthread`]: the barrier of the C library, as a peer.
 //! - [`settings`]: what the user asks of teams and shared memory by environment variables.
 //! - [`interrupt`]: a request to stop that keeps what was measured.
+//! - [`signals`]: which signals may interrupt a thread.
 //! - [`dl`]: shared libraries that may or may not be installed.
 //! - [`failure_detector`]: whether a rank of the job was lost, and who waits for what since when.
 //! - [`facts`]: what this machine is, for the record.
@@ -35,4 +36,5 @@ pub mod pthread;
 pub mod sched;
 pub mod scout;
 pub mod settings;
+pub mod signals;
 pub mod usage;

@@ -7,10 +7,13 @@ use crate::frame::{Frame, MOST_OF_RANK, MOST_STRANGER, VERSION};
 use crate::link::{Closed, Link};
 use crate::secret::{self, JobKey, Prover, Token, Transcript};
 use crate::settings::Settings;
+use foregather_host::signals::Blocked;
 use foregather_host::{clock, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::net::TcpListener;
+use rustix::process::{Resource, getrlimit};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
@@ -18,15 +21,25 @@ use std::thread::{Builder, JoinHandle};
 pub(crate) const TICK: Nanos = Nanos::from_ms(100);
 /// A sign of life comes every so many ticks.
 pub(crate) const BEAT_TICKS: u64 = 2;
-/// Connections that have not proved anything yet: more must wait in the socket's queue.
-const MOST_STRANGERS: usize = 64;
-/// A stranger has that long to prove itself.
+/// Connections that have not proved anything yet.
+const MOST_STRANGERS: usize = 256;
+/// A stranger has that long to prove itself,
 const STRANGER_TICKS: u64 = 50;
+/// and so long where others want its place.
+const PLACE_TICKS: u64 = 3;
+/// Between two looks for ranks that have not come, for those who wait for them.
+const ABSENT_TICKS: u64 = 5;
+/// So long a coordinator whose job came to nothing stays, for those who come late.
+const LATE_TICKS: u64 = 10;
 /// After so many complaints about strangers the coordinator is silent.
 const MOST_COMPLAINTS: u32 = 5;
 
-/// After so many ticks without a sign of life somebody is lost: soon enough for all to know within the bound.
+/// After so many ticks without a sign of life a rank is lost: soon enough for all to know within the bound, and late enough that a
+/// rank may stand still for half of it.
 pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
+    if settings.peer_timeout == Nanos::MAX {
+        return u64::MAX;
+    }
     (settings.peer_timeout.percent(75).0 / TICK.0).max(3)
 }
 
@@ -52,10 +65,19 @@ pub(crate) struct Coordinator {
     key: JobKey,
     settings: Settings,
     seats: Vec<RankStatus>,
+    /// The oldest first.
     strangers: Vec<Stranger>,
     round: u32,
     lost: Option<Rank>,
+    /// What all were told of that, and when: those who come late are told the same.
+    verdict: Option<(Arc<[u8]>, u64)>,
+    /// What was said last of those who have not come.
+    absent: String,
     complaints: u32,
+    /// There was no descriptor for a connection: the door stays shut until the next tick.
+    shut: bool,
+    /// That was so at some time.
+    was_shut: bool,
     /// By then all must have come.
     until: Nanos,
     ticks: u64,
@@ -81,10 +103,16 @@ impl Coordinator {
             strangers: vec![],
             round: 0,
             lost: None,
+            verdict: None,
+            absent: String::new(),
             complaints: 0,
+            shut: false,
+            was_shut: false,
             until,
             ticks: 0,
         };
+        // Those who stop a job mean its program's threads.
+        let _blocked = Blocked::but_faults();
         Builder::new().name("hub".to_owned()).spawn(move || coordinator.run()).map_err(refused)
     }
 
@@ -115,6 +143,9 @@ impl Coordinator {
     /// Without rank 0's process there is no coordinator; and without anybody else no need for one.
     fn over(&self) -> bool {
         let gone = |seat: &RankStatus| matches!(seat, RankStatus::Left | RankStatus::Lost);
+        if self.verdict.as_ref().is_some_and(|(_, since)| self.ticks - since < LATE_TICKS) && !self.absent().is_empty() {
+            return false;
+        }
         matches!(self.seats[0], RankStatus::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())
     }
 
@@ -122,7 +153,8 @@ impl Coordinator {
     fn wait(&self, timeout: Nanos) -> (bool, Vec<usize>, Vec<usize>) {
         let events = |link: &Link| if link.pending() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut watched = Vec::with_capacity(1 + self.strangers.len() + self.seats.len());
-        let door = if self.strangers.len() < MOST_STRANGERS { PollFlags::IN } else { PollFlags::empty() };
+        let room = self.strangers.len() < MOST_STRANGERS || self.oldest_may_go();
+        let door = if room && !self.shut { PollFlags::IN } else { PollFlags::empty() };
         watched.push(PollFd::new(&self.listener, door));
         watched.extend(self.strangers.iter().map(|stranger| PollFd::new(&stranger.link.stream, events(&stranger.link))));
         let mut ranks = Vec::new();
@@ -143,15 +175,59 @@ impl Coordinator {
         (ready(&watched[0]), strangers, ranks)
     }
 
+    /// Lets in those who knock, as many as there are places: what they say is heard before more come in.
     fn open(&mut self) {
-        while self.strangers.len() < MOST_STRANGERS
-            && let Ok((stream, _)) = self.listener.accept()
-        {
-            if let (Ok(mut link), Ok(nonce)) = (Link::new(stream), secret::random())
-                && link.send(&Frame::Hello { version: VERSION, nonce }).is_ok()
-            {
-                self.strangers.push(Stranger { link, nonce, ticks: 0 });
+        for _ in 0..MOST_STRANGERS {
+            if self.strangers.len() >= MOST_STRANGERS && !self.make_room() {
+                return;
             }
+            let lacking = match self.listener.accept() {
+                Ok((stream, _)) if leaves_some(&stream) => {
+                    self.greet(stream);
+                    continue;
+                }
+                Ok(_) => std::io::Error::from_raw_os_error(libc::EMFILE),
+                // The kernel says so before it looks whether there is a connection at all.
+                Err(error) if lacks_descriptors(&error) && self.knocked() => error,
+                Err(_) => return,
+            };
+            if !self.make_room() {
+                return self.shut_door(&lacking);
+            }
+        }
+    }
+
+    fn greet(&mut self, stream: TcpStream) {
+        if let (Ok(mut link), Ok(nonce)) = (Link::new(stream), secret::random())
+            && link.send(&Frame::Hello { version: VERSION, nonce }).is_ok()
+        {
+            self.strangers.push(Stranger { link, nonce, ticks: 0 });
+        }
+    }
+
+    fn knocked(&self) -> bool {
+        matches!(poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(&Timespec::default())), Ok(1..))
+    }
+
+    fn oldest_may_go(&self) -> bool {
+        self.strangers.first().is_some_and(|oldest| oldest.ticks >= PLACE_TICKS)
+    }
+
+    /// Sends away the stranger that has been silent for longest. One that is a rank comes again.
+    fn make_room(&mut self) -> bool {
+        let goes = self.oldest_may_go();
+        if goes {
+            self.strangers.remove(0);
+        }
+        goes
+    }
+
+    /// The socket stays readable while connections wait, so it is not looked at until something may have changed.
+    fn shut_door(&mut self, error: &std::io::Error) {
+        self.shut = true;
+        if !std::mem::replace(&mut self.was_shut, true) {
+            let ranks = self.seats.len();
+            eprintln!("foregather: the hub of a job of {ranks} ranks cannot let more connections in ({error}): {DESCRIPTORS}");
         }
     }
 
@@ -161,11 +237,16 @@ impl Coordinator {
         let (frames, open) = stranger.link.receive(MOST_STRANGER);
         let Some(first) = frames.into_iter().next() else {
             if open.is_err() {
-                self.strangers.swap_remove(at);
+                self.strangers.remove(at);
             }
             return;
         };
-        let mut stranger = self.strangers.swap_remove(at);
+        let mut stranger = self.strangers.remove(at);
+        if let Frame::Ended { rank, proof, how, .. } = &first
+            && self.key.holds_end(stranger.nonce, self.port, *rank, how, proof)
+        {
+            return self.ended(*rank, how);
+        }
         let (rank, proof) = match self.judge(&first, stranger.nonce) {
             Ok(admitted) => admitted,
             Err((last, why)) => {
@@ -176,9 +257,17 @@ impl Coordinator {
         };
         if stranger.link.send(&Frame::Welcome { proof }).is_ok() {
             self.seats[rank as usize] = RankStatus::Taken { link: stranger.link, quiet: 0, card: None };
-            if let Some(lost) = self.lost {
-                self.tell(rank, &Frame::Lost { rank: lost, quiet: false });
+            if let Some((verdict, _)) = self.verdict.clone() {
+                self.tell(rank, verdict);
             }
+        }
+    }
+
+    /// The launcher says so. One that had joined is lost by its connection, or has left.
+    fn ended(&mut self, rank: Rank, how: &str) {
+        if matches!(self.seats.get(rank as usize), Some(RankStatus::Absent)) {
+            self.seats[rank as usize] = RankStatus::Lost;
+            self.conclude(rank, &Frame::Refused { last: true, why: format!("rank {rank} {how} before it joined") });
         }
     }
 
@@ -264,33 +353,39 @@ impl Coordinator {
         self.tell_all(&bytes);
     }
 
-    fn tell(&mut self, rank: Rank, frame: &Frame) {
+    fn tell(&mut self, rank: Rank, bytes: Arc<[u8]>) {
         if let RankStatus::Taken { link, .. } = &mut self.seats[rank as usize] {
             // One that cannot be reached is noticed when it is next heard.
-            let _ = link.send(frame);
+            let _: Result<(), Closed> = link.send_shared(bytes);
         }
     }
 
     /// Rank 0 last: its process might end at the news, and this thread with it.
     fn tell_all(&mut self, bytes: &Arc<[u8]>) {
-        for seat in self.seats.iter_mut().rev() {
-            if let RankStatus::Taken { link, .. } = seat {
-                let _: Result<(), Closed> = link.send_shared(Arc::clone(bytes));
-            }
+        for rank in (0..self.seats.len()).rev() {
+            self.tell(rank as Rank, Arc::clone(bytes));
         }
     }
 
     /// Only the first loss is told: the others may follow from it. The lost rank is told, too, in case it only stood still.
     fn lose(&mut self, rank: Rank, quiet: bool) {
-        if self.lost.is_none() {
-            self.lost = Some(rank);
-            self.tell_all(&Frame::Lost { rank, quiet }.encode().into());
-        }
+        self.conclude(rank, &Frame::Lost { rank, quiet });
         self.seats[rank as usize] = RankStatus::Lost;
+    }
+
+    /// Tells all that the job is over, because of that rank.
+    fn conclude(&mut self, rank: Rank, verdict: &Frame) {
+        if self.lost.is_none() {
+            let bytes: Arc<[u8]> = verdict.encode().into();
+            self.lost = Some(rank);
+            self.verdict = Some((Arc::clone(&bytes), self.ticks));
+            self.tell_all(&bytes);
+        }
     }
 
     fn tick(&mut self) {
         self.ticks += 1;
+        self.shut = false;
         let most = quiet_ticks(&self.settings);
         let beat: Arc<[u8]> = Frame::Beat.encode().into();
         let mut silent = Vec::new();
@@ -310,23 +405,60 @@ impl Coordinator {
             stranger.ticks += 1;
             stranger.ticks < STRANGER_TICKS
         });
+        if self.ticks.is_multiple_of(ABSENT_TICKS) && self.lost.is_none() {
+            self.tell_absent();
+        }
         if self.lost.is_none() && clock::now() >= self.until {
             self.give_up();
+        }
+    }
+
+    fn absent(&self) -> Vec<usize> {
+        (0..self.seats.len()).filter(|&rank| matches!(self.seats[rank], RankStatus::Absent)).collect()
+    }
+
+    /// Says which ranks are waited for, whenever others than before.
+    fn tell_absent(&mut self) {
+        let which = match &self.absent()[..] {
+            [] => String::new(),
+            [one] => format!("rank {one} has not come yet"),
+            some => format!("ranks {} have not come yet", listed(some)),
+        };
+        if which != self.absent {
+            self.tell_all(&Frame::Absent { which: which.clone() }.encode().into());
+            self.absent = which;
         }
     }
 
     /// Ends the job if somebody has not come.
     fn give_up(&mut self) {
         self.until = Nanos::MAX;
-        let absent: Vec<_> = (0..self.seats.len()).filter(|&rank| matches!(self.seats[rank], RankStatus::Absent)).collect();
-        if absent.is_empty() {
-            return;
-        }
-        let some: Vec<_> = absent.iter().take(8).map(usize::to_string).collect();
-        let more = if absent.len() > some.len() { ", ..." } else { "" };
+        let absent = self.absent();
+        let Some(&first) = absent.first() else { return };
         let (of, within) = (self.seats.len(), self.settings.join_timeout);
-        let why = format!("of {of} ranks {} did not come within {within}: {}{more}", absent.len(), some.join(", "));
-        self.tell_all(&Frame::Refused { last: true, why }.encode().into());
-        self.lost = Some(absent[0] as Rank);
+        let shut = if self.was_shut { format!("; rank 0 had no descriptor left for them: {DESCRIPTORS}") } else { String::new() };
+        let why = format!("of {of} ranks {} did not come within {within}: {}{shut}", absent.len(), listed(&absent));
+        self.conclude(first as Rank, &Frame::Refused { last: true, why });
     }
+}
+
+/// The first ones, for people.
+fn listed(ranks: &[usize]) -> String {
+    let some: Vec<_> = ranks.iter().take(8).map(usize::to_string).collect();
+    format!("{}{}", some.join(", "), if ranks.len() > some.len() { ", ..." } else { "" })
+}
+
+const DESCRIPTORS: &str = "raise the limit of open files (ulimit -n)";
+
+/// Descriptors that are not for connections: rank 0's program needs some itself.
+const OWN_DESCRIPTORS: u64 = 8;
+
+/// The kernel gives the lowest number that is free.
+fn leaves_some(stream: &TcpStream) -> bool {
+    let limit = getrlimit(Resource::Nofile).current;
+    limit.is_none_or(|limit| stream.as_raw_fd() as u64 + OWN_DESCRIPTORS < limit)
+}
+
+fn lacks_descriptors(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }

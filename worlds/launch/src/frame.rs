@@ -5,7 +5,7 @@ use crate::secret::{BYTES, Token};
 use foregather_machine::Rank;
 
 /// Changes whenever a frame does. The first bytes of [`Frame::Hello`] and [`Frame::Join`] never change, so every version can tell.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"foregath";
 
 /// The longest card that a rank may show.
@@ -39,6 +39,10 @@ pub(crate) enum Frame {
     Lost { rank: Rank, quiet: bool },
     /// I leave in order.
     Leave,
+    /// The launcher's only word: the process of that rank has ended, and how; with its proof.
+    Ended { version: u32, rank: Rank, proof: Token, how: String },
+    /// Which ranks the coordinator waits for; nothing, once all have come.
+    Absent { which: String },
 }
 
 impl Frame {
@@ -66,7 +70,7 @@ impl Frame {
             }
             Self::Refused { last, why } => {
                 body.push(u8::from(*last));
-                body.extend(why.chars().take(MOST_TEXT / 4).collect::<String>().into_bytes());
+                body.extend_from_slice(written(why));
                 4
             }
             Self::Beat => 5,
@@ -89,6 +93,17 @@ impl Frame {
                 8
             }
             Self::Leave => 9,
+            Self::Ended { version, rank, proof, how } => {
+                body.extend_from_slice(&MAGIC);
+                [version, rank].into_iter().for_each(|n| number(&mut body, *n));
+                body.extend_from_slice(proof);
+                body.extend_from_slice(written(how));
+                10
+            }
+            Self::Absent { which } => {
+                body.extend_from_slice(written(which));
+                11
+            }
         };
         let mut frame = vec![kind];
         number(&mut frame, body.len() as u32);
@@ -111,12 +126,7 @@ impl Frame {
                 version => return Some(Self::Join { version, rank: 0, size: 0, nonce: [0; BYTES], proof: [0; BYTES] }),
             },
             3 => Self::Welcome { proof: rest.token()? },
-            4 => {
-                let last = rest.flag()?;
-                let why = String::from_utf8_lossy(rest.take(rest.0.len().min(MOST_TEXT))?);
-                // It is shown on a terminal: a stranger's control characters are not.
-                Self::Refused { last, why: why.chars().filter(|c| !c.is_control()).collect() }
-            }
+            4 => Self::Refused { last: rest.flag()?, why: rest.text()? },
             5 => Self::Beat,
             6 => Self::Card { round: rest.number()?, bytes: rest.take(rest.0.len())?.to_vec() },
             7 => {
@@ -130,10 +140,20 @@ impl Frame {
             }
             8 => Self::Lost { rank: rest.number()?, quiet: rest.flag()? },
             9 => Self::Leave,
+            10 => match rest.opening()? {
+                VERSION => Self::Ended { version: VERSION, rank: rest.number()?, proof: rest.token()?, how: rest.text()? },
+                _ => return None,
+            },
+            11 => Self::Absent { which: rest.text()? },
             _ => return None,
         };
         rest.0.is_empty().then_some(frame)
     }
+}
+
+/// A text at the end of a frame, as much of it as there is room for.
+fn written(text: &str) -> &[u8] {
+    &text.as_bytes()[..text.floor_char_boundary(MOST_TEXT)]
 }
 
 /// What has not been read of a frame.
@@ -157,6 +177,11 @@ impl<'a> Rest<'a> {
             [1] => Some(true),
             _ => None,
         }
+    }
+    /// All that is left. It is shown on a terminal: a stranger's control characters are not.
+    fn text(&mut self) -> Option<String> {
+        let text = String::from_utf8_lossy(self.take(self.0.len().min(MOST_TEXT))?);
+        Some(text.chars().filter(|c| !c.is_control()).collect())
     }
     /// The magic number, and the version after it.
     fn opening(&mut self) -> Option<u32> {
@@ -221,6 +246,13 @@ mod tests {
             (any::<u32>(), prop::collection::vec(bytes(), 0..5)).prop_map(|(round, cards)| Frame::Cards { round, cards }),
             (any::<u32>(), any::<bool>()).prop_map(|(rank, quiet)| Frame::Lost { rank, quiet }),
             Just(Frame::Leave),
+            (any::<u32>(), any::<Token>(), "[a-z ]{0,90}").prop_map(|(rank, proof, how)| Frame::Ended {
+                version: VERSION,
+                rank,
+                proof,
+                how
+            }),
+            "[a-z ]{0,90}".prop_map(|which| Frame::Absent { which }),
         ]
     }
 
@@ -239,7 +271,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_break_it(kind in 0_u8..12, body in prop::collection::vec(any::<u8>(), 0..120), lie in any::<u32>()) {
+        fn no_bytes_break_it(kind in 0_u8..14, body in prop::collection::vec(any::<u8>(), 0..120), lie in any::<u32>()) {
             let mut inbox = Inbox::default();
             inbox.push(&[&[kind][..], &(body.len() as u32).to_le_bytes(), &body].concat());
             let _ = inbox.next(MOST_STRANGER);

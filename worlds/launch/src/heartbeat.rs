@@ -3,8 +3,9 @@
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
 use crate::settings::Settings;
-use crate::watchdog::Watchdog;
+use crate::watchdog::{CARDS, Watchdog};
 use foregather_host::failure_detector::FailureDetector;
+use foregather_host::signals::Blocked;
 use foregather_host::{clock, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank};
 use foregather_ofi::ProgressThread;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct Mail {
     cards: Option<(u32, Vec<Vec<u8>>)>,
+    /// Which ranks the coordinator waits for, in words.
+    absent: String,
     /// Nothing more will come, because of this.
     over: Option<Error>,
 }
@@ -80,7 +83,7 @@ impl Shared {
 
     /// Waits for everybody's cards of that round.
     pub(crate) fn cards(&self, round: u32) -> Result<Vec<Vec<u8>>, Error> {
-        let why = foregather_machine::WaitContext::new("exchange of cards", self.rank).since(clock::now());
+        let why = foregather_machine::WaitContext::new(CARDS, self.rank).since(clock::now());
         let mut mail = lock(&self.mail);
         loop {
             match mail.cards.take() {
@@ -126,6 +129,7 @@ impl Shared {
 pub(crate) fn start(shared: Arc<Shared>, inbox: Inbox, settings: Settings) -> Result<JoinHandle<()>, Error> {
     let heartbeat =
         Heartbeat { shared, inbox, quiet: 0, ticks: 0, most: quiet_ticks(&settings), watchdog: Watchdog::new(settings.watchdog) };
+    let _blocked = Blocked::but_faults();
     Builder::new().name("steward".to_owned()).spawn(move || heartbeat.run()).map_err(|error| {
         let (what, remedy) = ("starting a thread", "raise the limit of processes (ulimit -u)");
         Error::from(Cause::Os { what, errno: error.raw_os_error().unwrap_or(0), remedy })
@@ -206,6 +210,7 @@ impl Heartbeat {
                     self.shared.changed.notify_all();
                 }
                 Ok(Some(Frame::Lost { rank, quiet })) => self.shared.lose(rank, quiet),
+                Ok(Some(Frame::Absent { which })) => lock(&self.shared.mail).absent = which,
                 Ok(Some(Frame::Refused { why, .. })) => self.shared.end(Cause::Refused { why }.into()),
                 Ok(Some(_)) | Err(_) => return false,
             }
@@ -218,7 +223,8 @@ impl Heartbeat {
         if self.ticks.is_multiple_of(BEAT_TICKS) {
             self.shared.send(&Frame::Beat);
         }
-        self.watchdog.look(&self.shared.failure_detector, self.shared.rank);
+        let absent = lock(&self.shared.mail).absent.clone();
+        self.watchdog.look(&self.shared.failure_detector, self.shared.rank, &absent);
         self.tell_of_loss();
         self.quiet <= self.most
     }

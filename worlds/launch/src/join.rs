@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const GLANCE: Nanos = Nanos::from_ms(1_000);
 
 /// Why an attempt failed, and whether another one might not.
-struct Failed {
+pub(crate) struct Failed {
     last: bool,
     why: String,
 }
@@ -46,12 +46,20 @@ pub(crate) fn join(meeting: &Meeting, key: &JobKey, settings: &Settings) -> Resu
 }
 
 fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &JobKey) -> Result<(TcpStream, Inbox), Failed> {
+    let stream = connect(host, port, patience)?;
+    let inbox = greet(&stream, port, meeting, key)?;
+    stream.set_read_timeout(None).map_err(|error| Failed { last: false, why: error.to_string() })?;
+    Ok((stream, inbox))
+}
+
+/// A connection on which nothing takes longer than that.
+pub(crate) fn connect(host: &str, port: u16, patience: Nanos) -> Result<TcpStream, Failed> {
     let again = |error: &dyn std::fmt::Display| Failed { last: false, why: error.to_string() };
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|error| again(&error))?.collect();
     let patience = Duration::from_nanos(patience.0.max(1_000_000));
     let mut stream = Err(again(&"the host has no address"));
     for address in &addresses {
-        stream = TcpStream::connect_timeout(address, patience).map_err(|error| again(&error));
+        stream = TcpStream::connect_timeout(address, patience).map_err(|error| failed(address, &error));
         if stream.is_ok() {
             break;
         }
@@ -59,9 +67,17 @@ fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &JobK
     let stream = stream?;
     let set = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(patience)));
     set.and_then(|()| stream.set_write_timeout(Some(patience))).map_err(|error| again(&error))?;
-    let inbox = greet(&stream, port, meeting, key)?;
-    stream.set_read_timeout(None).map_err(|error| again(&error))?;
-    Ok((stream, inbox))
+    Ok(stream)
+}
+
+/// This host's own network is up or down: trying again does not change that.
+fn failed(address: &SocketAddr, error: &std::io::Error) -> Failed {
+    let down = matches!(error.kind(), ErrorKind::NetworkUnreachable | ErrorKind::AddrNotAvailable);
+    if down && address.ip().is_loopback() {
+        let why = format!("{address} cannot be reached ({error}): bring lo up (`ip link set lo up`)");
+        return Failed { last: true, why };
+    }
+    Failed { last: false, why: error.to_string() }
 }
 
 fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> Result<Inbox, Failed> {
@@ -89,7 +105,7 @@ fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> 
 }
 
 /// The next frame. Nothing longer than a stranger's is expected: cards come when all have shown theirs.
-fn hear(mut stream: &TcpStream, inbox: &mut Inbox) -> Result<Frame, Failed> {
+pub(crate) fn hear(mut stream: &TcpStream, inbox: &mut Inbox) -> Result<Frame, Failed> {
     let again = |why: &str| Failed { last: false, why: why.to_owned() };
     loop {
         match inbox.next(MOST_STRANGER) {

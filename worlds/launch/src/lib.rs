@@ -21,6 +21,7 @@ mod lanes;
 mod link;
 mod meet;
 mod nodes;
+mod notice;
 mod pass;
 mod pmi1;
 mod pmix;

@@ -138,7 +138,7 @@ fn bind(ports: impl IntoIterator<Item = u16>, loopback: bool, settings: &Setting
 }
 
 /// `host:port`, or `host` for ports that follow from the job's name.
-fn root_of(root: &str, identity: &str) -> Result<Vec<(String, u16)>, Error> {
+pub(crate) fn root_of(root: &str, identity: &str) -> Result<Vec<(String, u16)>, Error> {
     let wrong = || refused(format!("{} should be host:port or host, and is `{}`", own::ROOT, root.escape_debug()));
     // More than one colon and no bracket: an address of the longer kind, without a port.
     let bare = root.parse::<IpAddr>().is_ok() || !root.contains(':');

@@ -70,6 +70,20 @@ impl JobKey {
         self.over(side, claim).finalize().into_bytes().into()
     }
 
+    /// The launcher's proof that the process of `rank` has ended like that, to the coordinator that drew that number.
+    pub(crate) fn prove_end(&self, of_hub: Token, port: u16, rank: Rank, how: &str) -> Token {
+        self.over_end(of_hub, port, rank, how).finalize().into_bytes().into()
+    }
+
+    /// In constant time.
+    pub(crate) fn holds_end(&self, of_hub: Token, port: u16, rank: Rank, how: &str, proof: &Token) -> bool {
+        self.over_end(of_hub, port, rank, how).verify_slice(proof).is_ok()
+    }
+
+    fn over_end(&self, of_hub: Token, port: u16, rank: Rank, how: &str) -> Hmac<Sha256> {
+        keyed(&self.0, &[b"launcher", &of_hub, &port.to_le_bytes(), &rank.to_le_bytes(), how.as_bytes()])
+    }
+
     /// A number that all ranks of the job can tell and others cannot, another one for every `n`.
     pub(crate) fn number(&self, n: u32) -> u64 {
         let hash: Token = keyed(&self.0, &[b"number", &n.to_le_bytes()]).finalize().into_bytes().into();
@@ -191,6 +205,11 @@ mod tests {
         assert!(!key.holds(Prover::Coordinator, &claim(), &proof), "a reflected proof");
         assert!(!JobKey::new(b"Secret", b"job").holds(Prover::Rank, &claim(), &proof));
         assert!(!JobKey::new(b"secret", b"jab").holds(Prover::Rank, &claim(), &proof));
+        let end = key.prove_end([1; BYTES], 5, 3, "x");
+        assert!(key.holds_end([1; BYTES], 5, 3, "x", &end));
+        for (of_hub, port, rank, how) in [(2, 5, 3, "x"), (1, 6, 3, "x"), (1, 5, 4, "x"), (1, 5, 3, "y")] {
+            assert!(!key.holds_end([of_hub; BYTES], port, rank, how, &end));
+        }
         for other in [
             Transcript { of_hub: [9; BYTES], ..claim() },
             Transcript { of_rank: [9; BYTES], ..claim() },

@@ -3,7 +3,7 @@ use foregather_machine::{Cause, Error, Nanos};
 use std::env;
 use std::net::IpAddr;
 
-/// How long a rank may stand still before the others are told that it is lost.
+/// How long a rank may stand still before the others are told that it is lost; `off` for as long as it likes.
 const PEER_TIMEOUT: &str = "FOREGATHER_PEER_TIMEOUT";
 /// How long the ranks of a job wait for all to come.
 const JOIN_TIMEOUT: &str = "FOREGATHER_JOIN_TIMEOUT";
@@ -15,7 +15,7 @@ pub(crate) const HOST_ADDRESS: &str = "FOREGATHER_HOST_ADDRESS";
 /// The settings of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// By then all know of a rank that stands still.
+    /// By then all know of a rank that stands still; [`Nanos::MAX`] for never.
     pub(crate) peer_timeout: Nanos,
     /// By then all ranks must have come.
     pub(crate) join_timeout: Nanos,
@@ -25,7 +25,15 @@ pub(crate) struct Settings {
     pub(crate) host_address: Option<IpAddr>,
 }
 
+/// What counts if nothing is set.
+const USUAL_PEER_TIMEOUT_S: u64 = 2;
+
 impl Settings {
+    /// By then all know of a rank that has died or stands still, as far as they ever do.
+    pub(crate) fn notice(&self) -> Nanos {
+        if self.peer_timeout == Nanos::MAX { Nanos::from_ms(USUAL_PEER_TIMEOUT_S * 1_000) } else { self.peer_timeout }
+    }
+
     /// From this process's environment.
     pub(crate) fn from_env() -> Result<Self, Error> {
         Self::from(|name| env::var(name).ok())
@@ -36,7 +44,11 @@ impl Settings {
         let span = |what: &'static str, usual_s: u64, least_ms: u64| {
             let Some(text) = var(what).filter(|text| !text.trim().is_empty()) else { return Ok(Nanos::from_ms(usual_s * 1_000)) };
             let span = duration(&text).filter(|&span| span >= Nanos::from_ms(least_ms));
-            let needs = "a span such as 2s or 800ms, of half a second at least (FOREGATHER_WATCHDOG: or 0)";
+            let needs = match what {
+                PEER_TIMEOUT => "a span such as 2s or 800ms, of half a second at least, or `off`",
+                WATCHDOG => "a span such as 10s or 800ms, or 0 for no word",
+                _ => "a span such as 60s or 800ms, of half a second at least",
+            };
             span.ok_or_else(|| Error::from(Cause::Setting { what, needs }))
         };
         let watchdog = match span(WATCHDOG, 10, 0)? {
@@ -50,7 +62,9 @@ impl Settings {
                 Some(text.trim().parse().map_err(|_| Error::from(Cause::Setting { what: HOST_ADDRESS, needs }))?)
             }
         };
-        Ok(Self { peer_timeout: span(PEER_TIMEOUT, 2, 500)?, join_timeout: span(JOIN_TIMEOUT, 60, 500)?, watchdog, host_address })
+        let off = var(PEER_TIMEOUT).is_some_and(|text| text.trim() == "off");
+        let peer_timeout = if off { Nanos::MAX } else { span(PEER_TIMEOUT, USUAL_PEER_TIMEOUT_S, 500)? };
+        Ok(Self { peer_timeout, join_timeout: span(JOIN_TIMEOUT, 60, 500)?, watchdog, host_address })
     }
 }
 
@@ -98,12 +112,24 @@ mod tests {
         assert_eq!(of(PEER_TIMEOUT, " "), Ok(usual));
     }
 
+    fn usual_notice() -> Nanos {
+        Settings::from(|_| None).unwrap().notice()
+    }
+
     #[test]
     fn what_is_set_counts_and_nonsense_is_named() {
         assert_eq!(of(PEER_TIMEOUT, "5s").unwrap().peer_timeout, Nanos::from_ms(5_000));
+        assert_eq!(of(PEER_TIMEOUT, " off").map(|set| (set.peer_timeout, set.notice())), Ok((Nanos::MAX, usual_notice())));
         assert_eq!(of(WATCHDOG, "0").unwrap().watchdog, Nanos::MAX);
         assert_eq!(of(HOST_ADDRESS, "10.0.0.7").unwrap().host_address, Some("10.0.0.7".parse().unwrap()));
-        for (name, bad) in [(PEER_TIMEOUT, "0"), (PEER_TIMEOUT, "10ms"), (JOIN_TIMEOUT, "soon"), (HOST_ADDRESS, "here")] {
+        for (name, bad) in [
+            (PEER_TIMEOUT, "0"),
+            (PEER_TIMEOUT, "10ms"),
+            (PEER_TIMEOUT, "2"),
+            (PEER_TIMEOUT, "never"),
+            (JOIN_TIMEOUT, "soon"),
+            (HOST_ADDRESS, "here"),
+        ] {
             let error = of(name, bad).unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
         }

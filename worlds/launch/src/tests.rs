@@ -3,6 +3,7 @@ use crate::detect::Launcher;
 use crate::frame::{Frame, VERSION};
 use crate::job::Job;
 use crate::meet::Meeting;
+use crate::notice::Notices;
 use crate::settings::Settings;
 use foregather_host::clock;
 use foregather_machine::{Cause, Error, Nanos, Rank, WaitContext};
@@ -108,6 +109,50 @@ fn those_who_do_not_come_are_named() {
     let meeting = place.meeting(0, 3);
     let error = Job::begin(Launcher::Own, meeting, SECRET, place.settings).unwrap_err().to_string();
     assert!(error.contains("of 3 ranks 2 did not come") && error.contains("1, 2"), "{error}");
+}
+
+#[test]
+fn an_end_before_joining_is_told_to_those_who_come_and_to_those_who_come_late() {
+    let mut place = Place::new();
+    let (settings, root, secret) = (place.settings, format!("127.0.0.1:{}", place.port), "between us");
+    let variables = |secret: &str| {
+        let all = [("FOREGATHER_ROOT", &root[..]), ("FOREGATHER_JOB", "job"), ("FOREGATHER_SECRET", secret)];
+        Notices::of(&all.map(|(name, value)| (name.to_owned(), value.to_owned())))
+    };
+    let meetings = [0, 2, 3].map(|rank| place.meeting(rank, 4));
+    let join = |meeting| thread::spawn(move || Job::begin(Launcher::Own, meeting, SECRET, settings).unwrap_err().to_string());
+    let since = clock::now();
+    let [zero, two, three] = meetings;
+    let mut ranks = vec![join(zero), join(two)];
+    // A stranger's word changes nothing.
+    let stranger = variables("a guess");
+    stranger.ended(2, "was bewitched");
+    thread::sleep(std::time::Duration::from_millis(100));
+    let launcher = variables(secret);
+    launcher.ended(1, "was killed by signal 9 (SIGKILL)");
+    thread::sleep(std::time::Duration::from_millis(300));
+    ranks.push(join(three));
+    for rank in ranks {
+        let said = rank.join().unwrap();
+        assert!(said.contains("rank 1 was killed by signal 9 (SIGKILL) before it joined"), "{said}");
+    }
+    let took = clock::now() - since;
+    assert!(took < Nanos::from_ms(5_000), "{took}");
+}
+
+#[test]
+fn idle_strangers_do_not_keep_a_rank_outside() {
+    let mut place = Place::new();
+    let settings = place.settings;
+    let first = place.meeting(0, 2);
+    let coordinator = thread::spawn(move || Job::begin(Launcher::Own, first, SECRET, settings).and_then(Job::leave));
+    let idle: Vec<_> = (0..300).map(|_| TcpStream::connect(("127.0.0.1", place.port)).unwrap()).collect();
+    let since = clock::now();
+    let job = Job::begin(Launcher::Own, place.meeting(1, 2), SECRET, settings).unwrap();
+    let took = clock::now() - since;
+    job.leave().unwrap();
+    coordinator.join().unwrap().unwrap();
+    assert!(took < Nanos::from_ms(2_000), "{took} behind {} strangers", idle.len());
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Loading a library must not decide what this program does with its signals.
 //!
 //! Debian's libfabric brings libraries for older cards along, and these install handlers of their own when they are loaded: for the
-//! interrupts by which a job is stopped, and for the faults that a debugger or a page protocol wants to see.
+//! interrupts by which a job is stopped, and for the faults that a debugger or a page protocol wants to see. They load for some tenths
+//! of a second: signals wait that long, so that none finds such a handler. A program's own other threads do not block them; what
+//! `foregather run` starts is spared by a variable that those libraries look for (`IPATH_NO_BACKTRACE`).
 use core::mem::MaybeUninit;
 use core::ptr::null;
+use foregather_host::signals::Blocked;
 use std::sync::Mutex;
 
 /// Two that load at once would take each other's handlers for the program's own.
@@ -12,6 +15,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Runs `load`, and puts the handlers back that were there before. Another thread that installs one meanwhile loses it.
 pub(crate) fn kept<T>(load: impl FnOnce() -> T) -> T {
     let _one = ONE_AT_A_TIME.lock();
+    let _blocked = Blocked::all();
     let before = (1..libc::SIGRTMIN()).map(handler);
     let before: Vec<_> = before.collect();
     let loaded = load();

@@ -45,6 +45,7 @@ mod atomic {
 }
 
 use crate::futex::{self, Scope};
+use crate::signals::Blocked;
 use crate::{affinity, clock, sched, usage};
 use atomic::AtomicU32;
 use desk::{Kernel, ScoutQueue};
@@ -89,7 +90,7 @@ impl Kernel for Linux {
         std::thread::yield_now();
     }
     fn start(&self) -> bool {
-        let signals = Signals::block_all();
+        let signals = Blocked::all();
         let started = Builder::new().name("scout".into()).stack_size(STACK_BYTES).spawn(serve).is_ok();
         drop(signals);
         started
@@ -112,29 +113,6 @@ fn serve() {
     loop {
         DESK.sleep(answered, |question, number| futex::wait(question, number, None, Scope::Private));
         answered = DESK.answer(answered, &Linux);
-    }
-}
-
-/// The calling thread's blocked signals, restored when dropped. A new thread starts with those of its maker.
-struct Signals(libc::sigset_t);
-
-impl Signals {
-    fn block_all() -> Self {
-        // SAFETY: a signal set is made of integers, for which zero is a value; the calls write into the two sets and change
-        // the calling thread's mask only. They cannot fail with these arguments.
-        unsafe {
-            let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-            Self(before)
-        }
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        // SAFETY: the set was filled by `block_all`; nothing is written.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, core::ptr::null_mut()) };
     }
 }
 

@@ -12,6 +12,7 @@ mod variables;
 pub use hosts::Host;
 pub(crate) use variables::FABRIC;
 
+use crate::notice::Notices;
 use crate::settings::Settings;
 use foregather_host::{clock, interrupt};
 use foregather_machine::{Cause, Error, Nanos};
@@ -62,9 +63,10 @@ pub fn run(plan: &Plan) -> Result<u8, Error> {
     for rank in 0..plan.size {
         ranks.push(Running::start(plan, rank, &variables)?);
     }
+    let notices = Notices::of(&variables.of(0));
     // Rank 0 alone may answer at the job's port.
     drop(variables);
-    Job { ranks, grace: settings.peer_timeout + LAST_WORDS, stage: Stage::Running, code: 0 }.see_through()
+    Job { ranks, notices, grace: settings.notice() + LAST_WORDS, stage: Stage::Running, code: 0 }.see_through()
 }
 
 /// How far the job's end has come.
@@ -81,6 +83,8 @@ enum Stage {
 
 struct Job {
     ranks: Vec<Running>,
+    /// For those who wait for a rank that has ended.
+    notices: Notices,
     grace: Nanos,
     stage: Stage,
     code: u8,
@@ -115,7 +119,9 @@ impl Job {
         }
         let mut failed = Vec::new();
         for rank in &mut self.ranks {
-            failed.extend(rank.reap()?.filter(|status| !status.success()).map(|status| (rank.rank, status)));
+            let Some(status) = rank.reap()? else { continue };
+            self.notices.ended(rank.rank, &told(status));
+            failed.extend((!status.success()).then_some((rank.rank, status)));
         }
         let first = failed.iter().find(|(_, status)| status.signal().is_some()).or(failed.first());
         if let (Some((rank, status)), Stage::Running, 0) = (first, self.stage, self.code) {

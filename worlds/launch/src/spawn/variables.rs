@@ -36,6 +36,8 @@ impl Variables {
             (own::JOB.to_owned(), secret::job_name()?),
             (own::ROOT.to_owned(), root),
             (own::SECRET.to_owned(), secret::hex(&secret::random()?)),
+            // Else libraries that libfabric brings along take over the signals by which ranks are stopped while they load.
+            ("IPATH_NO_BACKTRACE".to_owned(), "1".to_owned()),
         ];
         common.extend(plan.fabric.iter().map(|fabric| (FABRIC.to_owned(), fabric.clone())));
         Ok(Self { common, listener, pass: Pass::new()?, hosts })

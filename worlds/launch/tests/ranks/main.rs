@@ -1,5 +1,6 @@
 //! Jobs of real processes: under our own launcher and under those of others that are installed.
 mod foreign;
+mod joining;
 mod own;
 mod programs;
 mod two_hosts;

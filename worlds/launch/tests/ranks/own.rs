@@ -12,11 +12,11 @@ pub(crate) fn launcher(size: u32, words: &[String], variables: &[(&str, &str)]) 
     command
 }
 
-fn run(size: u32, name: &str, variables: &[(&str, &str)]) -> Output {
+pub(crate) fn run(size: u32, name: &str, variables: &[(&str, &str)]) -> Output {
     end(launcher(size, &program(name), variables))
 }
 
-fn shell(script: &str) -> Vec<String> {
+pub(crate) fn shell(script: &str) -> Vec<String> {
     ["sh", "-c", script].map(str::to_owned).to_vec()
 }
 

@@ -37,6 +37,54 @@ fn greets() {
     }
 }
 
+/// Waits for another rank with few descriptors, and says what that has cost.
+#[test]
+#[ignore = "a program of another test"]
+fn has_few_descriptors() {
+    let few = rustix::process::Rlimit { current: Some(24), maximum: Some(24) };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, few).unwrap();
+    let end = Job::join().map(|_| ()).unwrap_err();
+    println!("no rank: {end}");
+    println!("spent {}", foregather_host::usage::process_cpu().0 / 1_000_000);
+}
+
+/// One rank is stopped for a while before it sends to the next one.
+#[test]
+#[ignore = "a program of another test"]
+fn stands_still() {
+    let end = Job::join().and_then(|job| {
+        let lanes = job.lanes(2)?;
+        if env::var("TEST_RANK").unwrap() == job.rank().to_string() {
+            let pause = format!("kill -STOP $PPID; sleep {}; kill -CONT $PPID", env::var("TEST_PAUSE").unwrap());
+            Command::new("sh").args(["-c", &pause]).status().unwrap();
+        }
+        match lanes {
+            Lanes::Shm(lanes) => ring(&lanes),
+            Lanes::Ofi(lanes) => ring(&lanes),
+        }?;
+        println!("rank {} went on", job.rank());
+        job.leave()
+    });
+    if let Err(error) = end {
+        println!("no ring: {error}");
+        exit(1);
+    }
+}
+
+/// Opens its lanes and waits for nothing in particular, until another rank is lost.
+#[test]
+#[ignore = "a program of another test"]
+fn opens() {
+    let job = Job::join().unwrap();
+    println!("joined {} {}", job.rank(), std::process::id());
+    let lanes = job.lanes(1);
+    if let Err(error) = &lanes {
+        println!("no lanes: {error}");
+        exit(1);
+    }
+    wait_in_vain(job);
+}
+
 /// Rank 1 comes to grief, all others wait for it.
 #[test]
 #[ignore = "a program of another test"]
