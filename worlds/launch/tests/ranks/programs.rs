@@ -43,6 +43,16 @@ fn greets() {
 fn has_few_descriptors() {
     let few = rustix::process::Rlimit { current: Some(24), maximum: Some(24) };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, few).unwrap();
+    std::thread::spawn(|| {
+        // By then it has joined itself.
+        std::thread::sleep(Duration::from_millis(700));
+        let mut taken = Vec::new();
+        while let Ok(file) = std::fs::File::open("/dev/null") {
+            taken.push(file);
+        }
+        println!("took {}", taken.len());
+        std::thread::sleep(Duration::from_secs(60));
+    });
     let end = Job::join().map(|_| ()).unwrap_err();
     println!("no rank: {end}");
     println!("spent {}", foregather_host::usage::process_cpu().0 / 1_000_000);
