@@ -18,7 +18,7 @@ pub(super) fn lanes(
     // Both ranks are on this host.
     let host = (provider == "tcp").then_some("127.0.0.1");
     let provider = Arc::new(Provider::open(provider, host)?);
-    let opening = Opening::new(provider, (rank, 2), plan.lanes(), u64::from(job), None)?;
+    let opening = Opening::new(provider, (rank, 2), plan.lanes(), &job.to_le_bytes(), None)?;
     let own = opening.address();
     let lost = |error: std::io::Error| strange(format!("the other rank's address: {error}"));
     writeln!(tell, "{}", written(&own)).and_then(|()| tell.flush()).map_err(lost)?;

@@ -6,7 +6,7 @@ use crate::heartbeat::{self, Shared};
 use crate::join;
 use crate::meet::{Meeting, meet};
 use crate::pass;
-use crate::secret::{self, JobKey};
+use crate::secret::{self, JobKey, Token};
 use crate::settings::Settings;
 use crate::whereabouts::Whereabouts;
 use foregather_host::failure_detector::FailureDetector;
@@ -162,10 +162,10 @@ impl Job {
         place.map(|place| &place.host[..]).ok_or_else(|| Cause::Rank { rank, size: self.size }.into())
     }
 
-    /// A number for what the ranks make next: all ranks know the same one, others do not.
-    pub(crate) fn number(&self) -> u64 {
+    /// A secret for what the ranks make next: all ranks know the same one, others do not.
+    pub(crate) fn secret(&self) -> Result<Token, Error> {
         let round = *self.round.lock().unwrap_or_else(PoisonError::into_inner);
-        self.line.as_ref().map_or(0, |line| line.key.number(round))
+        self.line.as_ref().map_or_else(secret::random, |line| Ok(line.key.of_round(round)))
     }
 
     /// Shows everybody this rank's card, of at most 16 KiB, and returns everybody's, by rank. All ranks do so in the same order.

@@ -112,11 +112,12 @@ impl Job {
 
     fn ofi(&self, provider: &str, lanes: u32, one_host: bool) -> Result<Vec<foregather_ofi::Lane>, Error> {
         // Nobody else's business, unless somebody says otherwise.
-        let loopback = (one_host && self.host_address().is_none() && provider == USUAL).then_some("127.0.0.1");
-        let number = self.number();
+        let loopback =
+            (one_host && self.host_address().is_none() && provider.split(';').next() == Some(USUAL)).then_some("127.0.0.1");
+        let secret = self.secret()?;
         let open = || {
             let provider = Arc::new(Provider::open(provider, loopback)?);
-            Opening::new(provider, (self.rank(), self.size()), lanes, number, Some(self.failure_detector()))
+            Opening::new(provider, (self.rank(), self.size()), lanes, &secret, Some(self.failure_detector()))
         };
         let opening = self.all_well(open(), "opening libfabric")?;
         let addresses = self.exchange(&opening.address())?;

@@ -6,6 +6,8 @@
 //! - [`Lanes`]: the job's fabric, shared memory or libfabric.
 //! - [`spawn`]: the launcher itself, which `foregather run` is.
 //!
+//! What can be set, how a loss becomes known, and what strangers can do: `README.md`.
+//!
 //! A foreign launcher need only tell rank, size and where rank 0 is. Everything else is the job's own: a **coordinator**, which is a thread
 //! of rank 0, and a **heartbeat thread** in every rank, a thread that shows that its process is alive whatever the program does. A rank whose
 //! connection ends, or that stands still for `FOREGATHER_PEER_TIMEOUT` (2 s), is lost; all others learn of it through their

@@ -84,10 +84,9 @@ impl JobKey {
         keyed(&self.0, &[b"launcher", &of_hub, &port.to_le_bytes(), &rank.to_le_bytes(), how.as_bytes()])
     }
 
-    /// A number that all ranks of the job can tell and others cannot, another one for every `n`.
-    pub(crate) fn number(&self, n: u32) -> u64 {
-        let hash: Token = keyed(&self.0, &[b"number", &n.to_le_bytes()]).finalize().into_bytes().into();
-        hash.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
+    /// A key that all ranks of the job can tell and others cannot, another one for every round.
+    pub(crate) fn of_round(&self, round: u32) -> Token {
+        keyed(&self.0, &[b"round", &round.to_le_bytes()]).finalize().into_bytes().into()
     }
 
     /// In constant time.

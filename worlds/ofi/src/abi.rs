@@ -109,7 +109,6 @@ layout! {
     ENODATA = 61 is "FI_ENODATA";
     ECANCELED = 125 is "FI_ECANCELED";
     EAVAIL = 259 is "FI_EAVAIL";
-    ETRUNC = 265 is "FI_ETRUNC";
 }
 
 pub(crate) type GetInfo = unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const c_void, *mut Object) -> c_int;

@@ -4,6 +4,7 @@ use crate::asked::Reading;
 use crate::cpu::Processor;
 use crate::exposure::Exposures;
 use crate::peers::RemoteLane;
+use crate::proof::Proofs;
 use crate::queued::{POSTED, Queued};
 use crate::registration::Registrations;
 use crate::slots::Slots;
@@ -12,6 +13,7 @@ use core::cell::{Cell, RefCell};
 use foregather_machine::{Address, Cause, Clock, Error, FabricCosts, Nanos, Rank, Slope, WordLine};
 use foregather_thread::Word;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// So long after it has left a lane tries to deliver what was posted,
 const SETTLING: Nanos = Nanos::from_ms(2_000);
@@ -35,6 +37,9 @@ pub(crate) struct Inner {
     pub(crate) seat: LaneSet,
     pub(crate) lane: u32,
     pub(crate) peers: Box<[RemoteLane]>,
+    proofs: Arc<Proofs>,
+    /// Frames that proved nothing, and were dropped.
+    pub(crate) strangers: Cell<u64>,
     /// Frames for the layer above that are not released: while there are none, nobody looks for them peer by peer.
     pub(crate) waiting: Cell<u32>,
     pub(crate) incoming: Slots,
@@ -62,7 +67,13 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    pub(crate) fn start(seat: LaneSet, lane: u32, peers: Vec<RemoteLane>, cpu: Processor) -> Result<Self, Error> {
+    pub(crate) fn start(
+        seat: LaneSet,
+        lane: u32,
+        peers: Vec<RemoteLane>,
+        proofs: Arc<Proofs>,
+        cpu: Processor,
+    ) -> Result<Self, Error> {
         let (frames, count) = ((CREDITS + SPARE) as usize, peers.len());
         let made = Self {
             seat,
@@ -72,6 +83,8 @@ impl Inner {
             // The layer above bounds these by its credits.
             outgoing: Slots::new(usize::MAX, SEND),
             peers: peers.into(),
+            proofs,
+            strangers: Cell::new(0),
             waiting: Cell::new(0),
             exposures: RefCell::default(),
             registrations: Registrations::default(),
@@ -109,6 +122,18 @@ impl Inner {
     /// Whose number that is.
     pub(crate) fn rank_of(&self, index: usize) -> Rank {
         index as u32 / self.seat.lanes
+    }
+
+    /// By what frames from here are known there.
+    #[inline]
+    pub(crate) fn proof_to(&self, to: usize) -> u64 {
+        *self.peers[to].proof_there.get_or_init(|| self.proofs.of(self.own_index(), to))
+    }
+
+    /// By what frames from there are known here.
+    #[inline]
+    pub(crate) fn proof_from(&self, from: usize) -> u64 {
+        *self.peers[from].proof_here.get_or_init(|| self.proofs.of(from, self.own_index()))
     }
 
     pub(crate) fn own_index(&self) -> usize {

@@ -2,7 +2,7 @@
 use crate::cpu::Processor;
 use crate::inner::Inner;
 use crate::turn::Owners;
-use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, SPARE};
+use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, SPARE, read_head};
 use core::cell::Cell;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -62,6 +62,11 @@ impl Lane {
     #[cfg(test)]
     pub(crate) fn progress(&self) -> bool {
         self.turn().progress()
+    }
+
+    /// How many frames have come that did not prove to be of this job: all of them were dropped.
+    pub fn strangers(&self) -> u64 {
+        self.turn().strangers.get()
     }
 
     /// By which another thread looks after this lane.
@@ -244,9 +249,9 @@ impl Fabric for Lane {
         let bytes = lane.incoming.bytes(frame.slot);
         let _looking = Looking::at(&lane.looking);
         // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric, and `release` lends nothing meanwhile.
-        let (head, rest) = unsafe { (&*bytes).split_at(HEAD) };
-        let head = head.first_chunk().map_or(0, |head| u32::from_le_bytes(*head));
-        Some(read(head, &rest[..frame.len as usize]))
+        let whole = unsafe { &(&*bytes)[..HEAD + frame.len as usize] };
+        let (head, _, rest) = read_head(whole)?;
+        Some(read(head, rest))
     }
 
     #[inline]

@@ -20,6 +20,7 @@ mod library;
 mod opening;
 mod peers;
 mod progress;
+mod proof;
 mod provider;
 mod queued;
 mod reading;

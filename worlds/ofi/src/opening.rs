@@ -5,8 +5,9 @@ use crate::endpoint::Endpoint;
 use crate::inner::{Inner, LaneSet};
 use crate::lane::Lane;
 use crate::peers::RemoteLane;
+use crate::proof::{LaneKey, Proofs, draw};
 use crate::provider::Provider;
-use crate::wire::{EndpointAddress, LANES_MAX, stamp};
+use crate::wire::{EndpointAddress, LANES_MAX};
 use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Rank, WaitContext};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub struct Opening {
     provider: Arc<Provider>,
     seat: LaneSet,
+    key: LaneKey,
     address: Vec<u8>,
     endpoints: Vec<Endpoint>,
     failure_detector: Option<Arc<FailureDetector>>,
@@ -24,8 +26,8 @@ pub struct Opening {
 const OPENING: &str = "opening libfabric";
 
 impl Opening {
-    /// Opens `lanes` endpoints for `rank` of `size`. `job` is a number that all ranks of a job are told and others are not:
-    /// frames of other jobs are not listened to. With a `vigil`, this and all waits of the lanes fail once it knows that a rank was lost.
+    /// Opens `lanes` endpoints for `rank` of `size`. `job` is a secret, of any length, that all ranks of a job are told and
+    /// others are not: frames of others are not listened to. With a `vigil`, this and all waits of the lanes fail once it knows that a rank was lost.
     ///
     /// # Errors
     /// If the rank is none of the job's, there are too many lanes, or libfabric refuses; [`Cause::PeerLost`] after a loss.
@@ -33,7 +35,7 @@ impl Opening {
         provider: Arc<Provider>,
         (rank, size): (Rank, u32),
         lanes: u32,
-        job: u64,
+        job: &[u8],
         vigil: Option<Arc<FailureDetector>>,
     ) -> Result<Self, Error> {
         if rank >= size {
@@ -50,10 +52,12 @@ impl Opening {
         let endpoints: Vec<_> = (0..lanes).map(open).collect::<Result<_, _>>()?;
         whole()?;
         let names = endpoints.iter().map(Endpoint::name).collect::<Result<_, _>>()?;
-        let card = EndpointAddress { provider: provider.name().to_owned(), lanes: names }.write();
+        let card = EndpointAddress { provider: provider.name().to_owned(), drawn: draw()?, lanes: names }.write();
+        let key = LaneKey::new(job);
         Ok(Self {
             provider,
-            seat: LaneSet { rank, size, lanes, stamp: stamp(job) },
+            seat: LaneSet { rank, size, lanes, stamp: key.stamp() },
+            key,
             address: card,
             endpoints,
             failure_detector: vigil,
@@ -91,11 +95,19 @@ impl Opening {
                 return Err(Cause::ProtocolViolation { from: from as Rank, what: "an address of another kind" }.into());
             }
         }
+        let drawn = cards.iter().map(|card| card.drawn).collect();
+        let proofs = Arc::new(Proofs { key: self.key, drawn, lanes: seat.lanes });
         let names: Vec<&Vec<u8>> = cards.iter().flat_map(|card| &card.lanes).collect();
         let lanes = self.endpoints.into_iter().enumerate().map(|(lane, endpoint)| {
             let peers = names.iter().map(|name| Ok(RemoteLane::at(endpoint.insert(name)?))).collect::<Result<_, Error>>()?;
-            Inner::start(seat, lane as u32, peers, Tended::new(endpoint, self.failure_detector.clone()).processor())
-                .map(Lane::new)
+            Inner::start(
+                seat,
+                lane as u32,
+                peers,
+                Arc::clone(&proofs),
+                Tended::new(endpoint, self.failure_detector.clone()).processor(),
+            )
+            .map(Lane::new)
         });
         lanes.collect()
     }

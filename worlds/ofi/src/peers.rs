@@ -1,6 +1,6 @@
 //! What a lane knows of each other lane: where it is, what has come from it and in which order, and whether it is still there.
 use crate::wire::{CREDITS, SPARE, Tag};
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 
 /// A frame that came: which buffer holds it, and how many bytes, the head left out.
@@ -15,6 +15,9 @@ pub(crate) struct Arrived {
 pub(crate) struct RemoteLane {
     /// In libfabric's address book.
     pub(crate) address: u64,
+    /// By what frames there and from there are known: made for the first one.
+    pub(crate) proof_there: OnceCell<u64>,
+    pub(crate) proof_here: OnceCell<u64>,
     /// The number of the next frame there, and of the next one from there.
     pub(crate) next_out: Cell<u16>,
     next_in: Cell<u16>,

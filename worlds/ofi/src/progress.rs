@@ -2,13 +2,13 @@
 //!
 //! Nothing here waits. What the network has no room for just now (most of all before there is a connection) is kept in a queue,
 //! up to a bound, and goes at the next look, since nothing changes otherwise.
-use crate::abi::{EAGAIN, ECANCELED, ETRUNC};
+use crate::abi::{EAGAIN, ECANCELED};
 use crate::endpoint::Completion;
 use crate::inner::Inner;
 use crate::peers::Arrived;
 use crate::queued::{POSTED, Payload, Queued};
 use crate::slots::{Slots, Use};
-use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, RECORDS_MAX, Record, SPARE, Tag, TagReading};
+use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, RECORDS_MAX, Record, SPARE, Tag, TagReading, read_head, write_head};
 use core::ffi::c_int;
 use foregather_machine::{Cause, Error, Key, Nanos, WaitContext};
 
@@ -110,34 +110,40 @@ impl Inner {
         }
     }
 
-    /// A receive that failed.
+    /// A receive that failed, because the frame was too long or its connection ended: it proves nothing, not even of which rank it is.
     #[cold]
     fn spoilt(&self, slot: u32, completion: Completion) {
-        match Tag::read(completion.tag, self.seat.stamp, self.peers.len()) {
-            _ if u64::from(completion.error) == ECANCELED => {}
-            TagReading::Ours(Tag { from, .. }) | TagReading::ProtocolViolation(from) if u64::from(completion.error) == ETRUNC => {
-                self.garbled(from as usize, "a frame that is too long");
-            }
-            TagReading::Ours(Tag { from, .. }) => self.broken(from as usize),
-            TagReading::ProtocolViolation(_) | TagReading::Stranger => {}
-        }
+        if u64::from(completion.error) == ECANCELED { self.incoming.give(slot) } else { self.strange(slot) }
+    }
+
+    #[cold]
+    fn strange(&self, slot: u32) {
+        self.strangers.set(self.strangers.get() + 1);
         self.incoming.give(slot);
+    }
+
+    /// Does the frame prove that it is of this lane? Before that is known nothing of it counts.
+    #[inline]
+    fn is_proven(&self, slot: u32, len: usize, from: u32) -> bool {
+        // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric.
+        let frame = unsafe { &*self.incoming.bytes(slot) };
+        let proof = frame.get(..len).and_then(read_head).map(|(_, proof, _)| proof);
+        proof == Some(self.proof_from(from as usize))
     }
 
     fn received(&self, slot: u32, completion: Completion) {
         let tag = match Tag::read(completion.tag, self.seat.stamp, self.peers.len()) {
             TagReading::Ours(tag) => tag,
-            TagReading::ProtocolViolation(from) => {
+            TagReading::ProtocolViolation(from) if self.is_proven(slot, completion.len, from) => {
                 self.garbled(from as usize, "a frame of an unknown kind");
                 return self.incoming.give(slot);
             }
-            TagReading::Stranger => return self.incoming.give(slot),
+            TagReading::ProtocolViolation(_) | TagReading::Stranger => return self.strange(slot),
         };
-        let from = tag.from as usize;
-        if !(HEAD..=HEAD + BUFFER).contains(&completion.len) {
-            self.garbled(from, "a frame of an impossible length");
-            return self.incoming.give(slot);
+        if !self.is_proven(slot, completion.len, tag.from) {
+            return self.strange(slot);
         }
+        let from = tag.from as usize;
         let peer = &self.peers[from];
         if tag.kind != FrameKind::Bye {
             peer.in_touch.set(true);
@@ -164,9 +170,8 @@ impl Inner {
     fn obey(&self, from: usize, kind: FrameKind, arrived: Arrived) {
         let bytes = self.incoming.bytes(arrived.slot);
         // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric.
-        let (head, rest) = unsafe { (&*bytes).split_at(HEAD) };
-        let ticket = head.first_chunk().map_or(0, |head| u32::from_le_bytes(*head));
-        let rest = &rest[..arrived.len as usize];
+        let frame = unsafe { &(&*bytes)[..HEAD + arrived.len as usize] };
+        let Some((ticket, _, rest)) = read_head(frame) else { return };
         let number = |at: usize| rest.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
         let fits = match kind {
             FrameKind::Frame => false,
@@ -257,7 +262,7 @@ impl Inner {
         let len = HEAD + bytes.len();
         if len <= self.inject.min(HEAD + INLINE) {
             let mut frame = [0; HEAD + INLINE];
-            frame[..HEAD].copy_from_slice(&head.to_le_bytes());
+            write_head(&mut frame, head, self.proof_to(to));
             frame[HEAD..len].copy_from_slice(bytes);
             return self.inject(to, kind, &frame[..len]);
         }
@@ -281,7 +286,7 @@ impl Inner {
         let bytes = self.outgoing.bytes(slot);
         // SAFETY: the slot is taken and not lent to libfabric yet; from a 0 on it is, until its completion gives it back.
         let result = unsafe {
-            (&mut *bytes)[..HEAD].copy_from_slice(&head.to_le_bytes());
+            write_head(&mut *bytes, head, self.proof_to(to));
             let (descriptor, context) = (self.outgoing.descriptor(slot), self.outgoing.context(slot));
             self.cpu.guard().endpoint.send((bytes.cast(), len), descriptor, self.peers[to].address, self.tag(to, kind), context)
         };
@@ -317,7 +322,7 @@ impl Inner {
         }
         // SAFETY: the slot is taken and not lent to libfabric.
         let bytes = unsafe { &mut *self.outgoing.bytes(slot) };
-        bytes[..HEAD].copy_from_slice(&head.to_le_bytes());
+        write_head(bytes, head, self.proof_to(to));
         let result = self.inject(to, FrameKind::Frame, &bytes[..HEAD + len]);
         if result == 0 {
             self.outgoing.give(slot);

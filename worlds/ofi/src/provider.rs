@@ -101,7 +101,7 @@ impl Provider {
         let api = Api::load()?;
         let host = host.map(str::to_owned).or_else(|| std::env::var(HOST_ADDRESS).ok()).filter(|host| !host.is_empty());
         // The others are not addressed as hosts are.
-        let host = host.filter(|_| matches!(name, "tcp" | "verbs"));
+        let host = host.filter(|_| matches!(name.split(';').next(), Some("tcp" | "verbs")));
         let (Ok(c_name), Ok(c_host)) = (CString::new(name), host.as_deref().map(CString::new).transpose()) else {
             return Err(Cause::Setting { what: "the fabric's name or address", needs: "text without zero bytes" }.into());
         };

@@ -1,19 +1,21 @@
 //! What crosses the wire: the tag of a frame, the card by which a rank is reached, and where exposed memory stands.
 use foregather_machine::{Cause, Error, Rank};
 
-/// Bytes of the head before a frame's own.
-pub(crate) const HEAD: usize = 4;
+/// Bytes of the head before a frame's own: a number for the layer above, and the proof that the frame is of this job.
+pub(crate) const HEAD: usize = 12;
 /// Bytes that are copied at once, whatever the network: a header's worth.
-pub(crate) const INLINE: usize = 248;
+pub(crate) const INLINE: usize = 240;
 /// Bytes of a static buffer: with its head as much as layered providers send without asking the receiver first (16 KiB).
-pub(crate) const BUFFER: usize = 16_376;
+pub(crate) const BUFFER: usize = 16_368;
 /// Frames with and without a credit that a lane may have on its way to another.
 pub(crate) const CREDITS: u32 = 16;
 pub(crate) const SPARE: u32 = 32;
 
 /// Of this wire format.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const MAGIC: [u8; 4] = *b"fgof";
+/// What a rank drew by chance for its lanes.
+pub(crate) type Nonce = [u8; 16];
 /// Lanes that a job can have: they are told apart by 20 bits.
 pub(crate) const LANES_MAX: u64 = 1 << 20;
 
@@ -47,10 +49,17 @@ pub(crate) struct Tag {
     pub(crate) number: u16,
 }
 
-/// By what frames of one job and one version are known: strangers are not listened to.
-pub(crate) fn stamp(job: u64) -> u32 {
-    let mixed = (job ^ u64::from(VERSION) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 40) as u32
+/// What stands before a frame's own bytes.
+pub(crate) fn write_head(into: &mut [u8], head: u32, proof: u64) {
+    into[..4].copy_from_slice(&head.to_le_bytes());
+    into[4..HEAD].copy_from_slice(&proof.to_le_bytes());
+}
+
+/// The number for the layer above, the proof, and the rest; `None`: something so short is no frame.
+pub(crate) fn read_head(frame: &[u8]) -> Option<(u32, u64, &[u8])> {
+    let (head, rest) = frame.split_first_chunk()?;
+    let (proof, rest) = rest.split_first_chunk()?;
+    Some((u32::from_le_bytes(*head), u64::from_le_bytes(*proof), rest))
 }
 
 /// What a tag turned out to be.
@@ -82,6 +91,7 @@ impl Tag {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EndpointAddress {
     pub(crate) provider: String,
+    pub(crate) drawn: Nonce,
     pub(crate) lanes: Vec<Vec<u8>>,
 }
 
@@ -91,6 +101,7 @@ impl EndpointAddress {
         bytes.push(VERSION);
         bytes.extend(CREDITS.to_le_bytes());
         bytes.extend((BUFFER as u32).to_le_bytes());
+        bytes.extend(self.drawn);
         for text in core::iter::once(self.provider.as_bytes()).chain(self.lanes.iter().map(Vec::as_slice)) {
             bytes.extend((text.len() as u16).to_le_bytes());
             bytes.extend(text);
@@ -109,6 +120,7 @@ impl EndpointAddress {
         if !same {
             return Err(garbled("the address of another version"));
         }
+        let (drawn, rest) = rest.split_first_chunk().ok_or_else(|| garbled("half an address"))?;
         let (mut texts, mut rest) = (Vec::new(), rest);
         while !rest.is_empty() {
             let (len, behind) = rest.split_first_chunk().ok_or_else(|| garbled("half an address"))?;
@@ -119,7 +131,8 @@ impl EndpointAddress {
         }
         let mut texts = texts.into_iter();
         let provider = texts.next().and_then(|name| String::from_utf8(name).ok());
-        Ok(Self { provider: provider.ok_or_else(|| garbled("an address without a fabric"))?, lanes: texts.collect() })
+        let provider = provider.ok_or_else(|| garbled("an address without a fabric"))?;
+        Ok(Self { provider, drawn: *drawn, lanes: texts.collect() })
     }
 }
 
@@ -168,12 +181,12 @@ mod tests {
 
     #[test]
     fn a_tag_is_read_as_it_was_packed() {
-        let stamp = stamp(77);
+        let (stamp, other) = (0x7f_1234, 0x7f_1235);
         for (kind, from, number) in KINDS.into_iter().zip([0, 1, 5, 1_023, 9, 3]).map(|(kind, from)| (kind, from, 0xfedc)) {
             let tag = Tag { kind, from, number };
             assert_eq!(Tag::read(tag.pack(stamp), stamp, 1_024), TagReading::Ours(tag));
             assert_eq!(Tag::read(tag.pack(stamp), stamp, from as usize), TagReading::Stranger);
-            assert_eq!(Tag::read(tag.pack(super::stamp(78)), stamp, 1_024), TagReading::Stranger);
+            assert_eq!(Tag::read(tag.pack(other), stamp, 1_024), TagReading::Stranger);
         }
         let unknown = Tag { kind: FrameKind::Frame, from: 2, number: 0 }.pack(stamp) | 0xf << 36;
         assert_eq!(Tag::read(unknown, stamp, 3), TagReading::ProtocolViolation(2));
@@ -181,7 +194,8 @@ mod tests {
 
     #[test]
     fn a_card_is_read_as_it_was_written_and_no_other() {
-        let card = EndpointAddress { provider: "tcp".to_owned(), lanes: vec![vec![1, 2, 3], vec![], vec![9; 300]] };
+        let card =
+            EndpointAddress { provider: "tcp".to_owned(), drawn: [5; 16], lanes: vec![vec![1, 2, 3], vec![], vec![9; 300]] };
         let bytes = card.write();
         assert_eq!(EndpointAddress::read(&bytes, 0), Ok(card));
         let what = |bytes: &[u8]| match EndpointAddress::read(bytes, 4).map_err(|error| error.cause().clone()) {

@@ -10,7 +10,7 @@ struct Network(Arc<Provider>);
 impl Fabrics for Network {
     fn run(&self, program: Program, rounds: u32) {
         eprintln!("{program:?}");
-        let open = |rank| Opening::new(Arc::clone(&self.0), (rank, program.ranks()), program.lanes(), 5, None).unwrap();
+        let open = |rank| Opening::new(Arc::clone(&self.0), (rank, program.ranks()), program.lanes(), b"a job", None).unwrap();
         let openings: Vec<_> = (0..program.ranks()).map(open).collect();
         let addresses: Vec<_> = openings.iter().map(Opening::address).collect();
         std::thread::scope(|scope| {

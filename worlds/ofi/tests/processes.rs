@@ -34,7 +34,7 @@ fn part() {
     unsafe { libc::alarm(LONG_S as u32) };
     let [fabric, program, rank] = part.split(' ').collect::<Vec<_>>().try_into().unwrap();
     let (program, rank) = (Program::parse(program).unwrap(), rank.parse().unwrap());
-    let opening = Opening::new(Arc::new(open(fabric).unwrap()), (rank, program.ranks()), 1, 3, None).unwrap();
+    let opening = Opening::new(Arc::new(open(fabric).unwrap()), (rank, program.ranks()), 1, b"a job", None).unwrap();
     println!("\naddress {}", hex(&opening.address()));
     let lines = std::io::stdin().lines().take(program.ranks() as usize);
     let addresses: Vec<_> = lines.map(|line| unhex(&line.unwrap())).collect();

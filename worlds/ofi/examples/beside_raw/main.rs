@@ -121,7 +121,7 @@ fn measure([bare, sleeper]: &mut [Bare; 2], messenger: &Ends) -> Result<(), Erro
 
 fn lanes() -> Result<Vec<Lane>, Error> {
     let provider = Arc::new(foregather_ofi::Provider::open("tcp", Some("127.0.0.1"))?);
-    let openings = [0, 1].map(|rank| Opening::new(Arc::clone(&provider), (rank, 2), 1, 1, None));
+    let openings = [0, 1].map(|rank| Opening::new(Arc::clone(&provider), (rank, 2), 1, b"a bench", None));
     let [first, second] = openings;
     let openings = [first?, second?];
     let addresses = openings.each_ref().map(Opening::address);

@@ -29,7 +29,7 @@ fn at(rank: u32) -> Address {
 
 /// The lanes of all ranks of a job, opened and connected in this process.
 fn job(provider: &Arc<Provider>, size: u32, lanes: u32) -> Vec<Vec<Lane>> {
-    let open = |rank| Opening::new(Arc::clone(provider), (rank, size), lanes, 7, None).unwrap();
+    let open = |rank| Opening::new(Arc::clone(provider), (rank, size), lanes, b"a job", None).unwrap();
     let openings: Vec<_> = (0..size).map(open).collect();
     let addresses: Vec<_> = openings.iter().map(Opening::address).collect();
     openings.into_iter().map(|opening| opening.connect(&addresses).unwrap()).collect()

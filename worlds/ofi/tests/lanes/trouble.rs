@@ -40,7 +40,7 @@ fn what_is_found_can_be_opened() {
 #[test]
 fn addresses_of_others_are_refused() {
     let Some(provider) = tcp() else { return };
-    let open = |rank, lanes| Opening::new(Arc::clone(&provider), (rank, 2), lanes, 1, None).unwrap();
+    let open = |rank, lanes| Opening::new(Arc::clone(&provider), (rank, 2), lanes, b"a job", None).unwrap();
     let (own, two) = (open(0, 1).address(), open(1, 2).address());
     let connect = |other: Vec<u8>| cause(open(0, 1).connect(&[own.clone(), other]));
     assert!(matches!(connect(b"GET / HTTP/1.1\r\n\r\n".to_vec()), Cause::ProtocolViolation { from: 1, .. }));
@@ -52,7 +52,7 @@ fn addresses_of_others_are_refused() {
     short[name - 2] = 15;
     short.pop();
     assert!(matches!(connect(short), Cause::ProtocolViolation { from: 1, .. }));
-    let opened = |rank, size, lanes| cause(Opening::new(Arc::clone(&provider), (rank, size), lanes, 1, None));
+    let opened = |rank, size, lanes| cause(Opening::new(Arc::clone(&provider), (rank, size), lanes, b"a job", None));
     assert!(matches!(opened(2, 2, 1), Cause::Rank { .. }));
     assert!(matches!(opened(0, 2, 0), Cause::Size { .. }));
     assert!(matches!(opened(0, 1 << 16, 32), Cause::Size { .. }));
@@ -62,7 +62,7 @@ fn addresses_of_others_are_refused() {
 fn a_rank_that_was_lost_ends_every_wait() {
     let Some(provider) = tcp() else { return };
     let vigil = Arc::new(FailureDetector::default());
-    let open = |rank| Opening::new(Arc::clone(&provider), (rank, 2), 1, 7, Some(Arc::clone(&vigil))).unwrap();
+    let open = |rank| Opening::new(Arc::clone(&provider), (rank, 2), 1, b"a job", Some(Arc::clone(&vigil))).unwrap();
     let openings = [open(0), open(1)];
     let addresses = openings.each_ref().map(Opening::address);
     let [mut lanes, others] = openings.map(|opening| opening.connect(&addresses).unwrap());
@@ -129,8 +129,8 @@ fn who_goes_without_a_word_is_lost_and_who_leaves_is_not() {
 #[test]
 fn frames_of_another_job_are_not_listened_to() {
     let Some(provider) = tcp() else { return };
-    let open = |rank, job| Opening::new(Arc::clone(&provider), (rank, 2), 1, job, None).unwrap();
-    let (first, second, stranger) = (open(0, 1), open(1, 1), open(1, 2));
+    let open = |rank, job: &[u8]| Opening::new(Arc::clone(&provider), (rank, 2), 1, job, None).unwrap();
+    let (first, second, stranger) = (open(0, b"this"), open(1, b"this"), open(1, b"that"));
     let (one, two, three) = (first.address(), second.address(), stranger.address());
     let mut first = first.connect(&[one.clone(), two.clone()]).unwrap();
     let mut second = second.connect(&[one.clone(), two]).unwrap();
@@ -167,7 +167,7 @@ fn listens_at(address: &[u8]) -> std::net::SocketAddr {
 fn a_tcp_client_that_speaks_something_else_disturbs_nobody() {
     use std::io::Write as _;
     let Some(provider) = tcp() else { return };
-    let openings = [0, 1].map(|rank| Opening::new(Arc::clone(&provider), (rank, 2), 1, 7, None).unwrap());
+    let openings = [0, 1].map(|rank| Opening::new(Arc::clone(&provider), (rank, 2), 1, b"a job", None).unwrap());
     let addresses = openings.each_ref().map(Opening::address);
     let ports = addresses.each_ref().map(|address| listens_at(address));
     let lanes = openings.map(|opening| opening.connect(&addresses).unwrap().remove(0));
@@ -195,14 +195,14 @@ fn a_loss_ends_the_opening_before_another_endpoint_is_made() {
     let Some(provider) = tcp() else { return };
     let vigil = Arc::new(FailureDetector::default());
     vigil.declare_lost(1);
-    let cause = cause(Opening::new(provider, (0, 2), 3, 7, Some(vigil)));
+    let cause = cause(Opening::new(provider, (0, 2), 3, b"a job", Some(vigil)));
     assert!(matches!(cause, Cause::PeerLost { rank: 1, doing: "opening libfabric", .. }), "{cause:?}");
 }
 
 /// Lanes of rank 0 that have left with frames on their way to a rank that never looks; how long it took to drop them.
 fn dropping_s(vigil: &Arc<FailureDetector>, lost: bool) -> Option<f64> {
     let provider = tcp()?;
-    let open = |rank| Opening::new(Arc::clone(&provider), (rank, 2), 3, 7, Some(Arc::clone(vigil))).unwrap();
+    let open = |rank| Opening::new(Arc::clone(&provider), (rank, 2), 3, b"a job", Some(Arc::clone(vigil))).unwrap();
     let openings = [open(0), open(1)];
     let addresses = openings.each_ref().map(Opening::address);
     let [lanes, others] = openings.map(|opening| opening.connect(&addresses).unwrap());
