@@ -29,6 +29,8 @@ pub mod facts;
 pub mod failure_detector;
 pub mod forks;
 pub mod futex;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod interrupt;
 pub mod kept;
 pub mod pause;

@@ -133,6 +133,9 @@ impl Frame {
                 let round = rest.number()?;
                 let mut cards = Vec::new();
                 while !rest.0.is_empty() {
+                    if cards.len() == MOST_RANKS as usize {
+                        return None;
+                    }
                     let bytes = rest.number()? as usize;
                     cards.push(rest.take(bytes)?.to_vec());
                 }
@@ -292,6 +295,17 @@ mod tests {
         let mut inbox = Inbox::default();
         inbox.push(&wire);
         assert_eq!(inbox.next(MOST_STRANGER), Ok(Some(Frame::Hello { version: 9, nonce: [0; BYTES] })));
+    }
+
+    #[test]
+    fn no_frame_has_more_cards_than_there_may_be_ranks() {
+        let heard = |cards: usize| {
+            let mut inbox = Inbox::default();
+            inbox.push(&Frame::Cards { round: 1, cards: vec![vec![]; cards] }.encode());
+            inbox.next(MOST_OF_HUB)
+        };
+        assert!(matches!(heard(MOST_RANKS as usize), Ok(Some(Frame::Cards { .. }))));
+        assert_eq!(heard(MOST_RANKS as usize + 1), Err(Garbled));
     }
 
     #[test]

@@ -16,6 +16,8 @@
 mod coordinator;
 mod detect;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 mod heartbeat;
 mod job;
 mod join;

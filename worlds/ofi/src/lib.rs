@@ -13,6 +13,8 @@ mod cpu;
 mod endpoint;
 mod exposure;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod hostile;
 mod inner;
 mod lane;

@@ -1,0 +1,125 @@
+//! Seeded nonsense for parsers of what comes from outside, and a bound on what they allocate for it. For tests alone: a test binary
+//! names [`Counted`] as its allocator and calls [`feed`].
+use core::cell::Cell;
+use foregather_machine::SplitMix;
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// What a parser may allocate whatever it reads, and for each byte of what it reads.
+const BYTES_FREE: usize = 64 << 10;
+const BYTES_EACH: usize = 16;
+/// No input is longer.
+const LONGEST: usize = 2_048;
+/// How many inputs are tried where nothing is set.
+const SAMPLE: u64 = 100_000;
+/// How many there are in all.
+const COUNT: &str = "FOREGATHER_FUZZ";
+
+thread_local! {
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, which counts for each thread.
+#[derive(Debug)]
+pub struct Counted;
+
+// SAFETY: every call goes to the system's allocator as it is; counting allocates nothing.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE.get().wrapping_add(layout.size());
+        LIVE.set(live);
+        PEAK.set(PEAK.get().max(live));
+        // SAFETY: the caller's contract is the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get().saturating_sub(layout.size()));
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// Something that reads bytes of others, and what it likes to read.
+pub struct Parser {
+    /// For the report.
+    pub name: &'static str,
+    /// What mutations begin with.
+    pub seeds: Vec<Vec<u8>>,
+    /// `true`: it made sense of them.
+    pub read: fn(&[u8]) -> bool,
+}
+
+/// Says what it was, if that panics.
+struct Witness<'a>(&'static str, &'a [u8]);
+
+impl Drop for Witness<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{} by {:?}", self.0, self.1);
+        }
+    }
+}
+
+/// Feeds the parsers in turn with mutated seeds: so many in all as `FOREGATHER_FUZZ` says, or a sample.
+///
+/// # Panics
+/// If a parser does, or allocates more than 64 KiB and 16 bytes for each that it reads.
+pub fn feed(parsers: &[Parser], seed: u64) {
+    let count = std::env::var(COUNT).map_or(SAMPLE, |count| count.parse().expect("FOREGATHER_FUZZ is a number of inputs"));
+    for (at, parser) in (0..).zip(parsers) {
+        let (mut random, mut input, mut sensible, mut most) =
+            (SplitMix(SplitMix::mix(seed) ^ at), Vec::with_capacity(2 * LONGEST), 0_u64, 0);
+        let each = count / parsers.len() as u64 + 1;
+        for _ in 0..each {
+            mutate(&mut random, &parser.seeds, &mut input);
+            let before = LIVE.get();
+            PEAK.set(before);
+            let witness = Witness(parser.name, &input);
+            sensible += u64::from((parser.read)(&input));
+            let peak = PEAK.get().saturating_sub(before);
+            assert!(peak <= BYTES_FREE + BYTES_EACH * input.len(), "{peak} bytes for {}", input.len());
+            drop(witness);
+            most = peak.max(most);
+        }
+        assert!(sensible > 0, "{}: nothing made sense", parser.name);
+        println!("{}: {each} inputs, {sensible} made sense, {most} bytes at most", parser.name);
+    }
+}
+
+/// A seed with some things done to it.
+fn mutate(random: &mut SplitMix, seeds: &[Vec<u8>], input: &mut Vec<u8>) {
+    input.clear();
+    input.extend_from_slice(&seeds[random.below(seeds.len() as u64) as usize]);
+    for _ in 0..random.below(5) {
+        let at = random.below(input.len() as u64 + 1) as usize;
+        let some = random.below(24) as usize;
+        let odd = [0, 1, 0x7f, 0x80, 0xff, b' ', b'\n', b',', b'[', b'0'][random.below(10) as usize];
+        match random.below(7) {
+            0 => input.truncate(at),
+            1 => input.insert(at, odd),
+            2 => input.extend((0..some).map(|_| random.next() as u8)),
+            3 => drop(input.drain(at..(at + some).min(input.len()))),
+            4 => {
+                let other = &seeds[random.below(seeds.len() as u64) as usize];
+                input.truncate(at);
+                input.extend_from_slice(&other[at.min(other.len())..]);
+            }
+            5 => input.extend_from_within(at..),
+            _ if at < input.len() => input[at] = if random.below(2) == 0 { odd } else { random.next() as u8 },
+            _ => {}
+        }
+        input.truncate(LONGEST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn a_parser_that_trusts_a_length_is_found() {
+        let read = |bytes: &[u8]| bytes.first().is_some_and(|&len| bytes[1..1 + usize::from(len)].is_empty());
+        feed(&[Parser { name: "trusting", seeds: vec![vec![0], vec![3, 1, 2, 3]], read }], 1);
+    }
+}
