@@ -9,6 +9,7 @@
 //! - [`usage`]: processor time, context switches, and who runs just now.
 //! - [`cgroup`]: how much processor time this process may use, and how to lend less to others.
 //! - [`child`]: processes that never outlive this one.
+//! - [`guardian`]: a process that ends what this one would leave behind.
 //! - [`forks`]: whether this process is a copy of the one that started something.
 //! - [`pthread`]: the barrier of the C library, as a peer.
 //! - [`settings`]: what the user asks of teams and shared memory by environment variables.
@@ -31,6 +32,7 @@ pub mod forks;
 pub mod futex;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod guardian;
 pub mod interrupt;
 pub mod kept;
 pub mod pause;
