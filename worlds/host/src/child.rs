@@ -6,10 +6,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, getppid, parent_process_death_signal, pidfd_open, set_parent_process_death_signal,
+};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{self, Command, ExitStatus, Output};
 
 /// How long a wait goes without looking whether somebody asked this program to stop.
@@ -43,12 +46,7 @@ impl Child {
         let parent = getpid();
         // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
         unsafe { command.pre_exec(move || prepare(parent, &keep)) };
-        let mut process = command.spawn().map_err(|error| {
-            Error::from(Cause::Unavailable {
-                what: format!("the program `{name}`"),
-                remedy: format!("starting it failed: {error}"),
-            })
-        })?;
+        let mut process = command.spawn().map_err(|error| not_started(&name, &error))?;
         match pidfd_open(pid_of(&process), PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self { process, pidfd, name }),
             Err(errno) => {
@@ -116,7 +114,9 @@ impl Child {
             } else if now >= deadline {
                 format!("within {timeout}")
             } else if interrupt::requested() {
-                "before the request to stop".to_owned()
+                let (name, id) = (self.name.clone(), self.id());
+                drop(self);
+                return Err(Error::other(format!("stopped as asked, and `{name}` (process {id}) with it")));
             } else if more {
                 continue;
             } else {
@@ -163,6 +163,35 @@ pub struct Streams<'a> {
     pub stdout: &'a mut Option<process::ChildStdout>,
     /// What it complains about.
     pub stderr: &'a mut Option<process::ChildStderr>,
+}
+
+/// Why that program was not started, and what to do about it.
+fn not_started(name: &str, error: &io::Error) -> Error {
+    // The same call as the child's, and it changes nothing.
+    let refused = parent_process_death_signal().and_then(set_parent_process_death_signal).is_err();
+    let at = Path::new(name);
+    match Errno::from_io_error(error) {
+        Some(Errno::PERM | Errno::NOSYS | Errno::INVAL) if refused => Error::other(format!(
+            "the kernel will not promise to end `{name}` with this process: {error}; allow prctl(PR_SET_PDEATHSIG) in the container's seccomp filter"
+        )),
+        Some(Errno::NOENT) if name.contains('/') && at.exists() => Error::other(format!(
+            "the interpreter or loader of `{name}` is missing: correct its first line, or install what that names"
+        )),
+        Some(Errno::NOENT) => {
+            let remedy = "give its path, or name a folder in PATH that holds it".to_owned();
+            Error::from(Cause::Unavailable { what: format!("the program `{name}`"), remedy })
+        }
+        Some(Errno::ACCESS) if at.is_dir() => Error::other(format!("`{name}` is a directory: name a program")),
+        Some(Errno::ACCESS) => Error::other(format!(
+            "`{name}` may not be executed: make it executable (chmod +x) and its folders searchable, on a file system without noexec"
+        )),
+        Some(Errno::NOEXEC) => Error::other(format!(
+            "`{name}` is no program of this machine: build it for this processor, or begin it by #! and its interpreter"
+        )),
+        _ => Error::other(format!(
+            "starting `{name}` failed: {error}; are there limits (ulimit -a), or a filter of the container?"
+        )),
+    }
 }
 
 /// Runs in the child between fork and exec.
@@ -261,7 +290,7 @@ pub(crate) mod tests {
         Child::spawn(piped(program.to_str().unwrap(), &arguments), &[]).unwrap()
     }
 
-    fn exists(pid: u32) -> bool {
+    pub(crate) fn exists(pid: u32) -> bool {
         test_kill_process(Pid::from_raw(pid as i32).unwrap()).is_ok()
     }
 
@@ -339,9 +368,74 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_an_error_that_names_it() {
-        let error = Child::spawn(Command::new("/no/such/program"), &[]).unwrap_err().to_string();
-        assert!(error.contains("/no/such/program"), "{error}");
+    fn a_program_that_cannot_be_started_is_an_error_that_names_it_and_says_why() {
+        let folder = std::env::temp_dir().join(format!("foregather-child-{}", process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let script = folder.join("script");
+        std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let [script, folder] = [&script, &folder].map(|path| path.to_str().unwrap());
+        for (name, said) in [
+            ("/no/such/program", "is missing; "),
+            ("no-such-program-of-ours", "is missing; "),
+            (folder, "is a directory"),
+            ("/proc/version", "may not be executed"),
+            (script, "interpreter or loader"),
+        ] {
+            let error = Child::spawn(Command::new(name), &[]).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{name}`")) && error.contains(said), "{error}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Forbids `prctl` altogether, as a filter of a container may.
+    fn forbid_prctl() {
+        let step = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+        let filter = [
+            // The number of the call.
+            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+            step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_prctl as u32, 1),
+            step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
+            step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+        ];
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+        // SAFETY: the kernel copies the filter, which is as long as said; it concerns this thread and its children.
+        unsafe {
+            assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+            assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
+        }
+    }
+
+    #[test]
+    #[ignore = "runs in a child process of the next test: a filter cannot be taken away"]
+    fn under_a_filter() {
+        forbid_prctl();
+        println!("it said: {}", Child::spawn(Command::new("true"), &[]).unwrap_err());
+    }
+
+    #[test]
+    fn a_refused_death_signal_is_not_a_missing_program() {
+        let output = this_test("child::tests::under_a_filter").output_within(LONG).unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("it said: the kernel will not promise to end `true`"), "{output:?}");
+    }
+
+    #[test]
+    #[ignore = "runs in a child process of the next test, which interrupts it"]
+    fn interrupted_with_a_child() {
+        interrupt::install().unwrap();
+        println!("here");
+        println!("it said: {}", shell("exec sleep 1000").output_within(LONG).unwrap_err());
+    }
+
+    #[test]
+    fn a_child_that_ends_by_a_request_to_stop_is_told_of_in_a_sentence() {
+        let mut asked = this_test("child::tests::interrupted_with_a_child");
+        let mut lines = io::BufRead::lines(io::BufReader::new(asked.streams().stdout.take().unwrap())).map(Result::unwrap);
+        lines.find(|line| line.ends_with("here")).unwrap();
+        rustix::process::kill_process(Pid::from_raw(asked.id() as i32).unwrap(), Signal::TERM).unwrap();
+        let said = lines.find(|line| line.contains("it said")).unwrap();
+        assert!(said.contains("stopped as asked, and `sh` (process ") && said.ends_with("with it"), "{said}");
     }
 
     #[test]
