@@ -22,6 +22,8 @@ pub(crate) mod own {
     pub(crate) const SECRET: &str = "FOREGATHER_SECRET";
     /// A descriptor that says whether this process is the rank, or a child of it that has inherited the variables only.
     pub(crate) const PASS: &str = "FOREGATHER_PASS";
+    /// The jobs within which a process was started, the innermost last, each with a `/` behind it: what ends with them.
+    pub(crate) const WITHIN: &str = "FOREGATHER_WITHIN";
     /// `none`: take no launcher for one, as in a shell that `srun` has started.
     pub(crate) const LAUNCHER: &str = "FOREGATHER_LAUNCHER";
 }

@@ -1,6 +1,5 @@
 //! What ranks print, line by line, each with its rank before it: lines of several ranks are never mixed.
 use foregather_machine::Rank;
-use std::io::{Result, Write};
 
 /// A longer line is cut into several.
 const MOST: usize = 64 << 10;
@@ -17,28 +16,25 @@ impl Lines {
     }
 
     /// Passes on the lines that end here.
-    pub(super) fn feed(&mut self, bytes: &[u8], to: &mut (impl Write + ?Sized)) -> Result<()> {
+    pub(super) fn feed(&mut self, bytes: &[u8], to: &mut Vec<u8>) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.open.extend_from_slice(piece);
             if self.open.ends_with(b"\n") || self.open.len() >= MOST {
-                self.end(to)?;
+                self.end(to);
             }
         }
-        Ok(())
     }
 
     /// Passes on what there is of the last line.
-    pub(super) fn end(&mut self, to: &mut (impl Write + ?Sized)) -> Result<()> {
+    pub(super) fn end(&mut self, to: &mut Vec<u8>) {
         if self.open.is_empty() {
-            return Ok(());
+            return;
         }
         if !self.open.ends_with(b"\n") {
             self.open.push(b'\n');
         }
-        let line = [self.prefix.as_bytes(), &self.open].concat();
-        self.open.clear();
-        to.write_all(&line)?;
-        to.flush()
+        to.extend_from_slice(self.prefix.as_bytes());
+        to.append(&mut self.open);
     }
 }
 
@@ -49,9 +45,9 @@ mod tests {
     fn printed(pieces: &[&[u8]]) -> Vec<u8> {
         let (mut lines, mut to) = (Lines::of(3), Vec::new());
         for piece in pieces {
-            lines.feed(piece, &mut to).unwrap();
+            lines.feed(piece, &mut to);
         }
-        lines.end(&mut to).unwrap();
+        lines.end(&mut to);
         to
     }
 

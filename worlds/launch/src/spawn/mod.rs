@@ -1,10 +1,11 @@
 //! The launcher itself: starts the ranks of a job, shows what they print, and sees to it that all of them end.
 //!
 //! The first rank that ends badly ends the job. The others get a while to say what that means for them, then SIGTERM, then SIGKILL.
-//! Each rank has a process group of its own, which ends with it, so nothing is left behind; if the launcher itself is killed, the
-//! kernel kills the ranks.
+//! Each rank has a process group of its own, which ends with it. What has left its group, and all of it if the launcher is killed or asked
+//! twice to stop, ends by a [`Guardian`]: nothing is left behind.
 mod hosts;
 mod lines;
+mod outlet;
 mod rank;
 mod remote;
 mod variables;
@@ -14,8 +15,10 @@ pub(crate) use variables::FABRIC;
 
 use crate::notice::Notices;
 use crate::settings::Settings;
+use foregather_host::guardian::Guardian;
 use foregather_host::{clock, interrupt};
 use foregather_machine::{Cause, Error, Nanos};
+use outlet::Outlets;
 use rank::Running;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
@@ -33,6 +36,8 @@ const TERMINATING: Nanos = Nanos::from_ms(1_000);
 const LAST_WORDS: Nanos = Nanos::from_ms(1_000);
 /// What a shell shows for a program ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
+/// What the command ends with where this machine cannot do what it should, as on a full disk.
+const CANNOT: u8 = 3;
 
 /// What to start.
 #[derive(Clone, Debug, Default)]
@@ -52,21 +57,26 @@ pub struct Plan {
 }
 
 /// Starts the job and returns when all of it has ended: with 0, or with what the first rank that failed ended with (128 and its
-/// signal's number, if a signal ended it), or 130 if somebody asked this program to stop. To be called on a thread that stays.
+/// signal's number, if a signal ended it), or 130 if this program was asked to stop, or 141 or 3 if what ranks print cannot be written any
+/// more: its reader has gone, or its disk is full. To be called on a thread that stays.
 ///
 /// # Errors
 /// If a rank cannot be started, or the plan makes no sense.
 pub fn run(plan: &Plan) -> Result<u8, Error> {
     let settings = Settings::from_env()?;
     let variables = Variables::new(plan)?;
-    let mut ranks = Vec::new();
-    for rank in 0..plan.size {
-        ranks.push(Running::start(plan, rank, &variables)?);
-    }
+    let (name, jobs) = variables.within();
+    let guardian = Guardian::over(&format!("{name}={jobs}"))?;
+    let outlets = Outlets::new()?;
+    let ranks = (0..plan.size).map(|rank| Running::start(plan, rank, &variables)).collect::<Result<_, _>>()?;
     let notices = Notices::of(&variables.of(0));
     // Rank 0 alone may answer at the job's port.
     drop(variables);
-    Job { ranks, notices, grace: settings.notice() + LAST_WORDS, stage: Stage::Running, code: 0 }.see_through()
+    let grace = settings.notice() + LAST_WORDS;
+    let mut job = Job { ranks, outlets, notices, grace, stage: Stage::Running, code: 0 };
+    job.see_through()?;
+    drop(guardian);
+    Ok(job.finish())
 }
 
 /// How far the job's end has come.
@@ -83,6 +93,7 @@ enum Stage {
 
 struct Job {
     ranks: Vec<Running>,
+    outlets: Outlets,
     /// For those who wait for a rank that has ended.
     notices: Notices,
     grace: Nanos,
@@ -91,20 +102,19 @@ struct Job {
 }
 
 impl Job {
-    fn see_through(mut self) -> Result<u8, Error> {
+    fn see_through(&mut self) -> Result<(), Error> {
         while self.ranks.iter().any(|rank| !rank.over()) {
             self.wait();
-            let mut unheard = false;
             for rank in &mut self.ranks {
-                unheard |= rank.pump().is_err();
+                rank.pump(&self.outlets);
                 if rank.stopped() {
-                    eprintln!("foregather: rank {} was stopped by a signal", rank.rank);
+                    self.outlets.say(&format!("rank {} was stopped by a signal", rank.rank));
                 }
             }
             self.reap()?;
-            self.advance(unheard);
+            self.advance();
         }
-        Ok(self.code)
+        Ok(())
     }
 
     /// Whoever has ended. Several may have by now, one because of the other: a signal comes before what others made of it.
@@ -119,32 +129,32 @@ impl Job {
         }
         let mut failed = Vec::new();
         for rank in &mut self.ranks {
-            let Some(status) = rank.reap()? else { continue };
+            let Some(status) = rank.reap(&self.outlets)? else { continue };
             self.notices.ended(rank.rank, &told(status));
             failed.extend((!status.success()).then_some((rank.rank, status)));
         }
         let first = failed.iter().find(|(_, status)| status.signal().is_some()).or(failed.first());
         if let (Some((rank, status)), Stage::Running, 0) = (first, self.stage, self.code) {
             self.code = code_of(*status);
-            eprintln!("foregather: rank {rank} {}", told(*status));
+            self.outlets.say(&format!("rank {rank} {}", told(*status)));
         }
         Ok(())
     }
 
     /// Until somebody prints something, or ends, or it is time to look.
     fn wait(&self) {
-        let mut watched: Vec<_> =
-            self.ranks.iter().flat_map(Running::watched).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let of_ranks = self.ranks.iter().flat_map(|rank| rank.watched(&self.outlets));
+        let all = of_ranks.chain([self.outlets.out.roomy(), self.outlets.err.roomy()]);
+        let mut watched: Vec<_> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let _ = poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: SLICE.0 as _ }));
     }
 
-    fn advance(&mut self, unheard: bool) {
+    fn advance(&mut self) {
         let now = clock::now();
         let asked = interrupt::requested();
         match self.stage {
-            Stage::Running | Stage::Failed(_) if asked || unheard => {
-                // Nobody reads what they print any more: as if the signal for that had reached them.
-                self.code = if asked { INTERRUPTED } else { 128 + Signal::PIPE.as_raw() as u8 };
+            Stage::Running | Stage::Failed(_) if asked || self.outlets.failed().is_some() => {
+                self.code = if asked { INTERRUPTED } else { self.heard() };
                 self.terminate(now);
             }
             Stage::Running if self.code != 0 => self.stage = Stage::Failed(now + self.grace),
@@ -155,6 +165,29 @@ impl Job {
             }
             _ => {}
         }
+    }
+
+    /// The job's code, with a look at whether its output can be written.
+    fn heard(&self) -> u8 {
+        let Some(errno) = self.outlets.failed().filter(|_| self.code == 0) else { return self.code };
+        let error = std::io::Error::from_raw_os_error(errno);
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            // As if the signal for that had reached the ranks; a reader that has seen enough wants no words.
+            return 128 + Signal::PIPE.as_raw() as u8;
+        }
+        self.outlets.say(&format!("what the ranks print cannot be written: {error}; make room, or send it elsewhere"));
+        CANNOT
+    }
+
+    /// Sees the last of the output through. The job's code.
+    fn finish(&self) -> u8 {
+        match self.outlets.out.finish() {
+            0 => {}
+            lost => self.outlets.say(&format!("standard output is not read: its last {lost} bytes are lost")),
+        }
+        let code = self.heard();
+        self.outlets.err.finish();
+        code
     }
 
     fn terminate(&mut self, now: Nanos) {

@@ -1,5 +1,6 @@
 //! One rank of a job that this process started: its process, and what it prints.
 use super::lines::Lines;
+use super::outlet::{Outlet, Outlets};
 use super::remote;
 use super::variables::Variables;
 use super::{Plan, os, setting};
@@ -9,7 +10,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::{File, read_to_string};
-use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdin, stdout};
+use std::io::{ErrorKind, IsTerminal, Read, Write, stdin};
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 
@@ -51,7 +52,8 @@ impl Running {
         if plan.prefix {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
-        command.process_group(0);
+        let (within, jobs) = variables.within();
+        command.env(within, jobs).process_group(0);
         let mut child = Child::spawn(command, &variables.descriptors(rank))?;
         let lifeline = child.streams().stdin.take();
         let mut running = Self { rank, out: None, err: None, child, lifeline, over: false };
@@ -71,15 +73,20 @@ impl Running {
         self.over
     }
 
-    pub(super) fn watched(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let pipes = [&self.out, &self.err].into_iter().flatten().map(|pipe| pipe.from.as_fd());
-        pipes.chain((!self.over).then(|| self.child.pidfd()))
+    /// What tells of news: pipes that may be read, and its end.
+    pub(super) fn watched(&self, outlets: &Outlets) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let pipes = [(&self.out, &outlets.out), (&self.err, &outlets.err)];
+        let open = pipes.map(|(pipe, to)| pipe.as_ref().filter(|_| to.has_room()).map(|pipe| pipe.from.as_fd()));
+        open.into_iter().flatten().chain((!self.over).then(|| self.child.pidfd()))
     }
 
-    /// Passes on what it has printed. An error: nobody reads it.
-    pub(super) fn pump(&mut self) -> std::io::Result<()> {
-        let out = pump(&mut self.out, &mut stdout().lock());
-        out.and(pump(&mut self.err, &mut stderr().lock()))
+    /// Passes on what it has printed, as far as there is room.
+    pub(super) fn pump(&mut self, outlets: &Outlets) {
+        for (pipe, to) in [(&mut self.out, &outlets.out), (&mut self.err, &outlets.err)] {
+            if to.has_room() {
+                pump(pipe, to);
+            }
+        }
     }
 
     /// Has it, and is that new?
@@ -98,7 +105,7 @@ impl Running {
     }
 
     /// How it ended, if that is new.
-    pub(super) fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {
+    pub(super) fn reap(&mut self, outlets: &Outlets) -> Result<Option<ExitStatus>, Error> {
         if !self.has_ended() {
             return Ok(None);
         }
@@ -107,10 +114,12 @@ impl Running {
         let status = self.child.wait_until(Nanos::ZERO)?;
         self.over = status.is_some();
         self.lifeline = None;
-        // A reader that has gone away has been noticed already.
-        let _ = self.pump();
-        for (pipe, to) in [(self.out.take(), &mut stdout() as &mut dyn Write), (self.err.take(), &mut stderr())] {
-            let _ = pipe.map(|mut pipe| pipe.lines.end(to)).transpose();
+        // What is in its pipes is no more than these hold: there is always room for that.
+        for (mut pipe, to) in [(self.out.take(), &outlets.out), (self.err.take(), &outlets.err)] {
+            pump(&mut pipe, to);
+            if let Some(pipe) = pipe {
+                pipe.end(to);
+            }
         }
         Ok(status)
     }
@@ -142,24 +151,33 @@ impl Pipe {
         fcntl_setfl(&fd, OFlags::NONBLOCK).map_err(|errno| os("listening to a rank", &errno.into(), ""))?;
         Ok(Self { from: File::from(fd), lines: Lines::of(rank) })
     }
+
+    fn end(mut self, to: &Outlet) {
+        let mut lines = Vec::new();
+        self.lines.end(&mut lines);
+        to.push(&lines);
+    }
 }
 
-/// In bounded portions, so that nobody who prints without end keeps the others waiting.
-fn pump(pipe: &mut Option<Pipe>, to: &mut impl Write) -> std::io::Result<()> {
-    let Some(open) = pipe else { return Ok(()) };
-    let mut piece = [0; 16 << 10];
+/// In bounded portions, so that a rank which prints without end does not keep the others waiting.
+fn pump(pipe: &mut Option<Pipe>, to: &Outlet) {
+    let Some(open) = pipe else { return };
+    let (mut piece, mut lines, mut ended) = ([0; 16 << 10], Vec::new(), false);
     for _ in 0..16 {
         match open.from.read(&mut piece) {
-            Ok(0) => {
-                let end = open.lines.end(to);
-                *pipe = None;
-                return end;
-            }
-            Ok(bytes) => open.lines.feed(&piece[..bytes], to)?,
+            Ok(bytes @ 1..) => open.lines.feed(&piece[..bytes], &mut lines),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) => return Err(error),
+            Ok(0) | Err(_) => {
+                ended = true;
+                break;
+            }
         }
     }
-    to.flush()
+    to.push(&lines);
+    if ended {
+        if let Some(pipe) = pipe.take() {
+            pipe.end(to);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::secret;
 use crate::settings::HOST_ADDRESS;
 use foregather_machine::{Error, Rank};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::env;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 /// Which fabric the ranks are to use.
@@ -14,6 +15,8 @@ pub(crate) const FABRIC: &str = "FOREGATHER_FABRIC";
 
 pub(super) struct Variables {
     common: Vec<(String, String)>,
+    /// The jobs that the ranks are within: this one is the last.
+    within: String,
     /// Bound here, if rank 0 will be here.
     listener: Option<TcpListener>,
     pass: Pass,
@@ -27,20 +30,22 @@ impl Variables {
             return Err(setting("the number of ranks", "1 to 4096"));
         }
         if plan.program.first().is_none_or(String::is_empty) {
-            return Err(setting("the program of a job", "a name"));
+            return Err(Error::other("the program's name is empty: write what is to be started behind `--`"));
         }
         let hosts = seats(&plan.hosts, plan.size)?;
         let (root, listener) = root(&hosts)?;
+        let name = secret::job_name()?;
+        let within = format!("{}{name}/", env::var(own::WITHIN).unwrap_or_default());
         let mut common = vec![
             (own::SIZE.to_owned(), plan.size.to_string()),
-            (own::JOB.to_owned(), secret::job_name()?),
+            (own::JOB.to_owned(), name),
             (own::ROOT.to_owned(), root),
             (own::SECRET.to_owned(), secret::hex(&secret::random()?)),
             // Else libraries that libfabric brings along take over the signals by which ranks are stopped while they load.
             ("IPATH_NO_BACKTRACE".to_owned(), "1".to_owned()),
         ];
         common.extend(plan.fabric.iter().map(|fabric| (FABRIC.to_owned(), fabric.clone())));
-        Ok(Self { common, listener, pass: Pass::new()?, hosts })
+        Ok(Self { common, within, listener, pass: Pass::new()?, hosts })
     }
 
     /// Where that rank goes; `None` for here.
@@ -58,6 +63,11 @@ impl Variables {
         let address = self.host(rank).and_then(|host| host.address);
         all.extend(address.map(|address| (HOST_ADDRESS.to_owned(), address.to_string())));
         all
+    }
+
+    /// What every process of the job has, and what they start: the variable by which they are found.
+    pub(super) fn within(&self) -> (&str, &str) {
+        (own::WITHIN, &self.within)
     }
 
     /// What a rank of this host inherits: the variable of its pass.

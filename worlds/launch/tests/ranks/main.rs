@@ -3,6 +3,7 @@ mod foreign;
 mod joining;
 mod own;
 mod programs;
+mod trouble;
 mod two_hosts;
 
 use rustix::process::{Pid, Signal, kill_process_group};

@@ -21,13 +21,13 @@ pub(crate) fn shell(script: &str) -> Vec<String> {
 }
 
 /// How many processes have this text among their variables, and still run.
-fn processes_with(marker: &str) -> usize {
+pub(crate) fn processes_with(marker: &str) -> usize {
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| fs::read(entry.path().join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(marker)))
         .count()
 }
 
-fn wait_until(done: impl Fn() -> bool) {
+pub(crate) fn wait_until(mut done: impl FnMut() -> bool) {
     for _ in 0..3_000 {
         if done() {
             return;
@@ -161,24 +161,24 @@ fn the_first_that_fails_decides_the_code_and_all_others_end() {
 }
 
 /// Starts a job whose ranks have children, and returns once all have.
-fn families(marker: &str) -> Child {
+pub(crate) fn families(marker: &str, words: &[String]) -> Child {
     let (name, value) = marker.split_once('=').unwrap();
-    let mut child = launcher(3, &program("has_a_child"), &[(name, value)]).spawn().unwrap();
+    let mut child = launcher(3, words, &[(name, value)]).spawn().unwrap();
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
     assert_eq!(lines.filter(|line| line.contains("has a child")).take(3).count(), 3);
     child
 }
 
-fn send(child: &Child, signal: Signal) {
+pub(crate) fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
 }
 
 #[test]
 fn an_interrupted_job_leaves_nothing_behind() {
     let marker = format!("TEST_MARKER=interrupt-{}", std::process::id());
-    let child = families(&marker);
-    // The launcher, its ranks, their children.
-    assert_eq!(processes_with(&marker), 7);
+    let child = families(&marker, &program("has_a_child"));
+    // The launcher and its guardian, its ranks, their children.
+    assert_eq!(processes_with(&marker), 8);
     send(&child, Signal::INT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output));
@@ -192,27 +192,4 @@ fn a_failed_job_leaves_nothing_behind() {
     let output = run(3, "has_a_child", &[(name, value), ("TEST_END", "exit"), ("FOREGATHER_PEER_TIMEOUT", "500ms")]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
     wait_until(|| processes_with(&marker) == 0);
-}
-
-#[test]
-fn ranks_die_with_a_launcher_that_is_killed() {
-    let marker = format!("TEST_MARKER=killed-{}", std::process::id());
-    let mut child = families(&marker);
-    send(&child, Signal::KILL);
-    child.wait().unwrap();
-    // What a rank has started itself is its own affair, once nobody is there to see to it.
-    let of_ranks = || processes_with(&marker) - processes_named_sleep(&marker);
-    wait_until(|| of_ranks() == 0);
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        let ours = fs::read(entry.path().join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&marker));
-        let _ = pid.filter(|_| ours).map(|pid| kill_process(pid, Signal::KILL));
-    }
-}
-
-fn processes_named_sleep(marker: &str) -> usize {
-    let all = fs::read_dir("/proc").unwrap().flatten();
-    let ours = all
-        .filter(|entry| fs::read(entry.path().join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(marker)));
-    ours.filter(|entry| fs::read_to_string(entry.path().join("comm")).is_ok_and(|name| name.trim() == "sleep")).count()
 }

@@ -5,6 +5,7 @@ use foregather_launch::{Job, Lanes};
 use foregather_machine::{Address, Error, Fabric, Nanos, Park, WaitContext};
 use rustix::process::{Signal, getpid, kill_process};
 use std::env;
+use std::os::fd::AsRawFd;
 use std::process::{Command, exit};
 use std::time::Duration;
 
@@ -243,11 +244,22 @@ fn has_a_child() {
 #[ignore = "a program of another test"]
 fn launcher() {
     interrupt::install().unwrap();
+    if let Ok(path) = env::var("TEST_STDOUT") {
+        // Not from the beginning: the harness must be able to print.
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        // SAFETY: nothing in this process owns the descriptor of standard output.
+        assert!(unsafe { libc::dup2(file.as_raw_fd(), 1) } == 1);
+    }
     let program = env::var("TEST_PROGRAM").unwrap().split('\n').map(str::to_owned).collect();
     let size = env::var("TEST_SIZE").unwrap().parse().unwrap();
     let hosts = env::var("TEST_HOSTS").map_or(vec![], |text| Host::parse(&text).unwrap());
     let remote_shell = ["ip", "netns", "exec"].map(str::to_owned).to_vec();
     let plan = Plan { size, program, fabric: None, hosts, remote_shell, prefix: true };
-    let end: Result<u8, Error> = spawn::run(&plan);
-    exit(end.map_or(99, i32::from));
+    match spawn::run(&plan) {
+        Ok(code) => exit(i32::from(code)),
+        Err(error) => {
+            eprintln!("no job: {error}");
+            exit(99);
+        }
+    }
 }

@@ -1,0 +1,169 @@
+//! This program's own output, behind a queue and a thread for each stream. A reader that takes nothing (a stopped pager, a full window)
+//! makes that thread stand still and no other one: deaths and signals go on being looked at.
+use super::os;
+use foregather_host::clock;
+use foregather_machine::{Error, Nanos};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::PIPE_BUF;
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write, pipe};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// A queue that is longer takes no more from ranks.
+const MOST: usize = 1 << 20;
+/// How long a reader may take nothing at the job's end before the rest is given up.
+const PATIENCE: Nanos = Nanos::from_ms(1_000);
+
+/// Both streams.
+pub(super) struct Outlets {
+    pub(super) out: Outlet,
+    pub(super) err: Outlet,
+}
+
+impl Outlets {
+    pub(super) fn new() -> Result<Self, Error> {
+        Ok(Self { out: Outlet::new(io::stdout().as_fd())?, err: Outlet::new(io::stderr().as_fd())? })
+    }
+
+    /// A line of the launcher's own.
+    pub(super) fn say(&self, line: &str) {
+        self.err.push(format!("foregather: {line}\n").as_bytes());
+    }
+
+    /// Why a stream takes nothing any more, if so: the system's error number.
+    pub(super) fn failed(&self) -> Option<i32> {
+        self.out.queue().failed.or(self.err.queue().failed)
+    }
+}
+
+/// One stream.
+pub(super) struct Outlet {
+    shared: Arc<Shared>,
+    /// Readable when there is room again, or no use in waiting for it.
+    roomy: PipeReader,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    roomy: PipeWriter,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<u8>,
+    /// Bytes that wait or are being written.
+    unwritten: usize,
+    failed: Option<i32>,
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Outlet {
+    fn new(to: BorrowedFd<'_>) -> Result<Self, Error> {
+        let failed =
+            |error: io::Error| os("preparing to show what ranks print", &error, "raise the limits (ulimit -u, ulimit -n)");
+        let (reader, writer) = pipe().map_err(failed)?;
+        for end in [reader.as_fd(), writer.as_fd()] {
+            fcntl_setfl(end, OFlags::NONBLOCK).map_err(|errno| failed(errno.into()))?;
+        }
+        let to = File::from(to.try_clone_to_owned().map_err(failed)?);
+        let shared = Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), roomy: writer });
+        let outlet = Self { shared: Arc::clone(&shared), roomy: reader };
+        Builder::new().name("outlet".to_owned()).spawn(move || write_out(&shared, to)).map_err(failed)?;
+        Ok(outlet)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.shared.queue()
+    }
+
+    pub(super) fn push(&self, bytes: &[u8]) {
+        let mut queue = self.queue();
+        if queue.failed.is_none() && !bytes.is_empty() {
+            queue.waiting.extend_from_slice(bytes);
+            queue.unwritten += bytes.len();
+            self.shared.changed.notify_all();
+        }
+    }
+
+    /// Is there room for more of what ranks print?
+    pub(super) fn has_room(&self) -> bool {
+        while matches!((&self.roomy).read(&mut [0; 64]), Ok(1..)) {}
+        self.queue().unwritten < MOST
+    }
+
+    /// Becomes readable when there is room again.
+    pub(super) fn roomy(&self) -> BorrowedFd<'_> {
+        self.roomy.as_fd()
+    }
+
+    /// Waits while what is queued is being taken, and a moment more. How many bytes were not taken.
+    pub(super) fn finish(&self) -> usize {
+        let mut queue = self.queue();
+        let (mut least, mut until) = (queue.unwritten, clock::now() + PATIENCE);
+        while queue.unwritten > 0 && clock::now() < until {
+            let left = Duration::from_nanos((until - clock::now()).0);
+            queue = self.shared.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+            if queue.unwritten < least {
+                (least, until) = (queue.unwritten, clock::now() + PATIENCE);
+            }
+        }
+        queue.unwritten
+    }
+}
+
+/// The stream's thread: for as long as the program lives.
+fn write_out(shared: &Shared, mut to: File) {
+    loop {
+        let mut queue = shared.queue();
+        while queue.waiting.is_empty() {
+            queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        let taken = std::mem::take(&mut queue.waiting);
+        drop(queue);
+        let mut rest = &taken[..];
+        while !rest.is_empty() {
+            match to.write(portion(rest)) {
+                Ok(bytes) => {
+                    rest = &rest[bytes..];
+                    written(shared, bytes);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Another program that shares this stream has made it so.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
+                }
+                Err(error) => {
+                    *shared.queue() = Queue { failed: Some(error.raw_os_error().unwrap_or(0)), ..Queue::default() };
+                    let _ = (&shared.roomy).write(&[0]);
+                    return shared.changed.notify_all();
+                }
+            }
+        }
+    }
+}
+
+/// What is written at once: whole lines, if they are short enough not to be mixed with other programs' in a pipe.
+fn portion(rest: &[u8]) -> &[u8] {
+    let most = &rest[..rest.len().min(PIPE_BUF)];
+    most.iter().rposition(|&byte| byte == b'\n').map_or(most, |end| &most[..=end])
+}
+
+fn written(shared: &Shared, bytes: usize) {
+    let mut queue = shared.queue();
+    let was_full = queue.unwritten >= MOST;
+    queue.unwritten -= bytes;
+    if was_full && queue.unwritten < MOST {
+        let _ = (&shared.roomy).write(&[0]);
+    }
+    shared.changed.notify_all();
+}
