@@ -39,7 +39,9 @@ pub fn run(cli: &Cli) -> Result<()> {
         Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {
-            interrupt::install()?;
+            if !(matches!(verb, Verb::App(_)) && app::is_rank()?) {
+                interrupt::install()?;
+            }
             if !matches!(verb, Verb::Doctor | Verb::Run(_)) {
                 refuse_realtime()?;
             }

@@ -1,5 +1,5 @@
 //! Ctrl-C keeps what was measured and leaves no process behind.
-use crate::{foregather, scratch, stderr};
+use crate::{foregather, run, scratch, stderr};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -74,12 +74,20 @@ fn wait_until(come: impl Fn() -> bool) {
     panic!("it never came");
 }
 
-/// How many processes have these bytes in their environment.
+/// How many processes have this variable.
 fn processes_with(marker: &str) -> usize {
-    let own = std::process::id().to_string();
-    let pids = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| entry.file_name() != *own);
-    let environments = pids.filter_map(|entry| std::fs::read(entry.path().join("environ")).ok());
-    environments.filter(|environment| environment.split(|&byte| byte == 0).any(|entry| entry == marker.as_bytes())).count()
+    processes_with_all(&[marker]).len()
+}
+
+/// The processes that have all of these variables.
+fn processes_with_all(markers: &[&str]) -> Vec<i32> {
+    let pids = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let others = pids.filter(|&pid: &i32| pid as u32 != std::process::id());
+    let has_all = |pid: &i32| {
+        let variables = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        markers.iter().all(|marker| variables.split(|&byte| byte == 0).any(|variable| variable == marker.as_bytes()))
+    };
+    others.filter(has_all).collect()
 }
 
 /// The tour looks at every library of the machine first: none of them may take Ctrl-C away.
@@ -105,4 +113,31 @@ fn children_of(parent: u32) -> impl Iterator<Item = Vec<u8>> {
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
     let pids: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
     pids.into_iter().map(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
+}
+
+/// A rank has no partial results: it ends as any program does, wherever in a run it is, and its launcher says so.
+#[test]
+fn a_rank_that_is_asked_to_stop_ends_at_once() {
+    let greeting = run(&["run", "-n", "2", "--fabric", "ofi:tcp", "--", env!("CARGO_BIN_EXE_foregather"), "app", "sor"]);
+    let cluster = greeting.status.success() || std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_some();
+    for fabric in ["shm", "ofi:tcp"].into_iter().take(if cluster { 2 } else { 1 }) {
+        let (name, value) = ("FOREGATHER_TEST_MARKER", format!("rank-{fabric}-{}", std::process::id()));
+        let app = ["app", "tsp", "--class", "ulysses22", "--repeat", "1000"];
+        let mut command =
+            foregather(&[&["run", "-n", "2", "--fabric", fabric, "--", env!("CARGO_BIN_EXE_foregather")][..], &app].concat());
+        let child = command.env(name, &value).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // Far into its runs.
+        std::thread::sleep(Duration::from_secs(3));
+        let marker = format!("{name}={value}");
+        let rank = *processes_with_all(&[&marker, "FOREGATHER_RANK=1"]).first().expect("rank 1 runs");
+        kill_process(Pid::from_raw(rank).unwrap(), Signal::TERM).unwrap();
+        let asked = std::time::Instant::now();
+        wait_until(|| processes_with_all(&[&marker, "FOREGATHER_RANK=1"]).is_empty());
+        // A second, and as much again for a machine that is busy.
+        assert!(asked.elapsed() < Duration::from_secs(2), "{fabric}: {:?}", asked.elapsed());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(143), "{fabric}: {}", stderr(&output));
+        assert!(stderr(&output).contains("rank 1 was killed by signal 15"), "{fabric}: {}", stderr(&output));
+        assert_eq!(processes_with(&marker), 0);
+    }
 }

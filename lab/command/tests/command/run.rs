@@ -1,5 +1,5 @@
 //! `run`: what it prints, how it ends, and what it refuses.
-use crate::{run, scratch, stderr};
+use crate::{foregather, run, scratch, stderr};
 
 #[test]
 fn each_line_says_whose_it_is_and_both_streams_stay_apart() {
@@ -28,6 +28,13 @@ fn what_cannot_be_started_is_named() {
     let output = run(&["run", "-n", "2", "--", "no-such-program"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("no-such-program"), "{}", stderr(&output));
+    for (program, said) in
+        [("", "name is empty"), ("/", "`/` is a directory: name a program"), ("/proc/version", "may not be executed")]
+    {
+        let output = run(&["run", "-n", "2", "--", program]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
     let hosts = scratch("hosts");
     std::fs::write(&hosts, "n1 slots=two\n").unwrap();
     let hosts = hosts.to_str().unwrap();
@@ -72,4 +79,12 @@ fn ranks_elsewhere_are_told_by_standard_input() {
     let mut lines: Vec<_> = std::str::from_utf8(&output.stdout).unwrap().lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["[0] 0 of 2 ofi it's", "[1] 1 of 2 ofi it's"]);
+}
+
+#[test]
+fn a_full_disk_is_told_of() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = foregather(&["run", "-n", "2", "--", "echo", "hello"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("what the ranks print cannot be written: No space left on device"), "{}", stderr(&output));
 }

@@ -14,7 +14,7 @@ use foregather_cli::App as Options;
 use foregather_cli::failure::Failure;
 use foregather_dsm::views::Backend;
 use foregather_host::{child::Child, interrupt};
-use foregather_launch::{Job, Launcher};
+use foregather_launch::{Job, Launcher, detect};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::children;
 use foregather_results::Measurement;
@@ -39,6 +39,15 @@ pub struct AppReport {
     pub explained: Vec<String>,
     /// What is wrong with the results.
     pub wrong: Vec<String>,
+}
+
+/// Is this process a rank of a launcher's job? Then a request to stop is to end it as it ends any program: there are no partial results of
+/// one rank, and the launcher waits for its end.
+///
+/// # Errors
+/// If the variables of a launcher make no sense.
+pub fn is_rank() -> Result<bool> {
+    Ok(detect()?.launcher != Launcher::Alone)
 }
 
 /// Runs what the options ask for. `None`: this process is a rank of a launcher's job, and not the one that tells.
