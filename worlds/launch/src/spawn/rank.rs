@@ -175,9 +175,7 @@ fn pump(pipe: &mut Option<Pipe>, to: &Outlet) {
         }
     }
     to.push(&lines);
-    if ended {
-        if let Some(pipe) = pipe.take() {
-            pipe.end(to);
-        }
+    if let Some(pipe) = pipe.take_if(|_| ended) {
+        pipe.end(to);
     }
 }
