@@ -8,6 +8,7 @@
 
 mod claims;
 mod examples;
+mod kill;
 mod mutants;
 mod peers;
 mod regret;
@@ -29,6 +30,7 @@ The chores of this repository.
   cargo xtask examples    the programs of examples/, each with exactly the features that it names
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
   cargo xtask mutants     do the verdicts notice a changed constant? `cargo xtask mutants help` says how
+  cargo xtask kill        ranks and launchers killed and stopped at random moments; `cargo xtask kill help` says how
   cargo xtask help        this text
 
 Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or worse rows, 2 wrong usage or unreadable files,
@@ -58,6 +60,11 @@ fn main() -> ExitCode {
                 }
             };
         }
+        ["kill", "help" | "--help" | "-h"] => {
+            println!("{}", kill::HELP);
+            return ExitCode::SUCCESS;
+        }
+        ["kill", ref arguments @ ..] => return kill::run(arguments),
         ["regret", "help" | "--help" | "-h"] => {
             println!("{}", regret::HELP);
             return ExitCode::SUCCESS;

@@ -1,6 +1,6 @@
 //! A job that loses a rank, seen from outside: when each of the others knew, and what it said.
 use crate::programs::program;
-use crate::states::{State, now};
+use crate::survivors::states::{State, now};
 use foregather_machine::{Nanos, Rank, SplitMix};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl Job {
             ("FOREGATHER_FABRIC", fabric),
             ("FOREGATHER_PEER_TIMEOUT", &timeout),
             ("FOREGATHER_WATCHDOG", "5s"),
-            ("TEST_STATE", &format!("{state:?}")),
+            ("TEST_STATE", &(state as usize).to_string()),
         ];
         let mut launcher = launcher(SIZE, program, &variables).spawn().map_err(|error| error.to_string())?;
         let said = BufReader::new(launcher.stdout.take().ok_or("no pipe")?);

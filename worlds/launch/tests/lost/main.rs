@@ -7,15 +7,16 @@ mod many;
 mod programs;
 #[path = "../../examples/ranks.rs"]
 mod ranks;
-mod states;
+#[path = "../../examples/survivors.rs"]
+mod survivors;
 
 use after::Before;
 use foregather_machine::SplitMix;
 use job::Job;
-use states::State;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use survivors::states::State;
 
 /// Jobs at a time: each of them only waits for most of its time.
 const AT_ONCE: usize = 4;

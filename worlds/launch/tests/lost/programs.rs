@@ -1,11 +1,12 @@
 //! What the processes of these tests do: ignored tests of this executable, which start it anew.
 use crate::ranks;
-use crate::states::{State, now};
+use crate::survivors::states::State;
+use crate::survivors::{say, survive};
 use foregather_barrier::dissemination;
 use foregather_host::{clock, interrupt};
 use foregather_launch::spawn::{self, Plan};
 use foregather_launch::{Job, Lanes};
-use foregather_machine::{Cause, Error, Fabric, Nanos, block_on};
+use foregather_machine::{Error, Fabric, Nanos, block_on};
 use foregather_message::{Messenger, Settings};
 use std::env;
 use std::fs::read_to_string;
@@ -22,40 +23,11 @@ pub(crate) fn program(name: &str) -> Vec<String> {
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// One line at once: lines of several processes must not be mixed.
-fn say(line: &str) {
-    use std::io::Write;
-    std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
-}
-
-fn in_that_state<F: Fabric>(job: &Job, lanes: Vec<F>, state: State) -> Result<(), Error> {
-    for lane in lanes {
-        let messenger = Messenger::new(lane, state.settings())?;
-        block_on(dissemination(&messenger))?;
-        say(&format!("ready {} {}", job.rank(), std::process::id()));
-        block_on(state.program(&messenger, || job.failure_detector().lost().is_none()))?;
-    }
-    Ok(())
-}
-
-/// Goes on in one state until somebody is lost, and says who.
+/// Goes on in one state until a rank is lost, and says which.
 #[test]
 #[ignore = "a program of another test"]
 fn state() {
-    let state = State::parse(&env::var("TEST_STATE").unwrap()).unwrap();
-    let job = Job::join().unwrap();
-    let rank = job.rank();
-    let end = job.lanes(1).and_then(|lanes| match lanes {
-        Lanes::Shm(lanes) => in_that_state(&job, lanes, state),
-        Lanes::Ofi(lanes) => in_that_state(&job, lanes, state),
-    });
-    let (at, error) = (now(), end.unwrap_err());
-    match error.cause() {
-        Cause::PeerLost { rank: lost, doing, .. } => say(&format!("lost {rank} {} {lost} {doing}", at.0)),
-        _ => say(&format!("other {rank} {error:?}")),
-    }
-    drop(job);
-    exit(1);
+    survive(State::ALL[env::var("TEST_STATE").unwrap().parse::<usize>().unwrap()]);
 }
 
 /// Opens its lanes once it has said that it is ready, and meets the others until somebody is lost.

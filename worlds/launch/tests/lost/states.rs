@@ -51,10 +51,6 @@ impl State {
         Self::Silence,
     ];
 
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| format!("{state:?}") == name)
-    }
-
     pub(crate) fn settings(self) -> Settings {
         let path = match self {
             Self::Fetch | Self::Offer => Path::Direct,
@@ -68,10 +64,12 @@ impl State {
     pub(crate) async fn program<F: Fabric>(self, messenger: &Messenger<F>, job_is_whole: impl Fn() -> bool) -> Result<(), Error> {
         let (rank, size) = (messenger.rank(), messenger.size());
         let (sends, peer) = (rank.is_multiple_of(2), rank ^ 1);
+        // The last of an odd number has no peer.
+        let state = if peer >= size && self.is_of_pairs() { Self::Barrier } else { self };
         let mut at = 0_u32;
         loop {
             at = at.wrapping_add(1);
-            match self {
+            match state {
                 Self::One if rank == 0 => messenger.begin_unpacking().await?.end().await?,
                 Self::Anybody => messenger.begin_unpacking().await?.end().await?,
                 Self::One => messenger.begin_unpacking_from((rank + 1) % size)?.end().await?,
@@ -95,6 +93,11 @@ impl State {
                 _ => self.receive(messenger, peer, at).await?,
             }
         }
+    }
+
+    /// Do ranks and their peers send each other messages, and no others any?
+    fn is_of_pairs(self) -> bool {
+        !matches!(self, Self::Anybody | Self::One | Self::Barrier | Self::Allreduce | Self::Shift)
     }
 
     fn bytes(self) -> usize {
