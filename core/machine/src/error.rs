@@ -1,4 +1,5 @@
 //! What becomes of a wait or a set-up that cannot succeed. Each error names the culprit and, where there is one, the remedy.
+use crate::errno::Errno;
 use crate::{Nanos, Rank, WaitError};
 use core::fmt;
 
@@ -172,7 +173,8 @@ pub enum Cause {
         what: &'static str,
         /// The number it gave.
         errno: i32,
-        /// What the user can do about it; may be empty.
+        /// What the user can do about it; may be empty. Some numbers need another remedy whatever was attempted (`EMFILE`: `ulimit -n`); then that
+        /// is printed.
         remedy: &'static str,
     },
     /// This machine lacks something.
@@ -332,9 +334,14 @@ impl fmt::Display for Cause {
                 f,
                 "the forced message {tag} of rank {from} came before its receive was posted and is lost: synchronise the two, or send it by the long protocol"
             ),
+            Self::Os { what, errno: 0, remedy: "" } => write!(f, "{what} failed"),
+            Self::Os { what, errno: 0, remedy } => write!(f, "{what} failed; {remedy}"),
             Self::Os { what, errno, remedy } => {
-                write!(f, "{what} failed: error {errno}")?;
-                if remedy.is_empty() { Ok(()) } else { write!(f, "; {remedy}") }
+                let errno = Errno(*errno);
+                write!(f, "{what} failed: {errno}")?;
+                // What was attempted suggests the usual remedy; some numbers say that another one is needed.
+                let suggested = Some(*remedy).filter(|remedy| !remedy.is_empty());
+                errno.remedy().or(suggested).or(errno.advice()).map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
             }
             Self::Unavailable { what, remedy } => write!(f, "{what} is missing; {remedy}"),
         }
@@ -342,3 +349,24 @@ impl fmt::Display for Cause {
 }
 
 impl core::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_system_has_a_name_and_the_remedy_of_its_number() {
+        let said = |what, errno, remedy| Error::from(Cause::Os { what, errno, remedy }).to_string();
+        for (errno, remedy, sentence) in [
+            (24, "share less", "mapping failed: EMFILE (Too many open files); raise the limit of open files (ulimit -n)"),
+            (12, "share less", "mapping failed: ENOMEM (Cannot allocate memory); share less"),
+            (22, "", "mapping failed: EINVAL (Invalid argument)"),
+            (0, "share less", "mapping failed; share less"),
+        ] {
+            assert_eq!(said("mapping", errno, remedy), sentence);
+        }
+        assert!(said("writing", 28, "").contains("ENOSPC (No space left on device); free some space"));
+        assert!(said("mapping", 1, "").contains("seccomp"));
+        assert!(said("making a thread", 11, "").contains("pids"));
+    }
+}

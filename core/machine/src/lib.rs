@@ -13,6 +13,7 @@
 //! - [`WaitContext`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed; [`WaitError`]: the same of a barrier,
 //!   by the reaction it asks for.
 //! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random numbers.
+//!   [`shown`](fn@shown): foreign text that may reach a terminal.
 //!
 //! **Verbs act at once; only waiting is async.** On hardware a leaf future has done its waiting when it is returned,
 //! so it is ready at the first poll ([`block_on`]) and no state machine is left after optimisation. In a simulator it
@@ -25,6 +26,7 @@ mod context;
 mod costs;
 mod cpu;
 mod endpoint;
+mod errno;
 mod error;
 mod fabric;
 mod line;
@@ -34,6 +36,7 @@ mod park;
 mod placement;
 mod port;
 mod ready;
+mod shown;
 mod split_mix;
 mod time;
 mod wait_error;
@@ -52,6 +55,7 @@ pub use park::Park;
 pub use placement::{Affinity, Placement, ThreadId};
 pub use port::{Packet, Port};
 pub use ready::{Ready, block_on, ready};
+pub use shown::shown;
 pub use split_mix::SplitMix;
 pub use time::{Clock, Nanos};
 pub use wait_error::{Missing, WaitError, Who};

@@ -2,7 +2,7 @@
 //! has been looked at: lengths are bounded before anything is kept.
 use crate::detect::MOST_RANKS;
 use crate::secret::{BYTES, Token};
-use foregather_machine::Rank;
+use foregather_machine::{Rank, shown};
 
 /// Changes whenever a frame does. The first bytes of [`Frame::Hello`] and [`Frame::Join`] never change, so every version can tell.
 pub(crate) const VERSION: u32 = 2;
@@ -182,10 +182,12 @@ impl<'a> Rest<'a> {
         }
     }
     /// All that is left. It is shown on a terminal: a stranger's control characters are not.
+    /// It is shown on a terminal.
     fn text(&mut self) -> Option<String> {
         let text = String::from_utf8_lossy(self.take(self.0.len().min(MOST_TEXT))?);
-        Some(text.chars().filter(|c| !c.is_control()).collect())
+        Some(shown(&text).into_owned())
     }
+
     /// The magic number, and the version after it.
     fn opening(&mut self) -> Option<u32> {
         (self.take(MAGIC.len())? == MAGIC).then(|| self.number())?
@@ -312,6 +314,6 @@ mod tests {
     fn a_refusal_shows_no_control_characters() {
         let mut inbox = Inbox::default();
         inbox.push(&Frame::Refused { last: true, why: "a\u{1b}[2Jb\n".to_owned() }.encode());
-        assert_eq!(inbox.next(MOST_STRANGER), Ok(Some(Frame::Refused { last: true, why: "a[2Jb".to_owned() })));
+        assert_eq!(inbox.next(MOST_STRANGER), Ok(Some(Frame::Refused { last: true, why: "a\u{fffd}[2Jb\u{fffd}".to_owned() })));
     }
 }

@@ -78,5 +78,10 @@ pub fn start(name: &str, body: impl FnOnce(Thread) + Send + 'static) -> Result<(
 
 fn refused(error: &std::io::Error) -> Error {
     let errno = error.raw_os_error().unwrap_or(0);
-    Cause::Os { what: "making a thread", errno, remedy: "fewer members, or a higher limit (ulimit -u)" }.into()
+    Cause::Os {
+        what: "making a thread",
+        errno,
+        remedy: "fewer members, or a higher limit (ulimit -u, or the container's limit of pids)",
+    }
+    .into()
 }
