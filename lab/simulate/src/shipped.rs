@@ -1,7 +1,8 @@
 //! The plans of `plans/`, built into the program.
 use super::plan::{Ask, Plan, meant};
 use anyhow::{Context, Result, bail};
-use foregather_results::table::ResultTable;
+use foregather_host::regular;
+use foregather_results::table::{ResultTable, in_columns};
 use std::path::Path;
 
 macro_rules! shipped {
@@ -9,6 +10,9 @@ macro_rules! shipped {
         [$(($name, include_str!(concat!("../../../plans/", $name, ".toml")))),*]
     };
 }
+
+/// Of a plan in a file.
+const BYTES_MAX: u64 = 4 << 20;
 
 /// Their names and texts.
 pub const SHIPPED: [(&str, &str); 34] = shipped![
@@ -58,10 +62,14 @@ pub fn open(name: &str, ask: &Ask) -> Result<Plan> {
     }
     let path = Path::new(name);
     if !path.exists() && !name.contains(['.', '/']) {
-        bail!("no plan `{name}` is shipped, and no file has that name{}", meant(name, &SHIPPED.map(|(name, _)| name)));
+        let names = SHIPPED.map(|(name, _)| name);
+        let (said, listed) = (format!("no plan `{name}` is shipped, and no file has that name"), in_columns(&names));
+        match meant(name, &names) {
+            hint if hint.contains("did you mean") => bail!("{said}{hint}"),
+            _ => bail!("{said}; there are\n{listed}"),
+        }
     }
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read the plan {name}"))?;
-    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not text in UTF-8") };
+    let text = regular::read_text(path, BYTES_MAX).with_context(|| format!("cannot read the plan {name}"))?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     Plan::parse(name, &text, &Ask { folder, ..ask.clone() })
 }

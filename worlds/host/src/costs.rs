@@ -1,5 +1,5 @@
 //! The machine's costs, measured once and kept: `foregather.machine/1` under the user's cache folder.
-use crate::facts;
+use crate::{facts, regular};
 use foregather_machine::{Costs, Nanos};
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind};
@@ -7,6 +7,14 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 const SCHEMA: &str = "foregather.machine/1";
+/// A file of costs, or of other kept numbers, has no more bytes than that.
+pub(crate) const MOST_BYTES: u64 = 64 << 10;
+/// What to do about costs that cannot be used.
+const REMEDY: &str = "measure again by `foregather measure waits`";
+/// The least and the most that a price may be.
+const PRICE: [Nanos; 2] = [Nanos(1), Nanos::from_ms(100)];
+/// The same of a tick: from a hundred thousand to ten of them a second.
+const TICK: [Nanos; 2] = [Nanos::from_us(10), Nanos::from_ms(100)];
 
 /// Costs, and how well they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +37,16 @@ pub fn path() -> Option<PathBuf> {
 /// Keeps the costs of this machine, in one piece: a reader sees the old file or the whole new one. Returns where.
 ///
 /// # Errors
-/// If there is no place for them, or it cannot be written.
+/// If one of them is beyond its bounds, there is no place for them, or it cannot be written; what was kept before stays.
 pub fn store(kept: Kept) -> io::Result<PathBuf> {
+    bounded(&kept.costs).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))?;
     let nowhere = || io::Error::new(ErrorKind::NotFound, "no cache folder: set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
     let path = path().ok_or_else(nowhere)?;
     write(&path, &text(kept))?;
     Ok(path)
 }
 
-/// Writes a file in one piece, and its folder if there is none.
+/// Writes a file in one piece, and its folder if there is none. What is no regular file is left alone.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let named = |what: &str, path: &Path, error: io::Error| {
         io::Error::new(
@@ -48,6 +57,10 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| named("make", folder, error))?;
     }
+    if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        let error = io::Error::new(ErrorKind::InvalidInput, "what is there is no regular file");
+        return Err(named("write", path, error));
+    }
     let part = path.with_extension(format!("{}.part", process::id()));
     let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
     written.map_err(|error| {
@@ -56,12 +69,25 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     })
 }
 
-/// The costs kept for this very machine; `None` if there are none, or they are another's.
-pub fn load() -> Option<Kept> {
-    let kept: Value = serde_json::from_str(&fs::read_to_string(path()?).ok()?).ok()?;
+/// The costs kept for this very machine; `None` if there are none, or they are another's. The tick is the kernel's own if it tells.
+///
+/// # Errors
+/// Why those that are there cannot be used; they are to be measured again.
+pub fn load() -> io::Result<Option<Kept>> {
+    let Some(path) = path() else { return Ok(None) };
+    let kept = match value(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read?,
+    };
     let machine = facts::machine();
     let of_this = kept["cpu"].as_str() == machine.cpu.as_deref() && kept["kernel"].as_str() == Some(&machine.kernel);
-    parse(&kept).ok().filter(|_| of_this)
+    // Costs of another machine may be of another version: they are no use, and no mistake.
+    if !of_this && kept["schema"].as_str() == Some(SCHEMA) {
+        return Ok(None);
+    }
+    let mut kept = parse(&kept).map_err(|why| unusable(&path, &why))?;
+    kept.costs.tick = facts::tick().unwrap_or(kept.costs.tick);
+    Ok(Some(kept))
 }
 
 /// The costs in a file, whichever machine they are of.
@@ -69,11 +95,18 @@ pub fn load() -> Option<Kept> {
 /// # Errors
 /// If it cannot be read, or is no such file.
 pub fn read(path: &Path) -> io::Result<Costs> {
-    let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| io::Error::new(error.kind(), format!("cannot read {shown}: {error}")))?;
-    let wrong = |why: String| io::Error::new(ErrorKind::InvalidData, format!("{shown} has no costs of a machine: {why}"));
-    let kept: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    Ok(parse(&kept).map_err(wrong)?.costs)
+    Ok(parse(&value(path)?).map_err(|why| unusable(path, &why))?.costs)
+}
+
+/// What is in a file, whatever it says.
+fn value(path: &Path) -> io::Result<Value> {
+    let text = regular::read_text(path, MOST_BYTES);
+    let text = text.map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display())))?;
+    serde_json::from_str(&text).map_err(|error| unusable(path, &format!("{error}; {REMEDY}")))
+}
+
+fn unusable(path: &Path, why: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("{} has no costs of a machine: {why}", path.display()))
 }
 
 fn text(kept: Kept) -> String {
@@ -98,11 +131,11 @@ fn text(kept: Kept) -> String {
 
 fn parse(kept: &Value) -> Result<Kept, String> {
     if kept["schema"].as_str() != Some(SCHEMA) {
-        return Err(format!("its schema is {}, not {SCHEMA:?}; measure again", kept["schema"]));
+        return Err(format!("its schema is {}, not {SCHEMA:?}; {REMEDY}", kept["schema"]));
     }
     let cost = |name: &str| match kept[name].as_u64() {
-        Some(ns) if ns > 0 => Ok(Nanos(ns)),
-        _ => Err(format!("{name:?} is {}, not a positive number; measure again", kept[name])),
+        Some(ns) => Ok(Nanos(ns)),
+        _ => Err(format!("{name:?} is {}, not a whole number; {REMEDY}", kept[name])),
     };
     let costs = Costs {
         local_switch: cost("local_switch_ns")?,
@@ -112,12 +145,33 @@ fn parse(kept: &Value) -> Result<Kept, String> {
         line_round_trip: cost("line_round_trip_ns")?,
         tick: cost("tick_ns")?,
     };
+    bounded(&costs)?;
     Ok(Kept { costs, quick: kept["quick"].as_bool().unwrap_or(false) })
+}
+
+/// Each cost within what a machine can have.
+fn bounded(costs: &Costs) -> Result<(), String> {
+    let Costs { local_switch, remote_wake, waker, yield_switch, line_round_trip, tick } = *costs;
+    for (name, cost, [least, most]) in [
+        ("local_switch_ns", local_switch, PRICE),
+        ("remote_wake_ns", remote_wake, PRICE),
+        ("waker_ns", waker, PRICE),
+        ("yield_switch_ns", yield_switch, PRICE),
+        ("line_round_trip_ns", line_round_trip, PRICE),
+        ("tick_ns", tick, TICK),
+    ] {
+        if !(least..=most).contains(&cost) {
+            return Err(format!("{name:?} is {}, not {} to {}; {REMEDY}", cost.0, least.0, most.0));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::os::unix::fs::FileTypeExt;
 
     const COSTS: Costs = Costs {
         local_switch: Nanos(1),
@@ -125,7 +179,7 @@ mod tests {
         waker: Nanos(3),
         yield_switch: Nanos(4),
         line_round_trip: Nanos(5),
-        tick: Nanos(6),
+        tick: Nanos(4_000_000),
     };
 
     fn scratch(name: &str) -> PathBuf {
@@ -146,6 +200,9 @@ mod tests {
         for (name, value) in [
             ("schema", json!("foregather.machine/2")),
             ("waker_ns", json!(0)),
+            ("remote_wake_ns", json!(u64::MAX)),
+            ("yield_switch_ns", json!(100_000_001)),
+            ("tick_ns", json!(9_999)),
             ("tick_ns", json!(-1)),
             ("tick_ns", json!("1")),
             ("local_switch_ns", Value::Null),
@@ -163,6 +220,9 @@ mod tests {
         assert!(error(&folder.join("cut.json")).contains("has no costs of a machine"));
         fs::write(folder.join("good.json"), good.to_string()).unwrap();
         assert_eq!(read(&folder.join("good.json")).unwrap(), COSTS);
+        fs::write(folder.join("long.json"), " ".repeat(MOST_BYTES as usize + 1)).unwrap();
+        assert!(error(&folder.join("long.json")).contains("more than the 65536 bytes"));
+        assert!(error(&folder).contains("a folder"));
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -171,14 +231,28 @@ mod tests {
     #[ignore = "runs in a child process of the next test"]
     fn keeping() {
         let path = path().unwrap();
-        assert_eq!(load(), None, "{}", path.display());
+        assert_eq!(load().unwrap(), None, "{}", path.display());
         let kept = Kept { costs: COSTS, quick: true };
         assert_eq!(store(kept).unwrap(), path);
-        assert_eq!(load(), Some(kept));
-        let other = fs::read_to_string(&path).unwrap().replace(&facts::machine().kernel, "another kernel");
-        fs::write(&path, other).unwrap();
-        assert_eq!(load(), None, "another machine's");
+        // As the kernel tells it, whatever was measured.
+        let told = Kept { costs: Costs { tick: facts::tick().unwrap_or(COSTS.tick), ..COSTS }, ..kept };
+        assert_eq!(load().unwrap(), Some(told));
+        let absurd = Costs { waker: Nanos::MAX, ..COSTS };
+        assert!(store(Kept { costs: absurd, quick: false }).unwrap_err().to_string().contains("waker_ns"));
+        assert_eq!(load().unwrap(), Some(told), "what was good stays");
+        let good = fs::read_to_string(&path).unwrap();
+        fs::write(&path, good.replace("\"waker_ns\": 3", "\"waker_ns\": 18446744073709551615")).unwrap();
+        let error = load().unwrap_err().to_string();
+        assert!(error.contains("waker_ns") && error.contains("foregather measure waits"), "{error}");
+        fs::write(&path, good.replace(&facts::machine().kernel, "another kernel")).unwrap();
+        assert_eq!(load().unwrap(), None, "another machine's");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing but the file is left");
+        fs::remove_file(&path).unwrap();
+        // Opening a pipe for reading would wait for a writer.
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(load().unwrap_err().to_string().contains("a pipe"));
+        assert!(store(kept).unwrap_err().to_string().contains("no regular file"));
+        assert!(fs::metadata(&path).unwrap().file_type().is_fifo(), "it is not replaced");
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(store(kept).unwrap_err().to_string().contains("FOREGATHER_MACHINE"));

@@ -1,9 +1,8 @@
 //! Numbers that a library has measured on this machine and would rather not measure again: a small file for each library, beside the
 //! machine's costs.
-use crate::{costs, facts};
+use crate::{costs, facts, regular};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
@@ -21,7 +20,7 @@ pub fn path(name: &str) -> Option<PathBuf> {
 /// Why what is there cannot be used; it is to be measured again.
 pub fn load(name: &str, schema: &str) -> Result<Numbers, String> {
     let Some(path) = path(name) else { return Ok(Numbers::new()) };
-    let text = match fs::read_to_string(&path) {
+    let text = match regular::read_text(&path, costs::MOST_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Numbers::new()),
         Err(error) => return Err(format!("cannot read {}: {error}", path.display())),

@@ -13,11 +13,13 @@
 //! - [`forks`]: whether this process is a copy of the one that started something.
 //! - [`pthread`]: the barrier of the C library, as a peer.
 //! - [`settings`]: what the user asks of teams and shared memory by environment variables.
+//! - [`terminal`]: how wide it is.
 //! - [`interrupt`]: a request to stop that keeps what was measured.
 //! - [`signals`]: which signals may interrupt a thread.
+//! - [`heap`]: how much memory a piece of work holds.
 //! - [`dl`]: shared libraries that may or may not be installed.
 //! - [`failure_detector`]: whether a rank of the job was lost, and who waits for what since when.
-//! - [`facts`]: what this machine is, for the record.
+//! - [`facts`]: what this machine is, for the record. [`regular`]: files that users name, read without waiting.
 //! - [`costs`]: what switching costs on it, kept from run to run. [`kept`]: other numbers that are kept beside it.
 
 pub mod affinity;
@@ -33,12 +35,15 @@ pub mod futex;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod guardian;
+pub mod heap;
 pub mod interrupt;
 pub mod kept;
 pub mod pause;
 pub mod pthread;
+pub mod regular;
 pub mod sched;
 pub mod scout;
 pub mod settings;
 pub mod signals;
+pub mod terminal;
 pub mod usage;

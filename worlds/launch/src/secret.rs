@@ -3,11 +3,12 @@
 //!
 //! The proof also covers the port of the coordinator, so whoever sits at another port cannot pass the two sides' proofs on.
 use crate::detect::own;
+use foregather_host::regular;
 use foregather_machine::{Cause, Error, Rank};
 use hmac::{Hmac, KeyInit, Mac};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -160,13 +161,13 @@ fn of_file(path: &Path) -> Result<Vec<u8>, Error> {
 /// `None` if there is none. Refuses one that others can read, or have written.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let named = |why: &str| refused(&format!("{} {why}", path.display()));
-    let mut file = match File::open(path) {
+    let mut file = match regular::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(named(&format!("cannot be read: {error}"))),
     };
     let about = file.metadata().map_err(|error| named(&error.to_string()))?;
-    if about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o077 != 0 || !about.is_file() {
+    if about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o077 != 0 {
         return Err(named("can be read by others, or is theirs: remove it, and it is made anew"));
     }
     let mut secret = [0; BYTES];
@@ -240,6 +241,12 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let error = of_file(&path).unwrap_err().to_string();
         assert!(error.contains("secret") && error.contains("remove it"), "{error}");
+        // Opening a pipe would wait for its writer.
+        fs::remove_file(&path).unwrap();
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let error = of_file(&path).unwrap_err().to_string();
+        assert!(error.contains("secret") && error.contains("it is a pipe"), "{error}");
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -40,7 +40,7 @@ pub(crate) fn of_this_machine() -> Costs {
         } else if BEGUN.compare_exchange(begun, here, Relaxed, Relaxed).is_ok() {
             let _ended = Ended;
             // Not within the initialisation, whose lock a fork would copy.
-            let costs = costs::load().map_or_else(measured_and_kept, |kept| kept.costs);
+            let costs = costs::load().ok().flatten().map_or_else(measured_and_kept, |kept| kept.costs);
             return *COSTS.get_or_init(|| costs);
         }
     }

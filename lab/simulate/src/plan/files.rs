@@ -1,10 +1,13 @@
 //! What plans read besides themselves: traces and the costs of machines, each once.
 use super::section::nanos;
-use foregather_host::costs;
+use foregather_host::{costs, regular};
 use foregather_machine::{Costs, Nanos};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// Of a trace, which has a time a line.
+const TRACE_BYTES_MAX: u64 = 64 << 20;
 
 /// A measured distribution.
 type Trace = Arc<[Nanos]>;
@@ -24,7 +27,7 @@ impl Files {
 
     /// The costs kept for this machine.
     pub(super) fn machine(&self) -> Option<Costs> {
-        *self.machine.get_or_init(|| costs::load().map(|kept| kept.costs))
+        *self.machine.get_or_init(|| costs::load().ok().flatten().map(|kept| kept.costs))
     }
 
     /// Did a study need them?
@@ -51,7 +54,7 @@ impl Files {
 
 fn read_trace(path: &Path) -> Result<Trace, String> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read the trace {shown}: {error}"))?;
+    let text = regular::read_text(path, TRACE_BYTES_MAX).map_err(|error| format!("cannot read the trace {shown}: {error}"))?;
     let mut times = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
