@@ -1,14 +1,13 @@
 //! What waiting costs: the prices of the kernel's verbs, and the ping-pong of Guignon 2000 by every method.
-use crate::Measured;
+use crate::{Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
 use foregather_bench::prices;
 use foregather_cli::Waits;
-use foregather_host::costs::{self, Kept};
 use foregather_host::{affinity, clock, interrupt};
-use foregather_machine::Nanos;
-use foregather_results::Measurement;
+use foregather_machine::{Costs, Nanos};
 use foregather_results::progress::Progress;
+use foregather_results::{Measurement, NoiseMeter};
 use std::collections::BTreeMap;
 
 /// Every circumstance is measured in so many parts, method after method, so that a disturbance hits them all.
@@ -58,12 +57,13 @@ impl Circumstance {
     }
 }
 
-/// Runs what the options ask for, and keeps the machine's costs.
+/// Runs what the options ask for, and keeps the machine's costs if nothing has spoilt them.
 ///
 /// # Errors
 /// If something cannot be measured at all.
 pub fn run(options: &Waits, quiet: bool) -> Result<Measured> {
-    let mut all = prices()?;
+    let meter = NoiseMeter::start();
+    let (mut all, costs) = prices()?;
     let runs = if options.quick { options.runs.min(400) } else { options.runs };
     let mut circumstances = Vec::new();
     for side in [Side::Processes, Side::Threads] {
@@ -84,22 +84,19 @@ pub fn run(options: &Waits, quiet: bool) -> Result<Measured> {
         let methods = ping_pongs(circumstance, &Method::ALL, &mut progress, &mut all.notes);
         all.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
     }
+    let noise = meter.stop(&all.measurements).verdict;
+    all.notes.push(machine_file::keep(costs, noise).unwrap_or_else(|why| why));
     Ok(all)
 }
 
-/// The prices, and the machine's costs kept for policies and simulators.
-fn prices() -> Result<Measured> {
+/// The prices, and what policies and simulators reckon with.
+fn prices() -> Result<(Measured, Costs)> {
     let (prices, costs) = prices::measure()?;
-    let mut notes = Vec::new();
-    match costs::store(Kept { costs, quick: false }) {
-        Ok(path) => notes.push(format!("this machine's costs are kept in {}", path.display())),
-        Err(error) => notes.push(format!("this machine's costs are not kept: {error}")),
-    }
     let measurement = |price: prices::Price| {
         let id = format!("price/{}", price.name.trim_end_matches("_ns"));
         Measurement::from_values(id, price.what, "ns", price.samples_ns)
     };
-    Ok(Measured { measurements: prices.into_iter().map(measurement).collect(), notes })
+    Ok((Measured { measurements: prices.into_iter().map(measurement).collect(), notes: vec![] }, costs))
 }
 
 /// All methods in one circumstance, in alternating parts; what each gave, put together. A part that could not be played

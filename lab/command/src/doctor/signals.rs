@@ -8,9 +8,18 @@ use foregather_thread::Thread;
 /// How long a processor gets to be found idle.
 const SCOUTING: Nanos = Nanos::from_ms(30);
 
+/// What to do about costs that are not known well.
+const MEASURE: &str = "`foregather measure waits` measures them with care and keeps them";
+
 /// All signals, and the costs that they are weighed by.
 pub(super) fn signals() -> Vec<Check> {
-    vec![machine_costs(), cpu_ids(), thread_clocks(), scouting(), moving(), quota(), class(), cycle_clock()]
+    let (kept, refusal) = match costs::load() {
+        Ok(kept) => (kept, None),
+        Err(error) => (None, Some(check("machine costs: file", Status::Note, error.to_string(), MEASURE))),
+    };
+    let costs = machine_costs(kept.is_some_and(|kept| !kept.quick));
+    let signals = [cpu_ids(), thread_clocks(), scouting(), moving(), quota(), class(), cycle_clock()];
+    refusal.into_iter().chain([costs]).chain(signals).collect()
 }
 
 fn signal(name: &'static str, there: bool, found: impl Into<String>, remedy: &str) -> Check {
@@ -18,16 +27,14 @@ fn signal(name: &'static str, there: bool, found: impl Into<String>, remedy: &st
 }
 
 /// Kept ones, or those that any program would measure that needs them.
-fn machine_costs() -> Check {
+fn machine_costs(careful: bool) -> Check {
     let Costs { local_switch, remote_wake, waker, yield_switch, tick, .. } = Thread::current().costs();
-    let careful = costs::load().is_some_and(|kept| !kept.quick);
     let found = format!(
         "local hand-over {yield_switch} by yield, {local_switch} by blocking; remote block and wake {remote_wake}, {waker} of it \
          in the waker; tick {tick}{}",
         if careful { "" } else { "; measured in passing" }
     );
-    let remedy = if careful { "" } else { "`foregather measure waits` measures them with care and keeps them" };
-    check("machine costs", note_unless(careful), found, remedy)
+    check("machine costs", note_unless(careful), found, if careful { "" } else { MEASURE })
 }
 
 fn cpu_ids() -> Check {
