@@ -23,7 +23,7 @@ pub(crate) struct Peer {
 
 const GNU: Runtime = Runtime { libraries: &["libgomp.so.1"], remedy: "install GNU's OpenMP runtime (Debian: libgomp1)" };
 const LLVM: Runtime =
-    Runtime { libraries: &["libomp.so.5", "libomp.so"], remedy: "install LLVM's OpenMP runtime (Debian: libomp5-14)" };
+    Runtime { libraries: &["libomp.so.5", "libomp.so"], remedy: "install LLVM's OpenMP runtime (Debian: libomp5)" };
 const INTEL: Runtime = Runtime {
     libraries: &["libiomp5.so"],
     remedy: "install Intel's OpenMP runtime (`pip install --no-deps --prefix FOLDER intel-openmp`) and name the folder that has \

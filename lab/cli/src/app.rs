@@ -58,6 +58,13 @@ pub struct App {
     pub output: Option<PathBuf>,
 }
 
+impl App {
+    /// The files that it writes in the end.
+    pub fn outputs(&self) -> Vec<PathBuf> {
+        [&self.output, &self.trace].into_iter().flatten().cloned().collect()
+    }
+}
+
 /// The programs of `app`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum AppName {

@@ -1,6 +1,6 @@
 //! How the command ends: 0 well, 1 a check failed, 2 usage or bad input, 3 this machine cannot, 130 interrupted.
 use foregather_host::interrupt;
-use foregather_machine::{Cause, Error};
+use foregather_machine::{Cause, Error, shown};
 use std::fmt;
 use std::process::ExitCode;
 
@@ -39,7 +39,7 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if !matches!(error.downcast_ref(), Some(Failure::Job(_))) {
-        eprintln!("foregather: {error:#}");
+        eprintln!("foregather: {}", sentence(&format!("{error:#}")));
     }
     if interrupt::requested() {
         return ExitCode::from(130);
@@ -54,4 +54,19 @@ pub fn exit_code(end: anyhow::Result<()>) -> ExitCode {
         None if machine => 3,
         None => 2,
     })
+}
+
+/// As it may reach a terminal: what would steer one is shown, and no line but the first begins as one of ours.
+fn sentence(text: &str) -> String {
+    text.trim_end().lines().map(shown).collect::<Vec<_>>().join("\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forged_line_stands_apart_and_steers_no_terminal() {
+        assert_eq!(sentence("no `a\u{1b}[2J`\n[1] fake\n"), "no `a\u{fffd}[2J`\n  [1] fake");
+    }
 }

@@ -7,8 +7,8 @@ mod app;
 pub mod failure;
 mod measure;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::path::{Path, PathBuf};
 
 pub use app::*;
 pub use measure::*;
@@ -38,6 +38,23 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
+}
+
+impl Cli {
+    /// The whole command line: the verbs that print no results do not offer a format.
+    pub fn whole_command() -> Command {
+        let hidden = || Arg::new("format").long("format").value_parser(clap::value_parser!(Format)).hide(true);
+        ["run", "completions", "man"]
+            .into_iter()
+            .fold(Self::command(), |all, verb| all.mut_subcommand(verb, |verb| verb.arg(hidden())))
+    }
+
+    /// What this process was asked for; ends it if that cannot be understood.
+    pub fn of_this_process() -> Self {
+        let mut command = Self::whole_command();
+        let asked = Self::from_arg_matches(&command.get_matches_mut());
+        asked.unwrap_or_else(|error| error.format(&mut command).exit())
+    }
 }
 
 /// The verbs.
@@ -92,7 +109,7 @@ pub enum Verb {
     /// Starts a program as the ranks of a job, which find each other and end together.
     #[command(after_help = "Example: foregather run -n 4 -- ./my-program its arguments\n\
                             Example: foregather run --hosts hosts.txt --fabric ofi:tcp -- ./my-program\n\n\
-                            A file of hosts has a line each: name [slots=N] [address=A]. The program needs no launcher of ours: it\n\
+                            A file of hosts has a line each: name [slots=N] [address=A]. The program needs no launcher of ours: it \
                             runs as well under mpiexec, mpirun, srun and prterun.\n\
                             It ends as the first rank that failed: with its code, or 128 and the number of the signal that killed it.")]
     Run(RunOptions),
@@ -109,8 +126,29 @@ pub enum Verb {
         /// Which shell.
         shell: clap_complete::Shell,
     },
-    /// Prints the manual page.
+    /// Prints the manual page, as `man` reads it.
+    #[command(after_help = "To read it: foregather man | man -l -")]
     Man,
+}
+
+impl Verb {
+    /// The files that it writes in the end, so that places can be tried before. A rank that tells nothing writes none of those of [`App`],
+    /// so `app` tries its own.
+    pub fn outputs(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Demo { output } => vec![output.clone(), demo_results(output)],
+            Self::Report { output, .. } => vec![output.clone()],
+            Self::Measure(measure) => measure.output().cloned().into_iter().collect(),
+            Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
+            Self::Reproduce(reproduce) => reproduce.output.iter().cloned().collect(),
+            Self::Doctor | Self::Compare { .. } | Self::Run(_) | Self::App(_) | Self::Completions { .. } | Self::Man => vec![],
+        }
+    }
+}
+
+/// Where the data of a tour goes, beside its page.
+pub fn demo_results(page: &Path) -> PathBuf {
+    page.with_extension("results.json")
 }
 
 /// Options of `run`.

@@ -65,6 +65,23 @@ pub enum Measure {
     Blas(Blas),
 }
 
+impl Measure {
+    /// Where its results go besides standard output.
+    pub fn output(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Waits(options) => options.output.as_ref(),
+            Self::Barriers(options) => options.output.as_ref(),
+            Self::Skew(options) => options.output.as_ref(),
+            Self::Noise(options) => options.output.as_ref(),
+            Self::Shift(options) => options.output.as_ref(),
+            Self::Messages(options) => options.output.as_ref(),
+            Self::Dsm(options) => options.output.as_ref(),
+            Self::Teams(options) => options.output.as_ref(),
+            Self::Blas(options) => options.output.as_ref(),
+        }
+    }
+}
+
 /// A part of `measure blas`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BlasPart {

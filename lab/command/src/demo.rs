@@ -1,32 +1,31 @@
 //! A tour of less than a minute: this machine's prices, the papers' claims, barriers under load, and two machines that
 //! only exist in simulation: a multiprocessor of 2002 and a cluster.
 use crate::doctor;
+use crate::verbs::finish_with;
 use anyhow::Result;
 use foregather_cli::failure::Failure;
-use foregather_cli::{Barriers, Waits};
+use foregather_cli::{Barriers, Waits, demo_results};
 use foregather_host::interrupt;
+use foregather_machine::shown;
 use foregather_measure as measure;
 use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_reproduce::{Trial, Tried};
-use foregather_results::{Measurement, Results, Run, Timeline, file};
+use foregather_results::table::wrapped;
+use foregather_results::{Measurement, Results, Run, Timeline, Verdict, output};
 use foregather_simulate as simulate;
 use foregather_simulate::{Ask, Running, points, shipped};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Makes the tour; writes the page to `output` and its data beside it.
+/// Makes the tour; writes the page to `page_at` and its data beside it.
 ///
 /// # Errors
 /// If something cannot be measured, or the page cannot be written.
-pub fn run(output: &Path, quiet: bool) -> Result<()> {
-    // A page that cannot be written should be known before the minute, not after.
-    file::write(output, "foregather is still measuring\n")?;
-    for check in doctor::Diagnosis::gather().checks {
-        if check.status == doctor::Status::Missing {
-            eprintln!("missing: {}: {}", check.name, check.remedy);
-        }
-    }
+pub fn run(page_at: &Path, quiet: bool) -> Result<()> {
+    // Looked at while nothing is measured yet.
+    let diagnosis = doctor::Diagnosis::gather();
     let run = Run::begin("demo", Some(1));
     let mut tour = Tour::default();
     tour.waits(quiet)?;
@@ -37,9 +36,9 @@ pub fn run(output: &Path, quiet: bool) -> Result<()> {
     let mut results = run.end(interrupt::requested(), tour.measurements, vec![], tour.notes);
     results.timelines = tour.timelines;
     results.verdicts = reproduce::settle(tour.tried, &results.noise).verdicts;
-    results.write(&output.with_extension("results.json"))?;
-    file::write(output, &report::page(std::slice::from_ref(&results)))?;
-    say(&results, output);
+    let page = output::write(page_at, &report::page(std::slice::from_ref(&results)));
+    finish_with(&results, Some(&demo_results(page_at)), || said(&results, &diagnosis, page_at))?;
+    page?;
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
 }
 
@@ -107,18 +106,10 @@ impl Tour {
     }
 }
 
-/// The tour in a few lines.
-fn say(results: &Results, output: &Path) {
-    for note in &results.notes {
-        println!("note: {note}");
-    }
-    for fact in &results.noise.facts {
-        println!("noise: {fact}");
-    }
-    for verdict in &results.verdicts {
-        let got = verdict.got.as_ref().map_or(String::new(), |got| format!(" ({got} {})", verdict.unit));
-        println!("{}: {}{got}", verdict.id, verdict.verdict);
-    }
+/// The tour in a few lines: what holds here, how barriers wait, what this machine lacks, and where the page is.
+fn said(results: &Results, diagnosis: &doctor::Diagnosis, page_at: &Path) -> String {
+    let line = |text: String| wrapped(&shown(&text), 2);
+    let mut lines: Vec<String> = results.verdicts.iter().map(|verdict| line(outcome(verdict))).collect();
     let in_core = |m: &&Measurement| m.labels.get("subset").is_some_and(|subset| subset == "core");
     let core: Vec<_> = results.measurements.iter().filter(in_core).filter_map(shares).collect();
     let candidate = core.iter().find(|waiter| waiter.0 == CANDIDATE);
@@ -128,12 +119,26 @@ fn say(results: &Results, output: &Path) {
     };
     for (whose, found) in [("ours", candidate), ("the best fixed policy", best("ours")), ("the best peer", best("peer"))] {
         if let Some((name, _, geomean, worst)) = found {
-            println!(
+            lines.push(line(format!(
                 "barriers: {whose}, {name}, passes {geomean:.2} times as many as the best peer or fixed policy of each row, {worst:.3} in the worst row"
-            );
+            )));
         }
     }
-    println!("{:.0} s; open {}", results.seconds, output.display());
+    let missing = diagnosis.checks.iter().filter(|check| check.status == doctor::Status::Missing);
+    let names: BTreeSet<&str> = missing.map(|check| check.name).collect();
+    if !names.is_empty() {
+        let names: Vec<&str> = names.into_iter().collect();
+        lines.push(line(format!("not here, so left out: {}; `foregather doctor` has the remedies", names.join(", "))));
+        lines.extend(Some(diagnosis.lacking()).filter(|lacking| !lacking.is_empty()));
+    }
+    lines.push(line(format!("{:.0} s; open {}", results.seconds, page_at.display())));
+    lines.join("\n")
+}
+
+/// A claim, what became of it, and the number that it came to.
+fn outcome(verdict: &Verdict) -> String {
+    let got = verdict.got.as_ref().map_or(String::new(), |got| format!(" ({})", format!("{got} {}", verdict.unit).trim_end()));
+    format!("{}: {}{got}", verdict.id, verdict.verdict)
 }
 
 /// A waiter over all loads: name, kind, and the mean and the worst of its shares.

@@ -5,10 +5,16 @@ mod teams;
 
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, cgroup, clock, facts};
-use foregather_machine::Cause;
+use foregather_machine::{Cause, Error, shown};
 use foregather_measure::children;
-use foregather_results::table::ResultTable;
+use foregather_results::table::{ResultTable, wrapped};
 use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Behind this a remedy names the package of Debian and its relatives.
+const DEBIAN: &str = "(Debian: ";
+/// How wide the marks of lines are.
+const MARK: usize = 9;
 
 /// How a fact bears on the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -66,18 +72,49 @@ impl Diagnosis {
         Self { schema: "foregather.doctor/1", checks }
     }
 
-    /// For people and spreadsheets.
+    /// For spreadsheets.
     pub fn table(&self) -> ResultTable {
         let mut table = ResultTable::new(["", "what", "found", "remedy"]);
         for check in &self.checks {
-            let mark = match check.status {
-                Status::Ok => "ok",
-                Status::Note => "note",
-                Status::Missing => "missing",
-            };
-            table.rows.push([mark, check.name, &check.found, &check.remedy].map(str::to_owned).into());
+            table.rows.push([check.status.mark(), check.name, &check.found, &check.remedy].map(str::to_owned).into());
         }
         table
+    }
+
+    /// For people: what is missing comes last, each remedy has a line of its own, and the last line installs what can be installed.
+    pub fn to_text(&self) -> String {
+        let missing = |check: &&Check| check.status == Status::Missing;
+        let (last, first): (Vec<_>, Vec<_>) = self.checks.iter().partition(missing);
+        let mut lines = Vec::new();
+        for check in first.into_iter().chain(last) {
+            let mark = check.status.mark();
+            lines.push(wrapped(&shown(&format!("{mark:<MARK$}{}: {}", check.name, check.found)), MARK));
+            if !check.remedy.is_empty() {
+                lines.push(format!("{:MARK$}-> {}", "", wrapped(&shown(&check.remedy), MARK + 3)));
+            }
+        }
+        let lacking = self.lacking();
+        lines.extend((!lacking.is_empty()).then(|| format!("\n{lacking}")));
+        lines.join("\n")
+    }
+
+    /// How to install what is missing: one line to paste; empty if nothing of that kind is.
+    pub fn lacking(&self) -> String {
+        let remedies = self.checks.iter().filter(|check| check.status == Status::Missing).map(|check| &check.remedy);
+        let package = |remedy: &String| Some(remedy.split_once(DEBIAN)?.1.split_once(')')?.0.to_owned());
+        let packages: BTreeSet<String> = remedies.filter_map(package).collect();
+        let names: Vec<&str> = packages.iter().map(String::as_str).collect();
+        if names.is_empty() { String::new() } else { format!("apt-get install {}", names.join(" ")) }
+    }
+}
+
+impl Status {
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Missing => "missing",
+        }
     }
 }
 
@@ -105,14 +142,26 @@ fn machine() -> Vec<Check> {
 /// How pages of shared memory would be protected, and why not in the better way.
 fn shared_memory() -> Check {
     let (chosen, refusal) = Backend::chosen();
-    let of = |why: String| check("shared memory", Status::Note, format!("pages protected by {}: {why}", chosen.name()), "");
     match refusal {
         None => check("shared memory", Status::Ok, format!("pages protected by {}", chosen.name()), ""),
-        Some(refusal) => match refusal.cause() {
-            Cause::Unavailable { what, remedy } => Check { remedy: remedy.clone(), ..of(format!("{what} is missing")) },
-            Cause::Os { remedy, .. } => Check { remedy: (*remedy).to_owned(), ..of(refusal.to_string()) },
-            _ => of(refusal.to_string()),
+        Some(refusal) => {
+            let (why, remedy) = refused(&refusal);
+            let found = format!("pages protected by {}, with dearer faults and fewer views: {why}", chosen.name());
+            check("shared memory", Status::Note, found, remedy)
+        }
+    }
+}
+
+/// What was refused, and what to do about it.
+fn refused(error: &Error) -> (String, String) {
+    let sentence = error.to_string();
+    match error.cause() {
+        Cause::Unavailable { what, remedy } => (format!("{what} is missing"), remedy.clone()),
+        Cause::Os { .. } => match sentence.split_once("; ") {
+            Some((why, remedy)) => (why.to_owned(), remedy.to_owned()),
+            None => (sentence, String::new()),
         },
+        _ => (sentence, String::new()),
     }
 }
 
@@ -149,7 +198,10 @@ fn scheduling() -> Vec<Check> {
     let preemption = m.preemption.unwrap_or_else(|| "unknown".into());
     let groups = match cgroup::QuotaGroup::new(1.0) {
         Ok(_) => check("quota groups", Status::Ok, format!("cgroup {} can be written", m.cgroup_version), ""),
-        Err(error) => check("quota groups", Status::Missing, error.to_string(), "only rows with a quota need them"),
+        Err(error) => {
+            let (why, remedy) = refused(&error);
+            check("quota groups", Status::Missing, format!("{why}, which rows with a quota need"), remedy)
+        }
     };
     vec![
         check(
@@ -169,13 +221,35 @@ fn libraries() -> Vec<Check> {
         None => check(name, Status::Missing, "not found", remedy),
     };
     vec![
-        library("libgomp", &["libgomp.so.1"], "install libgomp1 (Debian's name)"),
-        library("libomp", &["libomp.so.5", "libomp.so"], "install libomp5-14 or a newer libomp5 (Debian's names)"),
-        library("libfabric", &["libfabric.so.1"], "install libfabric1 (Debian's name); jobs on several hosts use it"),
+        library("libgomp", &["libgomp.so.1"], "install GNU's OpenMP runtime (Debian: libgomp1)"),
+        library("libomp", &["libomp.so.5", "libomp.so"], "install LLVM's OpenMP runtime (Debian: libomp5)"),
+        library("libfabric", &["libfabric.so.1"], "install libfabric (Debian: libfabric1); jobs on several hosts use it"),
         library(
             "PMIx",
             &["libpmix.so.2"],
-            "install libpmix2 (Debian's name); ranks find each other by it under srun and other launchers",
+            "install PMIx (Debian: libpmix2); ranks find each other by it under srun and other launchers",
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_comes_last_with_one_command_for_all_of_it() {
+        let checks = vec![
+            check("a", Status::Missing, "not found", "install A (Debian: liba1); jobs use it"),
+            check("b", Status::Ok, "there\u{1b}[2J", ""),
+            check("c", Status::Missing, "no c", "install C (Debian: libc9)"),
+            check("d", Status::Missing, "no d", "install A (Debian: liba1)"),
+            check("e", Status::Missing, "no e", "`pip install e`"),
+        ];
+        let text = Diagnosis { schema: "", checks }.to_text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "ok       b: there\u{fffd}[2J");
+        assert_eq!(lines[1..3], ["missing  a: not found", "         -> install A (Debian: liba1); jobs use it"]);
+        assert_eq!(lines.last(), Some(&"apt-get install liba1 libc9"));
+        assert_eq!(Diagnosis { schema: "", checks: vec![] }.to_text(), "");
+    }
 }

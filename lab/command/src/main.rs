@@ -1,7 +1,6 @@
 //! The `foregather` command: a thin front on the library beside it.
 #![forbid(unsafe_code)]
 
-use clap::Parser;
 use foregather_cli::{Cli, failure};
 use foregather_lab::{verbs, worker};
 use std::process::ExitCode;
@@ -10,6 +9,6 @@ fn main() -> ExitCode {
     if let Some(end) = worker::run_if_asked() {
         return end;
     }
-    let cli = Cli::parse();
+    let cli = Cli::of_this_process();
     failure::exit_code(verbs::run(&cli))
 }

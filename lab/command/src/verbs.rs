@@ -1,22 +1,23 @@
 //! What answers each verb: gather, print, write.
 use crate::{demo, doctor};
 use anyhow::{Context, Result, bail};
-use clap::CommandFactory;
 use foregather_cli::failure::Failure;
 use foregather_cli::{
     App, Barriers, Blas, Cli, Dsm, Format, Measure, Messages, NoiseOptions, Reproduce, Shift, Simulate, Skew, Teams, Verb, Waits,
 };
-use foregather_host::{affinity, interrupt, sched};
+use foregather_host::{affinity, interrupt, sched, terminal};
 use foregather_jobs::{app, run};
+use foregather_machine::shown;
 use foregather_measure as measure;
 use foregather_measure::Measured;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
 use foregather_results::compare;
-use foregather_results::table::ResultTable;
-use foregather_results::{Results, Run, file};
+use foregather_results::output::{self, NotWritten};
+use foregather_results::table::{self, ResultTable, wrapped};
+use foregather_results::{Results, Run};
 use foregather_simulate::{self as simulate, shipped};
-use std::io::{Write, stdout};
+use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
 
 /// A simulation that may take longer is not begun without being told to.
@@ -29,13 +30,21 @@ const TRACE_SPANS: usize = 200_000;
 /// # Errors
 /// For [`foregather_cli::failure::exit_code`] to print and to count.
 pub fn run(cli: &Cli) -> Result<()> {
+    if let (Format::Table, Some(columns)) = (cli.format, terminal::columns()) {
+        table::fit(columns);
+    }
+    if cli.format != Format::Table && matches!(cli.verb, Verb::Run(_) | Verb::Completions { .. } | Verb::Man) {
+        bail!("--format is about results, and this verb prints none: leave it out");
+    }
+    // What cannot be written is known before the work, not after.
+    output::try_places(&cli.verb.outputs())?;
     match &cli.verb {
         Verb::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "foregather", &mut script);
+            clap_complete::generate(*shell, &mut Cli::whole_command(), "foregather", &mut script);
             Ok(stdout().write_all(&script)?)
         }
-        Verb::Man => Ok(clap_mangen::Man::new(Cli::command()).render(&mut stdout())?),
+        Verb::Man => Ok(clap_mangen::Man::new(Cli::whole_command()).render(&mut stdout())?),
         Verb::Report { results, output, figures } => make_report(results, output, figures.as_deref()),
         Verb::Compare { before, after, check } => compare_files(cli, before, after, *check),
         verb => {
@@ -79,13 +88,13 @@ fn refuse_realtime() -> Result<()> {
     Ok(())
 }
 
-fn print(text: &str) -> Result<()> {
+fn print(text: &str) -> io::Result<()> {
     let mut out = stdout().lock();
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
         out.write_all(b"\n")?;
     }
-    Ok(out.flush()?)
+    out.flush()
 }
 
 /// Prints results, keeps them if there is a place, and says so if they are partial.
@@ -95,16 +104,25 @@ fn finish(cli: &Cli, results: &Results, output: Option<&Path>) -> Result<()> {
 
 /// The same with a table of one's own for people.
 fn finish_as(cli: &Cli, results: &Results, output: Option<&Path>, table: impl FnOnce() -> String) -> Result<()> {
-    if let Some(path) = output {
-        results.write(path)?;
-    }
-    warn(results);
-    print(&match cli.format {
+    finish_with(results, output, || match cli.format {
         Format::Table => table(),
         Format::Json => results.to_json(),
         Format::Csv => results.to_csv(),
     })?;
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
+}
+
+/// Writes results and prints what there is to see of them. What could be kept nowhere is printed whole, and what could not be printed is kept.
+pub(crate) fn finish_with(results: &Results, output: Option<&Path>, seen: impl FnOnce() -> String) -> Result<(), NotWritten> {
+    let kept = output.map_or(Ok(()), |path| results.write(path));
+    warn(results);
+    let lost = kept.as_ref().is_err_and(NotWritten::is_lost);
+    let printed = print(&if lost { results.to_json() } else { seen() });
+    kept?;
+    printed.map_err(|error| {
+        let text = output.is_none().then(|| results.to_json());
+        NotWritten::saving(Path::new("standard output"), error, text.as_deref())
+    })
 }
 
 /// The same of what one of the verbs of `measure` has found.
@@ -114,21 +132,22 @@ fn finish_measured(cli: &Cli, run: Run, found: Measured, output: Option<&Path>, 
 }
 
 fn warn(results: &Results) {
-    for note in &results.notes {
-        eprintln!("note: {note}");
-    }
-    for fact in &results.noise.facts {
-        eprintln!("noise: {fact}");
-    }
+    results.notes.iter().for_each(|note| tell("note", note));
+    results.noise.facts.iter().for_each(|fact| tell("noise", fact));
+}
+
+/// One line for people beside the results.
+fn tell(what: &str, text: &str) {
+    eprintln!("{}", wrapped(&format!("{what}: {}", shown(text)), 2));
 }
 
 fn diagnose(cli: &Cli) -> Result<()> {
     let diagnosis = doctor::Diagnosis::gather();
-    print(&match cli.format {
-        Format::Table => diagnosis.table().to_text(),
+    Ok(print(&match cli.format {
+        Format::Table => diagnosis.to_text(),
         Format::Json => serde_json::to_string_pretty(&diagnosis)?,
         Format::Csv => diagnosis.table().to_csv(),
-    })
+    })?)
 }
 
 fn waits(cli: &Cli, options: &Waits) -> Result<()> {
@@ -251,15 +270,16 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
     }
     let run = Run::begin(&format!("simulate {}", plan.name()), Some(options.seed));
     let points = simulate::run(&plan, simulate::Running { workers: 0, quiet: cli.quiet })?;
-    match (&options.trace, points[0].runs.first()) {
+    let traced = match (&options.trace, points[0].runs.first()) {
         (Some(path), Some(ran)) => {
-            if let Some((study, outcome)) = ran.smp() {
-                file::write(path, &simulate::perfetto::trace(study, outcome))?;
-            }
+            ran.smp().map_or(Ok(()), |(study, outcome)| output::write(path, &simulate::perfetto::trace(study, outcome)))
         }
-        (Some(path), None) => eprintln!("foregather: {} is not written: the first run did not end", path.display()),
-        (None, _) => {}
-    }
+        (Some(path), None) => {
+            eprintln!("foregather: {} is not written: the first run did not end", path.display());
+            Ok(())
+        }
+        (None, _) => Ok(()),
+    };
     let measurements = simulate::points::measurements(&plan, &points);
     let table = simulate::points::table(&plan, &measurements);
     let results = run.end(interrupt::requested(), measurements, vec![], plan.notes());
@@ -267,17 +287,20 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
     if cli.format != Format::Table && options.explain {
         eprintln!("{explained}");
     }
-    finish_as(cli, &results, options.output.as_deref(), || {
-        format!("{}: {}\n{}\n{explained}", plan.title(), plan.shows(), table.to_text()).trim_end().to_owned()
-    })
+    let ended = finish_as(cli, &results, options.output.as_deref(), || {
+        let title = wrapped(&format!("{}: {}", shown(plan.title()), plan.shows()), 2);
+        format!("{title}\n{}\n{explained}", table.to_text()).trim_end().to_owned()
+    });
+    traced?;
+    ended
 }
 
 fn print_table(cli: &Cli, table: &ResultTable) -> Result<()> {
-    print(&match cli.format {
+    Ok(print(&match cli.format {
         Format::Table => table.to_text(),
         Format::Json => table.to_json(),
         Format::Csv => table.to_csv(),
-    })
+    })?)
 }
 
 fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
@@ -291,17 +314,14 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
     results.timelines = found.timelines;
     let settled = reproduce::settle(found.tried, &results.noise);
     results.verdicts = settled.verdicts;
-    if let Some(path) = &options.output {
-        results.write(path)?;
-    }
-    warn(&results);
-    let table = foregather_results::table::verdicts(&results.verdicts);
     if cli.format == Format::Table {
         eprintln!("{}", foregather_results::counts(&results.verdicts));
     }
-    print(&match cli.format {
+    let table = table::verdicts(&results.verdicts);
+    let list = serde_json::to_string_pretty(&results.verdicts)?;
+    finish_with(&results, options.output.as_deref(), || match cli.format {
         Format::Table => table.to_text(),
-        Format::Json => serde_json::to_string_pretty(&results.verdicts)?,
+        Format::Json => list,
         Format::Csv => table.to_csv(),
     })?;
     if results.interrupted {
@@ -321,25 +341,26 @@ fn reproduce_claims(cli: &Cli, options: &Reproduce) -> Result<()> {
 }
 
 fn make_report(paths: &[PathBuf], output: &Path, figures: Option<&Path>) -> Result<()> {
-    let results = paths.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>>>()?;
-    file::write(output, &report::page(&results))?;
     if let Some(folder) = figures {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        output::try_places(&[folder.join("figure.svg")])?;
+    }
+    let results = paths.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>>>()?;
+    output::write(output, &report::page(&results))?;
+    if let Some(folder) = figures {
         for figure in report::figures(&results) {
             if let Some(svg) = report::figure_svg(&figure, &results) {
-                file::write(&folder.join(figure.name()).with_extension("svg"), &svg)?;
+                output::write(&folder.join(figure.name()).with_extension("svg"), &svg)?;
             }
         }
     }
-    print(&output.display().to_string())
+    Ok(print(&output.display().to_string())?)
 }
 
 fn compare_files(cli: &Cli, before: &Path, after: &Path, check: bool) -> Result<()> {
     let (before, after) = (Results::read(before)?, Results::read(after)?);
     let comparison = compare::compare(&before, &after);
-    for warning in &comparison.warnings {
-        eprintln!("warning: {warning}");
-    }
+    comparison.warnings.iter().for_each(|warning| tell("warning", warning));
     print(&match cli.format {
         Format::Table => comparison.to_text(),
         Format::Json => comparison.to_json(),

@@ -7,7 +7,7 @@ use crate::number::digits;
 use crate::table::ResultTable;
 use crate::{Distribution, Level, Measurement, Provenance, Results};
 use bootstrap::medians;
-use foregather_machine::SplitMix;
+use foregather_machine::{SplitMix, shown};
 use serde::Serialize;
 
 mod bootstrap;
@@ -105,7 +105,7 @@ impl Comparison {
         let mut text = if self.pairs.is_empty() { String::new() } else { self.table().to_text() + "\n" };
         for (ids, which) in [(&self.only_in_a, "first"), (&self.only_in_b, "second")] {
             for id in ids {
-                text.push_str(&format!("only in the {which}: {}\n", id.replace(char::is_control, "\u{fffd}")));
+                text.push_str(&format!("only in the {which}: {:.400}\n", shown(id)));
             }
         }
         let [faster, slower, same] = [Mark::Faster, Mark::Slower, Mark::Same].map(|mark| self.count(mark));

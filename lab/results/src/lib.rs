@@ -5,7 +5,7 @@
 //! - [`Measurement`]: one measured quantity, raw, with its [`Summary`]; [`Distribution`] answers quantiles.
 //! - [`Verdict`]: what became of one claim of a paper. [`Timeline`]: what a few nodes of a network did.
 //! - [`Provenance`]: machine, kernel, build. [`Noise`]: what disturbed the run, in numbers.
-//! - [`file`](mod@file): reading, and writing in one piece. [`table`]: the same as text for a terminal, or CSV.
+//! - [`file`](mod@file): documents on disk. [`output`]: where they go. [`table`]: the same as text for a terminal, or CSV.
 //! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents, ratio by ratio.
 //! - [`number`]: numbers as people read them. [`progress`]: where a long run stands.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ pub mod file;
 mod measurement;
 mod noise;
 pub mod number;
+pub mod output;
 pub mod progress;
 mod provenance;
 mod run;

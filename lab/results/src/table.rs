@@ -1,7 +1,39 @@
 //! Results as text: aligned for a terminal, or as comma-separated values.
 use super::number::digits;
 use super::{Measurement, Results, Verdict};
+use foregather_machine::shown;
 use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Longer cells are cut in text: the longest claim of a paper has some 300 characters, and names in a stranger's file may have any number.
+const CELL_MAX: usize = 400;
+/// So much further to the right begin the lines of a row that are not its first.
+const INDENT: usize = 2;
+
+/// How wide text may be; [`fit`] sets it.
+static COLUMNS: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// From now on tables and [`wrapped`] text of this process are no wider than so many columns, as long as a word is not. Without it they are as
+/// wide as they need.
+pub fn fit(columns: usize) {
+    COLUMNS.store(columns, Relaxed);
+}
+
+/// Words on lines that [`fit`]; a word that is longer has a line of its own. What stands between backticks is one word, so it can be copied.
+/// Lines but the first are indented by `indent`.
+pub fn wrapped(text: &str, indent: usize) -> String {
+    let width = COLUMNS.load(Relaxed).saturating_sub(indent).max(1);
+    lines_of(&words(text), width).join(&format!("\n{}", " ".repeat(indent)))
+}
+
+/// Names side by side, in lines that [`fit`], and are not longer than 100 characters.
+pub fn in_columns(names: &[&str]) -> String {
+    let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) + 2;
+    let per_line = (COLUMNS.load(Relaxed).min(100).saturating_sub(INDENT) / wide).max(1);
+    let line = |names: &[&str]| names.iter().map(|name| format!("{name:<wide$}")).collect::<String>().trim_end().to_owned();
+    names.chunks(per_line).map(line).collect::<Vec<_>>().join("\n")
+}
 
 /// Rows of cells under headings.
 #[derive(Clone, Debug, Default)]
@@ -12,38 +44,46 @@ pub struct ResultTable {
     pub rows: Vec<Vec<String>>,
 }
 
+/// One column of a table as text.
+struct Column {
+    width: usize,
+    /// Are its cells numbers, which stand to the right?
+    numeric: bool,
+}
+
 impl ResultTable {
     /// An empty table under these headings.
     pub fn new<S: Into<String>>(headings: impl IntoIterator<Item = S>) -> Self {
         Self { headings: headings.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// The table with its columns aligned, numbers to the right. Control characters are shown, not obeyed.
+    /// The table with its columns aligned, numbers to the right; columns for which there is no room stand below the first ones. What would
+    /// steer the terminal is shown, not obeyed; long cells are cut.
     pub fn to_text(&self) -> String {
-        let lines: Vec<Vec<String>> = std::iter::once(&self.headings)
-            .chain(&self.rows)
-            .map(|row| row.iter().map(|cell| cell.replace(char::is_control, "\u{fffd}")).collect())
-            .collect();
-        let mut columns = Vec::new();
-        for i in 0..self.headings.len() {
-            let width = lines.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
-            let numeric = self.rows.iter().all(|row| is_numeric(&row[i]));
-            columns.push((width, numeric && !self.rows.is_empty()));
-        }
+        self.to_text_within(COLUMNS.load(Relaxed))
+    }
+
+    fn to_text_within(&self, room: usize) -> String {
+        let rows = || std::iter::once(&self.headings).chain(&self.rows);
+        let rows: Vec<Vec<String>> = rows().map(|row| row.iter().map(|cell| cell_text(cell)).collect()).collect();
+        let column = |at: usize| {
+            let width = rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+            let numeric = !self.rows.is_empty() && self.rows.iter().all(|row| is_numeric(&row[at]));
+            Column { width: width.min(room.saturating_sub(INDENT).max(1)), numeric }
+        };
+        let columns: Vec<Column> = (0..self.headings.len()).map(column).collect();
+        let lines = broken(&columns, room);
         let mut text = String::new();
-        for row in &lines {
-            let cells = row.iter().zip(&columns).map(
-                |(cell, &(width, numeric))| {
-                    if numeric { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-                },
-            );
-            text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-            text.push('\n');
+        for row in &rows {
+            for (at, line) in lines.iter().enumerate() {
+                let indent = if at == 0 { 0 } else { INDENT };
+                push_line(&mut text, &row[line.clone()], &columns[line.clone()], indent);
+            }
         }
         text
     }
 
-    /// The table as comma-separated values (RFC 4180, but lines end as on Unix).
+    /// The table as comma-separated values (RFC 4180, but lines end as on Unix). Cells are whole; what would steer a terminal is shown.
     pub fn to_csv(&self) -> String {
         let mut text = String::new();
         for row in std::iter::once(&self.headings).chain(&self.rows) {
@@ -63,12 +103,95 @@ impl ResultTable {
     }
 }
 
+/// A cell for a terminal.
+fn cell_text(cell: &str) -> String {
+    let mut text: String = shown(cell).chars().take(CELL_MAX).collect();
+    if cell.chars().nth(CELL_MAX).is_some() {
+        text.pop();
+        text.push('\u{2026}');
+    }
+    text
+}
+
+/// Which columns stand on one line: as many as there is room for, two blanks between them.
+fn broken(columns: &[Column], room: usize) -> Vec<Range<usize>> {
+    let (mut lines, mut from, mut used) = (Vec::new(), 0, 0);
+    for (at, column) in columns.iter().enumerate() {
+        if at > from && column.width > room.saturating_sub(used + 2) {
+            lines.push(from..at);
+            (from, used) = (at, INDENT + column.width);
+        } else {
+            used += column.width + if at > from { 2 } else { 0 };
+        }
+    }
+    lines.push(from..columns.len());
+    lines
+}
+
+/// Cells side by side, in as many lines of text as the longest needs.
+fn push_line(text: &mut String, cells: &[String], columns: &[Column], indent: usize) {
+    let cells: Vec<Vec<String>> = cells
+        .iter()
+        .zip(columns)
+        .map(
+            |(cell, column)| {
+                if cell.chars().count() <= column.width { vec![cell.clone()] } else { lines_of(&words(cell), column.width) }
+            },
+        )
+        .collect();
+    for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0).max(1) {
+        let parts = cells.iter().zip(columns).map(|(cell, &Column { width, numeric })| {
+            let part = cell.get(at).map_or("", String::as_str);
+            if numeric { format!("{part:>width$}") } else { format!("{part:<width$}") }
+        });
+        let line = format!("{:indent$}{}", "", parts.collect::<Vec<_>>().join("  "));
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}
+
+/// What blanks divide; what stands between backticks is whole.
+fn words(text: &str) -> Vec<&str> {
+    let (mut words, mut from, mut quoted) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        quoted ^= c == '`';
+        if c == ' ' && !quoted {
+            words.push(&text[from..at]);
+            from = at + 1;
+        }
+    }
+    words.push(&text[from..]);
+    words
+}
+
+/// As many words on each line as there is room for.
+fn lines_of(words: &[&str], width: usize) -> Vec<String> {
+    let (mut lines, mut used) = (vec![String::new()], 0);
+    for word in words {
+        let long = word.chars().count();
+        let line = lines.last_mut().expect("there is one from the beginning");
+        if line.is_empty() {
+            line.push_str(word);
+            used = long;
+        } else if used + 1 + long <= width {
+            line.push(' ');
+            line.push_str(word);
+            used += 1 + long;
+        } else {
+            lines.push((*word).to_owned());
+            used = long;
+        }
+    }
+    lines
+}
+
 fn is_numeric(cell: &str) -> bool {
     cell.is_empty() || cell == "-" || cell.parse::<f64>().is_ok()
 }
 
 fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+    let cell = shown(cell);
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.into_owned() }
 }
 
 impl Results {
@@ -82,7 +205,7 @@ impl Results {
             parts.push(verdicts(&self.verdicts).to_text());
         }
         if !self.notes.is_empty() {
-            parts.push(self.notes.iter().map(|note| format!("{}\n", note.replace(char::is_control, "\u{fffd}"))).collect());
+            parts.push(self.notes.iter().map(|note| wrapped(&shown(note), INDENT) + "\n").collect());
         }
         parts.join("\n")
     }
@@ -156,4 +279,46 @@ pub fn verdicts(all: &[Verdict]) -> ResultTable {
         table.rows.push(row.into());
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(cells: [&str; 3]) -> ResultTable {
+        ResultTable { rows: vec![cells.map(str::to_owned).into()], ..ResultTable::new(["name", "n", "in words"]) }
+    }
+
+    #[test]
+    fn columns_without_room_stand_below_and_words_stay_whole() {
+        let table = table(["short", "12", "do `apt-get install libomp5 libpmix2` first of all"]);
+        assert_eq!(table.to_text(), "name    n  in words\nshort  12  do `apt-get install libomp5 libpmix2` first of all\n");
+        assert_eq!(
+            table.to_text_within(24),
+            "name    n\n  in words\nshort  12\n  do\n  `apt-get install libomp5 libpmix2`\n  first of all\n"
+        );
+    }
+
+    #[test]
+    fn cells_of_any_length_and_content_are_shown_within_bounds() {
+        let zero_width = "\u{200b}".repeat(70_000);
+        for cell in [
+            &"x".repeat(70_000),
+            &zero_width,
+            "a\u{1b}[2J\nb",
+            "\u{202e}abc",
+            "",
+            &"\u{1f469}\u{200d}".repeat(300),
+            &"` ".repeat(500),
+        ] {
+            for room in [0, 1, 7, 60, usize::MAX] {
+                let text = table([cell, cell, "5"]).to_text_within(room);
+                assert!(!text.contains(['\u{1b}', '\u{202e}']) && text.lines().all(|line| line.chars().count() < 3 * CELL_MAX));
+            }
+            let csv = table([cell, "", ""]).to_csv();
+            assert!(!csv.contains('\u{1b}') && csv.lines().count() == 2, "{csv:?}");
+        }
+        assert!(table([&"x".repeat(CELL_MAX + 1), "", ""]).to_text().contains("x\u{2026}"));
+        assert!(!table([&"x".repeat(CELL_MAX), "", ""]).to_text().contains('\u{2026}'));
+    }
 }

@@ -1,5 +1,6 @@
 //! Bad input ends with a clear message and the right code, never with a panic.
-use crate::{foregather, run, scratch, stderr};
+use crate::simulate::{SMALL, plan};
+use crate::{foregather, json, run, scratch, stderr};
 use foregather_host::sched;
 
 #[track_caller]
@@ -21,6 +22,9 @@ fn usage_is_explained() {
     refused(&["measure", "barriers", "--validate", "--rows", "V9"], 2, "there are V1 to V8");
     refused(&["measure", "barriers", "--check"], 2, "--validate");
     refused(&["measure", "barriers", "--validate", "--quick"], 2, "cannot be used with");
+    refused(&["man", "--format", "csv"], 2, "leave it out");
+    refused(&["--format", "json", "run", "-n", "1", "--", "true"], 2, "leave it out");
+    refused(&["simulate", "nope"], 2, "no plan `nope` is shipped");
     refused(&["reproduce", "nobody1999"], 2, "guignon2000");
     refused(&["reproduce", "guignon2000", "fig7"], 2, "ping-pong");
 }
@@ -38,10 +42,37 @@ fn files_that_are_no_results_are_named() {
     }
 }
 
+/// What a file says is shown in errors, but does not steer the terminal.
 #[test]
-fn a_page_that_cannot_be_written_is_known_at_once() {
-    refused(&["demo", "--output", "/no/such/folder/page.html"], 2, "/no/such/folder");
-    refused(&["demo", "--output", "/"], 2, "/");
+fn what_strangers_wrote_steers_no_terminal() {
+    let path = scratch("hostile.json");
+    let evil = "\u{1b}[2J\n[1] fake line";
+    let key = serde_json::to_string(evil).unwrap();
+    std::fs::write(&path, format!("{{\"schema\": \"foregather.results/1\", {key}: 1}}")).unwrap();
+    let path = path.to_str().unwrap();
+    let plan = plan("hostile.toml", &format!("title = {key}\n{key} = 1\n"));
+    let missing = format!("/no/such/{evil}");
+    for args in [&["report", path][..], &["compare", path, path], &["simulate", &plan], &["report", &missing]] {
+        let output = run(args);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("fake line") && !said.contains('\u{1b}') && !said.contains("\n[1]"), "{args:?}: {said:?}");
+    }
+}
+
+#[test]
+fn a_comparison_of_long_and_hostile_names_is_shown_and_does_not_panic() {
+    let path = scratch("long-names.json");
+    let mut document = json(&run(&["simulate", &plan("long-names.toml", SMALL), "--format", "json"]));
+    document["measurements"][0]["id"] = "x".repeat(66_000).into();
+    document["noise"]["verdict"] = "noisy".into();
+    document["noise"]["facts"] = vec!["\u{1b}[2J"].into();
+    std::fs::write(&path, document.to_string()).unwrap();
+    let path = path.to_str().unwrap();
+    let output = run(&["compare", path, path]);
+    let (out, said) = (String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output));
+    assert!(output.status.success() && out.contains("x\u{2026}") && out.lines().all(|line| line.chars().count() < 700), "{said}");
+    assert!(said.contains("[2J") && !said.contains('\u{1b}'), "{said:?}");
 }
 
 #[test]

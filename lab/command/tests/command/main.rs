@@ -5,8 +5,10 @@ mod dsm;
 mod explain;
 mod interrupted;
 mod messages;
+mod outputs;
 mod run;
 mod simulate;
+mod terminal;
 mod validate;
 mod verbs;
 

@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
-const SMALL: &str = "title = \"Small\"\n[machine]\ncpus = 2\n[[job]]\nname = \"app\"\nthreads = 3\nbarriers = 30\ngrain = \"fine\"\n\
+pub(crate) const SMALL: &str = "title = \"Small\"\n[machine]\ncpus = 2\n[[job]]\nname = \"app\"\nthreads = 3\nbarriers = 30\ngrain = \"fine\"\n\
                      policy = \"two-phase:14us\"\n[sweep]\nseed = [1, 2]\n";
 
-fn plan(name: &str, text: &str) -> String {
+pub(crate) fn plan(name: &str, text: &str) -> String {
     let path: PathBuf = scratch(name);
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()

@@ -3,7 +3,7 @@ use anyhow::Result;
 use foregather_apps::Outcome;
 use foregather_cli::{App as Options, Explain};
 use foregather_dsm::journal::{Journal, contention, races, sharing, trace};
-use foregather_results::file;
+use foregather_results::output;
 
 /// The report that was asked for, or nothing; writes the trace if that was.
 ///
@@ -15,7 +15,7 @@ pub(super) fn explain(options: &Options, outcome: &Outcome<()>) -> Result<String
     }
     let journals: Vec<Journal> = outcome.threads.iter().filter_map(|played| played.journal.clone()).collect();
     if let Some(path) = &options.trace {
-        file::write(path, &trace::trace(&journals, &outcome.sites))?;
+        output::write(path, &trace::trace(&journals, &outcome.sites))?;
     }
     Ok(match options.explain {
         None => String::new(),

@@ -57,6 +57,10 @@ pub fn is_rank() -> Result<bool> {
 pub fn run(options: &Options, quiet: bool) -> Result<Option<AppReport>> {
     check(options)?;
     let job = Job::join()?;
+    // Of a launcher's ranks only the first one writes, and others may be on hosts without that folder.
+    if job.rank() == 0 {
+        foregather_results::output::try_places(&options.outputs())?;
+    }
     if job.launcher() == Launcher::Alone {
         job.leave()?;
         return start(options, quiet).map(Some);

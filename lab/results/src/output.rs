@@ -1,0 +1,170 @@
+//! Where results go: a place is tried before the work begins, written in one piece, and if that fails in the end nothing is lost.
+use foregather_machine::shown;
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// A place has room for so much, or it is full.
+const TRIED_BYTES: usize = 4 << 10;
+
+/// What was to be written, and could not be written there.
+#[derive(Debug)]
+pub struct NotWritten {
+    path: PathBuf,
+    error: io::Error,
+    /// Where it is instead.
+    saved: Option<PathBuf>,
+}
+
+impl NotWritten {
+    /// What was to go to `path` goes to a file of the folder of temporary ones, if there is something to save and that has room.
+    pub fn saving(path: &Path, error: io::Error, text: Option<&str>) -> Self {
+        let saved = text.filter(|_| error.kind() != ErrorKind::BrokenPipe).and_then(|text| save(path, text));
+        Self { path: path.to_owned(), error, saved }
+    }
+
+    /// Is what was to be written nowhere?
+    pub fn is_lost(&self) -> bool {
+        self.saved.is_none()
+    }
+}
+
+impl fmt::Display for NotWritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write {}; ", shown(&self.path.to_string_lossy()))?;
+        match &self.saved {
+            Some(place) => write!(f, "what was to go there is in {}", place.display()),
+            None => f.write_str("choose another place"),
+        }
+    }
+}
+
+impl std::error::Error for NotWritten {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// Could files be written at all these places? They are as they were before.
+///
+/// # Errors
+/// The first that cannot, and why.
+pub fn try_places<P: AsRef<Path>>(paths: &[P]) -> Result<(), NotWritten> {
+    paths
+        .iter()
+        .map(AsRef::as_ref)
+        .try_for_each(|path| try_place(&target(path)).map_err(|error| NotWritten::saving(path, error, None)))
+}
+
+fn try_place(target: &Path) -> io::Result<()> {
+    match fs::metadata(target) {
+        Ok(about) if about.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        // A device that takes nothing says so of no bytes.
+        Ok(about) if about.file_type().is_char_device() => OpenOptions::new().write(true).open(target)?.write(&[]).map(drop),
+        // The reader of a pipe would take its opening for all that comes.
+        Ok(about) if !about.is_file() => Ok(()),
+        _ => {
+            let beside = beside(target);
+            let written = fs::write(&beside, [b' '; TRIED_BYTES]);
+            let _ = fs::remove_file(&beside);
+            written
+        }
+    }
+}
+
+/// Writes a text file in one piece: a reader sees the old file or the whole new one. What is no ordinary file (a pipe, `/dev/stdout`) is
+/// written to, not replaced.
+///
+/// # Errors
+/// Why it is not there, and where it is instead.
+pub fn write(path: &Path, text: &str) -> Result<(), NotWritten> {
+    let target = target(path);
+    let special = fs::metadata(&target).is_ok_and(|about| !about.is_file() && !about.is_dir());
+    let done = if special { fs::write(&target, text) } else { replace(&target, text) };
+    done.map_err(|error| NotWritten::saving(path, error, Some(text)))
+}
+
+/// The file that a symbolic link names is replaced, not the link.
+fn target(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn replace(target: &Path, text: &str) -> io::Result<()> {
+    let beside = beside(target);
+    let done = fs::write(&beside, text).and_then(|()| fs::rename(&beside, target));
+    if done.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    done
+}
+
+/// A name in the same directory, so that renaming it is one step.
+fn beside(target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    target.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
+
+/// A new file among the temporary ones, named after the one that it stands for.
+fn save(path: &Path, text: &str) -> Option<PathBuf> {
+    let name = path.file_name()?.to_string_lossy();
+    let place = std::env::temp_dir().join(format!("foregather-{}-{name}", std::process::id()));
+    // Others may write into that folder, too: what is there already is left alone.
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&place).ok()?;
+    if file.write_all(text.as_bytes()).is_err() {
+        let _ = fs::remove_file(&place);
+        return None;
+    }
+    Some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("foregather-output-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn places_are_tried_without_a_trace_and_those_that_take_nothing_are_told() {
+        let folder = scratch("tried");
+        let [new, old] = ["new.json", "old.json"].map(|name| folder.join(name));
+        fs::write(&old, "old").unwrap();
+        try_places(&[&new, &old]).unwrap();
+        assert_eq!(fs::read_to_string(&old).unwrap(), "old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left");
+        for bad in [Path::new("/no/such/x.json"), &folder, Path::new("/dev/full"), &old.join("below"), Path::new("/proc/x.json")]
+        {
+            let error = try_places(&[&new, bad]).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("cannot write {}; choose", bad.display())), "{error}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_in_the_end_is_saved_and_its_place_named() {
+        let folder = scratch("saved");
+        let place = folder.join("gone").join("saved.json");
+        let error = write(&place, "worked for").unwrap_err();
+        let saved = error.saved.clone().unwrap();
+        assert!(!error.is_lost() && error.to_string().contains(&saved.display().to_string()), "{error}");
+        assert_eq!(fs::read_to_string(&saved).unwrap(), "worked for");
+        // There is such a file by now.
+        let lost = write(&place, "worked for").unwrap_err();
+        assert!(lost.is_lost() && lost.to_string().contains("another place"), "{lost}");
+        fs::remove_file(saved).unwrap();
+        let full = write(Path::new("/dev/full"), "worked for").unwrap_err();
+        fs::remove_file(full.saved.unwrap()).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_steers_the_terminal_is_only_shown() {
+        let error = try_places(&[Path::new("/no/such/\u{1b}[2J")]).unwrap_err().to_string();
+        assert!(error.contains("\u{fffd}[2J"), "{error:?}");
+    }
+}
