@@ -26,8 +26,8 @@ use core::fmt;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Cause>);
 
-/// Why an operation failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why an operation failed. `Debug` prints the sentence, too.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
     /// The others can never meet again: this rank has failed or panicked, or its member was dropped in the middle.
@@ -259,6 +259,13 @@ impl fmt::Debug for Error {
     }
 }
 
+/// The sentence: times within it are spans, and what is not known is not mentioned.
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
@@ -368,5 +375,14 @@ mod tests {
         assert!(said("writing", 28, "").contains("ENOSPC (No space left on device); free some space"));
         assert!(said("mapping", 1, "").contains("seccomp"));
         assert!(said("making a thread", 11, "").contains("pids"));
+    }
+
+    #[test]
+    fn a_lost_rank_is_a_sentence_without_a_clock_and_without_gaps() {
+        let why = crate::WaitContext::new("a barrier", 0);
+        let lost = Error::peer_lost(1, Nanos(4_268_590_000_000), &why);
+        let sentence = "the process of rank 1 has died or stands still; this rank was waiting in: a barrier";
+        assert_eq!([format!("{lost:?}"), format!("{:?}", lost.cause())], [sentence, sentence]);
+        assert_eq!(format!("{:?}", Error::lost(1)), "the process of rank 1 has died or stands still");
     }
 }

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 pub enum Measure {
     /// What waiting costs: prices of the kernel's verbs, and the ping-pong of Guignon 2000. Keeps the machine's costs.
     #[command(after_help = "Example: foregather measure waits --format json --output waits.json\n\n\
-                            The costs are kept in the file that FOREGATHER_MACHINE names, or as foregather/machine.json under\n\
-                            XDG_CACHE_HOME or ~/.cache; policies named by multiples of a switch use them.")]
+                            The costs are kept in the file that FOREGATHER_MACHINE names, or as foregather/machine.json under \
+                            XDG_CACHE_HOME or ~/.cache, unless others had the machine meanwhile or the run was interrupted; policies \
+                            named by multiples of a switch use them.")]
     Waits(Waits),
     /// Barriers under load: grain x threads x hogs x placement, every policy, every peer that is installed.
     #[command(after_help = "Example: foregather measure barriers --quick\n\

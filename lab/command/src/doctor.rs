@@ -237,6 +237,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_refusal_and_its_remedy_stand_apart() {
+        let refusal = Error::from(Cause::Os { what: "opening userfaultfd", errno: 1, remedy: "allow it" });
+        let apart = |why: &str, remedy: &str| (why.to_owned(), remedy.to_owned());
+        assert_eq!(refused(&refusal), apart("opening userfaultfd failed: EPERM (Operation not permitted)", "allow it"));
+        let lacking = Error::from(Cause::Unavailable { what: "it".to_owned(), remedy: "get it; then again".to_owned() });
+        assert_eq!(refused(&lacking), apart("it is missing", "get it; then again"));
+    }
+
+    #[test]
     fn what_is_missing_comes_last_with_one_command_for_all_of_it() {
         let checks = vec![
             check("a", Status::Missing, "not found", "install A (Debian: liba1); jobs use it"),

@@ -288,7 +288,7 @@ fn simulate_plan(cli: &Cli, options: &Simulate) -> Result<()> {
         eprintln!("{explained}");
     }
     let ended = finish_as(cli, &results, options.output.as_deref(), || {
-        let title = wrapped(&format!("{}: {}", shown(plan.title()), plan.shows()), 2);
+        let title = wrapped(&shown(&format!("{}: {}", plan.title(), plan.shows())), 2);
         format!("{title}\n{}\n{explained}", table.to_text()).trim_end().to_owned()
     });
     traced?;
@@ -354,7 +354,7 @@ fn make_report(paths: &[PathBuf], output: &Path, figures: Option<&Path>) -> Resu
             }
         }
     }
-    Ok(print(&output.display().to_string())?)
+    Ok(print(&shown(&output.display().to_string()))?)
 }
 
 fn compare_files(cli: &Cli, before: &Path, after: &Path, check: bool) -> Result<()> {

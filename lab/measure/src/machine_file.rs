@@ -42,3 +42,17 @@ pub(super) fn keep(costs: Costs, noise: Level) -> Result<String, String> {
         Err(error) => Err(not(&error.to_string())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_of_a_machine_that_others_had_are_not_kept_and_absurd_ones_are_not_either() {
+        let why = keep(Costs::TYPICAL, Level::Unusable).unwrap_err();
+        assert!(why.contains("not kept") && why.contains("unusable"), "{why}");
+        let absurd = Costs { tick: foregather_machine::Nanos::from_ms(500), ..Costs::TYPICAL };
+        let why = keep(absurd, Level::Quiet).unwrap_err();
+        assert!(why.contains("not kept") && why.contains("tick_ns"), "{why}");
+    }
+}

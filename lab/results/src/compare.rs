@@ -9,6 +9,7 @@ use crate::{Distribution, Level, Measurement, Provenance, Results};
 use bootstrap::medians;
 use foregather_machine::{SplitMix, shown};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 mod bootstrap;
 
@@ -65,8 +66,9 @@ pub fn compare(a: &Results, b: &Results) -> Comparison {
     let (mut pairs, mut only_in_a) = (Vec::new(), Vec::new());
     let floor = floor(a.noise.verdict).max(floor(b.noise.verdict));
     let mut warnings = warnings(a, b);
+    let (of_a, of_b) = (by_id(a), by_id(b));
     for first in &a.measurements {
-        match b.measurement(&first.id) {
+        match of_b.get(first.id.as_str()) {
             Some(second) if first.unit != second.unit => {
                 warnings.push(format!("{} is in {} in the first and in {} in the second", first.id, first.unit, second.unit));
             }
@@ -74,8 +76,12 @@ pub fn compare(a: &Results, b: &Results) -> Comparison {
             None => only_in_a.push(first.id.clone()),
         }
     }
-    let only_in_b = b.measurements.iter().filter(|m| a.measurement(&m.id).is_none()).map(|m| m.id.clone()).collect();
+    let only_in_b = b.measurements.iter().filter(|m| !of_a.contains_key(m.id.as_str())).map(|m| m.id.clone()).collect();
     Comparison { warnings, pairs, only_in_a, only_in_b }
+}
+
+fn by_id(of: &Results) -> BTreeMap<&str, &Measurement> {
+    of.measurements.iter().map(|m| (m.id.as_str(), m)).collect()
 }
 
 impl Comparison {

@@ -1,4 +1,5 @@
 //! Where a long measurement stands: one line on standard error, rewritten on a terminal, absent otherwise.
+use foregather_machine::shown;
 use std::io::{IsTerminal, Write, stderr};
 
 /// A count towards a known total.
@@ -20,6 +21,7 @@ impl Progress {
         self.done += 1;
         if self.shown {
             let line: String = format!("{} {}/{} {what}", self.name, self.done, self.total).chars().take(100).collect();
+            let line = shown(&line);
             // Progress that cannot be shown is no reason to stop.
             let _ = write!(stderr(), "\r\x1b[K{line}");
         }

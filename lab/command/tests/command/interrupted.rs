@@ -104,6 +104,24 @@ fn a_tour_that_is_interrupted_keeps_its_page() {
     assert!(std::fs::read_to_string(&page).unwrap().contains("</html>"), "a page of what was measured");
 }
 
+/// What an earlier run has kept is as good as it was.
+#[test]
+fn costs_of_an_interrupted_run_are_not_kept() {
+    let kept = scratch("interrupted-machine.json");
+    std::fs::write(&kept, "of an earlier run").unwrap();
+    let mut command = foregather(&["measure", "waits"]);
+    command.env("FOREGATHER_MACHINE", &kept).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    // The prices have been measured by then.
+    wait_until(|| slaves_of(child.id()) > 0);
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("costs are not kept: the run was interrupted"), "{said}");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "of an earlier run");
+}
+
 fn slaves_of(parent: u32) -> usize {
     children_of(parent).filter(|arguments| arguments.windows(9).any(|part| part == b"ping-pong")).count()
 }
