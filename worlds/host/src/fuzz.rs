@@ -1,43 +1,17 @@
 //! Seeded nonsense for parsers of what comes from outside, and a bound on what they allocate for it. For tests alone: a test binary
-//! names [`Counted`] as its allocator and calls [`feed`].
-use core::cell::Cell;
+//! names [`CountingHeap`](crate::heap::CountingHeap) as its allocator and calls [`feed`].
+use crate::heap;
 use foregather_machine::SplitMix;
-use std::alloc::{GlobalAlloc, Layout, System};
 
 /// What a parser may allocate whatever it reads, and for each byte of what it reads.
-const BYTES_FREE: usize = 64 << 10;
-const BYTES_EACH: usize = 16;
+const BYTES_FREE: u64 = 64 << 10;
+const BYTES_EACH: u64 = 16;
 /// No input is longer.
 const LONGEST: usize = 2_048;
 /// How many inputs are tried where nothing is set.
 const SAMPLE: u64 = 100_000;
 /// How many there are in all.
 const COUNT: &str = "FOREGATHER_FUZZ";
-
-thread_local! {
-    static LIVE: Cell<usize> = const { Cell::new(0) };
-    static PEAK: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, which counts for each thread.
-#[derive(Debug)]
-pub struct Counted;
-
-// SAFETY: every call goes to the system's allocator as it is; counting allocates nothing.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.get().wrapping_add(layout.size());
-        LIVE.set(live);
-        PEAK.set(PEAK.get().max(live));
-        // SAFETY: the caller's contract is the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get().saturating_sub(layout.size()));
-        // SAFETY: as above.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
 
 /// Something that reads bytes of others, and what it likes to read.
 pub struct Parser {
@@ -72,14 +46,12 @@ pub fn feed(parsers: &[Parser], seed: u64) {
         let each = count / parsers.len() as u64 + 1;
         for _ in 0..each {
             mutate(&mut random, &parser.seeds, &mut input);
-            let before = LIVE.get();
-            PEAK.set(before);
             let witness = Witness(parser.name, &input);
-            sensible += u64::from((parser.read)(&input));
-            let peak = PEAK.get().saturating_sub(before);
-            assert!(peak <= BYTES_FREE + BYTES_EACH * input.len(), "{peak} bytes for {}", input.len());
+            let (made_sense, held) = heap::held_by(|| (parser.read)(&input));
+            sensible += u64::from(made_sense);
+            assert!(held <= BYTES_FREE + BYTES_EACH * input.len() as u64, "{held} bytes for {}", input.len());
             drop(witness);
-            most = peak.max(most);
+            most = held.max(most);
         }
         assert!(sensible > 0, "{}: nothing made sense", parser.name);
         println!("{}: {each} inputs, {sensible} made sense, {most} bytes at most", parser.name);

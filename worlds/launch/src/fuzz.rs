@@ -4,10 +4,11 @@ use crate::meet::root_of;
 use crate::nodes;
 use crate::spawn::Host;
 use crate::whereabouts::Whereabouts;
-use foregather_host::fuzz::{Counted, Parser, feed};
+use foregather_host::fuzz::{Parser, feed};
+use foregather_host::heap::CountingHeap;
 
 #[global_allocator]
-static COUNTED: Counted = Counted;
+static HEAP: CountingHeap = CountingHeap;
 
 fn frames() -> Vec<Vec<u8>> {
     let token = [7; 32];

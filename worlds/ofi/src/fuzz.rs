@@ -1,10 +1,11 @@
 //! Nonsense for everything here that reads what others have written.
 use crate::asked::Reading;
 use crate::wire::{EndpointAddress, FrameKind, Record, Tag, TagReading, read_head, write_head};
-use foregather_host::fuzz::{Counted, Parser, feed};
+use foregather_host::fuzz::{Parser, feed};
+use foregather_host::heap::CountingHeap;
 
 #[global_allocator]
-static COUNTED: Counted = Counted;
+static HEAP: CountingHeap = CountingHeap;
 
 const STAMP: u32 = 0x12_3456;
 
