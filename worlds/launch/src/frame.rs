@@ -156,7 +156,8 @@ impl Frame {
 
 /// A text at the end of a frame, as much of it as there is room for.
 fn written(text: &str) -> &[u8] {
-    &text.as_bytes()[..text.floor_char_boundary(MOST_TEXT)]
+    let end = (0..=text.len().min(MOST_TEXT)).rev().find(|&at| text.is_char_boundary(at));
+    &text.as_bytes()[..end.unwrap_or(0)]
 }
 
 /// What has not been read of a frame.
