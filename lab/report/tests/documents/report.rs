@@ -178,7 +178,7 @@ fn the_check_of_markup_finds_what_is_wrong() {
 #[ignore = "writes files for a person to look at; set FOREGATHER_SAMPLE to a directory"]
 fn write_a_sample_to_look_at() {
     let directory = std::path::PathBuf::from(std::env::var_os("FOREGATHER_SAMPLE").expect("FOREGATHER_SAMPLE names a directory"));
-    let write = |name: &str, text: &str| foregather_results::file::write(&directory.join(name), text).expect("it is writable");
+    let write = |name: &str, text: &str| foregather_results::output::write(&directory.join(name), text).expect("it is writable");
     write("report.html", &page(&demo()));
     write("full.html", &page(&[sample::waits(), sample::barriers(4), sample::butterfly(), sample::reproduction()]));
     for figure in figures(&demo()) {

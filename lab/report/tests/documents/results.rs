@@ -1,7 +1,7 @@
 //! Results as documents: valid by the schema in the repository, read back as written, refused with a reason.
 use crate::sample;
 
-use foregather_results::{Measurement, Provenance, Results, Run, file, table};
+use foregather_results::{Measurement, Provenance, Results, Run, output, table};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -122,10 +122,10 @@ fn files_that_cannot_be_written_are_named_and_special_ones_kept() {
     let (real, link) = (scratch.0.join("real"), scratch.0.join("link"));
     fs::write(&real, "old").unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    file::write(&link, "new").unwrap();
+    output::write(&link, "new").unwrap();
     assert_eq!(fs::read_to_string(&real).unwrap(), "new");
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    file::write(Path::new("/dev/null"), "text").unwrap();
+    output::write(Path::new("/dev/null"), "text").unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 

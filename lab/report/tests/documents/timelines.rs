@@ -94,6 +94,6 @@ fn hostile_and_empty_timelines_are_harmless() {
 #[ignore = "writes files for a person to look at; set FOREGATHER_SAMPLE to a directory"]
 fn write_timelines_to_look_at() {
     let directory = std::path::PathBuf::from(std::env::var_os("FOREGATHER_SAMPLE").expect("FOREGATHER_SAMPLE names a directory"));
-    let write = |name: &str, text: &str| foregather_results::file::write(&directory.join(name), text).expect("it is writable");
+    let write = |name: &str, text: &str| foregather_results::output::write(&directory.join(name), text).expect("it is writable");
     write("timelines.html", &page(&[played()]));
 }
