@@ -18,12 +18,7 @@ pub(super) struct Copy<'a> {
 /// What an experiment said of its claims, by their names: `holds`, `differs`, ...
 pub(super) type Verdicts = BTreeMap<String, String>;
 
-/// Of a results document, what is needed here.
-#[derive(Deserialize)]
-struct Results {
-    verdicts: Vec<Verdict>,
-}
-
+/// Of a verdict, what is needed here.
 #[derive(Deserialize)]
 struct Verdict {
     id: String,
@@ -99,8 +94,8 @@ impl<'a> Copy<'a> {
         let output = command.output().context("cannot run foregather")?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "`foregather reproduce {paper} {experiment}`: {}; {said}", output.status);
-        let results: Results = serde_json::from_slice(&output.stdout).context("results of `foregather reproduce`")?;
-        Ok(results.verdicts.into_iter().map(|verdict| (verdict.id, verdict.verdict)).collect())
+        let verdicts: Vec<Verdict> = serde_json::from_slice(&output.stdout).context("verdicts of `foregather reproduce`")?;
+        Ok(verdicts.into_iter().map(|verdict| (verdict.id, verdict.verdict)).collect())
     }
 }
 
