@@ -283,6 +283,10 @@
 //! [`Job::lanes`](crate::processes::launch::Job::lanes), which are shared memory on one host and libfabric between several. A rank that dies or stands still ends the
 //! waits of all others with [`Cause::PeerLost`]. `worlds/launch/examples/ranks.rs` is a whole program.
 //!
+//! A death is known at once; a rank stands still for too long after `FOREGATHER_PEER_TIMEOUT` (`2s`; `500ms` at least), and one that does so
+//! for less than half of that is never lost. Machines that swap, or are stopped for a moment, want more; under a debugger `off` waits
+//! for stopped ranks for ever. `worlds/launch/README.md` has all such variables, and what strangers in the network can do.
+//!
 //! # Shared memory
 //!
 //! Ranks that share no memory can act as if they did: [`dsm::memory::run`] gives each of them the same arrays. A load of what another rank has

@@ -46,7 +46,8 @@ use std::sync::{Mutex, PoisonError};
 /// The launcher says how many there are, whatever `ranks` is, so ask [`Rank::size`]. The result of *this* rank is returned, alone: what others should
 /// have, send to them. The first call joins the job, later ones go on with it, in the same order on all ranks, and the end of the
 /// process leaves it. `FOREGATHER_LAUNCHER=none` switches launchers off: set it in an interactive shell that `srun` has started, which is
-/// itself a step of one rank. A process that a rank of `foregather run` starts is no rank.
+/// itself a step of one rank. A process that a rank of `foregather run` starts is no rank. A rank that stands still for
+/// `FOREGATHER_PEER_TIMEOUT` (`2s`) counts as lost; with `off` only one that has died does.
 ///
 /// ```text
 /// $ ring                           $ foregather run -n 3 ring       $ mpiexec -n 3 ring
