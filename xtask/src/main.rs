@@ -1,6 +1,6 @@
 //! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers, and
-//! `cargo xtask peers` runs other people's simulators and messages beside ours, and `cargo xtask regret` says which rows of the barrier
-//! matrix a change made worse.
+//! `cargo xtask peers` runs other people's simulators and messages beside ours, `cargo xtask regret` says which rows of the barrier
+//! matrix a change made worse, and `cargo xtask kill` strikes jobs at random moments.
 //!
 //! One of the first two is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
 //! tested on a few lines in memory; only this file touches the disk and the exit code.

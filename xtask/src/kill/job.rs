@@ -97,8 +97,8 @@ fn strike(process: i32, round: &Round) -> Duration {
     match round.blow {
         Blow::Rank(signal) => {
             send(process, signal);
-            if signal == Signal::SEGV {
-                // The standard library takes the first one for its own guard pages.
+            // The standard library takes the first one for its own guard pages, and two that wait to be delivered are one.
+            while signal == Signal::SEGV && now() < since + HANGS && lives(process) {
                 thread::sleep(Duration::from_millis(20));
                 send(process, signal);
             }
@@ -268,6 +268,10 @@ impl Drop for LiveJob {
 /// A process that has ended meanwhile gets none.
 fn send(process: i32, signal: Signal) {
     let _ = Pid::from_raw(process).map(|process| kill_process(process, signal));
+}
+
+fn lives(process: i32) -> bool {
+    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 /// As every process of this machine counts.
