@@ -58,7 +58,10 @@ impl Running {
         let lifeline = child.streams().stdin.take();
         let mut running = Self { rank, out: None, err: None, child, lifeline, over: false };
         if let Some(lifeline) = &mut running.lifeline {
-            let script = remote::script(&variables.of(rank), &plan.program)?;
+            // What it starts there is found by that, and told from what another rank there starts.
+            let mut told = variables.of(rank);
+            told.push((within.to_owned(), format!("{jobs}{rank}/")));
+            let script = remote::script(&told, &plan.program)?;
             // One that does not listen has ended, and will have said why.
             let _ = lifeline.write_all(script.as_bytes());
         }

@@ -1,6 +1,7 @@
 //! How a rank is started on another host: by a shell there, which reads what to do from its standard input. So the job's secret
 //! stands in no list of processes, and the command that gets us there (`ssh`, `ip netns exec`) has nothing to quote.
 use super::{os, setting};
+use crate::detect::own::WITHIN;
 use foregather_machine::Error;
 use std::env;
 
@@ -22,7 +23,13 @@ pub(super) fn script(variables: &[(String, String)], program: &[String]) -> Resu
     script += &format!("cd {} || exit 127\n", quoted(&folder.to_string_lossy())?);
     script += &format!("exec 3<&0\n{program} </dev/null 3<&- &\nrank=$!\n");
     script += "(cat <&3; kill -TERM $rank; sleep 1; kill -KILL $rank) >/dev/null 2>&1 &\nlifeline=$!\nexec 3<&-\n";
-    script += "wait $rank\ncode=$?\nkill $lifeline\nexit $code\n}\n";
+    script += "wait $rank\ncode=$?\nkill $lifeline\n";
+    if let Some((_, mark)) = variables.iter().find(|(name, value)| name == WITHIN && !value.is_empty()) {
+        // What the rank has started bears that, and nothing else does.
+        script += &format!("for found in $(grep -lsF -e {} /proc/[0-9]*/environ); do\n", quoted(mark)?);
+        script += "found=${found%/environ}\nkill -KILL ${found#/proc/} 2>/dev/null\ndone\n";
+    }
+    script += "exit $code\n}\n";
     Ok(script)
 }
 
@@ -38,12 +45,13 @@ fn quoted(word: &str) -> Result<String, Error> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::io::{Read, Write};
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::process::{Command, Stdio};
 
     fn shell(program: &[&str]) -> std::process::Child {
         let program: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
-        let script = script(&[("FOREGATHER_X".to_owned(), "it's".to_owned())], &program).unwrap();
+        let within = format!("test-{}-{:?}/", std::process::id(), std::thread::current().id());
+        let script = script(&[("FOREGATHER_X".to_owned(), "it's".to_owned()), (WITHIN.to_owned(), within)], &program).unwrap();
         let mut shell = Command::new("sh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         shell.stdin.as_mut().unwrap().write_all(script.as_bytes()).unwrap();
         shell
@@ -63,6 +71,24 @@ mod tests {
         let mut shell = shell(&["sleep", "1000"]);
         drop(shell.stdin.take());
         assert_eq!(shell.wait().unwrap().code(), Some(143));
+    }
+
+    /// Without that it does not come to its end.
+    #[test]
+    fn what_the_program_has_started_ends_with_it() {
+        let mut shell = shell(&["sh", "-c", "setsid sleep 1000 >/dev/null & echo $!; wait"]);
+        let mut started = String::new();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut started).unwrap();
+        let of = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", started.trim())).unwrap_or_default();
+        while of("comm").trim() != "sleep" {
+            std::thread::yield_now();
+        }
+        drop(shell.stdin.take());
+        assert_eq!(shell.wait().unwrap().code(), Some(143));
+        // It is another process's child, which may not have reaped it yet.
+        while !of("stat").is_empty() && !of("stat").contains(") Z ") {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
 
     proptest! {
