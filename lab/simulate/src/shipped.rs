@@ -15,7 +15,7 @@ macro_rules! shipped {
 const BYTES_MAX: u64 = 4 << 20;
 
 /// Their names and texts.
-pub const SHIPPED: [(&str, &str); 34] = shipped![
+pub const SHIPPED: [(&str, &str); 35] = shipped![
     "fig1",
     "fig2",
     "fig3",
@@ -45,6 +45,7 @@ pub const SHIPPED: [(&str, &str); 34] = shipped![
     "seidel-success-natural",
     "seidel-success-calibrated",
     "seidel-success-skewed",
+    "seidel-success-sizes",
     "seidel-shift-cost",
     "seidel-shift-32k",
     "seidel-pool",

@@ -38,9 +38,5 @@ fn count(got: u64, why: impl Into<String>) -> Answer {
     Answer::Number(got as f64, why.into())
 }
 
-fn holds(holds: bool, got: impl Into<String>, why: impl Into<String>) -> Answer {
-    Answer::Holds(holds, got.into(), why.into())
-}
-
 #[cfg(test)]
 mod tests;

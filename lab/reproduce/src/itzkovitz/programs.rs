@@ -1,8 +1,8 @@
 //! The five programs on 1, 2, 4 and 8 hosts: speedups and where the time went (figure 6), and what the paper says of them (section 4.3).
+use super::number;
 use super::recording::{Recording, record_once, record_quietly};
 use super::stage::{Scenario, Show};
-use super::{holds, number};
-use crate::{Findings, Trial};
+use crate::{Answer, Findings, Trial};
 use anyhow::Result;
 use foregather_apps::is::Is;
 use foregather_apps::lu::Lu;
@@ -145,8 +145,7 @@ pub(super) fn figure6(_: &Trial) -> Result<Findings> {
     let tsp = Programme::of(&Tsp::paper().into(), record_once)?;
     draw(&tsp)?;
     apps::speedups(&mut found.measurements);
-    for (claim, programme, least) in [("is-speedup", &is, NEARLY), ("sor-speedup", &sor, 0.9 * NEARLY), ("lu-speedup", &lu, 0.0)]
-    {
+    for (claim, programme) in [("is-speedup", &is), ("sor-speedup", &sor), ("lu-speedup", &lu)] {
         let all = PACES.iter().map(|&pace| programme.speedup(&then, pace)).collect::<Result<Vec<f64>>>()?;
         let why = format!(
             "simulated on eight hosts of 1999; {:.2} if they compute twice as fast, {:.2} half as fast; {}",
@@ -154,34 +153,46 @@ pub(super) fn figure6(_: &Trial) -> Result<Findings> {
             all[2],
             programme.nearly(&then)?
         );
-        let answer =
-            if claim == "lu-speedup" { number(all[1], why) } else { holds(all[1] >= least, format!("{:.2}", all[1]), why) };
-        found.answer(claim, answer);
+        found.answer(claim, number(all[1], why));
     }
-    delays(&[&sor, &is, &lu, &water, &tsp], &mut found)?;
+    let more = (1..TOURS).map(|_| record_once(&Tsp::paper().into(), HOSTS[3], tsp.runs.first()));
+    let tours = more.collect::<Result<Vec<Recording>>>()?;
+    delays(&[&sor, &is, &lu, &water], &tsp, &tours, &mut found)?;
     Ok(found)
 }
 
+/// TSP's runs on eight hosts, of which no two are alike, and two of three faults are its own.
+const TOURS: usize = 5;
 /// From there on eight hosts are close to linear.
 const NEARLY: f64 = 7.0;
 
 /// How long requests took, and how much of that was due to servers that were not told at once (section 4.3).
-fn delays(all: &[&Programme], found: &mut Findings) -> Result<()> {
-    let mean = |stage: &Scenario| -> Result<(f64, Vec<String>)> {
+fn delays(all: &[&Programme], tsp: &Programme, tours: &[Recording], found: &mut Findings) -> Result<()> {
+    let mean = |stage: &Scenario, tour: &Recording| -> Result<(f64, String)> {
         let (mut count, mut sum, mut each) = (0, 0.0, vec![]);
-        for programme in all {
-            let (faults, us) = programme.eight().replay(&programme.at(stage, PACE_PERCENT))?.faults();
+        for (programme, run) in all.iter().map(|&programme| (programme, programme.eight())).chain([(tsp, tour)]) {
+            let (faults, us) = run.replay(&programme.at(stage, PACE_PERCENT))?.faults();
             count += faults;
             sum += us * faults as f64;
             each.push(format!("{} {us:.0}", programme.name));
         }
-        Ok((sum / f64::from(count as u32).max(1.0), each))
+        Ok((sum / f64::from(count as u32).max(1.0), each.join(", ")))
     };
-    let (told, at_once) = mean(&Scenario::event_driven_1999())?;
-    let (swept, late) = mean(&Scenario::millipage_1999())?;
-    found.answer("request-delay", number(swept, format!("simulated, eight hosts, all programs: {} us", late.join(", "))));
-    let share = (swept - told) / swept;
-    found.answer("server-share", number(share, format!("{told:.0} us if servers are told at once: {}", at_once.join(", "))));
-    found.answer("server-delay", number(swept - told, "microseconds longer than if servers are told at once"));
+    let (mut requests, mut delays, mut shares, mut why) = (vec![], vec![], vec![], [String::new(), String::new()]);
+    for tour in [tsp.eight()].into_iter().chain(tours) {
+        let (told, at_once) = mean(&Scenario::event_driven_1999(), tour)?;
+        let (swept, late) = mean(&Scenario::millipage_1999(), tour)?;
+        requests.push(swept);
+        delays.push(swept - told);
+        shares.push((swept - told) / swept);
+        why = [
+            format!("simulated, eight hosts, all programs: {late} us"),
+            format!("{told:.0} us if servers are told at once: {at_once}"),
+        ];
+    }
+    let [late, at_once] = why;
+    found.answer("request-delay", Answer::Sample(requests, late));
+    found.answer("server-share", Answer::Sample(shares, at_once));
+    found.answer("server-delay", Answer::Sample(delays, "longer than if servers are told at once".into()));
     Ok(())
 }

@@ -138,11 +138,6 @@ impl Recording {
         relax(&journals, &bytes, pace_percent, prices)
     }
 
-    /// Faults of all threads by kind, as they were while it ran, from the start of the clock on.
-    pub(super) fn waited(&self) -> Stats {
-        self.outcome.threads.iter().fold(Stats::default(), |sum, played| sum.plus(&played.stats))
-    }
-
     /// All events of all threads.
     pub(super) fn events(&self) -> impl Iterator<Item = &Event> {
         self.journals.iter().flat_map(|journal| &journal.events)
@@ -172,9 +167,4 @@ pub(super) fn total(traffic: &[(Minipage, Counts)]) -> Counts {
 pub(super) fn bytes(traffic: &[(Minipage, Counts)], lengths: &[u32]) -> u64 {
     let copies = |of: &Counts| u64::from(of.reads + of.writes - of.upgrades + of.pushed);
     traffic.iter().map(|(minipage, of)| copies(of) * u64::from(lengths[minipage.0 as usize])).sum()
-}
-
-/// Faults of all kinds.
-pub(super) fn faults(waited: &Stats) -> u64 {
-    [WaitKind::ReadFault, WaitKind::WriteFault, WaitKind::Upgrade].into_iter().map(|kind| waited.count(kind)).sum()
 }

@@ -1,9 +1,9 @@
 //! Figures 6 and 7 on this machine: between two threads through shared memory, over the length, by each way beside the bare fabric.
 //!
 //! The static buffers of `worlds/shm` have one length, 4 KiB, so there is no sweep of them.
+use super::number;
 use super::pair::ExchangeMode;
 use super::points::Points;
-use super::{holds, number};
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
 use foregather_host::{affinity, clock};
@@ -131,11 +131,9 @@ fn answer(found: &mut Findings, all: &[Halves]) {
     let (direct, copies) = (at(4 << 10, DIRECT), at(4 << 10, COPIES));
     found.answer(IDS[1], number(direct - copies, format!("{direct:.0} ns against {copies:.0}")));
     let small: Vec<_> = SIZES.iter().filter(|&&size| size <= SMALL).map(|&size| at(size, BUFFERED) / at(size, DIRECT)).collect();
-    let words = small.iter().map(|share| format!("{share:.2}")).collect::<Vec<_>>().join(" ");
-    let faster = small.iter().all(|&share| share < 1.0);
-    found.answer(IDS[2], holds(faster, format!("{words} x"), "static buffers against memory to memory, 4 B to 1 KiB"));
+    found.answer(IDS[2], Answer::Each(small, "static buffers against memory to memory, 4 B to 1 KiB".into()));
     let regrets = SIZES.iter().map(|&size| at(size, CHOSEN) / at(size, BUFFERED).min(at(size, DIRECT))).collect::<Vec<_>>();
     let words = regrets.iter().map(|regret| format!("{regret:.2}")).collect::<Vec<_>>().join(" ");
     let middle = Distribution::of_values(&regrets).map_or(f64::NAN, |all| all.quantile(0.5));
-    found.answer(IDS[3], holds(middle <= 1.1, format!("{middle:.2} x in the median"), format!("by size {words}")));
+    found.answer(IDS[3], number(middle, format!("by size {words}")));
 }
