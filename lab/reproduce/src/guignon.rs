@@ -21,7 +21,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
     experiment("counters", counters).measured(),
     experiment("victim", bystander).measured(),
     experiment("parameters", calls::parameters).measured(),
-    experiment("partition", calls::partition).measured(),
+    experiment("partition", calls::partition),
     experiment("collapse", calls::collapse),
     experiment("shapes", calls::shapes).measured(),
 ];

@@ -8,7 +8,6 @@ use foregather_bench::apps::Program;
 use foregather_dsm::Minipage;
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::memory::Settings;
-use foregather_dsm::node::{Stats, WaitKind};
 use foregather_dsm::protocol::Counts;
 use foregather_dsm::replay::Grain;
 use foregather_wait::Policy;
