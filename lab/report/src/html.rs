@@ -1,18 +1,20 @@
 //! The page: what disturbed the runs, the figures, the claims, every number on demand, and where it all comes from.
 use super::pack::pack;
 use super::svg::escape;
-use super::{Drawn, distinct, dsm, figures};
+use super::{Drawn, Figure, distinct, dsm, figures, verdicts};
 use foregather_results::number::quantity;
-use foregather_results::{Level, Measurement, Outcome, Results, Value, Verdict};
+use foregather_results::{Level, Measurement, Results};
 use std::fmt::Write;
 
 /// What is said of simulations instead of what else the machine was doing.
 const UNDISTURBED: &str = "simulated in virtual time, which nothing disturbs";
+/// What stands before the caption of a figure that was measured meanwhile.
+const UNUSABLE: &str =
+    "<span class=\"bad word\">machine unusable</span> while this was measured: its numbers tell of what else ran. ";
 
 /// One self-contained HTML page from these results, in their order.
 pub fn page(results: &[Results]) -> String {
-    let mut body = heading(results);
-    body += &noise(results);
+    let (mut drawings, mut contents) = (String::new(), String::new());
     for figure in figures(results) {
         let draw = |(i, r): (usize, &Results)| Some((i, named(r), figure.draw(r)?));
         let drawn: Vec<(usize, String, Drawn)> = results.iter().enumerate().filter_map(draw).collect();
@@ -20,14 +22,22 @@ pub fn page(results: &[Results]) -> String {
         for (i, name, Drawn { svg, caption }) in drawn {
             let whose = if several { format!("{name}: ") } else { String::new() };
             let caption = escape(&(whose + &caption));
-            body += &format!(
-                "<figure data-of=\"data{i}\"><div class=\"scroll\">{svg}</div><figcaption>{caption}</figcaption></figure>\n"
+            let warning = if is_virtual(&figure) || level(&results[i]) != Level::Unusable { "" } else { UNUSABLE };
+            let id = format!("figure-{i}-{}", verdicts::anchor(&figure.name()));
+            let _ = write!(contents, "<li><a href=\"#{id}\">{whose}{}</a></li>", escape(&figure.name()));
+            drawings += &format!(
+                "<figure id=\"{id}\" data-of=\"data{i}\"><div class=\"scroll\">{svg}</div><figcaption>{warning}{caption}</figcaption></figure>\n"
             );
         }
     }
+    let title = title(results);
+    let mut body = heading(title, results);
+    body += &noise(results);
+    body += &listed(&contents, results);
+    body += &drawings;
     let published = results.iter().map(|of| dsm::published(&of.measurements)).find(|section| !section.is_empty());
     body += &published.unwrap_or_default();
-    body += &verdicts(results);
+    body += &verdicts::section(results);
     body += &notes(results);
     body += &sources(results);
     let (css, js) = (include_str!("page.css"), include_str!("page.js"));
@@ -35,7 +45,7 @@ pub fn page(results: &[Results]) -> String {
         r#"<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none';style-src 'unsafe-inline';script-src 'unsafe-inline';img-src data:">
-<link rel="icon" href="data:,"><title>Foregather: how this machine waits</title>
+<link rel="icon" href="data:,"><title>Foregather: {title}</title>
 <style>{css}</style></head><body><main>
 {body}</main><div id="tip" role="status"></div>
 <script>{js}</script></body></html>
@@ -43,7 +53,32 @@ pub fn page(results: &[Results]) -> String {
     )
 }
 
-fn heading(results: &[Results]) -> String {
+/// What the page is about, by what is on it.
+fn title(results: &[Results]) -> &'static str {
+    let judged = results.iter().any(|of| !of.verdicts.is_empty());
+    let simulated = |of: &Results| is_simulated(of) || !of.verdicts.is_empty();
+    match (judged, !results.is_empty() && results.iter().all(simulated)) {
+        (true, true) => "Claims of papers, tried here",
+        (true, false) => "How this machine waits, and claims of papers tried here",
+        (false, true) => "Machines in simulation",
+        (false, false) => "How this machine waits",
+    }
+}
+
+/// What there is, as links.
+fn listed(figures: &str, results: &[Results]) -> String {
+    let mut links = figures.to_owned();
+    for paper in verdicts::papers(results) {
+        let _ = write!(links, "<li><a href=\"#claims-{}\">claims of {}</a></li>", verdicts::anchor(paper), escape(paper));
+    }
+    if links.is_empty() {
+        links
+    } else {
+        format!("<details class=\"card\" open><summary>Contents</summary><ul class=\"toc\">{links}</ul></details>\n")
+    }
+}
+
+fn heading(title: &str, results: &[Results]) -> String {
     let mut facts: Vec<String> = Vec::new();
     if let Some(first) = results.first() {
         let p = &first.provenance;
@@ -54,12 +89,32 @@ fn heading(results: &[Results]) -> String {
         facts.extend(p.hypervisor.as_ref().map(|h| format!("under {h}")));
         facts.push(date(first.started_unix_s));
     }
-    format!("<h1>How this machine waits</h1>\n<p class=\"sub\">{}</p>\n", escape(&facts.join(" \u{b7} ")))
+    format!("<h1>{title}</h1>\n<p class=\"sub\">{}</p>\n", escape(&facts.join(" \u{b7} ")))
 }
 
 /// The name of results among others.
 fn named(of: &Results) -> String {
-    format!("{}, {}", of.experiment, date(of.started_unix_s))
+    format!("{}, {}", experiment(of), date(of.started_unix_s))
+}
+
+/// Which experiment, and on which papers.
+fn experiment(of: &Results) -> String {
+    let papers = verdicts::papers(std::slice::from_ref(of)).join(", ");
+    if papers.is_empty() || of.experiment.contains(&papers) {
+        of.experiment.clone()
+    } else {
+        format!("{} {papers}", of.experiment)
+    }
+}
+
+/// Does a figure show virtual time, whatever else its results hold?
+fn is_virtual(figure: &Figure) -> bool {
+    matches!(figure, Figure::Plan(_) | Figure::OverTime(_) | Figure::Timeline(_) | Figure::Butterfly)
+}
+
+/// How far the results can be trusted.
+fn level(of: &Results) -> Level {
+    if is_simulated(of) { Level::Quiet } else { of.noise.verdict }
 }
 
 /// Does virtual time run in all of these?
@@ -70,11 +125,10 @@ fn is_simulated(of: &Results) -> bool {
 
 /// Per run: how quiet it was, and what was seen.
 fn noise(results: &[Results]) -> String {
-    let level = |of: &Results| if is_simulated(of) { Level::Quiet } else { of.noise.verdict };
     let worst = results.iter().map(level).max().unwrap_or_default();
     let run = |of: &Results| {
         let cut = if of.interrupted { "; interrupted: what is here is what had been measured" } else { "" };
-        let (name, took, level) = (escape(&of.experiment), quantity(of.seconds, "s"), level(of));
+        let (name, took, level) = (escape(&experiment(of)), quantity(of.seconds, "s"), level(of));
         let facts = if is_simulated(of) { UNDISTURBED.to_owned() } else { escape(&of.noise.facts.join("; ")) };
         format!(
             "<p class=\"{level}\"><span class=\"word\">{level}</span> <b>{name}</b>, {took}{cut}<br><span class=\"why\">{facts}.</span></p>"
@@ -82,46 +136,6 @@ fn noise(results: &[Results]) -> String {
     };
     let runs: String = results.iter().map(run).collect();
     if runs.is_empty() { runs } else { format!("<section class=\"card noise {worst}\">{runs}</section>\n") }
-}
-
-fn verdicts(results: &[Results]) -> String {
-    let all: Vec<&Verdict> = results.iter().flat_map(|r| &r.verdicts).collect();
-    if all.is_empty() {
-        return String::new();
-    }
-    let count = |outcome: Outcome| all.iter().filter(|v| v.verdict == outcome).count();
-    let outcomes = Outcome::ALL;
-    let told: Vec<String> =
-        outcomes.iter().filter(|&&o| count(o) > 0).map(|&outcome| format!("{} {outcome}", count(outcome))).collect();
-    let mut table = format!(
-        "<h2>Claims of the papers, tried here</h2>\n<p class=\"sub\">{} claims: {}.</p>\n<div class=\"card wide claims\"><table><tr><th>claim<th>what it says<th class=\"n\">paper<th class=\"n\">here<th>verdict</tr>\n",
-        all.len(),
-        told.join(", ")
-    );
-    for v in all {
-        let class = match v.verdict {
-            Outcome::Holds => "holds",
-            Outcome::Differs => "differs",
-            _ => "other",
-        };
-        let value = |value: &Option<Value>| match value {
-            Some(Value::Number(n)) => escape(&quantity(*n, &v.unit)),
-            Some(Value::Text(text)) => escape(text),
-            None => "\u{2013}".to_owned(),
-        };
-        let _ = writeln!(
-            table,
-            "<tr class=\"{class}\"><td class=\"id\">{} {}<td>{}<div class=\"why\">{}</div><td class=\"n\">{}<td class=\"n\">{}<td><span class=\"word\">{}</span></tr>",
-            escape(&v.paper),
-            escape(&v.id),
-            escape(&v.claim),
-            escape(&v.reason),
-            value(&v.expected),
-            value(&v.got),
-            v.verdict
-        );
-    }
-    table + "</table></div>\n"
 }
 
 fn notes(results: &[Results]) -> String {

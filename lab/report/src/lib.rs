@@ -34,6 +34,7 @@ mod svg;
 mod symbol;
 mod teams;
 mod timeline;
+mod verdicts;
 
 pub use html::page;
 

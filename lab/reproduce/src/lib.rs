@@ -120,8 +120,9 @@ pub fn settle(tried: Vec<Tried>, noise: &Noise) -> Settled {
     let mut settled = Settled::default();
     for Tried { mut verdict, expected_to_differ, measured } in tried {
         if measured && noise.verdict == Level::Unusable && verdict.verdict != Outcome::NotComparable {
-            let facts = noise.facts.first().map_or(String::new(), |_| format!(": {}", noise.facts.join(", ")));
-            verdict.reason = format!("machine unusable{facts}; otherwise it {}: {}", verdict.verdict, verdict.reason);
+            // What else ran stands once, in the run's noise.
+            verdict.reason =
+                format!("machine unusable: its numbers tell of what else ran; by them: {}: {}", verdict.verdict, verdict.reason);
             verdict.verdict = Outcome::NotComparable;
             settled.unusable.push(verdict.id.clone());
         }
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!(settled.surprises, [""; 0]);
         let outcomes: Vec<_> = settled.verdicts.iter().map(|v| v.verdict).collect();
         assert_eq!(outcomes, [Outcome::Differs, Outcome::NotComparable, Outcome::NotComparable, Outcome::NotComparable]);
-        assert_eq!(settled.verdicts[1].reason, "machine unusable: others used all of it; otherwise it differs: seen");
+        assert_eq!(settled.verdicts[1].reason, "machine unusable: its numbers tell of what else ran; by them: differs: seen");
         let quiet = settle(all(), &Noise { verdict: Level::Noisy, ..Noise::default() });
         assert_eq!((quiet.differences.len(), quiet.surprises.len(), quiet.unusable.len()), (2, 1, 0));
     }

@@ -83,8 +83,9 @@ impl fmt::Display for Outcome {
 }
 
 /// How many of these came to what: `36 holds, 2 differs`; outcomes that none came to are left out.
-pub fn counts(verdicts: &[Verdict]) -> String {
-    let count = |outcome: &Outcome| verdicts.iter().filter(|v| v.verdict == *outcome).count();
+pub fn counts<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> String {
+    let all: Vec<Outcome> = verdicts.into_iter().map(|verdict| verdict.verdict).collect();
+    let count = |outcome: &Outcome| all.iter().filter(|&of| of == outcome).count();
     let told = Outcome::ALL.iter().map(|outcome| (count(outcome), outcome)).filter(|(count, _)| *count > 0);
     told.map(|(count, outcome)| format!("{count} {outcome}")).collect::<Vec<_>>().join(", ")
 }

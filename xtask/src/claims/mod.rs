@@ -72,12 +72,15 @@ fn covered(paper: &Paper, without: usize) -> String {
     format!("{}: {all} claims, {} with an experiment, {without} without; {}", paper.paper, all - without, told.join(", "))
 }
 
-/// Says of a claim that names what makes it fail that there is no such thing.
+/// Says of a claim that may hold that nothing makes it fail: it names neither a number nor a mutant that is there.
 fn infallible(path: &str, text: &str, paper: &Paper, claim: &toml::Spanned<Claim>, mutants: &Mutants) -> Option<Violation> {
     let (line, claim) = (paper::line(text, claim), claim.get_ref());
     let what = match &claim.fails_with {
         Some(FailsWith::Mutant(name)) if !mutants.touches(name, &paper.paper, &claim.id) => {
             format!("no mutant `{name}` of {} names it among those that react ({})", paper.paper, mutants::FILE)
+        }
+        None if claim.standing() == Standing::MayHold => {
+            "nothing makes it fail: name a number in `fails-with`, or a mutant".to_owned()
         }
         _ => return None,
     };
@@ -102,7 +105,10 @@ mod tests {
     const CODE: &str = "//! E.\npub(super) fn all() { experiment(\"ping-pong\", run) }\n";
 
     fn claim(id: &str, check: &str) -> String {
-        format!("[[claim]]\nid = \"{id}\"\nsection = \"2.1\"\ntext = \"t\"\nkind = \"ordering\"\ncheck = \"{check}\"\n")
+        format!(
+            "[[claim]]\nid = \"{id}\"\nsection = \"2.1\"\ntext = \"t\"\nkind = \"ordering\"\nat-least = 1\n\
+             tolerance-reason = \"r\"\nfails-with = 0\ncheck = \"{check}\"\n"
+        )
     }
 
     #[test]
@@ -118,9 +124,28 @@ mod tests {
     fn a_claim_without_experiment_is_a_violation_at_its_line() {
         let paper = format!("{HEAD}{}{}{}", claim("a", "ping-pong"), claim("b", "gone"), claim("c", "plan:gone.toml"));
         let (violations, coverage) = run(&Tree::of([("papers/p.toml", &paper), ("lab/reproduce/src/a.rs", CODE)]));
-        assert_eq!(lines_of(&violations), [(11, "experiment"), (17, "experiment")]);
+        assert_eq!(lines_of(&violations), [(14, "experiment"), (23, "experiment")]);
         assert!(violations[0].what.contains("`b`") && violations[0].what.contains("experiment(\"gone\""));
         assert!(coverage.starts_with("p: 3 claims, 1 with an experiment, 2 without; 3 may hold\n"), "{coverage}");
+    }
+
+    #[test]
+    fn a_claim_that_may_hold_names_what_makes_it_fail() {
+        let mutant = "[[mutant]]\nname = \"m\"\nfile = \"lab/reproduce/src/a.rs\"\nfrom = \"run\"\nto = \"ran\"\npaper = \"p\"\n\
+                      experiments = [\"ping-pong\"]\nreacts = [\"a\"]\nwhy = \"w\"\n";
+        let found = |from: &str, to: &str| {
+            let paper = format!("{HEAD}{}", claim("a", "ping-pong").replace(from, to));
+            let files = [("papers/p.toml", paper.as_str()), ("lab/reproduce/src/a.rs", CODE), (mutants::FILE, mutant)];
+            let (violations, _) = run(&Tree::of(files));
+            violations.into_iter().map(|violation| violation.what).collect::<Vec<_>>()
+        };
+        assert_eq!(found("", ""), [""; 0]);
+        assert_eq!(found("fails-with = 0", "fails-with = \"m\""), [""; 0]);
+        assert!(matches!(&found("fails-with = 0\n", "")[..], [one] if one.contains("nothing makes it fail")));
+        assert!(matches!(&found("fails-with = 0", "fails-with = \"n\"")[..], [one] if one.contains("no mutant `n`")));
+        for because in ["differs-because", "fitted-because", "given-because"] {
+            assert_eq!(found("fails-with = 0", &format!("{because} = \"b\"")), [""; 0]);
+        }
     }
 
     #[test]

@@ -193,6 +193,14 @@ impl Claim {
                 "name one of `at-least`, `at-most`, `between` and `tolerance`: they are all there is to judge by",
             ),
             (yes_no && (thresholds > 0 || self.tolerance.is_some()), "a yes or no has no threshold: let it count something"),
+            (
+                !yes_no && !counted && !expects_none && self.tolerance.is_none() && thresholds == 0,
+                "nothing to judge by: name a threshold, or `kind = \"yes-no\"`",
+            ),
+            (
+                !counted && self.tolerance.is_some() && !matches!(self.expected, Some(Expected::Number(_))),
+                "`tolerance` is relative to an `expected` number: name that, or a threshold",
+            ),
             (!ordered, "a threshold must be finite, and `between` go from the least to the most"),
             (
                 matches!(self.fails_with, Some(FailsWith::Bound(bound)) if !bound.is_finite()),

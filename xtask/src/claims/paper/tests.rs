@@ -39,7 +39,9 @@ fn sound_claims_pass() {
     assert_eq!(spoilt("1.5", "-1.5"), []);
     assert_eq!(spoilt(counted, "expected = \"none\"\nexpected-reason = \"only drawn\"\n"), []);
     for kind in ["ordering", "statement"] {
-        assert_eq!(spoilt(&format!("ratio\"\n{counted}"), &format!("{kind}\"\n")), []);
+        assert_one(&format!("ratio\"\n{counted}"), &format!("{kind}\"\n"), 5, "nothing to judge by");
+        let without = "tolerance = 0.0\ntolerance-reason = \"as it is\"\n";
+        assert_one(&format!("ratio\"\n{counted}"), &format!("{kind}\"\n{without}"), 5, "relative to an `expected`");
         assert_eq!(spoilt("ratio", kind), []);
     }
 }
