@@ -21,10 +21,10 @@ pub fn page(results: &[Results]) -> String {
         let several = drawn.len() > 1;
         for (i, name, Drawn { svg, caption }) in drawn {
             let whose = if several { format!("{name}: ") } else { String::new() };
-            let caption = escape(&(whose + &caption));
+            let caption = escape(&format!("{whose}{caption}"));
             let warning = if is_virtual(&figure) || level(&results[i]) != Level::Unusable { "" } else { UNUSABLE };
             let id = format!("figure-{i}-{}", verdicts::anchor(&figure.name()));
-            let _ = write!(contents, "<li><a href=\"#{id}\">{whose}{}</a></li>", escape(&figure.name()));
+            let _ = write!(contents, "<li><a href=\"#{id}\">{}</a></li>", escape(&format!("{whose}{}", figure.name())));
             drawings += &format!(
                 "<figure id=\"{id}\" data-of=\"data{i}\"><div class=\"scroll\">{svg}</div><figcaption>{warning}{caption}</figcaption></figure>\n"
             );
