@@ -22,7 +22,7 @@ pub(crate) fn say(line: &str) {
     std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-fn in_that_state<F: Fabric>(job: &Job, lanes: Vec<F>, state: State) -> Result<(), Error> {
+pub(crate) fn in_that_state<F: Fabric>(job: &Job, lanes: Vec<F>, state: State) -> Result<(), Error> {
     for lane in lanes {
         let messenger = Messenger::new(lane, state.settings())?;
         block_on(dissemination(&messenger))?;

@@ -42,7 +42,7 @@ fn what_is_played_is_what_ran_wherever_nobody_can_come_first() {
 fn sor_has_one_to_two_faults_for_each_row_at_a_border_and_half_iteration() {
     const HOSTS: u32 = 4;
     let sor = Sor::small();
-    let run = record(&sor.clone().into(), HOSTS).unwrap();
+    let run = record(&sor.into(), HOSTS).unwrap();
     let least = 2 * u64::from(HOSTS - 1) * 2 * (sor.iterations as u64 - 1);
     let played = run.replay(&Scenario::event_driven_1999()).unwrap();
     for waited in [waited(&run), played.waited()] {

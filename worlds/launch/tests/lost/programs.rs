@@ -1,7 +1,7 @@
 //! What the processes of these tests do: ignored tests of this executable, which start it anew.
 use crate::ranks;
-use crate::survivors::states::State;
-use crate::survivors::{say, survive};
+use crate::survivors::states::{State, now};
+use crate::survivors::{in_that_state, say, survive};
 use foregather_barrier::dissemination;
 use foregather_host::{clock, interrupt};
 use foregather_launch::spawn::{self, Plan};

@@ -63,7 +63,11 @@ fn soak(algorithm: Algorithm, size: u32, span: Nanos) -> Soak {
     };
     let ends = thread::scope(|threads| {
         for _ in 0..HOGS {
-            threads.spawn(|| while !done.load(Relaxed) {});
+            threads.spawn(|| {
+                while !done.load(Relaxed) {
+                    core::hint::spin_loop();
+                }
+            });
         }
         threads.spawn(|| {
             let (allowed, mut state) = (affinity::allowed(), 7);
