@@ -21,12 +21,12 @@ const NEITHER: usize = 6;
 
 /// A scale of colours, and how its numbers are written.
 pub(super) struct Shades {
-    steps: Vec<Shade>,
+    bands: Vec<Band>,
     pub(super) number: fn(f64) -> String,
 }
 
 /// Values below this one, and how the key names them.
-struct Shade {
+struct Band {
     below: f64,
     name: String,
     hue: usize,
@@ -34,14 +34,14 @@ struct Shade {
 
 impl Shades {
     /// Upper bounds with their names, the lowest first, for hues from `first` on.
-    fn new<const N: usize>(first: usize, steps: [(f64, &str); N], number: fn(f64) -> String) -> Self {
-        let shade = |(i, (below, name)): (usize, (f64, &str))| Shade { below, name: name.to_owned(), hue: first + i };
-        Self { steps: steps.into_iter().enumerate().map(shade).collect(), number }
+    fn new<const N: usize>(first: usize, bands: [(f64, &str); N], number: fn(f64) -> String) -> Self {
+        let band = |(i, (below, name)): (usize, (f64, &str))| Band { below, name: name.to_owned(), hue: first + i };
+        Self { bands: bands.into_iter().enumerate().map(band).collect(), number }
     }
 
     /// Of shares of the best, where 1 is as good.
     pub(super) fn shares() -> Self {
-        let steps = [
+        let bands = [
             (0.03, "< .03"),
             (0.1, ".03+"),
             (0.3, ".1+"),
@@ -53,12 +53,12 @@ impl Shades {
             (1.1, "1+"),
             (f64::INFINITY, "1.1+"),
         ];
-        Self::new(0, steps, share)
+        Self::new(0, bands, share)
     }
 
     /// Of how many times as good, from much worse to much better.
     pub(super) fn times() -> Self {
-        let steps = [
+        let bands = [
             (0.6, "< .6"),
             (0.75, ".6+"),
             (0.9, ".75+"),
@@ -69,12 +69,12 @@ impl Shades {
             (1.75, "1.33+"),
             (f64::INFINITY, "1.75+"),
         ];
-        Self::new(2, steps, share)
+        Self::new(2, bands, share)
     }
 
     /// Of regrets, where 0 is the best choice and 1 stands still.
     pub(super) fn regrets() -> Self {
-        let steps = [
+        let bands = [
             (0.02, "0", 9),
             (0.05, ".02+", 8),
             (0.1, ".05+", 7),
@@ -84,13 +84,13 @@ impl Shades {
             (0.75, ".5+", 2),
             (f64::INFINITY, ".75+", 0),
         ];
-        let shade = |(below, name, hue): (f64, &str, usize)| Shade { below, name: name.to_owned(), hue };
-        Self { steps: steps.map(shade).into(), number: share }
+        let band = |(below, name, hue): (f64, &str, usize)| Band { below, name: name.to_owned(), hue };
+        Self { bands: bands.map(band).into(), number: share }
     }
 
     /// Of percentages of what should be 100, with half of it in the middle.
     pub(super) fn percentages() -> Self {
-        let steps = [
+        let bands = [
             (10.0, "< 10"),
             (20.0, "10+"),
             (30.0, "20+"),
@@ -101,40 +101,40 @@ impl Shades {
             (90.0, "75+"),
             (f64::INFINITY, "90+"),
         ];
-        Self::new(2, steps, |v| format!("{v:.0}"))
+        Self::new(2, bands, |v| format!("{v:.0}"))
     }
 
     /// Of anything, from the least to the greatest value.
     pub(super) fn between(low: f64, high: f64) -> Self {
         let n = HUES.len() - NEITHER;
         let bound = |i: usize| low + (high - low) * i as f64 / n as f64;
-        let shade = |i: usize| Shade {
+        let band = |i: usize| Band {
             below: if i + 1 < n { bound(i + 1) } else { f64::INFINITY },
             name: if i == 0 { format!("< {}", short(bound(1))) } else { format!("{}+", short(bound(i))) },
             hue: NEITHER + i,
         };
         // One value is one shade.
         let n = if low < high { n } else { 0 };
-        let one = Shade { below: f64::INFINITY, name: short(low), hue: NEITHER };
-        let steps = if n == 0 { vec![one] } else { (0..n).map(shade).collect() };
-        Self { steps, number: short }
+        let one = Band { below: f64::INFINITY, name: short(low), hue: NEITHER };
+        let bands = if n == 0 { vec![one] } else { (0..n).map(band).collect() };
+        Self { bands, number: short }
     }
 
-    /// The number of a value's shade.
-    pub(super) fn shade(&self, value: f64) -> usize {
-        self.steps.iter().position(|shade| value < shade.below).unwrap_or(self.steps.len() - 1)
+    /// The number of a value's band.
+    pub(super) fn band(&self, value: f64) -> usize {
+        self.bands.iter().position(|band| value < band.below).unwrap_or(self.bands.len() - 1)
     }
 
-    /// The colours of a shade: of its cells and of their numbers.
-    pub(super) fn inks(&self, shade: usize) -> (&'static str, &'static str) {
-        HUES[self.steps[shade].hue]
+    /// The colours of a band: of its cells and of their numbers.
+    pub(super) fn inks(&self, band: usize) -> (&'static str, &'static str) {
+        HUES[self.bands[band].hue]
     }
 
     /// The scale, with the bounds between its colours.
     pub(super) fn key(&self, canvas: &mut Canvas, meaning: &str, (left, top): (f64, f64)) {
         canvas.text(left, top, At::Start, ink::SOFT, meaning);
         let (mut x, y, wide) = (left + width_of(meaning, 12.0) + 8.0, top - 11.0, 46.0);
-        for Shade { name, hue, .. } in &self.steps {
+        for Band { name, hue, .. } in &self.bands {
             let (fill, text) = HUES[*hue];
             canvas.put(format_args!(r#"<rect x="{x:.1}" y="{y:.1}" width="{wide}" height="15" fill="{fill}"/>"#));
             canvas.put(format_args!(
@@ -147,9 +147,9 @@ impl Shades {
         }
     }
 
-    /// How many steps there are.
+    /// How many bands there are.
     pub(super) fn len(&self) -> usize {
-        self.steps.len()
+        self.bands.len()
     }
 }
 
@@ -180,13 +180,13 @@ mod tests {
     #[test]
     fn every_scale_has_a_shade_for_every_value_and_a_pale_one_in_between() {
         for (shades, neither) in [(Shades::shares(), 0.99), (Shades::times(), 1.0), (Shades::percentages(), 45.0)] {
-            assert_eq!(shades.inks(shades.shade(neither)), HUES[NEITHER]);
+            assert_eq!(shades.inks(shades.band(neither)), HUES[NEITHER]);
             for value in [f64::MIN, 0.0, 1e300, f64::NAN] {
-                assert!(shades.shade(value) < shades.len());
+                assert!(shades.band(value) < shades.len());
             }
         }
         let between = Shades::between(10.0, 60.0);
-        assert_eq!([10.0, 19.0, 21.0, 60.0].map(|v| between.shade(v)), [0, 0, 1, 4]);
+        assert_eq!([10.0, 19.0, 21.0, 60.0].map(|v| between.band(v)), [0, 0, 1, 4]);
         assert_eq!(Shades::between(3.0, 3.0).len(), 1);
     }
 }
