@@ -23,12 +23,12 @@ pub enum Answer {
 
 /// Where the number of a claim has to lie, ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Band {
+pub(super) struct ClaimBand {
     least: f64,
     most: f64,
 }
 
-impl Band {
+impl ClaimBand {
     /// What the claim asks for; nothing if it names no number.
     pub(super) fn of(claim: &Claim) -> Option<Self> {
         let about = match claim.expected {
@@ -64,7 +64,7 @@ impl Band {
     }
 }
 
-impl fmt::Display for Band {
+impl fmt::Display for ClaimBand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (least, most) = (digits(self.least, 4), digits(self.most, 4));
         if self.most == f64::INFINITY {
@@ -84,7 +84,7 @@ fn untried(why: impl Into<String>) -> Judged {
     (None, Outcome::NotComparable, why.into())
 }
 
-fn of_sample(values: &[f64], band: Option<Band>, why: &str) -> Judged {
+fn of_sample(values: &[f64], band: Option<ClaimBand>, why: &str) -> Judged {
     let [mean, low, high] = interval::of_mean(values);
     let verdict = band.map_or(Outcome::NotComparable, |band| band.judge_interval(low, high));
     let doubt = match verdict {
@@ -96,14 +96,14 @@ fn of_sample(values: &[f64], band: Option<Band>, why: &str) -> Judged {
     (Some(Value::Number(mean)), verdict, if why.is_empty() { words } else { format!("{why}; {words}") })
 }
 
-fn of_each(values: &[f64], band: Option<Band>, why: String) -> Judged {
+fn of_each(values: &[f64], band: Option<ClaimBand>, why: String) -> Judged {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let verdict = band.map_or(Outcome::NotComparable, |band| band.judge(low).min(band.judge(high)));
     (Some(Value::Text(format!("{} to {}", digits(low, 4), digits(high, 4)))), verdict, why)
 }
 
-fn judged(answer: Answer, band: Option<Band>) -> Judged {
+fn judged(answer: Answer, band: Option<ClaimBand>) -> Judged {
     match answer {
         Answer::CannotTry(why) => untried(why),
         // A threshold that is left to the experiment is one that no reader sees.
@@ -123,7 +123,7 @@ fn judged(answer: Answer, band: Option<Band>) -> Judged {
 
 /// The verdict on one claim.
 pub(super) fn judge(paper: &Paper, claim: &Claim, answer: Answer) -> Verdict {
-    let band = Band::of(claim);
+    let band = ClaimBand::of(claim);
     let (got, verdict, found) = judged(answer, band);
     let agrees = matches!(verdict, Outcome::Holds | Outcome::HoldsWithinNoise);
     let verdict = match verdict {
