@@ -39,6 +39,7 @@ pub const SHIPPED: [(&str, &str); 35] = shipped![
     "adaptive-2002",
     "regret-2002",
     "regret-today",
+    "regret-crowded",
     "ablation",
     "seidel-late-node",
     "seidel-success-as-stated",

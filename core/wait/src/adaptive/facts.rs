@@ -41,6 +41,7 @@ facts! {
     21 CHEAP "to hand over on one processor costs less than a quarter of a remote wake-up";
     22 MESSAGE "I wait for a message";
     23 BRIEF_OVER "I have waited for longer than two local hand-overs";
+    24 LOPSIDED "my processor has at least twice its even part of the members";
 }
 
 impl Facts {

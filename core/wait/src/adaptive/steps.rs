@@ -190,12 +190,13 @@ impl AdaptiveState {
         let crowds = around.crowds(affinity.beyond.max(here + 1));
         let allowed = (0..affinity.beyond).filter(|&other| other != here && around.allows(other));
         let Some(target) = allowed.min_by_key(|&other| crowds[other as usize]) else { return Facts::MOVABLE };
-        let fewer = crowds[here as usize].saturating_sub(crowds[target as usize]);
+        let (mine, fewer) = (crowds[here as usize], crowds[here as usize].saturating_sub(crowds[target as usize]));
         (self.now.target, self.now.fewer) = (target, fewer);
         Facts::MOVABLE
             | Facts::EMPTIER.when(fewer >= 1)
             | Facts::MUCH_EMPTIER.when(fewer >= 2)
             | Facts::FAR_EMPTIER.when(fewer >= 3)
+            | Facts::LOPSIDED.when(u64::from(mine) * u64::from(affinity.width) >= 2 * u64::from(around.size()))
             | Facts::IDLE.when(self.now.idle == Some(target) || self.of.without.has(Rules::SCOUT))
     }
 

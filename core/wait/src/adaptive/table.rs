@@ -57,9 +57,9 @@ pub const TABLE: [Rule; 15] = [
     rule("flee", FLIGHT, Action::Move, "a stranger computes on my processor: whatever the other one does, nothing is lost"),
     rule(
         "leave-crowd",
-        CROWD.union(Facts::FAR_EMPTIER),
+        CROWD.union(Facts::FAR_EMPTIER).union(Facts::LOPSIDED),
         Action::Move,
-        "three members fewer: even beside two strangers there my share of a processor grows",
+        "even if a stranger has half of that processor, the team gains: it waits for its largest crowd, and others are far smaller",
     ),
     rule(
         "split-tiny",
@@ -213,7 +213,8 @@ mod tests {
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER, "scout"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::IDLE, "spread"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::TINY, "split-tiny"),
-            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER, "leave-crowd"),
+            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER | Facts::LOPSIDED, "leave-crowd"),
+            (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER, "scout"),
             (FLIGHT, "flee"),
             (Facts::STRANGER | Facts::EMPTIER, "spin"),
             (Facts::MESSAGE | Facts::DISTURBED | Facts::BRIEF_OVER, "give-way"),

@@ -124,6 +124,16 @@ fn a_preemption_between_waits_is_asked_after() {
     }
 }
 
+/// Four of five on one processor, while a stranger may run on the other one: it has three fewer, and still the team would gain little.
+#[test]
+fn a_crowd_is_left_for_a_strangers_processor_only_if_it_is_twice_its_even_part() {
+    for (places, expected) in [([0, 0, 0, 0], 1), ([0, 0, 0, 1], 0)] {
+        let team = Team::new(&places);
+        crowd(&team);
+        assert_eq!((followed(&team, "leave-crowd"), team.snapshot().moves), (expected, expected), "{places:?}");
+    }
+}
+
 /// The slow yield was in an earlier wait, in which somebody else moved; it is not forgotten while the crowd is there.
 #[test]
 fn a_stranger_beside_a_crowd_is_fled_from_later_too() {
