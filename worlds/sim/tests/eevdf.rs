@@ -81,6 +81,22 @@ fn nice_values_share_by_weight() {
     }
 }
 
+/// Processors even out what their queues weigh, so that where a thread happens to be makes it neither richer nor poorer. Three on
+/// two cannot be parted evenly at any moment: they take turns, and the light ones, which have little, keep a little more.
+#[test]
+fn nice_values_share_by_weight_wherever_threads_are() {
+    let cases =
+        [(2, 5, 4, 335.0, 3.0), (4, 3, 7, 526.0, 3.0), (4, -5, 6, 3121.0, 3.0), (2, 5, 3, 335.0, 10.0), (2, 10, 3, 110.0, 25.0)];
+    for (cpus, nice, plain, weight, percent) in cases {
+        let jobs = vec![Job::load("plain", plain), Job { nice, ..Job::load("niced", 2) }];
+        let ran = ran_ms(&outcome(&study(cpus, Eevdf::LINUX, jobs, MS * 40_000)));
+        let weights = [f64::from(plain) * 1024.0, 2.0 * weight];
+        let fair = weights.map(|weight| f64::from(cpus) * 40_000.0 * weight / (weights[0] + weights[1]));
+        assert_near(ran[0], fair[0], 2.0);
+        assert_near(ran[1], fair[1], percent);
+    }
+}
+
 #[test]
 fn groups_share_by_weight_however_many_threads_they_have() {
     let group = |name: &str, weight| Group { weight, ..Group::named(name) };
@@ -206,6 +222,20 @@ fn an_adaptive_pair_that_starts_stacked_moves_apart() {
     let late = || spans(&outcome, State::Compute).filter(|span| span.from > MS * 100);
     assert!(late().any(|span| span.cpu == 0) && late().any(|span| span.cpu == 1));
     assert_near(200e3 / outcome.jobs[0].met as f64, 22.0, 5.0);
+}
+
+/// Ten on four processors, and one hog: to leave a crowd of four for the hog's processor made the whole team wait for the hog's turns, and
+/// took twice as long as to block.
+#[test]
+fn a_team_larger_than_the_machine_does_not_wait_for_a_hogs_turns() {
+    let met = |policy: Policy| {
+        let compute = Distribution::Normal { mean_ns: 50e3, deviation_ns: 5e3 };
+        let team = || Job::meeting("team", 10, u64::MAX, compute.clone(), policy);
+        let runs = (1..=3).map(|seed| Study { seed, ..study(4, Eevdf::LINUX, vec![team(), Job::load("hog", 1)], MS * 100) });
+        runs.map(|study| outcome(&study).jobs[0].met).sum::<u64>() as f64
+    };
+    let (blocking, adaptive) = (met(Policy::Block), met(Policy::default()));
+    assert!(adaptive > 0.9 * blocking, "{adaptive} barriers, {blocking} if it blocks");
 }
 
 /// A sleeper is owed time: it preempts a hog at once, until it has had as much.

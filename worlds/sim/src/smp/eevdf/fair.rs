@@ -29,8 +29,8 @@ pub(super) struct Fair {
     pub(super) balanced: Nanos,
     /// When busy processors look for longer queues.
     pub(super) balance_at: Nanos,
-    /// How often they have.
-    pub(super) balances: u64,
+    /// How often in a row they have found none that they could take.
+    pub(super) failures: u32,
 }
 
 impl Fair {
@@ -41,7 +41,7 @@ impl Fair {
             most_lag: (rules.slice * 2).max(rules.tick),
             balanced: Nanos::ZERO,
             balance_at: Nanos::ZERO,
-            balances: 0,
+            failures: 0,
             entities: machine.threads.iter().map(entity).collect(),
             queues: (0..cpus).map(|_| Queue::default()).collect(),
             shares: Shares::new(&rules.groups),

@@ -16,8 +16,8 @@ pub struct Eevdf {
     pub wakeup_preemption: bool,
     /// Where a woken thread is put.
     pub placement: Placement,
-    /// How often a busy processor pulls from a queue that is longer by two, or every third time by one; zero: never, nor do
-    /// idle ones at ticks. One that becomes idle always does.
+    /// How often a busy processor pulls from a queue that weighs more by twice what the thread does, or every third time by once; zero:
+    /// never, nor do idle ones at ticks. One that becomes idle always does.
     pub balance_interval: Nanos,
     /// Control groups; jobs name them by their number here.
     pub groups: Vec<Group>,
