@@ -87,12 +87,19 @@ impl Series<'_> {
         mean(&self.all(figure))
     }
 
-    /// What is drawn, over the load, as each seed alone gave it; `of` makes one number of such a curve.
-    #[allow(dead_code, reason = "for claims whose number is a sample")]
-    pub(super) fn each_seed(&self, of: impl Fn(&[(f64, f64)]) -> f64) -> Vec<f64> {
+    /// What is drawn, over the load; `of` makes one number of the mean curve. A value for each seed: what the number would be if all
+    /// seeds had moved it as that one does (the jackknife), so their mean and its interval are the number's.
+    pub(super) fn pseudo_values(&self, of: impl Fn(&[(f64, f64)]) -> f64) -> Vec<f64> {
         let seeds = self.0.iter().map(|m| m.values.as_ref().map_or(0, Vec::len)).min().unwrap_or(0);
-        let at = |m: &Measurement, seed: usize| Some((load(m)?, *m.values.as_ref()?.get(seed)?));
-        (0..seeds).map(|seed| of(&self.0.iter().filter_map(|m| at(m, seed)).collect::<Vec<_>>())).collect()
+        let without = |left_out: Option<usize>| {
+            let at = |m: &Measurement| {
+                let kept = (0..seeds).filter(|&seed| Some(seed) != left_out);
+                Some((load(m)?, mean(&kept.map(|seed| m.values.as_ref().map_or(f64::NAN, |all| all[seed])).collect::<Vec<_>>())))
+            };
+            of(&self.0.iter().filter_map(|m| at(m)).collect::<Vec<_>>())
+        };
+        let (all, n) = (without(None), seeds as f64);
+        (0..seeds).map(|seed| n * all - (n - 1.0) * without(Some(seed))).collect()
     }
 
     /// Every value of every measurement: one a seed, or one a sample.
@@ -124,15 +131,9 @@ pub(super) fn number(value: f64, why: impl Into<String>) -> Answer {
     if value.is_finite() { Answer::Number(value, why.into()) } else { Answer::CannotTry("the simulation gave no number".into()) }
 }
 
-/// Do all values lie between two bounds?
-pub(super) fn between(values: &[f64], least: f64, most: f64, unit: &str) -> Answer {
-    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
-    let got = format!("{low:.3} to {high:.3}{unit}");
-    Answer::Holds(
-        !values.is_empty() && low >= least && high <= most,
-        got,
-        format!("between {least} and {most}{unit} was asked for"),
-    )
+/// Several numbers, all of which are asked for.
+pub(super) fn each(values: Vec<f64>, why: impl Into<String>) -> Answer {
+    Answer::Each(values, why.into())
 }
 
 #[cfg(test)]
@@ -148,18 +149,16 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_has_a_curve_of_its_own() {
+    fn seeds_move_the_mean_curves_number_as_much_as_they_differ() {
         let point = |load: &str, values: Vec<f64>| Measurement::from_values(load, "w", "x", values).label("load", load);
         let all = Curves(vec![point("1x", vec![2.0, 3.0]), point("2x", vec![4.0, 6.0, 9.0])]);
-        assert_eq!(all.with(&[]).each_seed(|curve| curve.iter().map(|p| p.0 * p.1).sum()), [10.0, 15.0]);
+        let moved = |of: fn(&[(f64, f64)]) -> f64| all.with(&[]).pseudo_values(of);
+        assert_eq!(moved(|curve| curve.iter().map(|p| p.0 * p.1).sum()), [10.0, 15.0], "a mean's are the seeds' own");
+        assert_eq!(moved(|curve| curve[0].1.powi(2)), [2.0 * 6.25 - 9.0, 2.0 * 6.25 - 4.0]);
     }
 
     #[test]
-    fn bounds_are_kept_by_all_or_none() {
-        let holds = |answer| matches!(answer, Answer::Holds(true, ..));
-        assert!(holds(between(&[1.0, 2.0], 1.0, 2.0, "")));
-        assert!(!holds(between(&[1.0, 2.1], 1.0, 2.0, "")));
-        assert!(!holds(between(&[], 1.0, 2.0, "")), "nothing is no evidence");
+    fn what_is_no_number_is_not_tried() {
         assert!(matches!(number(f64::NAN, ""), Answer::CannotTry(_)));
     }
 }

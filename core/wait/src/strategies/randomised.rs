@@ -16,7 +16,7 @@ impl Randomised {
         Self { switch, phases: Phases::spin(draw.bound(switch)), draw }
     }
 
-    #[cfg(test)]
+    /// Of the next wait.
     pub(crate) fn bound(&self) -> Nanos {
         self.phases.spin
     }
