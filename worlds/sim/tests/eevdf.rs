@@ -142,6 +142,23 @@ fn two_spinners_share_a_quota_of_one_processor() {
     assert_near(outcome.split.idle.0 as f64 / 1e6, 2_000.0, 1.0);
 }
 
+/// Eight threads share a quota of two processors. While their work is even, who spins spins for nobody long; as soon as it is not,
+/// time spun is taken from what others would compute with.
+#[test]
+fn spinning_under_a_quota_costs_a_fifth_once_work_is_uneven() {
+    let met = |policy: Policy, compute: Distribution| {
+        let group = Group { quota: Some(MS * 200), ..Group::named("two") };
+        let rules = Eevdf { groups: vec![group], ..Eevdf::LINUX };
+        let job = Job { group: Some(0), ..Job::meeting("job", 8, u64::MAX, compute, policy) };
+        outcome(&study(8, rules, vec![job], MS * 2_000)).jobs[0].met as f64
+    };
+    let even = Distribution::Constant(US * 500);
+    let uneven = Distribution::Uniform { from: US * 250, to: US * 750 };
+    let ratio = |of: &Distribution| met(Policy::Block, of.clone()) / met(Policy::Spin, of.clone());
+    assert!(ratio(&even) < 1.05, "{}", ratio(&even));
+    assert!((1.2..1.5).contains(&ratio(&uneven)), "{}", ratio(&uneven));
+}
+
 /// On one processor a spinner burns its slice, which ends at a tick, for every barrier.
 #[test]
 fn always_spinning_on_one_processor_costs_a_tick_a_barrier() {
