@@ -214,7 +214,8 @@ fn with_skewed_computing_a_good_rate_is_no_reason_to_spin() {
     let mean = speedups.iter().sum::<f64>() / 5.0;
     let error = (speedups.iter().map(|speedup| (speedup - mean).powi(2)).sum::<f64>() / 20.0).sqrt();
     assert!(mean + 2.78 * error < 0.95, "{speedups:?}");
-    assert!(two(1).waits.successful_spin_rate() > Some(0.45));
+    let rate = two(1).waits.successful_spin_rate().unwrap();
+    assert!(rate > 0.4, "{rate}");
 }
 
 #[test]
