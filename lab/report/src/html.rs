@@ -23,10 +23,10 @@ pub fn page(results: &[Results]) -> String {
             let whose = if several { format!("{name}: ") } else { String::new() };
             let caption = escape(&format!("{whose}{caption}"));
             let warning = if is_virtual(&figure) || level(&results[i]) != Level::Unusable { "" } else { UNUSABLE };
-            let id = format!("figure-{i}-{}", verdicts::anchor(&figure.name()));
-            let _ = write!(contents, "<li><a href=\"#{id}\">{}</a></li>", escape(&format!("{whose}{}", figure.name())));
+            let id = format!("f{}", contents.matches("<li>").count());
+            let _ = write!(contents, "<li><a href=#{id}>{}</a>", escape(&format!("{whose}{}", figure.name())));
             drawings += &format!(
-                "<figure id=\"{id}\" data-of=\"data{i}\"><div class=\"scroll\">{svg}</div><figcaption>{warning}{caption}</figcaption></figure>\n"
+                "<figure id={id} data-of=\"data{i}\"><div class=\"scroll\">{svg}</div><figcaption>{warning}{caption}</figcaption></figure>\n"
             );
         }
     }
@@ -69,13 +69,9 @@ fn title(results: &[Results]) -> &'static str {
 fn listed(figures: &str, results: &[Results]) -> String {
     let mut links = figures.to_owned();
     for paper in verdicts::papers(results) {
-        let _ = write!(links, "<li><a href=\"#claims-{}\">claims of {}</a></li>", verdicts::anchor(paper), escape(paper));
+        let _ = write!(links, "<li><a href=\"#claims-{}\">claims of {}</a>", verdicts::anchor(paper), escape(paper));
     }
-    if links.is_empty() {
-        links
-    } else {
-        format!("<details class=\"card\" open><summary>Contents</summary><ul class=\"toc\">{links}</ul></details>\n")
-    }
+    if links.is_empty() { links } else { format!("<ul class=\"card toc\">{links}</ul>\n") }
 }
 
 fn heading(title: &str, results: &[Results]) -> String {

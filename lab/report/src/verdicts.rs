@@ -22,11 +22,10 @@ pub(super) fn section(results: &[Results]) -> String {
         of.sort_by_key(|verdict| verdict.verdict);
         let _ = writeln!(
             text,
-            "<h3 id=\"claims-{}\">{}</h3>\n<p class=\"sub\">{} claims: {}.</p>\n<div class=\"card wide claims\"><table>\
+            "<h3 id=\"claims-{}\">{}: {}</h3>\n<div class=\"card wide claims\"><table>\
              <tr><th>verdict<th>what it says<th class=\"n\">paper<th class=\"n\">here</tr>",
             anchor(paper),
             escape(paper),
-            of.len(),
             counts(of.iter().copied())
         );
         of.into_iter().for_each(|verdict| text += &row(verdict));
@@ -57,7 +56,7 @@ fn row(v: &Verdict) -> String {
         None => "\u{2013}".to_owned(),
     };
     format!(
-        "<tr class=\"{class}\"><td><span class=\"word\">{}</span><td>{}<div class=\"id\">{}</div><div class=\"why\">{}</div>\
+        "<tr class=\"{class}\"><td><span class=\"word\">{}</span><td>{}<div class=\"why\">{}<br>{}</div>\
          <td class=\"n\">{}<td class=\"n\">{}</tr>\n",
         v.verdict,
         escape(&v.claim),
