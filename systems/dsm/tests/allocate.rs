@@ -13,7 +13,7 @@ const BYTES: usize = 1 << 15;
 
 fn settings(threads: u32, backend: Backend, central: bool) -> Settings {
     let policy = Some(Policy::Block);
-    Settings { bytes: BYTES, threads, backend: Some(backend), policy, central, ..Settings::default() }
+    Settings { bytes: BYTES, views: 32, threads, backend: Some(backend), policy, central, ..Settings::default() }
 }
 
 fn nothing(_: &mut SharedAllocator) -> Result<(), Error> {

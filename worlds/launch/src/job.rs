@@ -16,9 +16,13 @@ use std::net::{IpAddr, Shutdown};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// A launcher's descriptors are taken once.
 static JOINED: AtomicBool = AtomicBool::new(false);
+
+/// How long a rank that knows of a loss stays, so that its launcher sees the end of the lost one before its own.
+const AFTERMATH: Duration = Duration::from_millis(100);
 
 /// This process as a rank of its job. Dropped without [`Job::leave`], it counts as lost for the others.
 #[derive(Debug)]
@@ -231,6 +235,10 @@ impl CoordinatorLink {
 
 impl Drop for Job {
     fn drop(&mut self) {
+        if self.failure_detector.lost().is_some() {
+            // A launcher takes the first end that it sees for the cause of the others.
+            std::thread::sleep(AFTERMATH);
+        }
         // Without a word of leaving: the coordinator takes it for a loss, and tells the others.
         if let Some(line) = self.line.take() {
             line.end();

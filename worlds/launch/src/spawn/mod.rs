@@ -17,7 +17,7 @@ use crate::notice::Notices;
 use crate::settings::Settings;
 use foregather_host::guardian::Guardian;
 use foregather_host::{clock, interrupt};
-use foregather_machine::{Cause, Error, Nanos};
+use foregather_machine::{Cause, Error, Nanos, Rank};
 use outlet::Outlets;
 use rank::Running;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -73,7 +73,7 @@ pub fn run(plan: &Plan) -> Result<u8, Error> {
     // Rank 0 alone may answer at the job's port.
     drop(variables);
     let grace = settings.notice() + LAST_WORDS;
-    let mut job = Job { ranks, outlets, notices, grace, stage: Stage::Running, code: 0 };
+    let mut job = Job { ranks, ended: Vec::new(), outlets, notices, grace, stage: Stage::Running, code: 0 };
     job.see_through()?;
     drop(guardian);
     Ok(job.finish())
@@ -93,6 +93,8 @@ enum Stage {
 
 struct Job {
     ranks: Vec<Running>,
+    /// Those that showed an end, in this order.
+    ended: Vec<Rank>,
     outlets: Outlets,
     /// For those who wait for a rank that has ended.
     notices: Notices,
@@ -111,13 +113,24 @@ impl Job {
                     self.outlets.say(&format!("rank {} was stopped by a signal", rank.rank));
                 }
             }
+            self.note_ends();
             self.reap()?;
             self.advance();
         }
         Ok(())
     }
 
-    /// Whoever has ended. Several may have by now, one because of the other: a signal comes before what others made of it.
+    /// What one rank's end means for the others takes them a moment to see, so the first is the one to blame.
+    fn note_ends(&mut self) {
+        for rank in self.ranks.iter().filter(|rank| rank.shows_an_end()) {
+            if !self.ended.contains(&rank.rank) {
+                self.ended.push(rank.rank);
+            }
+        }
+    }
+
+    /// All that have ended. Several may have by now, one because of the other: a signal comes before what others made of it, and then the
+    /// one that was seen first.
     fn reap(&mut self) -> Result<(), Error> {
         if !self.ranks.iter().any(Running::has_ended) {
             return Ok(());
@@ -125,6 +138,7 @@ impl Job {
         // Whoever made one of these end is ending at least: others hear of that a moment before it can be reaped.
         let until = clock::now() + ENDING;
         while self.ranks.iter().any(Running::is_ending) && clock::now() < until {
+            self.note_ends();
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         let mut failed = Vec::new();
@@ -133,6 +147,7 @@ impl Job {
             self.notices.ended(rank.rank, &told(status));
             failed.extend((!status.success()).then_some((rank.rank, status)));
         }
+        failed.sort_by_key(|(rank, _)| self.ended.iter().position(|ended| ended == rank));
         let first = failed.iter().find(|(_, status)| status.signal().is_some()).or(failed.first());
         if let (Some((rank, status)), Stage::Running, 0) = (first, self.stage, self.code) {
             self.code = code_of(*status);

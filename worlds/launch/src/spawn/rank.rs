@@ -20,6 +20,8 @@ pub(super) struct Running {
     /// What it prints, and where that goes.
     out: Option<Pipe>,
     err: Option<Pipe>,
+    /// Does what it prints come through these?
+    piped: bool,
     /// Open for as long as a rank elsewhere is to live.
     lifeline: Option<ChildStdin>,
     over: bool,
@@ -56,7 +58,7 @@ impl Running {
         command.env(within, jobs).process_group(0);
         let mut child = Child::spawn(command, &variables.descriptors(rank))?;
         let lifeline = child.streams().stdin.take();
-        let mut running = Self { rank, out: None, err: None, child, lifeline, over: false };
+        let mut running = Self { rank, out: None, err: None, piped: plan.prefix, child, lifeline, over: false };
         if let Some(lifeline) = &mut running.lifeline {
             // What it starts there is found by that, and told from what another rank there starts.
             let mut told = variables.of(rank);
@@ -95,6 +97,11 @@ impl Running {
     /// Has it, and is that new?
     pub(super) fn has_ended(&self) -> bool {
         !self.over && !self.child.alive()
+    }
+
+    /// Has it ended, or closed both of its streams? A process that ends closes these before the connections by which others notice.
+    pub(super) fn shows_an_end(&self) -> bool {
+        self.piped && self.out.is_none() && self.err.is_none() || self.has_ended()
     }
 
     /// Is the system taking it down, and has not come to the end of that?
