@@ -107,5 +107,6 @@ pub(super) fn allocation(trial: &Trial) -> Result<Findings> {
     let [twenty, five] = ["20", "5"].map(|ticks| all.with(&[("ticks", ticks)]).mean("foreign_marks"));
     let got = format!("{five:.0} take-overs a run with five ticks, {twenty:.0} with twenty");
     found.answer("no-migration-with-five-ticks", number(five / twenty, got));
+    found.answer("migration-with-twenty-ticks", number(twenty, "mean over loads and seeds"));
     Ok(found)
 }

@@ -4,6 +4,8 @@
 //! - `durations`: figures 5 and 7, quanta, allotments (§4.2, §5.2). `mixes`: figures 6, 8 and 9 (§5). `wakeups`: §4.3.
 //! - `baselines`: the policies that the paper argues with (§1, §6).
 mod alternation;
+#[cfg(test)]
+mod bands;
 mod baselines;
 mod durations;
 mod mixes;

@@ -1,6 +1,6 @@
 //! Figures 3 and 4 of Tsafrir & Feitelson 2002 (§4.1): peaks at the multiples of a divisor, and the moment at which a job
 //! falls into step.
-use crate::curves::{Curves, curves, each, mean, number, parted, plan, runs};
+use crate::curves::{Curves, curves, each, mean, number, parted, plan, runs, varied};
 use crate::{Findings, Trial};
 use anyhow::Result;
 use foregather_sim::smp::{Sample, transition};
@@ -8,6 +8,9 @@ use foregather_simulate::{Ran, points};
 
 /// Windows from this rate of successful spins on are in step.
 const IN_STEP_PERCENT: f64 = 95.0;
+
+/// Where figure 3 has its peaks.
+const MULTIPLES: &str = "{ from = 48, to = 208, step = 16 }";
 
 pub(super) fn fig3(trial: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
@@ -19,6 +22,9 @@ pub(super) fn fig3(trial: &Trial) -> Result<Findings> {
     found.answer("fig3-peaks", number(peak, format!("mean of {} multiples of 16", peaks.len())));
     found.answer("fig3-base", number(base, format!("mean of {} other loads", others.len())));
     found.answer("fig3-peaks-stand-out", number(peak - base, format!("{peak:.0} % against {base:.0} %")));
+    let without = varied("fig3", trial, &[("sweep.load", MULTIPLES), ("machine.linux24.bonus-ticks", "0")])?;
+    let bare = without.with(&[]).mean("ssr_percent");
+    found.answer("fig3-needs-the-bonus", number(peak - bare, format!("{peak:.0} % with the bonus, {bare:.0} % without")));
     Ok(found)
 }
 

@@ -14,7 +14,7 @@ pub(super) const KINDS: [(&str, &[&str]); 6] = [
     ("lognormal", &["mean", "cv"]),
     ("trace", &[]),
 ];
-/// What Tsafrir & Feitelson 2002 do not say; with this most of their figures come out.
+/// A middling spread; the plans of Tsafrir & Feitelson 2002's figures give their own, fitted one (`plans/README.md`).
 pub(super) const CV: f64 = 0.15;
 
 /// The names of the grains.
