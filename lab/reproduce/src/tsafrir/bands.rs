@@ -12,6 +12,7 @@ fn two(name: &str, changes: &[(&str, &str)], labels: &[(&str, &str)], figure: &s
 }
 
 #[test]
+#[ignore = "takes 20 s unoptimised"]
 fn longer_spins_make_loads_good_and_jobs_quick() {
     let one = |grain: &str, load: &str, figure: &str| {
         let grains = format!(r#"{{ it = {{ grain = "{grain}" }} }}"#);
