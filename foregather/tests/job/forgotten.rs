@@ -62,9 +62,11 @@ fn a_forgotten_message_shows_what_its_memory_holds_by_then() {
         Ok(())
     };
     // The dissemination of rank 1 takes the offer aside before or after the change, as it happens. Where the receiver may not copy out of
-    // the sender's memory itself, the sender copies piece by piece: some before the change, and some after it.
+    // the sender's memory itself, the sender copies piece by piece, some before the change and some after it; and what is left when the
+    // message is forgotten never comes: then the two wait for each other, and are told so.
     let got = two(sends, express);
-    assert!(matches!(got, Ok(OLD | NEW)), "{got:?}");
+    let circle = matches!(Error::of(&got), Some(Cause::Deadlock { .. }));
+    assert!(matches!(got, Ok(OLD | NEW)) || circle, "{got:?}");
 }
 
 /// A CHEAPER piece goes with the end of its message. One that was forgotten before has sent nothing, and its connection stays taken.
