@@ -182,7 +182,10 @@ impl Heartbeat {
     fn tell_of_loss(&self) {
         if let Some(lost) = self.shared.failure_detector.untold_loss(UNTOLD) {
             let own = self.shared.rank;
-            eprintln!("foregather: rank {lost} is lost; rank {own} has been busy since then, and no wait of it has said so");
+            // In one piece: all other ranks say the same at this moment.
+            let line =
+                format!("foregather: rank {lost} is lost; rank {own} has been busy since then, and no wait of it has said so\n");
+            eprint!("{line}");
         }
     }
 
