@@ -75,8 +75,8 @@ fn cost(wait: f64, bound: f64) -> f64 {
     if wait <= bound { wait } else { bound + 1.0 }
 }
 
-/// What a wait of that length costs on average over so many bounds as [`Policy::Randomised`](crate::Policy) draws them, in context
-/// switches.
+/// The mean cost of a wait, in context switches, over `draws` bounds that [`Policy::Randomised`](crate::Policy) draws. `wait` is in context
+/// switches, too.
 pub fn drawn_cost(wait: f64, draws: u32) -> f64 {
     const SWITCH: Nanos = Nanos::from_ms(1);
     let mut policy = Randomised::new(SWITCH, 5);

@@ -14,8 +14,8 @@ const INDENT: usize = 2;
 /// How wide text may be; [`fit`] sets it.
 static COLUMNS: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// From now on tables and [`wrapped`] text of this process are no wider than so many columns, as long as a word is not. Without it they are as
-/// wide as they need.
+/// Sets the greatest width, in columns, of tables and [`wrapped`] text of this process. A longer word keeps its width. Without a call
+/// text is as wide as it needs.
 pub fn fit(columns: usize) {
     COLUMNS.store(columns, Relaxed);
 }

@@ -34,7 +34,7 @@ impl Drop for Witness<'_> {
     }
 }
 
-/// Feeds the parsers in turn with mutated seeds: so many in all as `FOREGATHER_FUZZ` says, or a sample.
+/// Feeds the parsers in turn with mutated seeds. `FOREGATHER_FUZZ` sets the number of inputs of all together; 100,000 without it.
 ///
 /// # Panics
 /// If a parser does, or allocates more than 64 KiB and 16 bytes for each that it reads.

@@ -16,7 +16,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// What is in a regular file of at most so many bytes.
+/// Reads a regular file whole. A file of more than the given number of bytes is refused.
 ///
 /// # Errors
 /// As [`open`] says, or if it is longer.

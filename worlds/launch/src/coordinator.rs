@@ -34,7 +34,7 @@ const LATE_TICKS: u64 = 10;
 /// After so many complaints about strangers the coordinator is silent.
 const MOST_COMPLAINTS: u32 = 5;
 
-/// After so many ticks without a sign of life a rank is lost: soon enough for all to know within the bound, and late enough that a
+/// The number of ticks without a sign of life after which a rank is lost: soon enough for all to know within the bound, and late enough that a
 /// rank may stand still for half of it.
 pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
     if settings.peer_timeout == Nanos::MAX {

@@ -92,7 +92,7 @@ fn a_pause_shorter_than_half_of_the_timeout_loses_no_rank() {
     }
 }
 
-/// What the launcher ends with after a rank got that signal, so many milliseconds after it had joined.
+/// Sends a rank that signal some milliseconds after it has joined; the launcher's exit code.
 fn ended_by(signal: Signal, after_ms: u64) -> (Option<i32>, String) {
     let mut launcher = launcher(2, &program("opens"), &[("FOREGATHER_FABRIC", "ofi:tcp")]).spawn().unwrap();
     let mut said = BufReader::new(launcher.stdout.take().unwrap());
