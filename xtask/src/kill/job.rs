@@ -18,6 +18,8 @@ pub(super) const PEER_TIMEOUT: Duration = Duration::from_secs(2);
 const NAMED: Duration = Duration::from_secs(2);
 /// The same of a stopped one, beyond the time it may stand still.
 const BEYOND: Duration = Duration::from_millis(500);
+/// How long the ranks wait for one that is stopped before it has joined.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// By then nothing is left of a job whose launcher has ended.
 const GONE: Duration = Duration::from_secs(3);
 /// A job that takes longer hangs.
@@ -136,8 +138,7 @@ impl LiveJob {
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FOREGATHER_")) {
             command.env_remove(name);
         }
-        // Ranks wait in vain for one that is stopped before it has joined.
-        command.env("FOREGATHER_JOIN_TIMEOUT", "10s");
+        command.env("FOREGATHER_JOIN_TIMEOUT", format!("{}s", JOIN_TIMEOUT.as_secs()));
         command.envs(marked.0.split_once('=')).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut launcher = command.spawn().map_err(|error| error.to_string())?;
         let (lines, said) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Vec<u8>>>::default());
@@ -189,7 +190,8 @@ impl LiveJob {
             }
             Blow::Stop => {
                 self.ends_with(&self.codes(round, 128 + Signal::KILL.as_raw()))?;
-                self.named(round, since, PEER_TIMEOUT + BEYOND)
+                let timeout = if round.at_start { JOIN_TIMEOUT } else { PEER_TIMEOUT };
+                self.named(round, since, timeout + BEYOND)
             }
             Blow::ShortStop | Blow::StopLauncher => {
                 if round.at_start {
@@ -227,7 +229,8 @@ impl LiveJob {
         if codes.contains(&code) { Ok(()) } else { Err(format!("it ended with {code} instead of {codes:?}")) }
     }
 
-    /// Who of the others named the right rank, and when. During the start not all of them know each other yet; then no wrong one is named.
+    /// Who of the others named the right rank, and when. A job that is lost while it starts may end before all of them know each other: then
+    /// those that say anything name the right one in time.
     fn named(&self, round: &Round, since: Duration, within: Duration) -> Result<Vec<u64>, String> {
         let mut knew = BTreeMap::new();
         for line in self.lines.lock().unwrap().iter() {
@@ -243,10 +246,8 @@ impl LiveJob {
             return Err(format!("only {:?} name the lost rank", knew.keys()));
         }
         match knew.iter().find(|(_, after)| **after > within) {
-            Some((rank, after)) if !round.at_start => {
-                Err(format!("rank {rank} named the lost one after {} ms", after.as_millis()))
-            }
-            _ => Ok(knew.values().map(|after| after.as_millis() as u64).collect()),
+            Some((rank, after)) => Err(format!("rank {rank} named the lost one after {} ms", after.as_millis())),
+            None => Ok(knew.values().map(|after| after.as_millis() as u64).collect()),
         }
     }
 
