@@ -47,6 +47,19 @@ impl Marked {
         found.collect()
     }
 
+    /// What each of them is doing: its state, its parent, what it waits for in the kernel, the processor time it has had.
+    fn states(&self) -> String {
+        let state = |process: &i32| {
+            let read = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
+            let (stat, waits) = (read("stat"), read("wchan"));
+            let fields: Vec<_> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+            let field = |at: usize| *fields.get(at).unwrap_or(&"?");
+            let (state, parent, ticks) = (field(0), field(1), [field(11), field(12)]);
+            format!("    | {process} of {parent}, {}: {state} in {waits}, {ticks:?} ticks\n", read("comm").trim())
+        };
+        self.processes(None).iter().map(state).collect()
+    }
+
     /// None of them is left, or soon will be; what is left is killed.
     pub(super) fn nothing_is_left(&self) -> Result<(), String> {
         let until = Instant::now() + GONE;
@@ -68,6 +81,13 @@ impl Marked {
 /// Runs it, to the end of all its processes. How long each survivor took to name the lost rank, or the job to end, in milliseconds.
 pub(super) fn see_through(round: &Round, marked: &Marked, options: &KillOptions) -> Result<Vec<u64>, String> {
     let mut job = LiveJob::start(round, marked, options)?;
+    let came = strike_and_watch(&mut job, round, marked, options);
+    let ms = came.map_err(|error| format!("{error}\n{}{}", job.told(), marked.states()))?;
+    marked.nothing_is_left()?;
+    Ok(ms)
+}
+
+fn strike_and_watch(job: &mut LiveJob, round: &Round, marked: &Marked, options: &KillOptions) -> Result<Vec<u64>, String> {
     if !round.at_start {
         job.wait_for(|lines| lines.iter().filter(|line| line.starts_with("ready ")).count() == round.size as usize)?;
     }
@@ -82,10 +102,12 @@ pub(super) fn see_through(round: &Round, marked: &Marked, options: &KillOptions)
         }
         _ => strike(job.launcher.id() as i32, round),
     };
-    let ms = job.end(round, since).map_err(|error| format!("{error}\n{}", job.told()))?;
-    marked.nothing_is_left()?;
+    let ms = job.end(round, since)?;
+    if round.blow != Blow::KillLauncher {
+        return Ok(ms);
+    }
     // Of a launcher that is killed it counts how long its ranks take.
-    Ok(if round.blow == Blow::KillLauncher { vec![ms_from(since)] } else { ms })
+    marked.nothing_is_left().map(|()| vec![ms_from(since)])
 }
 
 fn ms_from(since: Duration) -> u64 {
@@ -161,7 +183,7 @@ impl LiveJob {
         loop {
             match find() {
                 Some(found) => return Ok(found),
-                None if Instant::now() > self.until => return Err(format!("it hangs\n{}", self.told())),
+                None if Instant::now() > self.until => return Err("it hangs".to_owned()),
                 None => thread::sleep(LOOK),
             }
         }
