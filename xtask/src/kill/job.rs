@@ -47,17 +47,22 @@ impl Marked {
         found.collect()
     }
 
-    /// What each of them is doing: its state, its parent, what it waits for in the kernel, the processor time it has had.
+    /// What each of them and its children is doing: its parent, its state, what it waits for in the kernel, the processor time it has
+    /// had. One that is ending has no variables any more.
     fn states(&self) -> String {
-        let state = |process: &i32| {
+        let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let marked = self.processes(None);
+        let told = numbers.filter_map(|process| {
             let read = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
             let (stat, waits) = (read("stat"), read("wchan"));
-            let fields: Vec<_> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-            let field = |at: usize| *fields.get(at).unwrap_or(&"?");
-            let (state, parent, ticks) = (field(0), field(1), [field(11), field(12)]);
-            format!("    | {process} of {parent}, {}: {state} in {waits}, {ticks:?} ticks\n", read("comm").trim())
-        };
-        self.processes(None).iter().map(state).collect()
+            let fields: Vec<_> = stat.rsplit(')').next()?.split_whitespace().collect();
+            let (&[state, parent, ..], &[user, system, ..]) = (fields.get(..2)?, fields.get(11..13)?) else { return None };
+            let ours = marked.contains(&process) || parent.parse().is_ok_and(|parent| marked.contains(&parent));
+            let comm = read("comm");
+            ours.then(|| format!("    | {process} of {parent}, {}: {state} in {waits}, {user} + {system} ticks\n", comm.trim()))
+        });
+        told.collect()
     }
 
     /// None of them is left, or soon will be; what is left is killed.

@@ -28,6 +28,14 @@ fn drawn(state: &mut u64) -> u64 {
     mixed ^ mixed >> 27
 }
 
+/// What the threads are doing: if some are ready to run the machine had no time for them, and no wake-up need be lost.
+fn states() -> String {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    let (ready, asleep): (Vec<_>, Vec<_>) = stats.partition(|stat| stat.contains(") R "));
+    format!("{} threads are ready, {} asleep", ready.len(), asleep.len())
+}
+
 /// What a soak came to.
 #[derive(Default)]
 struct Soak {
@@ -54,7 +62,8 @@ fn soak(algorithm: Algorithm, size: u32, span: Nanos) -> Soak {
                 thread::sleep(Duration::from_micros(drawn(&mut state) % 2_000));
             }
             let before = clock::now();
-            block_on(member.wait_for(LOST)).unwrap_or_else(|error| panic!("rank {rank}, episode {episode}: {error}"));
+            block_on(member.wait_for(LOST))
+                .unwrap_or_else(|error| panic!("rank {rank}, episode {episode}: {error}; {}", states()));
             longest = longest.max(clock::now() - before);
             episode += 1;
         }
