@@ -183,9 +183,10 @@ pub(crate) fn meant(word: &str, names: &[&str]) -> String {
     }
 }
 
-/// How many letters must be changed, added, taken out or swapped with their neighbour.
+/// How many letters must be changed, added, taken out or swapped with their neighbour. Both may be a stranger's: their first letters decide.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
+    const MOST: usize = 64;
+    let [a, b] = [a, b].map(|word| word.chars().take(MOST).collect::<Vec<char>>());
     let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
     for i in 1..=a.len() {
         let mut row = vec![i];
@@ -243,6 +244,7 @@ mod tests {
             assert!(meant(word, &keys).contains(says), "{word}: {}", meant(word, &keys));
         }
         assert_eq!(distance("", "abc"), 3);
+        assert_eq!([distance("", &"x".repeat(100_000)), distance(&"x".repeat(100_000), "")], [64; 2]);
         assert_eq!(distance("abcd", "acbd"), 1);
     }
 
