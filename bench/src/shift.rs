@@ -5,8 +5,9 @@
 //! of its round. Before each shift the team leaves a start line together, and then everybody comes at a random moment.
 use foregather_barrier::{Algorithm, BarrierMember, Group, SignalCost};
 use foregather_host::{clock, interrupt, usage};
-use foregather_machine::{Cause, CpuId, Error, Member, Nanos, SplitMix, block_on};
-use foregather_message::{ChannelPort, Channels, Protocol, Ring};
+use foregather_machine::{Address, Cause, CpuId, Error, Member, Nanos, SplitMix, block_on};
+use foregather_message::{Messenger, Protocol, Ring, Settings};
+use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -97,12 +98,13 @@ pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
     clock::init();
     let group = Group::new(Algorithm::Dissemination, setup.threads)?;
     let slots = setup.ways.iter().filter_map(|way| way.before).map(|kind| kind.slots(setup.threads)).max().unwrap_or(0);
-    let channels = Channels::new(setup.threads, slots)?;
+    let fabric = ShmFabric::between_threads(SegmentSpec::new(setup.threads, 1))?;
     let (last, end) = (AtomicU32::new(u32::MAX), clock::now() + setup.at_most);
     let place = |rank| Some(setup.cpus[rank as usize % setup.cpus.len()]);
     let told = foregather_thread::run(setup.threads, place, |cpu, rank| {
         let member = group.member(cpu, rank, setup.policy)?;
-        let port = channels.port(cpu, rank, setup.policy)?;
+        let settings = Settings { policy: Some(setup.policy), slots, ..Settings::default() };
+        let port = Messenger::new(fabric.lane(cpu, Address { rank, lane: 0 })?, settings)?;
         let told = Player::new(setup, &port)?.run(member, &last, end)?;
         port.leave();
         Ok::<_, Error>(told)
@@ -112,9 +114,9 @@ pub fn run(setup: &Setup) -> Result<Vec<Series>, Error> {
 }
 
 /// One member with all it needs for a shift.
-struct Player<'a, 'g> {
+struct Player<'a> {
     setup: &'a Setup,
-    port: &'a ChannelPort<'g, Thread>,
+    port: &'a Messenger<Lane<Thread>>,
     ring: Ring,
     out: Vec<u8>,
     into: Vec<u8>,
@@ -122,8 +124,8 @@ struct Player<'a, 'g> {
     random: SplitMix,
 }
 
-impl<'a, 'g> Player<'a, 'g> {
-    fn new(setup: &'a Setup, port: &'a ChannelPort<'g, Thread>) -> Result<Self, Error> {
+impl<'a> Player<'a> {
+    fn new(setup: &'a Setup, port: &'a Messenger<Lane<Thread>>) -> Result<Self, Error> {
         let (rank, bytes) = (port.rank(), setup.bytes);
         let random = SplitMix(SplitMix::mix(setup.seed).wrapping_add(u64::from(rank)));
         Ok(Self { setup, port, ring: Ring::of(rank, setup.threads)?, out: vec![rank as u8; bytes], into: vec![0; bytes], random })

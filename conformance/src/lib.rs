@@ -5,8 +5,7 @@
 //!   [`harmonize::all`] and [`team::all`] run everything.
 //! - [`Network`] is the same for worlds with native null messages; [`endpoint::all`] runs everything;
 //!   [`endpoint::all_over_flags`] does so in a world with words.
-//! - [`Ports`] is the same for worlds with native sized messages; [`port::all`], [`collective::all`] and
-//!   [`port::all_over_channels`] run everything.
+//! - [`Ports`] is the same for worlds with native sized messages, and for messengers; [`port::all`] and [`collective::all`] run everything.
 //! - [`scripted`]: a processor that does what a test says. [`table`]: a fabric on which every order of deliveries can be tried.
 //! - [`fabric`]: programs for worlds with frames and lanes, which [`fabric::Fabrics`] provides.
 #![forbid(unsafe_code)]

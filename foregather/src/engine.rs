@@ -334,13 +334,14 @@
 //! [`message::collective`] makes broadcasts, reductions and exchanges of them. Here four members shift a message around a ring.
 //!
 //! ```
-//! use foregather::engine::message::{Channels, Protocol, Ring};
-//! use foregather::engine::{Error, block_on};
+//! use foregather::engine::message::{Messenger, Protocol, Ring, Settings};
+//! use foregather::engine::{Address, Error, block_on};
+//! use foregather::processes::shm::{SegmentSpec, ShmFabric};
 //! use foregather::threads;
 //!
-//! let channels = Channels::new(4, 2)?;
+//! let fabric = ShmFabric::between_threads(SegmentSpec::new(4, 1))?;
 //! let got = threads::run(4, |_| None, |cpu, rank| {
-//!     let port = channels.join(cpu, rank)?;
+//!     let port = Messenger::new(fabric.lane(cpu, Address { rank, lane: 0 })?, Settings::default())?;
 //!     let (out, mut into) = ([rank as u8; 1_000], [0; 1_000]);
 //!     block_on(Ring::of(rank, 4)?.shift(&port, 7, &out, &mut into, Protocol::Long))?;
 //!     port.leave();

@@ -2,14 +2,11 @@
 //!
 //! - `messages`: bytes arrive once, in order and unchanged; what is wrong is an error.
 //! - `together`: exchanges and shifts. `system`: PROBEs are answered in every wait.
-//! - `channels`: the same in worlds with words, and members that go away.
 
-mod channels;
 mod messages;
 mod system;
 mod together;
 
-pub use channels::all_over_channels;
 pub use messages::{Parcel, arrive_in_order};
 pub use system::a_busy_node_answers;
 pub use together::rows_shift;

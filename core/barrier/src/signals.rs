@@ -124,15 +124,6 @@ impl<C: Cpu> SignalMatrix<C> {
 }
 
 impl<C: Cpu> Signaller<C> {
-    /// Has the next signal in `slot` come? Then the next [`Endpoint::wait`] for it takes it at once.
-    ///
-    /// # Errors
-    /// [`Cause::Slot`] if there is no such slot.
-    pub fn come(&self, slot: u32) -> Result<bool, Error> {
-        let word = self.matrix.word(self.rank, slot).ok_or_else(|| self.matrix.no_such(self.rank, slot))?;
-        Ok(self.taken.get(slot as usize).is_some_and(|taken| self.cpu.load(word) != taken.get()))
-    }
-
     /// The processor it waits on.
     #[inline]
     pub fn cpu(&self) -> &C {
@@ -147,7 +138,7 @@ impl<C: Cpu> Signaller<C> {
 
     /// What it waits by.
     #[inline]
-    pub fn waiter(&self) -> &Waiter {
+    pub(crate) fn waiter(&self) -> &Waiter {
         &self.waiter
     }
 

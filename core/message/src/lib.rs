@@ -5,14 +5,12 @@
 //! - [`exchange`], [`synchronised_exchange`]: two nodes swap messages (Seidel & Davis 1992 §2.2).
 //! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around it (§2.3).
 //! - [`long::answer`]: what a node's system does about a PROBE, whatever its program is doing.
-//! - [`Channels`]: ports made of words, for every world that has memory; a [`ChannelPort`] is one member's end.
 //! - [`Inbox`]: which packets meet which receives, for whoever makes a port.
 //! - [`collective`]: broadcast, reduce, allreduce, gather, all-gather, all-to-all, shift, for any number of members.
 //! - [`compare_clocks`]: a [`CommonClock`] for nodes that have none. [`harmonize`]: leave at one moment of it.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
-mod channel;
 mod clock;
 pub mod collective;
 mod exchange;
@@ -26,7 +24,6 @@ mod tree;
 
 /// What plain data is: numbers, arrays of them, and structures that say so (`NoUninit` to be sent, `Pod` to be received).
 pub use bytemuck;
-pub use channel::{ChannelPort, Channels};
 pub use clock::{CommonClock, Comparing, compare_clocks};
 pub use exchange::{exchange, synchronised_exchange};
 pub use harmonize::harmonize;

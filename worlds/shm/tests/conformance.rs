@@ -1,8 +1,10 @@
 //! The suite of all worlds, on the processor of a process, whose words other processes may map.
-use foregather_conformance::{World, barrier, cpu, harmonize, team};
+use foregather_conformance::{PortProgram, Ports, World, barrier, collective, cpu, harmonize, port, team};
 use foregather_host::affinity;
-use foregather_machine::{Nanos, Rank, block_on};
-use foregather_shm::{Process, Watch};
+use foregather_machine::{Address, Clock, Nanos, Rank, block_on};
+use foregather_message::{Messenger, Settings};
+use foregather_shm::{Process, SegmentSpec, ShmFabric, Watch};
+use foregather_wait::Policy;
 
 struct Processes;
 
@@ -28,4 +30,34 @@ fn processes_conform() {
     barrier::all(&Processes);
     harmonize::all(&Processes);
     team::all(&Processes);
+}
+
+/// Messengers of threads that wait by this policy.
+struct Messengers(Policy);
+
+impl Ports for Messengers {
+    fn run<T: Send>(&self, slots: u32, start: &[Nanos], program: &(impl PortProgram<T> + Sync)) -> Vec<T> {
+        let size = start.len() as u32;
+        let fabric = ShmFabric::between_threads(SegmentSpec::new(size, 1)).unwrap();
+        let settings = Settings { policy: Some(self.0), slots: slots.max(1), ..Settings::default() };
+        let member = |cpu, rank| {
+            let lane = fabric.lane(cpu, Address { rank, lane: 0 }).unwrap();
+            let messenger = Messenger::new(lane, settings).unwrap();
+            block_on(async {
+                messenger.delay(start[rank as usize]).await;
+                let end = program.node(&messenger).await;
+                messenger.leave();
+                end
+            })
+        };
+        foregather_thread::run(size, |_| None, member).unwrap()
+    }
+}
+
+#[test]
+fn threads_conform_in_sized_messages() {
+    for policy in [Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(5) }, Policy::default()] {
+        port::all(&Messengers(policy));
+    }
+    collective::all(&Messengers(Policy::Block));
 }

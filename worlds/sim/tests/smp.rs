@@ -1,5 +1,5 @@
 //! Threads that share processors: the suite of all worlds, closed forms, determinism, and random studies.
-use foregather_conformance::{World, barrier, cpu, harmonize, port, team};
+use foregather_conformance::{World, barrier, cpu, harmonize, team};
 use foregather_machine::{Nanos, Rank};
 use foregather_sim::event::{Calendar, Heap};
 use foregather_sim::smp::{
@@ -82,12 +82,6 @@ fn every_scheduler_conforms() {
         harmonize::all(&world);
         team::all(&world);
     }
-}
-
-#[test]
-fn sized_messages_conform_on_shared_processors() {
-    let prices = Prices { line: Nanos(120), waker: us(6), ..Prices::TSAFRIR_2002 };
-    port::all_over_channels(&Shared(MachineSpec { prices, ..round_robin(3) }));
 }
 
 /// Two threads on one processor that always block: each barrier costs both computations and two switches.

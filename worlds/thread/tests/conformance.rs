@@ -1,7 +1,7 @@
 //! The suite of all worlds, on real threads.
 #![cfg(not(loom))]
 use foregather_barrier::{Algorithm, Group};
-use foregather_conformance::{World, barrier, cpu, endpoint, harmonize, port, team};
+use foregather_conformance::{World, barrier, cpu, endpoint, harmonize, team};
 use foregather_host::{affinity, sched};
 use foregather_machine::{Cause, Error, Nanos, Rank, block_on};
 use foregather_thread::Thread;
@@ -32,11 +32,6 @@ fn threads_conform() {
     endpoint::all_over_flags(&Threads);
     harmonize::all(&Threads);
     team::all(&Threads);
-}
-
-#[test]
-fn threads_conform_in_sized_messages() {
-    port::all_over_channels(&Threads);
 }
 
 /// A member that panics takes nobody with it but by name.
