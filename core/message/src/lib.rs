@@ -1,6 +1,7 @@
 //! Messages, each protocol written once over [`Port`](foregather_machine::Port)s.
 //!
 //! - [`Messenger`]: messages built piece by piece, over any [`Fabric`](foregather_machine::Fabric) (Namyst et al. 1999).
+//! - [`link`]: frames under credits, which messages and shared memory stand on.
 //! - [`Protocol`]: short, long (PROBE, REQUEST, data) and forced; [`send`] and [`receive`] go by it.
 //! - [`exchange`], [`synchronised_exchange`]: two nodes swap messages (Seidel & Davis 1992 §2.2).
 //! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around it (§2.3).
@@ -16,6 +17,7 @@ pub mod collective;
 mod exchange;
 mod harmonize;
 mod inbox;
+pub mod link;
 pub mod long;
 mod messenger;
 mod protocol;

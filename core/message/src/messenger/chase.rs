@@ -3,7 +3,7 @@
 //! A rank whose wait for one other lasts long asks it by a frame that names the two: a chase. A rank that waits for one other itself
 //! passes it on, with its own number behind; who meets its own number has found a circle, and tells all in it. What makes that
 //! right although frames are on their way meanwhile is race 7 of `README.md`.
-use super::frame::{FrameKind, Head};
+use super::frame::FrameKind;
 use super::{Messenger, Waiting, count};
 use foregather_machine::{Cause, Error, Fabric, Nanos, Park, Rank, WaitContext};
 
@@ -92,9 +92,8 @@ impl<F: Fabric> Messenger<F> {
 
     /// A frame that carries no credits, since it must not end a wait.
     fn tell(&self, to: Rank, kind: FrameKind, bytes: &[u8]) -> bool {
-        let head = Head { kind, credits: 0, extra: 0 }.pack();
         // A peer that is lost is named by the wait itself.
-        let sent = self.fabric.post(self.address(to), head, bytes).unwrap_or(false);
+        let sent = self.with(to).link.post(&self.fabric, self.address(to), kind, 0, bytes).unwrap_or(false);
         count(&self.traffic.frames, u64::from(sent));
         sent
     }
@@ -152,7 +151,7 @@ impl<F: Fabric> Messenger<F> {
         let with = self.with(from);
         let chase = with.chase.take()?;
         // What could end that wait is on its way, or will be.
-        if with.sent.get() != chase.taken || with.is_behind(self.rules.full, self.rules.alert) {
+        if with.sent.get() != chase.taken || with.is_behind(self.rules.terms) {
             return None;
         }
         let here = (self.here.rank, self.wait.get());

@@ -1,4 +1,5 @@
-//! What stands in the 32 bits before a frame's bytes: its kind, the credits that ride back on it, and 16 bits of its kind's own.
+//! What frames of messages are for, and what stands before their bytes.
+use crate::link::{FrameHead, Kinds};
 
 /// So many bytes of a message are gathered before they go, so that a short one travels with its head.
 pub(super) const STAGE: usize = 120;
@@ -32,27 +33,34 @@ pub(super) enum FrameKind {
     Deadlock,
 }
 
-/// The kinds by number.
-const KINDS: [FrameKind; 11] = [
-    FrameKind::Data,
-    FrameKind::Last,
-    FrameKind::Offer,
-    FrameKind::Signal,
-    FrameKind::Packet,
-    FrameKind::Done,
-    FrameKind::Credit,
-    FrameKind::Abort,
-    FrameKind::Chase,
-    FrameKind::Heard,
-    FrameKind::Deadlock,
-];
-
 /// A frame's head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) kind: FrameKind,
-    pub(super) credits: u8,
-    pub(super) extra: u16,
+pub(super) type Head = FrameHead<FrameKind>;
+
+impl Kinds for FrameKind {
+    const ALL: &'static [Self] = &[
+        Self::Data,
+        Self::Last,
+        Self::Offer,
+        Self::Signal,
+        Self::Packet,
+        Self::Done,
+        Self::Credit,
+        Self::Abort,
+        Self::Chase,
+        Self::Heard,
+        Self::Deadlock,
+    ];
+    const CREDIT: Self = Self::Credit;
+
+    #[inline]
+    fn number(self) -> u8 {
+        self as u8
+    }
+
+    #[inline]
+    fn carries(self) -> bool {
+        self.may_release()
+    }
 }
 
 impl FrameKind {
@@ -75,30 +83,13 @@ impl FrameKind {
     }
 }
 
-impl Head {
-    #[inline]
-    pub(super) const fn pack(self) -> u32 {
-        self.kind as u32 | (self.credits as u32) << 4 | (self.extra as u32) << 16
-    }
-
-    /// `None` if no peer of this version sends that.
-    #[inline]
-    pub(super) const fn unpack(bits: u32) -> Option<Self> {
-        let kind = bits & 0xf;
-        if kind as usize >= KINDS.len() || bits & 0xf000 != 0 {
-            return None;
-        }
-        Some(Self { kind: KINDS[kind as usize], credits: (bits >> 4) as u8, extra: (bits >> 16) as u16 })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_head_keeps_what_it_was_told() {
-        for kind in KINDS {
+        for &kind in FrameKind::ALL {
             for (credits, extra) in [(0, 0), (255, 0), (0, u16::MAX), (77, 0x1234)] {
                 let head = Head { kind, credits, extra };
                 assert_eq!(Head::unpack(head.pack()), Some(head));
@@ -108,7 +99,7 @@ mod tests {
 
     #[test]
     fn bits_that_no_head_has_are_refused() {
-        assert_eq!(Head::unpack(KINDS.len() as u32), None);
+        assert_eq!(Head::unpack(FrameKind::ALL.len() as u32), None);
         assert_eq!(Head::unpack(1 << 12), None);
     }
 }

@@ -67,7 +67,7 @@ impl<F: Fabric> Messenger<F> {
             self.kept.set(self.kept.get() - 1);
             self.kept_bytes.set(self.kept_bytes.get() - kept.bytes());
             if unpaid {
-                with.credit_due();
+                with.link.undefer();
                 self.owe_credit(from);
             }
             return;

@@ -1,8 +1,9 @@
 //! What a wait does for others: it takes in what has come, gives buffers back, and says what it owes.
-use super::connection::{Lost, Offer, Unexpected};
+use super::connection::{Offer, Unexpected};
 use super::frame::{FrameKind, Head};
 use super::piece::{LENGTH, PieceFormat, SHORT};
-use super::{ABORT_FAILS, ABORT_LOST, Messenger, Waiting, count};
+use super::{Messenger, Waiting, count};
+use crate::link::Blame;
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Rank};
 
 /// What serving came to.
@@ -87,10 +88,7 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     fn obey(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Taken, Error> {
         let with = self.with(from);
-        let head = Head::unpack(bits).ok_or_else(|| garbled(from, "a frame of no known kind"))?;
-        if head.credits > 0 && !with.credited(head.credits, self.rules.full) {
-            return Err(garbled(from, "more credits than there are"));
-        }
+        let head: Head = with.link.receive(self.rules.terms, from, bits)?;
         if head.kind.may_release() {
             with.taken.set(with.taken.get().wrapping_add(1));
         }
@@ -102,9 +100,8 @@ impl<F: Fabric> Messenger<F> {
         match head.kind {
             FrameKind::Done => with.done.set(with.done.get() + u32::from(head.extra)),
             FrameKind::Abort => {
-                let by = bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).filter(|&by| by < self.size);
-                let blame = by.map_or(Lost { rank: from, lost: false }, |rank| Lost { rank, lost: head.extra & ABORT_LOST != 0 });
-                if head.extra & ABORT_FAILS != 0 {
+                let blame = Blame::unpack(from, bytes, self.size);
+                if head.extra != 0 {
                     self.failed.set(self.failed.get().or(Some(blame)));
                 }
                 with.told.set(true);
@@ -133,7 +130,7 @@ impl<F: Fabric> Messenger<F> {
 
     #[inline]
     pub(super) fn owe_credit(&self, from: Rank) {
-        if self.with(from).owes_one_more(self.rules.full, self.rules.alert) {
+        if self.with(from).link.owe(self.rules.terms) {
             self.acknowledge(from);
         }
     }
@@ -250,8 +247,8 @@ impl<F: Fabric> Messenger<F> {
         self.kept_bytes.set(self.kept_bytes.get() + kept.bytes());
         let with = self.with(from);
         if unpaid {
-            with.defer_credit();
-            if with.overdue(self.rules.full, self.rules.alert) {
+            with.link.defer();
+            if with.link.overdue(self.rules.terms) {
                 // What it may wait for is owed already; sent by this look, once no frame is being looked at.
                 self.backlog.set(true);
             }
@@ -299,7 +296,7 @@ impl<F: Fabric> Messenger<F> {
                 None => break,
             }
         }
-        let blame = with.poisoned.get().unwrap_or(Lost { rank: from, lost: false });
+        let blame = with.poisoned.get().unwrap_or(Blame::on(from));
         self.accused(blame, "a piece in its sender's memory")
     }
 
@@ -325,7 +322,7 @@ impl<F: Fabric> Messenger<F> {
             if !with.requests.borrow().is_empty() {
                 self.answer(peer);
             }
-            if with.overdue(self.rules.full, self.rules.alert) {
+            if with.link.overdue(self.rules.terms) {
                 self.acknowledge(peer);
             }
         }

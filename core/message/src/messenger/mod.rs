@@ -26,12 +26,13 @@ pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, WireValue};
 pub use settings::{Path, Settings, direct_from};
 
 use crate::inbox::Inbox;
-use connection::{Connection, Lost, Offer};
+use crate::link::Blame;
+use connection::{Connection, Offer};
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, WaitContext};
 use foregather_wait::{Policy, Roster, Snapshot, Waiter};
-use frame::{FrameKind, Head};
+use frame::FrameKind;
 use intake::Served;
 use settings::Rules;
 
@@ -64,10 +65,10 @@ pub struct Messenger<F: Fabric> {
     /// Who comes first when a message from anybody is wanted.
     turn: Cell<Rank>,
     /// Who is to blame for what is given up here: this rank until a wait fails.
-    culprit: Cell<Lost>,
+    culprit: Cell<Blame>,
     /// It ends since it cannot go on; and a peer did, because of that one.
     fails: Cell<bool>,
-    failed: Cell<Option<Lost>>,
+    failed: Cell<Option<Blame>>,
     /// The number of the wait that goes on, or was the last; is there anything of a chase to be looked at, now or in the next wait;
     /// what one came to.
     wait: Cell<u32>,
@@ -102,10 +103,6 @@ fn take(from: &Cell<u32>, many: u32) -> Option<()> {
     from.set(from.get().checked_sub(many)?);
     Some(())
 }
-
-/// Extra bits of an abort: who is to blame was lost; the sender fails, and not only this message.
-const ABORT_LOST: u16 = 1;
-const ABORT_FAILS: u16 = 2;
 
 /// What a wait is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -160,7 +157,7 @@ impl<F: Fabric> Messenger<F> {
             buffer: limits.buffer,
             gather: limits.gather.clamp(1, (limits.buffer - 8) / 10),
             rules,
-            connections: (0..size).map(|_| Connection::new(rules.full)).collect(),
+            connections: (0..size).map(|_| Connection::new(rules.terms)).collect(),
             signals: (0..settings.slots).map(|_| Cell::new(0)).collect(),
             inbox: RefCell::default(),
             waiter: Waiter::new(policy, here.rank),
@@ -170,7 +167,7 @@ impl<F: Fabric> Messenger<F> {
             backlog: Cell::new(false),
             exposed: Cell::new(0),
             turn: Cell::new((here.rank + 1) % size.max(1)),
-            culprit: Cell::new(Lost { rank: here.rank, lost: false }),
+            culprit: Cell::new(Blame::on(here.rank)),
             fails: Cell::new(false),
             failed: Cell::new(None),
             wait: Cell::new(0),
@@ -245,32 +242,26 @@ impl<F: Fabric> Messenger<F> {
     /// Posts an inline frame with the credits that are owed. Without room nothing has changed.
     #[inline]
     fn post(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
-        let with = self.with(to);
-        let credits = with.owed();
-        let head = Head { kind, credits, extra }.pack();
-        let sent = self.fabric.post(self.address(to), head, bytes).map_err(|error| self.blamed(error))?;
-        self.posted(to, sent, credits);
-        Ok(sent)
+        let sent = self.with(to).link.post(&self.fabric, self.address(to), kind, extra, bytes);
+        self.posted(to, sent)
     }
 
     /// The same with what was filled into a static buffer.
     #[inline]
     fn post_filled(&self, to: Rank, kind: FrameKind, extra: u16, len: usize) -> Result<bool, Error> {
-        let credits = self.with(to).owed();
-        let head = Head { kind, credits, extra }.pack();
-        let sent = self.fabric.post_filled(self.address(to), head, len).map_err(|error| self.blamed(error))?;
-        self.posted(to, sent, credits);
-        Ok(sent)
+        let sent = self.with(to).link.post_filled(&self.fabric, self.address(to), kind, extra, len);
+        self.posted(to, sent)
     }
 
     #[inline]
-    fn posted(&self, to: Rank, sent: bool, credits: u8) {
+    fn posted(&self, to: Rank, sent: Result<bool, Error>) -> Result<bool, Error> {
+        let sent = sent.map_err(|error| self.blamed(error))?;
         if sent {
             let with = self.with(to);
-            with.repaid(credits);
             with.sent.set(with.sent.get().wrapping_add(1));
             count(&self.traffic.frames, 1);
         }
+        Ok(sent)
     }
 
     /// Has whoever could bring what is awaited left?
@@ -287,7 +278,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// Was a message given up that matters to this wait?
     #[inline]
-    fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
+    fn poisoned(&self, waiting: Waiting) -> Option<Blame> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.poisoned.get()),
             // Null messages go on when messages were given up; and whoever failed may have kept another one from its own.
@@ -363,20 +354,16 @@ impl<F: Fabric> Messenger<F> {
 
     /// What a message that was given up before means for whoever was `doing` something with it.
     #[cold]
-    fn accused(&self, blame: Lost, doing: &'static str) -> Error {
+    fn accused(&self, blame: Blame, doing: &'static str) -> Error {
         self.blamed(blame.error(self.fabric.now(), doing))
     }
 
     /// Remembers who is to blame for whatever is given up because of this. A loss explains what comes after it.
     #[cold]
     fn blamed(&self, error: Error) -> Error {
-        let (rank, lost) = match *error.cause() {
-            Cause::PeerLost { rank, .. } => (rank, true),
-            Cause::Poisoned { by: Some(rank) } | Cause::Closed { peer: Some(rank) } => (rank, false),
-            _ => return error,
-        };
-        if lost || !self.culprit.get().lost {
-            self.culprit.set(Lost { rank, lost });
+        let Some(blame) = Blame::of(&error) else { return error };
+        if blame.lost || !self.culprit.get().lost {
+            self.culprit.set(blame);
         }
         error
     }
@@ -393,9 +380,8 @@ impl<F: Fabric> Messenger<F> {
 
     fn tell_abort(&self, peer: Rank) {
         let with = self.with(peer);
-        let Lost { rank, lost } = with.poisoned.get().unwrap_or_else(|| self.culprit.get());
-        let extra = (u16::from(lost) * ABORT_LOST) | (u16::from(self.fails.get()) * ABORT_FAILS);
-        match self.post(peer, FrameKind::Abort, extra, &rank.to_le_bytes()) {
+        let blame = with.poisoned.get().unwrap_or_else(|| self.culprit.get());
+        match self.post(peer, FrameKind::Abort, u16::from(self.fails.get()), &blame.pack()) {
             Ok(false) => self.backlog.set(true),
             Ok(true) | Err(_) => with.told.set(true),
         }

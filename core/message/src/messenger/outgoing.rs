@@ -118,7 +118,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     #[inline]
     fn take_credit(&mut self) -> bool {
-        self.credit = self.credit || self.messenger.with(self.to).take_credit();
+        self.credit = self.credit || self.messenger.with(self.to).link.take_credit();
         self.credit
     }
 
@@ -346,7 +346,7 @@ impl<F: Fabric> Drop for Outgoing<'_, '_, F> {
         let with = messenger.with(self.to);
         with.packing.set(false);
         if self.credit {
-            with.untake_credit();
+            with.link.untake_credit();
         }
         // Whoever finds the pieces gone looks behind them for why.
         if !self.ended {

@@ -87,10 +87,10 @@ impl<F: Fabric> Messenger<F> {
         let with = self.with(to);
         let mut requests = with.requests.borrow_mut();
         while let Some(tag) = requests.front() {
-            let sent = with.take_credit() && {
+            let sent = with.link.take_credit() && {
                 let sent = self.post(to, FrameKind::Packet, extra(Packet::Request, false), &tag.to_le_bytes()) == Ok(true);
                 if !sent {
-                    with.untake_credit();
+                    with.link.untake_credit();
                 }
                 sent
             };
@@ -104,7 +104,7 @@ impl<F: Fabric> Messenger<F> {
     /// Sends one frame that costs a credit, as soon as there is one, and room.
     async fn send(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<(), Error> {
         let post = || {
-            if !self.with(to).take_credit() {
+            if !self.with(to).link.take_credit() {
                 return None;
             }
             let sent = if bytes.len() <= self.inline {
@@ -114,7 +114,7 @@ impl<F: Fabric> Messenger<F> {
                 self.post_filled(to, kind, extra, bytes.len())
             };
             if sent != Ok(true) {
-                self.with(to).untake_credit();
+                self.with(to).link.untake_credit();
             }
             sent.map(|sent| sent.then_some(())).transpose()
         };

@@ -1,5 +1,6 @@
 //! What can be said about a messenger, and what it finds out for itself.
 use super::chase;
+use crate::link::Terms;
 use foregather_machine::{Cause, Error, FabricCosts, Limits};
 use foregather_wait::Policy;
 
@@ -43,9 +44,8 @@ impl Default for Settings {
 /// Settings that were checked against a fabric.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    /// Credits of a connection, and how many may be left when they are returned alone.
-    pub(super) full: u32,
-    pub(super) alert: u32,
+    /// Credits of a connection.
+    pub(super) terms: Terms,
     pub(super) direct_at: usize,
     pub(super) kept_bytes: usize,
     /// Is there room for frames that look for circles?
@@ -73,7 +73,7 @@ impl Settings {
             Path::Chosen => self.direct_at.unwrap_or_else(|| direct_from(limits, &tolls())),
         };
         let chases = full.div_ceil(full - alert) + SPARE + chase::FRAMES <= limits.spare;
-        Ok(Rules { full, alert, direct_at, kept_bytes: self.kept_bytes, chases })
+        Ok(Rules { terms: Terms { full, alert }, direct_at, kept_bytes: self.kept_bytes, chases })
     }
 }
 

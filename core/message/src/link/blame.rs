@@ -1,0 +1,75 @@
+//! Why a connection has ended: a rank is lost, or gave up.
+use foregather_machine::{Cause, Error, Nanos, Rank};
+
+/// Who made it end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// That rank,
+    pub rank: Rank,
+    /// by being lost, and not by giving it up.
+    pub lost: bool,
+}
+
+impl Blame {
+    /// Whom an error blames, if anybody.
+    pub fn of(error: &Error) -> Option<Self> {
+        match *error.cause() {
+            Cause::PeerLost { rank, .. } => Some(Self { rank, lost: true }),
+            Cause::Poisoned { by: Some(rank) } | Cause::PoisonedLock { by: rank } | Cause::Closed { peer: Some(rank) } => {
+                Some(Self { rank, lost: false })
+            }
+            _ => None,
+        }
+    }
+
+    /// A rank that gave up.
+    #[inline]
+    pub const fn on(rank: Rank) -> Self {
+        Self { rank, lost: false }
+    }
+
+    /// What that means for whoever was `doing` something with it.
+    pub fn error(self, since: Nanos, doing: &'static str) -> Error {
+        let Self { rank, lost } = self;
+        if lost { Cause::PeerLost { rank, since, doing }.into() } else { Cause::Poisoned { by: Some(rank) }.into() }
+    }
+
+    /// In one word.
+    pub const fn bits(self) -> u32 {
+        self.rank << 1 | self.lost as u32
+    }
+
+    /// From that word.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self { rank: bits >> 1, lost: bits & 1 == 1 }
+    }
+
+    /// As it travels.
+    pub const fn pack(self) -> [u8; 4] {
+        self.bits().to_le_bytes()
+    }
+
+    /// What `from` says, in a job of so many ranks; who says nonsense is to blame itself.
+    pub fn unpack(from: Rank, bytes: &[u8], ranks: u32) -> Self {
+        let said = bytes.first_chunk().map(|bytes| Self::from_bits(u32::from_le_bytes(*bytes)));
+        said.filter(|said| said.rank < ranks).unwrap_or(Self::on(from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blame_is_what_was_said_unless_no_rank_can_have_said_it() {
+        for (rank, lost) in [(0, false), (3, true), (63, false)] {
+            let blame = Blame { rank, lost };
+            assert_eq!(Blame::unpack(1, &blame.pack(), 64), blame);
+            assert_eq!(Blame::of(&blame.error(Nanos(7), "waiting")), Some(blame));
+        }
+        for nonsense in [&[][..], &[0; 3], &[128, 0, 0, 0], &[255; 4]] {
+            assert_eq!(Blame::unpack(1, nonsense, 64), Blame::on(1), "{nonsense:?}");
+        }
+        assert_eq!(Blame::of(&Cause::Rank { rank: 1, size: 1 }.into()), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! What stands in the 32 bits before a frame's bytes: its kind, the credits that ride back on it, and 16 bits of its kind's own.
+
+/// The kinds of frames that a protocol has: 16 at most.
+pub trait Kinds: Copy + 'static {
+    /// All of them, by number.
+    const ALL: &'static [Self];
+    /// Returns credits and does nothing else.
+    const CREDIT: Self;
+    /// Its place in [`Kinds::ALL`].
+    fn number(self) -> u8;
+    /// Do credits ride on it?
+    #[inline]
+    fn carries(self) -> bool {
+        true
+    }
+}
+
+/// A frame's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHead<K> {
+    /// What it is.
+    pub kind: K,
+    /// Credits of its receiver's that it brings back.
+    pub credits: u8,
+    /// What its kind makes of that.
+    pub extra: u16,
+}
+
+impl<K: Kinds> FrameHead<K> {
+    /// As it travels.
+    #[inline]
+    pub fn pack(self) -> u32 {
+        u32::from(self.kind.number()) | u32::from(self.credits) << 4 | u32::from(self.extra) << 16
+    }
+
+    /// `None` if no peer of this version sends that.
+    #[inline]
+    pub fn unpack(bits: u32) -> Option<Self> {
+        if bits & 0xf000 != 0 {
+            return None;
+        }
+        let kind = *K::ALL.get((bits & 0xf) as usize)?;
+        Some(Self { kind, credits: (bits >> 4) as u8, extra: (bits >> 16) as u16 })
+    }
+}

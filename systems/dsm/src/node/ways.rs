@@ -1,0 +1,109 @@
+//! What one lane knows of the way to each other lane: its link, and what of a message has come from there.
+//!
+//! What a lane has taken it returns along with whatever it sends that way, or alone once it owes half of all credits.
+use super::state::{Node, PageStore};
+use super::transfer::{Arriving, FrameKind};
+use crate::protocol::Message;
+use foregather_machine::{Address, Cause, Error, Fabric};
+use foregather_message::link::{Blame, Link, Terms};
+
+#[derive(Debug)]
+struct Way {
+    link: Link,
+    arriving: Arriving,
+}
+
+/// All ways from one lane.
+#[derive(Debug)]
+pub(super) struct Ways {
+    lanes: u32,
+    terms: Terms,
+    ways: Box<[Way]>,
+    /// Somebody is owed half of his credits or more, and could not be told.
+    backlog: bool,
+}
+
+impl Ways {
+    pub(super) fn new<F: Fabric>(lane: &F) -> Self {
+        let limits = lane.limits();
+        let terms = Terms { full: limits.credits, alert: limits.credits / 2 };
+        let ways = (0..lane.size() * limits.lanes).map(|_| Way { link: Link::new(terms), arriving: Arriving::default() });
+        Self { lanes: limits.lanes, terms, ways: ways.collect(), backlog: false }
+    }
+
+    fn at(&self, of: Address) -> usize {
+        (of.rank * self.lanes + of.lane) as usize
+    }
+
+    /// Sends a frame, if there is a credit. `write` fills in its bytes.
+    pub(super) fn post<F: Fabric>(
+        &self,
+        lane: &F,
+        to: Address,
+        frame: FrameKind,
+        len: usize,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<bool, Error> {
+        let Some(Way { link, .. }) = self.ways.get(self.at(to)) else { return Ok(false) };
+        if frame.costs() && !link.take_credit() {
+            return Ok(false);
+        }
+        let posted = if len <= lane.limits().inline.min(INLINE) {
+            let mut bytes = [0; INLINE];
+            write(&mut bytes[..len]);
+            link.post(lane, to, frame, 0, &bytes[..len])
+        } else {
+            lane.write_with(to, |buffer| write(&mut buffer[..len]));
+            link.post_filled(lane, to, frame, 0, len)
+        };
+        if frame.costs() && posted != Ok(true) {
+            link.untake_credit();
+        }
+        posted
+    }
+
+    /// Takes the oldest frame from there; its bytes are written where they belong. The message, once all of it is there.
+    ///
+    /// # Errors
+    /// [`Cause::ProtocolViolation`] for what no peer sends; what a peer says of the end of shared memory.
+    pub(super) fn take<F: Fabric, P: PageStore>(
+        &mut self,
+        lane: &F,
+        node: &Node<F::Cpu, P>,
+        from: Address,
+    ) -> Result<Option<Message>, Error> {
+        let (at, terms, rank) = (self.at(from), self.terms, from.rank);
+        let stranger = || Cause::ProtocolViolation { from: rank, what: "a frame of a lane that is not there" };
+        let Way { link, arriving } = self.ways.get_mut(at).ok_or_else(stranger)?;
+        let taken = lane.peek(from, |bits, bytes| match link.receive(terms, rank, bits)?.kind {
+            FrameKind::Credits => Ok((false, None)),
+            FrameKind::Stop => Err(Blame::unpack(rank, bytes, lane.size()).error(lane.now(), SHARING)),
+            frame => arriving.take(node, rank, frame, bytes).map(|message| (true, message)),
+        });
+        lane.release(from);
+        let (costs, message) = taken.unwrap_or(Ok((false, None)))?;
+        if costs && link.owe(terms) && !link.grant::<FrameKind>(lane, from)? {
+            self.backlog = true;
+        }
+        Ok(message)
+    }
+
+    /// Returns what could not be returned before.
+    pub(super) fn pay<F: Fabric>(&mut self, lane: &F) -> Result<(), Error> {
+        if !core::mem::take(&mut self.backlog) {
+            return Ok(());
+        }
+        for (at, Way { link, .. }) in self.ways.iter().enumerate() {
+            let to = Address { rank: at as u32 / self.lanes, lane: at as u32 % self.lanes };
+            if link.overdue(self.terms) && !link.grant::<FrameKind>(lane, to)? {
+                self.backlog = true;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What ranks do together here, for errors.
+pub(super) const SHARING: &str = "sharing memory";
+/// The longest frame that is put together outside a static buffer.
+const INLINE: usize = 64;
