@@ -4,13 +4,13 @@
 //! such frame it has let go of, and returns what it owes on whatever frame goes that way; only if the sender may have no more left than an
 //! agreed number, they travel alone. So nobody waits for mere room, of which no bell tells. States and races: `README.md`.
 //!
-//! - this file: one end's way to one peer. [`head`]: what stands before a frame's bytes. [`blame`]: why a connection has ended.
+//! - this file: one end's way to one peer. `head`: what stands before a frame's bytes. `lost`: why a connection has ended.
 
-mod blame;
 mod head;
+mod lost;
 
-pub use blame::Blame;
 pub use head::{FrameHead, Kinds};
+pub use lost::Lost;
 
 use core::cell::Cell;
 use foregather_machine::{Address, Cause, Error, Fabric, Rank};
@@ -119,7 +119,7 @@ impl Link {
 
     /// A frame was let go of, so its buffer is empty. `true`: the peer may have too few credits to wait for a frame that takes them along.
     #[inline]
-    pub fn owe(&self, terms: Terms) -> bool {
+    pub fn owes_one_more(&self, terms: Terms) -> bool {
         self.owed.set(self.owed.get() + 1);
         self.overdue(terms)
     }
@@ -135,7 +135,7 @@ impl Link {
         self.unpaid.set(self.unpaid.get() + 1);
     }
 
-    /// The program has read such a frame: from now on its credit is one of those that [`Link::owe`] returns.
+    /// The program has read such a frame: from now on its credit is one of those that [`Link::owes_one_more`] returns.
     pub fn undefer(&self) {
         self.unpaid.set(self.unpaid.get().saturating_sub(1));
     }
@@ -184,7 +184,7 @@ mod tests {
                 in_flight += 1;
             } else if in_flight > 0 {
                 in_flight -= 1;
-                if receiver.owe(TERMS) {
+                if receiver.owes_one_more(TERMS) {
                     let credits = receiver.riding(Kind::Credit);
                     assert!(receiver.posted(true, credits));
                     returned(&sender, credits).unwrap();
@@ -209,7 +209,7 @@ mod tests {
         link.defer();
         link.defer();
         assert!(!link.overdue(TERMS), "nothing is owed that could be returned");
-        assert!(link.owe(TERMS), "the peer has one left");
+        assert!(link.owes_one_more(TERMS), "the peer has one left");
         assert_eq!(link.riding(Kind::Data), 1);
     }
 }

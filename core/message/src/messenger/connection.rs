@@ -2,7 +2,7 @@
 use super::chase::Chase;
 use super::frame::{Head, STAGE};
 use super::piece::PieceFormat;
-use crate::link::{Blame, Link, Terms};
+use crate::link::{Link, Lost, Terms};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Key, Packet};
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ pub(super) struct Connection {
     pub(super) packing: Cell<bool>,
     pub(super) unpacking: Cell<bool>,
     /// A message was given up, on this side or the other; who is to blame.
-    pub(super) poisoned: Cell<Option<Blame>>,
+    pub(super) poisoned: Cell<Option<Lost>>,
     /// The peer was told so.
     pub(super) told: Cell<bool>,
     /// Frames to and from the peer that can end waits.

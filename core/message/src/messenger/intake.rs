@@ -3,7 +3,7 @@ use super::connection::{Offer, Unexpected};
 use super::frame::{FrameKind, Head};
 use super::piece::{LENGTH, PieceFormat, SHORT};
 use super::{Messenger, Waiting, count};
-use crate::link::Blame;
+use crate::link::Lost;
 use foregather_machine::{Address, Cause, Error, Fabric, Key, Rank};
 
 /// What serving came to.
@@ -100,7 +100,7 @@ impl<F: Fabric> Messenger<F> {
         match head.kind {
             FrameKind::Done => with.done.set(with.done.get() + u32::from(head.extra)),
             FrameKind::Abort => {
-                let blame = Blame::unpack(from, bytes, self.size);
+                let blame = Lost::unpack(from, bytes, self.size);
                 if head.extra != 0 {
                     self.failed.set(self.failed.get().or(Some(blame)));
                 }
@@ -130,7 +130,7 @@ impl<F: Fabric> Messenger<F> {
 
     #[inline]
     pub(super) fn owe_credit(&self, from: Rank) {
-        if self.with(from).link.owe(self.rules.terms) {
+        if self.with(from).link.owes_one_more(self.rules.terms) {
             self.acknowledge(from);
         }
     }
@@ -296,7 +296,7 @@ impl<F: Fabric> Messenger<F> {
                 None => break,
             }
         }
-        let blame = with.poisoned.get().unwrap_or(Blame::on(from));
+        let blame = with.poisoned.get().unwrap_or(Lost::on(from));
         self.accused(blame, "a piece in its sender's memory")
     }
 

@@ -26,7 +26,7 @@ pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, WireValue};
 pub use settings::{Path, Settings, direct_from};
 
 use crate::inbox::Inbox;
-use crate::link::Blame;
+use crate::link::Lost;
 use connection::{Connection, Offer};
 use core::cell::{Cell, RefCell};
 use core::fmt;
@@ -65,10 +65,10 @@ pub struct Messenger<F: Fabric> {
     /// Who comes first when a message from anybody is wanted.
     turn: Cell<Rank>,
     /// Who is to blame for what is given up here: this rank until a wait fails.
-    culprit: Cell<Blame>,
+    culprit: Cell<Lost>,
     /// It ends since it cannot go on; and a peer did, because of that one.
     fails: Cell<bool>,
-    failed: Cell<Option<Blame>>,
+    failed: Cell<Option<Lost>>,
     /// The number of the wait that goes on, or was the last; is there anything of a chase to be looked at, now or in the next wait;
     /// what one came to.
     wait: Cell<u32>,
@@ -167,7 +167,7 @@ impl<F: Fabric> Messenger<F> {
             backlog: Cell::new(false),
             exposed: Cell::new(0),
             turn: Cell::new((here.rank + 1) % size.max(1)),
-            culprit: Cell::new(Blame::on(here.rank)),
+            culprit: Cell::new(Lost::on(here.rank)),
             fails: Cell::new(false),
             failed: Cell::new(None),
             wait: Cell::new(0),
@@ -278,7 +278,7 @@ impl<F: Fabric> Messenger<F> {
 
     /// Was a message given up that matters to this wait?
     #[inline]
-    fn poisoned(&self, waiting: Waiting) -> Option<Blame> {
+    fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.poisoned.get()),
             // Null messages go on when messages were given up; and whoever failed may have kept another one from its own.
@@ -354,14 +354,14 @@ impl<F: Fabric> Messenger<F> {
 
     /// What a message that was given up before means for whoever was `doing` something with it.
     #[cold]
-    fn accused(&self, blame: Blame, doing: &'static str) -> Error {
+    fn accused(&self, blame: Lost, doing: &'static str) -> Error {
         self.blamed(blame.error(self.fabric.now(), doing))
     }
 
     /// Remembers who is to blame for whatever is given up because of this. A loss explains what comes after it.
     #[cold]
     fn blamed(&self, error: Error) -> Error {
-        let Some(blame) = Blame::of(&error) else { return error };
+        let Some(blame) = Lost::of(&error) else { return error };
         if blame.lost || !self.culprit.get().lost {
             self.culprit.set(blame);
         }

@@ -5,8 +5,9 @@
 //! - [`serve`]: the server, on lane 0. It answers at any time, waits for frames and for nothing else, and never for a timer.
 //! - [`Requester`]: a thread that faults, on a lane of its own.
 //! - [`give_up`]: how a rank that cannot begin tells the others. `stop`: how everybody learns of a bad end.
-//! - `transfer`: how messages and bytes become frames; `ways`: the link to each other lane; `outbox`: what had none yet. Races: `README.md`.
+//! - `transfer`: how messages and bytes become frames; `links`: the link to each other lane; `outbox`: what had none yet. Races: `README.md`.
 
+mod links;
 mod outbox;
 mod requester;
 mod server;
@@ -16,7 +17,6 @@ mod stop;
 #[cfg(test)]
 mod tests;
 mod transfer;
-mod ways;
 
 pub use requester::Requester;
 pub use server::serve;

@@ -1,7 +1,7 @@
 //! What a server has to send and could not yet: in order for each lane, so that nobody who is slow keeps the others waiting.
+use super::links::Links;
 use super::state::{Node, PageStore};
 use super::transfer::Transfer;
-use super::ways::Ways;
 use crate::protocol::Message;
 use foregather_machine::{Address, Error, Fabric};
 use std::collections::{BTreeMap, VecDeque};
@@ -17,7 +17,7 @@ impl Outbox {
     /// Sends it now if nothing is before it and there are credits; else as soon as there are.
     pub(super) fn send<F: Fabric, P: PageStore>(
         &mut self,
-        (lane, ways): (&F, &Ways),
+        (lane, links): (&F, &Links),
         node: &Node<F::Cpu, P>,
         to: Address,
         message: Message,
@@ -25,7 +25,7 @@ impl Outbox {
         let mut transfer = Transfer::new(message);
         if let Some(queue) = self.0.get_mut(&to) {
             queue.push_back(transfer);
-        } else if !transfer.send(lane, ways, to, node)? {
+        } else if !transfer.send(lane, links, to, node)? {
             self.0.entry(to).or_default().push_back(transfer);
         }
         Ok(())
@@ -34,14 +34,14 @@ impl Outbox {
     /// Sends what there are credits for by now. `true`: something is gone.
     pub(super) fn flush<F: Fabric, P: PageStore>(
         &mut self,
-        (lane, ways): (&F, &Ways),
+        (lane, links): (&F, &Links),
         node: &Node<F::Cpu, P>,
     ) -> Result<bool, Error> {
         let mut some = false;
         let mut trouble = Ok(());
         self.0.retain(|&to, queue| {
             while let Some(transfer) = queue.front_mut().filter(|_| trouble.is_ok()) {
-                match transfer.send(lane, ways, to, node) {
+                match transfer.send(lane, links, to, node) {
                     Ok(true) => some |= queue.pop_front().is_some(),
                     Ok(false) => break,
                     Err(error) => trouble = Err(error),

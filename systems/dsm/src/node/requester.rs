@@ -1,14 +1,14 @@
 //! A thread that needs more of a minipage than it may: it asks, and waits on a lane of its own.
+use super::links::Links;
 use super::server::everybody;
 use super::state::{Node, PageStore};
 use super::stats::{Stats, WaitKind};
 use super::stop::tell;
 use super::transfer::Transfer;
-use super::ways::Ways;
 use crate::protocol::{Action, Begin, Client, FlagId, LockId, Message, Reaction, Want, server_of};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, WaitContext, Words};
-use foregather_message::link::Blame;
+use foregather_message::link::Lost;
 use foregather_wait::{Policy, Roster, WaitFor, Waiter};
 
 /// One application thread of a rank. It allocates nothing in [`Requester::need`], which runs within a fault.
@@ -16,7 +16,7 @@ pub struct Requester<F: Fabric> {
     lane: F,
     client: Client,
     waiter: Waiter,
-    ways: Ways,
+    links: Links,
     stats: Stats,
     /// Its server knows that it cannot go on.
     stopping: bool,
@@ -28,8 +28,8 @@ impl<F: Fabric> Requester<F> {
         let here = lane.here();
         let client = Client::new(here, node.homes());
         node.stopped().enroll(here.lane);
-        let (waiter, ways) = (Waiter::new(policy, here.rank), Ways::new(&lane));
-        Self { lane, client, waiter, ways, stats: Stats::default(), stopping: false }
+        let (waiter, links) = (Waiter::new(policy, here.rank), Links::new(&lane));
+        Self { lane, client, waiter, links, stats: Stats::default(), stopping: false }
     }
 
     /// Its lane.
@@ -112,12 +112,12 @@ impl<F: Fabric> Requester<F> {
     /// This thread cannot go on, because of that: its server tells everybody, and nothing can be asked here any more. `true`: it is the
     /// first reason that this rank knows of.
     pub fn stop<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, error: &Error) -> bool {
-        let Self { lane, ways, stopping, .. } = self;
+        let Self { lane, links, stopping, .. } = self;
         let here = lane.here().rank;
         let first = node.stop(lane.cpu(), lane.now(), error, here);
         if !core::mem::replace(stopping, true) {
-            let blame = node.stopped().blame().unwrap_or(Blame::of(error).unwrap_or(Blame::on(here)));
-            tell(lane, ways, server_of(here), blame);
+            let blame = node.stopped().blame().unwrap_or(Lost::of(error).unwrap_or(Lost::on(here)));
+            tell(lane, links, server_of(here), blame);
         }
         first
     }
@@ -212,17 +212,17 @@ impl<F: Fabric> Requester<F> {
 
     async fn send<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         node.check()?;
-        let Self { lane, ways, waiter, .. } = self;
+        let Self { lane, links, waiter, .. } = self;
         let mut transfer = Transfer::new(message);
         let why = WaitContext::new("credits for a request", lane.here().rank).of(to.rank);
         let mut sent = || -> Result<Option<()>, Error> {
             // Credits come as frames.
-            if !transfer.send(lane, ways, to, node)?
-                && let Some((from, _)) = come(lane, ways, node)?
+            if !transfer.send(lane, links, to, node)?
+                && let Some((from, _)) = come(lane, links, node)?
             {
                 return Err(Cause::ProtocolViolation { from: from.rank, what: "a reply to what this thread did not ask" }.into());
             }
-            Ok(transfer.send(lane, ways, to, node)?.then_some(()))
+            Ok(transfer.send(lane, links, to, node)?.then_some(()))
         };
         waiter.on_lane(lane, why, Some(to.rank), || sent().transpose()).await?
     }
@@ -230,9 +230,9 @@ impl<F: Fabric> Requester<F> {
     /// Sends a request and does what its reply says.
     async fn ask<P: PageStore>(&mut self, node: &Node<F::Cpu, P>, to: Address, message: Message) -> Result<(), Error> {
         self.send(node, to, message).await?;
-        let Self { lane, ways, waiter, .. } = self;
+        let Self { lane, links, waiter, .. } = self;
         let why = WaitContext::new("a reply about shared memory", lane.here().rank);
-        let reply = || come(lane, ways, node).transpose();
+        let reply = || come(lane, links, node).transpose();
         let (from, message) = waiter.on_lane(lane, why, None, reply).await??;
         self.settle(node, from, message).await
     }
@@ -265,10 +265,14 @@ impl<F: Fabric> Requester<F> {
 }
 
 /// Takes frames until there is a whole message.
-fn come<F: Fabric, P: PageStore>(lane: &F, ways: &mut Ways, node: &Node<F::Cpu, P>) -> Result<Option<(Address, Message)>, Error> {
-    ways.pay(lane)?;
+fn come<F: Fabric, P: PageStore>(
+    lane: &F,
+    links: &mut Links,
+    node: &Node<F::Cpu, P>,
+) -> Result<Option<(Address, Message)>, Error> {
+    links.pay(lane)?;
     while let Some(from) = lane.arrived(None) {
-        if let Some(message) = ways.take(lane, node, from)? {
+        if let Some(message) = links.take(lane, node, from)? {
             return Ok(Some((from, message)));
         }
     }

@@ -1,8 +1,8 @@
 //! A rank's server: takes what comes on its lane, one message after the other, and does what the protocol makes of it.
+use super::links::Links;
 use super::outbox::Outbox;
 use super::state::{Node, PageStore};
 use super::stop::announce;
-use super::ways::Ways;
 use crate::protocol::{Action, Server};
 use foregather_machine::{Address, Error, Fabric, Rank, WaitContext};
 use foregather_wait::Waiter;
@@ -17,10 +17,10 @@ pub async fn serve<F: Fabric, P: PageStore>(
     server: Server,
     waiter: &Waiter,
 ) -> Result<Server, Error> {
-    let mut server_loop = ServerLoop { lane, node, server, outbox: Outbox::default(), ways: Ways::new(lane) };
+    let mut server_loop = ServerLoop { lane, node, server, outbox: Outbox::default(), links: Links::new(lane) };
     match server_loop.run(waiter).await {
         Ok(()) => Ok(server_loop.server),
-        Err(error) => Err(announce(lane, &server_loop.ways, node, error)),
+        Err(error) => Err(announce(lane, &server_loop.links, node, error)),
     }
 }
 
@@ -29,7 +29,7 @@ struct ServerLoop<'d, F: Fabric, P> {
     node: &'d Node<F::Cpu, P>,
     server: Server,
     outbox: Outbox,
-    ways: Ways,
+    links: Links,
 }
 
 impl<F: Fabric, P: PageStore> ServerLoop<'_, F, P> {
@@ -44,8 +44,8 @@ impl<F: Fabric, P: PageStore> ServerLoop<'_, F, P> {
 
     /// One frame of each lane that has one, and what had no room. `None`: there was nothing to do.
     fn look(&mut self) -> Result<Option<()>, Error> {
-        self.ways.pay(self.lane)?;
-        let mut some = self.outbox.flush((self.lane, &self.ways), self.node)?;
+        self.links.pay(self.lane)?;
+        let mut some = self.outbox.flush((self.lane, &self.links), self.node)?;
         let mut next = self.lane.arrived(None);
         while let Some(from) = next {
             some = true;
@@ -56,21 +56,21 @@ impl<F: Fabric, P: PageStore> ServerLoop<'_, F, P> {
     }
 
     fn take(&mut self, from: Address) -> Result<(), Error> {
-        match self.ways.take(self.lane, self.node, from)? {
+        match self.links.take(self.lane, self.node, from)? {
             Some(message) => self.answer(from, message),
             None => Ok(()),
         }
     }
 
     fn answer(&mut self, from: Address, message: crate::protocol::Message) -> Result<(), Error> {
-        let Self { lane, node, server, outbox, ways } = self;
+        let Self { lane, node, server, outbox, links } = self;
         let mut done = Ok(());
         let mut act = |action: Action| {
             if done.is_ok() {
                 lane.charge(node.copies().toll(&action));
                 done = match action {
                     Action::Copy { to, message } | Action::Send { to, message } => {
-                        outbox.send((*lane, &*ways), node, to, message)
+                        outbox.send((*lane, &*links), node, to, message)
                     }
                     action => node.perform(lane.cpu(), &action),
                 };

@@ -5,7 +5,7 @@ use crate::{Access, Minipage};
 use bytemuck::allocation::zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_machine::{Cpu, Error, Nanos, Rank};
-use foregather_message::link::Blame;
+use foregather_message::link::Lost;
 
 /// Sleepers on different minipages share a word now and then: they look, and sleep on.
 const WAIT_QUEUES: usize = 64;
@@ -103,7 +103,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
 
     /// It has ended, because of that: whoever sleeps here is woken and learns of it. `true`: this is the first reason.
     pub(super) fn stop(&self, cpu: &C, now: Nanos, error: &Error, here: Rank) -> bool {
-        let first = self.stopped.mark(Blame::of(error).unwrap_or(Blame::on(here)), now);
+        let first = self.stopped.mark(Lost::of(error).unwrap_or(Lost::on(here)), now);
         if first {
             self.wait_queues.iter().chain([&self.ended]).for_each(|bed| _ = cpu.fetch_add(bed, 1));
         }

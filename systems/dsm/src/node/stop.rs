@@ -2,13 +2,13 @@
 //! waits for what will never come.
 //!
 //! A word to stop needs no credit: each lane sends it to another at most once, and there is room for frames without credits.
+use super::links::{Links, SHARING};
 use super::state::{Node, PageStore};
-use super::transfer::FrameKind;
-use super::ways::{SHARING, Ways};
+use super::transfer::PageFrame;
 use crate::protocol::{SERVER, server_of};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_machine::{Address, Error, Fabric, Nanos};
-use foregather_message::link::Blame;
+use foregather_message::link::Lost;
 
 /// What a rank's threads and server know of its end.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Stopped {
     }
 
     /// The first reason counts: later ones follow from it. `true`: this is the first.
-    pub(super) fn mark(&self, blame: Blame, now: Nanos) -> bool {
+    pub(super) fn mark(&self, blame: Lost, now: Nanos) -> bool {
         let first = self.since.compare_exchange(0, now.0.max(1), AcqRel, Acquire).is_ok();
         if first {
             self.blame.store(blame.bits() + 1, Release);
@@ -36,8 +36,8 @@ impl Stopped {
     }
 
     /// Who is to blame, if it has ended.
-    pub(super) fn blame(&self) -> Option<Blame> {
-        self.blame.load(Acquire).checked_sub(1).map(Blame::from_bits)
+    pub(super) fn blame(&self) -> Option<Lost> {
+        self.blame.load(Acquire).checked_sub(1).map(Lost::from_bits)
     }
 
     /// # Errors
@@ -48,32 +48,32 @@ impl Stopped {
 }
 
 /// A server ends badly: nobody is to wait for it, or for its rank's threads. Why it has ended: by the first reason that its rank knew.
-pub(super) fn announce<F: Fabric, P: PageStore>(lane: &F, ways: &Ways, node: &Node<F::Cpu, P>, error: Error) -> Error {
+pub(super) fn announce<F: Fabric, P: PageStore>(lane: &F, links: &Links, node: &Node<F::Cpu, P>, error: Error) -> Error {
     let here = lane.here();
     let first = node.stop(lane.cpu(), lane.now(), &error, here.rank);
-    let blame = node.stopped().blame().unwrap_or(Blame::of(&error).unwrap_or(Blame::on(here.rank)));
+    let blame = node.stopped().blame().unwrap_or(Lost::of(&error).unwrap_or(Lost::on(here.rank)));
     let others = (0..lane.size()).filter(|&rank| rank != here.rank).map(server_of);
     let threads = (1..=node.stopped().lanes.load(Acquire)).map(|lane| Address { lane, ..here });
     for to in others.chain(threads) {
-        tell(lane, ways, to, blame);
+        tell(lane, links, to, blame);
     }
     if first { error } else { node.check().err().unwrap_or(error) }
 }
 
 /// A rank gives up before its server runs: says so to all other servers, on the server's lane.
 pub fn give_up<F: Fabric>(lane: &F) {
-    let (here, ways) = (lane.here(), Ways::new(lane));
+    let (here, links) = (lane.here(), Links::new(lane));
     debug_assert_eq!(here.lane, SERVER);
-    let blame = Blame::on(here.rank);
+    let blame = Lost::on(here.rank);
     for rank in (0..lane.size()).filter(|&rank| rank != here.rank) {
-        tell(lane, &ways, server_of(rank), blame);
+        tell(lane, &links, server_of(rank), blame);
     }
 }
 
 /// Whoever is lost need not be told.
-pub(super) fn tell<F: Fabric>(lane: &F, ways: &Ways, to: Address, blame: Blame) {
+pub(super) fn tell<F: Fabric>(lane: &F, links: &Links, to: Address, blame: Lost) {
     let bytes = blame.pack();
-    let posted = ways.post(lane, to, FrameKind::Stop, bytes.len(), |into| into.copy_from_slice(&bytes));
+    let posted = links.post(lane, to, PageFrame::Stop, bytes.len(), |into| into.copy_from_slice(&bytes));
     debug_assert!(!matches!(posted, Ok(false)), "there is room for a word to stop");
 }
 
@@ -86,8 +86,8 @@ mod tests {
     fn only_the_first_reason_counts() {
         let stopped = Stopped::default();
         assert!(stopped.check().is_ok());
-        assert!(stopped.mark(Blame { rank: 2, lost: true }, Nanos(9)));
-        assert!(!stopped.mark(Blame { rank: 1, lost: false }, Nanos(10)));
+        assert!(stopped.mark(Lost { rank: 2, lost: true }, Nanos(9)));
+        assert!(!stopped.mark(Lost { rank: 1, lost: false }, Nanos(10)));
         let error = stopped.check().unwrap_err();
         assert!(matches!(error.cause(), Cause::PeerLost { rank: 2, since: Nanos(9), .. }), "{error:?}");
     }

@@ -1,6 +1,6 @@
 //! Messages and the bytes behind them as frames: the first frame holds the message, further ones continue its bytes.
+use super::links::Links;
 use super::state::{Node, PageStore};
-use super::ways::Ways;
 use crate::Minipage;
 use crate::protocol::Message;
 use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Rank};
@@ -8,7 +8,7 @@ use foregather_message::link::Kinds;
 
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FrameKind {
+pub(super) enum PageFrame {
     /// A message, and the first of its bytes.
     First,
     /// More of its bytes.
@@ -19,14 +19,14 @@ pub(super) enum FrameKind {
     Stop,
 }
 
-impl FrameKind {
+impl PageFrame {
     /// Does it take a static buffer?
     pub(super) fn costs(self) -> bool {
         matches!(self, Self::First | Self::Further)
     }
 }
 
-impl Kinds for FrameKind {
+impl Kinds for PageFrame {
     const ALL: &'static [Self] = &[Self::First, Self::Further, Self::Credits, Self::Stop];
     const CREDIT: Self = Self::Credits;
 
@@ -55,16 +55,16 @@ impl Transfer {
     pub(super) fn send<F: Fabric, P: PageStore>(
         &mut self,
         lane: &F,
-        ways: &Ways,
+        links: &Links,
         to: Address,
         node: &Node<F::Cpu, P>,
     ) -> Result<bool, Error> {
         let minipage = self.message.carries();
         let bytes = minipage.and_then(|minipage| node.copies().bytes(minipage)).unwrap_or(0);
         while !self.begun || self.sent < bytes {
-            let (frame, before) = if self.begun { (FrameKind::Further, 0) } else { (FrameKind::First, Message::LEN) };
+            let (frame, before) = if self.begun { (PageFrame::Further, 0) } else { (PageFrame::First, Message::LEN) };
             let len = (bytes - self.sent).min(lane.limits().buffer - before);
-            let posted = ways.post(lane, to, frame, before + len, |buffer| {
+            let posted = links.post(lane, to, frame, before + len, |buffer| {
                 if before > 0 {
                     buffer[..before].copy_from_slice(&self.message.pack());
                 }
@@ -94,17 +94,17 @@ impl Arriving {
         &mut self,
         node: &Node<C, P>,
         from: Rank,
-        frame: FrameKind,
+        frame: PageFrame,
         bytes: &[u8],
     ) -> Result<Option<Message>, Error> {
         let garbled = |what| Err(Cause::ProtocolViolation { from, what }.into());
         let (message, minipage, come, bytes) = match (self.0.take(), frame) {
-            (None, FrameKind::First) => {
+            (None, PageFrame::First) => {
                 let message = Message::unpack(from, bytes)?;
                 let Some(minipage) = message.carries() else { return Ok(Some(message)) };
                 (message, minipage, 0, &bytes[Message::LEN..])
             }
-            (Some((message, minipage, come)), FrameKind::Further) => (message, minipage, come, bytes),
+            (Some((message, minipage, come)), PageFrame::Further) => (message, minipage, come, bytes),
             _ => return garbled("a frame of shared memory out of turn"),
         };
         let Some(whole) = node.copies().bytes(minipage) else { return garbled("bytes of a minipage that is not there") };

@@ -2,33 +2,33 @@
 //!
 //! What a lane has taken it returns along with whatever it sends that way, or alone once it owes half of all credits.
 use super::state::{Node, PageStore};
-use super::transfer::{Arriving, FrameKind};
+use super::transfer::{Arriving, PageFrame};
 use crate::protocol::Message;
 use foregather_machine::{Address, Cause, Error, Fabric};
-use foregather_message::link::{Blame, Link, Terms};
+use foregather_message::link::{Link, Lost, Terms};
 
 #[derive(Debug)]
-struct Way {
+struct PeerLane {
     link: Link,
     arriving: Arriving,
 }
 
-/// All ways from one lane.
+/// All links from one lane.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct Links {
     lanes: u32,
     terms: Terms,
-    ways: Box<[Way]>,
+    peers: Box<[PeerLane]>,
     /// Somebody is owed half of his credits or more, and could not be told.
     backlog: bool,
 }
 
-impl Ways {
+impl Links {
     pub(super) fn new<F: Fabric>(lane: &F) -> Self {
         let limits = lane.limits();
         let terms = Terms { full: limits.credits, alert: limits.credits / 2 };
-        let ways = (0..lane.size() * limits.lanes).map(|_| Way { link: Link::new(terms), arriving: Arriving::default() });
-        Self { lanes: limits.lanes, terms, ways: ways.collect(), backlog: false }
+        let peers = (0..lane.size() * limits.lanes).map(|_| PeerLane { link: Link::new(terms), arriving: Arriving::default() });
+        Self { lanes: limits.lanes, terms, peers: peers.collect(), backlog: false }
     }
 
     fn at(&self, of: Address) -> usize {
@@ -40,11 +40,11 @@ impl Ways {
         &self,
         lane: &F,
         to: Address,
-        frame: FrameKind,
+        frame: PageFrame,
         len: usize,
         write: impl FnOnce(&mut [u8]),
     ) -> Result<bool, Error> {
-        let Some(Way { link, .. }) = self.ways.get(self.at(to)) else { return Ok(false) };
+        let Some(PeerLane { link, .. }) = self.peers.get(self.at(to)) else { return Ok(false) };
         if frame.costs() && !link.take_credit() {
             return Ok(false);
         }
@@ -74,15 +74,15 @@ impl Ways {
     ) -> Result<Option<Message>, Error> {
         let (at, terms, rank) = (self.at(from), self.terms, from.rank);
         let stranger = || Cause::ProtocolViolation { from: rank, what: "a frame of a lane that is not there" };
-        let Way { link, arriving } = self.ways.get_mut(at).ok_or_else(stranger)?;
+        let PeerLane { link, arriving } = self.peers.get_mut(at).ok_or_else(stranger)?;
         let taken = lane.peek(from, |bits, bytes| match link.receive(terms, rank, bits)?.kind {
-            FrameKind::Credits => Ok((false, None)),
-            FrameKind::Stop => Err(Blame::unpack(rank, bytes, lane.size()).error(lane.now(), SHARING)),
+            PageFrame::Credits => Ok((false, None)),
+            PageFrame::Stop => Err(Lost::unpack(rank, bytes, lane.size()).error(lane.now(), SHARING)),
             frame => arriving.take(node, rank, frame, bytes).map(|message| (true, message)),
         });
         lane.release(from);
         let (costs, message) = taken.unwrap_or(Ok((false, None)))?;
-        if costs && link.owe(terms) && !link.grant::<FrameKind>(lane, from)? {
+        if costs && link.owes_one_more(terms) && !link.grant::<PageFrame>(lane, from)? {
             self.backlog = true;
         }
         Ok(message)
@@ -93,9 +93,9 @@ impl Ways {
         if !core::mem::take(&mut self.backlog) {
             return Ok(());
         }
-        for (at, Way { link, .. }) in self.ways.iter().enumerate() {
+        for (at, PeerLane { link, .. }) in self.peers.iter().enumerate() {
             let to = Address { rank: at as u32 / self.lanes, lane: at as u32 % self.lanes };
-            if link.overdue(self.terms) && !link.grant::<FrameKind>(lane, to)? {
+            if link.overdue(self.terms) && !link.grant::<PageFrame>(lane, to)? {
                 self.backlog = true;
             }
         }

@@ -3,14 +3,14 @@ use foregather_machine::{Cause, Error, Nanos, Rank};
 
 /// Who made it end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blame {
+pub struct Lost {
     /// That rank,
     pub rank: Rank,
     /// by being lost, and not by giving it up.
     pub lost: bool,
 }
 
-impl Blame {
+impl Lost {
     /// Whom an error blames, if anybody.
     pub fn of(error: &Error) -> Option<Self> {
         match *error.cause() {
@@ -63,13 +63,13 @@ mod tests {
     #[test]
     fn a_blame_is_what_was_said_unless_no_rank_can_have_said_it() {
         for (rank, lost) in [(0, false), (3, true), (63, false)] {
-            let blame = Blame { rank, lost };
-            assert_eq!(Blame::unpack(1, &blame.pack(), 64), blame);
-            assert_eq!(Blame::of(&blame.error(Nanos(7), "waiting")), Some(blame));
+            let blame = Lost { rank, lost };
+            assert_eq!(Lost::unpack(1, &blame.pack(), 64), blame);
+            assert_eq!(Lost::of(&blame.error(Nanos(7), "waiting")), Some(blame));
         }
         for nonsense in [&[][..], &[0; 3], &[128, 0, 0, 0], &[255; 4]] {
-            assert_eq!(Blame::unpack(1, nonsense, 64), Blame::on(1), "{nonsense:?}");
+            assert_eq!(Lost::unpack(1, nonsense, 64), Lost::on(1), "{nonsense:?}");
         }
-        assert_eq!(Blame::of(&Cause::Rank { rank: 1, size: 1 }.into()), None);
+        assert_eq!(Lost::of(&Cause::Rank { rank: 1, size: 1 }.into()), None);
     }
 }
