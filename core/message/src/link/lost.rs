@@ -4,14 +4,14 @@ use foregather_machine::{Cause, Error, Nanos, Rank};
 /// Who made it end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// That rank,
+    /// The rank that is to blame.
     pub rank: Rank,
-    /// by being lost, and not by giving it up.
+    /// Was it lost? Otherwise it gave up.
     pub lost: bool,
 }
 
 impl Lost {
-    /// Whom an error blames, if anybody.
+    /// The rank that an error blames; `None` if it blames none.
     pub fn of(error: &Error) -> Option<Self> {
         match *error.cause() {
             Cause::PeerLost { rank, .. } => Some(Self { rank, lost: true }),
@@ -28,7 +28,7 @@ impl Lost {
         Self { rank, lost: false }
     }
 
-    /// What that means for whoever was `doing` something with it.
+    /// The error of a caller that was `doing` something with the connection; `since` when.
     pub fn error(self, since: Nanos, doing: &'static str) -> Error {
         let Self { rank, lost } = self;
         if lost { Cause::PeerLost { rank, since, doing }.into() } else { Cause::Poisoned { by: Some(rank) }.into() }
@@ -49,7 +49,7 @@ impl Lost {
         self.bits().to_le_bytes()
     }
 
-    /// What `from` says, in a job of so many ranks; who says nonsense is to blame itself.
+    /// Reads what the rank `from` has sent, in a job of `ranks` ranks. Bytes that name no rank blame `from` itself.
     pub fn unpack(from: Rank, bytes: &[u8], ranks: u32) -> Self {
         let said = bytes.first_chunk().map(|bytes| Self::from_bits(u32::from_le_bytes(*bytes)));
         said.filter(|said| said.rank < ranks).unwrap_or(Self::on(from))

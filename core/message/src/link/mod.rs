@@ -2,7 +2,7 @@
 //!
 //! A credit is an empty static buffer at the receiver (Namyst et al. 1999 §4). A frame of most kinds spends one. The receiver owes one for each
 //! such frame it has let go of, and returns what it owes on whatever frame goes that way; only if the sender may have no more left than an
-//! agreed number, they travel alone. So nobody waits for mere room, of which no bell tells. States and races: `README.md`.
+//! agreed number, they travel alone. So no sender waits for room in a ring, which rings no bell. States and races: `README.md`.
 //!
 //! - this file: one end's way to one peer. `head`: what stands before a frame's bytes. `lost`: why a connection has ended.
 

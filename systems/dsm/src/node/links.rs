@@ -19,7 +19,7 @@ pub(super) struct Links {
     lanes: u32,
     terms: Terms,
     peers: Box<[PeerLane]>,
-    /// Somebody is owed half of his credits or more, and could not be told.
+    /// A lane is owed half of its credits or more, and could not be told.
     backlog: bool,
 }
 
