@@ -14,6 +14,7 @@
 //!   by the reaction it asks for.
 //! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random numbers.
 //!   [`shown`](fn@shown): foreign text that may reach a terminal.
+//! - [`Park::sometimes`]: fault points, which only simulations answer. [`reached`]: points that tests prove to have been reached.
 //!
 //! **Verbs act at once; only waiting is async.** On hardware a leaf future has done its waiting when it is returned,
 //! so it is ready at the first poll ([`block_on`]) and no state machine is left after optimisation. In a simulator it
@@ -35,6 +36,7 @@ mod loggp;
 mod park;
 mod placement;
 mod port;
+mod probe;
 mod ready;
 mod shown;
 mod split_mix;
@@ -54,6 +56,9 @@ pub use loggp::LogGp;
 pub use park::Park;
 pub use placement::{Affinity, Placement, ThreadId};
 pub use port::{Packet, Port};
+pub use probe::reached;
+#[cfg(feature = "probes")]
+pub use probe::{Hits, reached_here, reached_in_process};
 pub use ready::{Ready, block_on, ready};
 pub use shown::shown;
 pub use split_mix::SplitMix;

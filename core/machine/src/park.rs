@@ -31,6 +31,14 @@ pub trait Park: Words + Clock {
     fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
         wait
     }
+    /// A fault point: does what is rare happen here, this time? On hardware never, at no cost; a simulation answers by its seed. Code
+    /// asks on cold paths, and does then what it would do if the rare thing had happened by itself: it finds no room, is late, looks
+    /// again. The name says what happens: `"link: no room"`.
+    #[inline(always)]
+    fn sometimes(&self, point: &'static str) -> bool {
+        let _ = point;
+        false
+    }
     /// Can the wait still succeed?
     ///
     /// # Errors

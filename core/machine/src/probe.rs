@@ -1,0 +1,64 @@
+//! Points of the code that a run has reached: proof that a test tried the rare order that it claims to try.
+//!
+//! A named race of a `README.md` has a point where the code deals with it: `reached("room:race")`. Without the feature `probes` that is
+//! nothing. With it, each point counts, for the calling thread and for the process, and a test or a swarm of seeds asks what was reached.
+//! The points are on cold paths, so that what is measured and what is tested stay the same code.
+
+/// This point was reached. Its name is the room's and the race's: `"barrier:T4"`.
+#[inline(always)]
+pub fn reached(point: &'static str) {
+    #[cfg(feature = "probes")]
+    counts::add(point);
+    let _ = point;
+}
+
+#[cfg(feature = "probes")]
+pub use counts::{Hits, reached_here, reached_in_process};
+
+#[cfg(feature = "probes")]
+mod counts {
+    use core::cell::RefCell;
+    use std::collections::BTreeMap;
+    use std::sync::{Mutex, PoisonError};
+
+    /// How often each point was reached.
+    pub type Hits = BTreeMap<&'static str, u64>;
+
+    static PROCESS: Mutex<Hits> = Mutex::new(Hits::new());
+
+    thread_local! {
+        static HERE: RefCell<Hits> = const { RefCell::new(Hits::new()) };
+    }
+
+    #[cold]
+    pub(super) fn add(point: &'static str) {
+        HERE.with_borrow_mut(|hits| *hits.entry(point).or_default() += 1);
+        *PROCESS.lock().unwrap_or_else(PoisonError::into_inner).entry(point).or_default() += 1;
+    }
+
+    /// What the calling thread has reached since it last asked.
+    pub fn reached_here() -> Hits {
+        HERE.take()
+    }
+
+    /// What all threads of this process have reached so far.
+    pub fn reached_in_process() -> Hits {
+        PROCESS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::super::reached;
+        use super::*;
+
+        #[test]
+        fn a_point_counts_where_it_was_reached() {
+            assert_eq!(reached_here(), Hits::new());
+            (0..3).for_each(|_| reached("test:1"));
+            std::thread::spawn(|| reached("test:1")).join().unwrap();
+            assert_eq!(reached_here(), Hits::from([("test:1", 3)]));
+            assert_eq!(reached_here(), Hits::new());
+            assert_eq!(reached_in_process()["test:1"], 4);
+        }
+    }
+}
