@@ -1,6 +1,6 @@
 //! The yardsticks on the bare fabric: frames, and memory that is read, without messengers and without any policy but to spin.
 use foregather_host::pause::pause;
-use foregather_machine::{Address, Error, Fabric, Key, Nanos, Park, WaitContext, block_on};
+use foregather_machine::{Address, Error, Fabric, Key, Nanos, Park, WaitContext, block_on, exposing};
 
 /// Looks between two checks whether a wait may go on.
 const LOOKS: u32 = 1_024;
@@ -109,19 +109,20 @@ impl<F: Fabric> Bare<F> {
 
     /// Announced, read and answered, to and fro.
     pub(super) fn reads(&self, rounds: u32, from: &[u8], into: &mut [u8], help: bool) -> Result<(), Error> {
-        let key = self.lane.expose(&[from])?;
-        for turn in 0..2 * rounds {
-            if turn % 2 == self.rank() {
-                self.post(&key.0.to_le_bytes(), true)?;
-                self.take(&mut [], true, help)?;
-            } else {
-                let mut key = [0; 8];
-                self.take(&mut key, true, false)?;
-                block_on(self.lane.get(self.peer(), Key(u64::from_le_bytes(key)), &mut [&mut *into]))?;
-                self.post(&[], true)?;
+        block_on(exposing(&self.lane, async |lent| {
+            let key = lent.expose(&[from])?;
+            for turn in 0..2 * rounds {
+                if turn % 2 == self.rank() {
+                    self.post(&key.0.to_le_bytes(), true)?;
+                    self.take(&mut [], true, help)?;
+                } else {
+                    let mut key = [0; 8];
+                    self.take(&mut key, true, false)?;
+                    block_on(self.lane.get(self.peer(), Key(u64::from_le_bytes(key)), &mut [&mut *into]))?;
+                    self.post(&[], true)?;
+                }
             }
-        }
-        self.lane.unexpose(key);
-        Ok(())
+            Ok(())
+        }))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Where a fabric cannot do that ([`Limits::direct`](foregather_machine::Limits::direct)) there is nothing to try.
 use super::talk::{Talk, at, contents};
-use foregather_machine::{Cause, Error, Fabric, Key};
+use foregather_machine::{Cause, Error, Fabric, Key, exposing};
 
 /// Lists of pieces by their lengths: none and few bytes, odd lengths, around pages, more pieces than any card gathers.
 fn lists() -> Vec<Vec<usize>> {
@@ -45,10 +45,12 @@ pub(super) async fn pieces<F: Fabric>(talk: &Talk<'_, F>) {
         if talk.rank() == 0 {
             let mut bytes = expected;
             let mut pieces = cut(&mut bytes, lengths);
-            let key = talk.fabric.expose(&lend(&mut pieces)).expect("memory can be exposed");
-            talk.send_key(at(1), key).await;
-            talk.expect(at(1), number, &[]).await;
-            talk.fabric.unexpose(key);
+            exposing(talk.fabric, async |lent| {
+                let key = lent.expose(&lend(&mut pieces)).expect("memory can be exposed");
+                talk.send_key(at(1), key).await;
+                talk.expect(at(1), number, &[]).await;
+            })
+            .await;
             continue;
         }
         let key = talk.receive_key(at(0)).await;
@@ -71,14 +73,16 @@ pub(super) async fn readers<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     for round in 0..rounds.min(20) {
         let expected = contents(at(0), at(1), round, BYTES);
         if talk.here() == at(0) {
-            let key = talk.fabric.expose(&[&expected[..70_000], &expected[70_000..]]).expect("memory can be exposed");
-            for other in talk.others() {
-                talk.send_key(other, key).await;
-            }
-            for other in talk.others() {
-                talk.expect(other, round, &[]).await;
-            }
-            talk.fabric.unexpose(key);
+            exposing(talk.fabric, async |lent| {
+                let key = lent.expose(&[&expected[..70_000], &expected[70_000..]]).expect("memory can be exposed");
+                for other in talk.others() {
+                    talk.send_key(other, key).await;
+                }
+                for other in talk.others() {
+                    talk.expect(other, round, &[]).await;
+                }
+            })
+            .await;
             continue;
         }
         let key = talk.receive_key(at(0)).await;
@@ -98,14 +102,15 @@ pub(super) async fn each_other<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     for round in 0..rounds.min(20) {
         let bytes = 40_000 * round as usize % 300_000 + 1;
         let (mine, mut theirs) = (contents(me, peer, round, bytes), vec![0; bytes]);
-        let key = talk.fabric.expose(&[&mine]).expect("memory can be exposed");
-        talk.send_key(peer, key).await;
-        let from = talk.receive_key(peer).await;
-        assert_eq!(talk.fabric.get(peer, from, &mut [&mut theirs]).await, Ok(()), "round {round}");
-        assert!(theirs == contents(peer, me, round, bytes), "round {round} shows something else");
-        talk.send(peer, round, &[]).await;
-        talk.expect(peer, round, &[]).await;
-        talk.fabric.unexpose(key);
+        exposing(talk.fabric, async |lent| {
+            talk.send_key(peer, lent.expose(&[&mine]).expect("memory can be exposed")).await;
+            let from = talk.receive_key(peer).await;
+            assert_eq!(talk.fabric.get(peer, from, &mut [&mut theirs]).await, Ok(()), "round {round}");
+            assert!(theirs == contents(peer, me, round, bytes), "round {round} shows something else");
+            talk.send(peer, round, &[]).await;
+            talk.expect(peer, round, &[]).await;
+        })
+        .await;
     }
 }
 
@@ -118,10 +123,11 @@ pub(super) async fn concealed<F: Fabric>(talk: &Talk<'_, F>, rounds: u32) {
     for round in 0..rounds.min(20) {
         let expected = contents(at(0), at(1), round, 1_000);
         if talk.rank() == 0 {
-            let key = talk.fabric.expose(&[&expected]).expect("memory can be exposed");
-            talk.send_key(at(1), key).await;
-            talk.expect(at(1), round, &[]).await;
-            talk.fabric.unexpose(key);
+            exposing(talk.fabric, async |lent| {
+                talk.send_key(at(1), lent.expose(&[&expected]).expect("memory can be exposed")).await;
+                talk.expect(at(1), round, &[]).await;
+            })
+            .await;
             talk.send(at(1), round, &[]).await;
             continue;
         }

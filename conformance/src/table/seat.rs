@@ -5,8 +5,8 @@ use core::future::poll_fn;
 use core::sync::atomic::Ordering::Relaxed;
 use core::task::Poll;
 use foregather_machine::{
-    Address, Cause, Clock, CounterOf, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Park, Placement, Rank, Slope,
-    WaitContext, WordLine, Words, ready,
+    Address, Cause, Clock, CounterOf, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Park, Placement,
+    Rank, Slope, WaitContext, WordLine, Words, ready,
 };
 use std::collections::VecDeque;
 
@@ -212,11 +212,11 @@ impl<'t> Fabric for Seat<'t> {
         table.ring(from);
     }
 
-    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
+    fn expose(&self, pieces: LastingPieces<'_>) -> Result<Key, Error> {
         let table = self.chair.table;
         let key = table.keys.get() + 1;
         table.keys.set(key);
-        table.exposed.borrow_mut().insert(key, (self.chair.place, pieces.concat()));
+        table.exposed.borrow_mut().insert(key, (self.chair.place, pieces.as_slices().concat()));
         Ok(Key(key))
     }
     fn unexpose(&self, key: Key) {

@@ -2,7 +2,8 @@
 use crate::scheduled::{Scheduled, Word, team};
 use foregather_conformance::fabric::Program;
 use foregather_machine::{
-    Address, Cause, Clock, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, Slope, WordLine, Words, block_on,
+    Address, Cause, Clock, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, Slope, WordLine, Words,
+    block_on,
 };
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use shuttle::sync::{Arc, Mutex};
@@ -180,10 +181,10 @@ impl Fabric for Plain {
         }
     }
 
-    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
+    fn expose(&self, pieces: LastingPieces<'_>) -> Result<Key, Error> {
         self.keys.set(self.keys.get() + 1);
         let key = (self.keys.get() << 32) + self.hall.number(self.here) as u64 + 1_000;
-        self.hall.exposed.lock().unwrap().insert(key, pieces.concat());
+        self.hall.exposed.lock().unwrap().insert(key, pieces.as_slices().concat());
         Ok(Key(key))
     }
     fn unexpose(&self, key: Key) {

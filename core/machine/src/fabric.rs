@@ -1,5 +1,5 @@
 //! Frames between lanes, memory that peers may read, and one bell a lane to wait on: what messages and shared pages are made of.
-use crate::{Cpu, Error, Member, Nanos, Rank, WordLine, Words};
+use crate::{Cpu, Error, LastingPieces, Member, Nanos, Rank, WordLine, Words};
 use core::future::Future;
 
 /// One activity of a rank (its program, a server, one of several threads). A lane has one owner, and rings and a bell of its own.
@@ -106,12 +106,13 @@ pub trait Fabric: Member {
     /// Gives that frame's buffer back.
     fn release(&self, from: Address);
 
-    /// Lets peers read these pieces, one after the other, until [`Fabric::unexpose`]. The caller keeps the borrow that long.
+    /// Lets peers read these pieces, one after the other, until [`Fabric::unexpose`]. [`exposing`](crate::exposing) and
+    /// [`Exposures`](crate::Exposures) are the ways to call it: what they give out stays where it is that long.
     ///
     /// # Errors
     /// If the memory cannot be registered.
-    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error>;
-    /// Ends that. Returns when nobody reads or writes there any more on its behalf.
+    fn expose(&self, pieces: LastingPieces<'_>) -> Result<Key, Error>;
+    /// Ends that. Returns when no peer reads there any more, and none writes elsewhere on its behalf.
     fn unexpose(&self, key: Key);
     /// Fills the pieces, one after the other, from what `from` exposes under that key. Dropped early, it writes nothing afterwards.
     /// Meanwhile it [helps](Fabric::progress) lanes that read from here, so two that read from each other both come to an end.

@@ -8,7 +8,7 @@
 //!   (spin, yield, park), from which policies choose. [`Cpu`]: both, with placement and the clock.
 //! - [`Placement`]: where threads run and whether they do, and moving them; every world may leave it unanswered.
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
-//! - [`Fabric`]: frames between lanes and memory that peers may read.
+//! - [`Fabric`]: frames between lanes and memory that peers may read; [`exposing`], [`Exposures`]: how they come to read it.
 //! - [`Port`]: packets that carry bytes. [`LogGp`]: what they cost.
 //! - [`WaitContext`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed; [`WaitError`]: the same of a barrier,
 //!   by the reaction it asks for.
@@ -29,6 +29,7 @@ mod cpu;
 mod endpoint;
 mod errno;
 mod error;
+mod exposing;
 mod fabric;
 mod line;
 mod lines;
@@ -49,6 +50,7 @@ pub use costs::{Costs, Switch};
 pub use cpu::{Cpu, CpuId};
 pub use endpoint::{Endpoint, Member, Rank};
 pub use error::{Cause, Error};
+pub use exposing::{Exposing, Exposures, LastingPieces, exposing};
 pub use fabric::{Address, Fabric, FabricCosts, Key, Limits, Slope};
 pub use line::{CachePadded, WordLine};
 pub use lines::SharedLines;

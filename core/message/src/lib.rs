@@ -31,7 +31,8 @@ pub use exchange::{exchange, synchronised_exchange};
 pub use harmonize::harmonize;
 pub use inbox::{Inbox, MatchKey};
 pub use messenger::{
-    Cheaper, Incoming, Later, Messenger, Mode, Outgoing, Path, Piece, Receive, Safer, Settings, Traffic, WireValue, direct_from,
+    Cheaper, Incoming, Later, Messenger, Mode, Outgoing, Path, Pending, Piece, Receive, Safer, Scope, Settings, Traffic,
+    WireValue, direct_from,
 };
 pub use protocol::{Protocol, receive, send};
 pub use ring::Ring;

@@ -7,7 +7,9 @@ use core::cell::Cell;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::ops::Deref;
-use foregather_machine::{Address, Cause, Clock, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, WordLine, ready};
+use foregather_machine::{
+    Address, Cause, Clock, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine, ready,
+};
 use foregather_thread::Word;
 use std::sync::{Arc, Weak};
 
@@ -263,8 +265,8 @@ impl Fabric for Lane {
         lane.incoming.give(frame.slot);
     }
 
-    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
-        self.turn().lend(pieces)
+    fn expose(&self, pieces: LastingPieces<'_>) -> Result<Key, Error> {
+        self.turn().lend(pieces.as_slices())
     }
     fn unexpose(&self, key: Key) {
         self.turn().take_back(key);

@@ -1,7 +1,7 @@
 //! What frames cost between two pinned threads, written directly over lanes: half a round trip, a stream, and a copy from memory to
 //! memory with and without help. For tuning; on a quiet machine, with `--release`.
 use foregather_host::{affinity, clock, pause::pause};
-use foregather_machine::{Address, Error, Fabric, Key, Nanos, block_on};
+use foregather_machine::{Address, Error, Fabric, Key, Nanos, block_on, exposing};
 use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 
@@ -73,26 +73,27 @@ fn stream(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8]) -> Result
 fn copies(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8], help: bool) -> Result<(), Error> {
     let rank = lane.here().rank;
     let peer = AT[1 - rank as usize];
-    let key = lane.expose(&[bytes])?;
-    for turn in 0..2 * rounds {
-        if turn % 2 == rank {
-            send(lane, peer, 0, &key.0.to_ne_bytes())?;
-            while lane.arrived(None).is_none() {
-                if help {
-                    lane.progress();
+    block_on(exposing(lane, async |lent| {
+        let key = lent.expose(&[bytes])?;
+        for turn in 0..2 * rounds {
+            if turn % 2 == rank {
+                send(lane, peer, 0, &key.0.to_ne_bytes())?;
+                while lane.arrived(None).is_none() {
+                    if help {
+                        lane.progress();
+                    }
+                    pause();
                 }
-                pause();
+                receive(lane, into);
+            } else {
+                let mut key = [0; 8];
+                receive(lane, &mut key);
+                block_on(lane.get(peer, Key(u64::from_ne_bytes(key)), &mut [&mut into[..bytes.len()]]))?;
+                send(lane, peer, 0, &[])?;
             }
-            receive(lane, into);
-        } else {
-            let mut key = [0; 8];
-            receive(lane, &mut key);
-            block_on(lane.get(peer, Key(u64::from_ne_bytes(key)), &mut [&mut into[..bytes.len()]]))?;
-            send(lane, peer, 0, &[])?;
         }
-    }
-    lane.unexpose(key);
-    Ok(())
+        Ok(())
+    }))
 }
 
 fn best(rounds: u32, mut work: impl FnMut(u32) -> Result<(), Error>) -> Result<f64, Error> {

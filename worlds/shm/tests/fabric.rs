@@ -2,7 +2,7 @@
 mod common;
 
 use common::{copies_are_refused, watchdog};
-use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, WaitContext, Words, block_on};
+use foregather_machine::{Address, Cause, Error, Exposures, Fabric, Key, Nanos, Park, WaitContext, Words, block_on, exposing};
 use foregather_shm::{Lane, SegmentSpec, ShmFabric};
 use foregather_thread::Thread;
 use std::sync::Arc;
@@ -197,22 +197,23 @@ fn exposed_memory_arrives_with_and_without_help() {
         for (ours, theirs) in [(usize::MAX, usize::MAX), (bytes / 5 + 1, usize::MAX), (usize::MAX, bytes / 7 + 3), (999, 1_001)] {
             for helped in [false, true] {
                 let from = pattern(bytes as u32, bytes);
-                let key = a.expose(&cut(&from, ours.min(bytes.max(1)))).unwrap();
                 let mut into = vec![0; bytes];
                 let done = AtomicBool::new(false);
-                std::thread::scope(|threads| {
-                    let (b, into, done) = (&mut b, &mut into, &done);
-                    threads.spawn(move || {
-                        let mut pieces: Vec<_> = into.chunks_mut(theirs.min(bytes.max(1))).collect();
-                        get(b, A, key, &mut pieces).unwrap();
-                        done.store(true, Release);
+                block_on(exposing(&a, async |lent| {
+                    let key = lent.expose(&cut(&from, ours.min(bytes.max(1)))).unwrap();
+                    std::thread::scope(|threads| {
+                        let (b, into, done) = (&mut b, &mut into, &done);
+                        threads.spawn(move || {
+                            let mut pieces: Vec<_> = into.chunks_mut(theirs.min(bytes.max(1))).collect();
+                            get(b, A, key, &mut pieces).unwrap();
+                            done.store(true, Release);
+                        });
+                        while helped && !done.load(Acquire) {
+                            a.progress();
+                        }
                     });
-                    while helped && !done.load(Acquire) {
-                        a.progress();
-                    }
-                });
+                }));
                 assert!(into == from, "{bytes} bytes in pieces of {ours} and {theirs}, {helped}");
-                a.unexpose(key);
             }
         }
     }
@@ -224,7 +225,8 @@ fn both_sides_copy_at_once() {
     watchdog();
     let Some((a, mut b)) = readable() else { return };
     let from = pattern(1, 4 << 20);
-    let key = a.expose(&[&from]).unwrap();
+    let a = Exposures::new(a);
+    let key = a.expose_owned(from.clone()).unwrap();
     let done = AtomicBool::new(false);
     let mut helps = 0;
     std::thread::scope(|threads| {
@@ -243,21 +245,23 @@ fn both_sides_copy_at_once() {
     });
     assert!(helps > 0, "nobody was helped in 200 copies");
     assert!(!a.progress());
+    assert_eq!(a.take_back(key), Some(from));
 }
 
 #[test]
 fn concealed_or_shorter_memory_is_an_error() {
     let Some((a, b)) = readable() else { return };
-    let from = pattern(2, 1_000);
-    let key = a.expose(&[&from]).unwrap();
+    let a = Exposures::new(a);
+    let key = a.expose_owned(pattern(2, 1_000)).unwrap();
     let mut into = vec![0; 1_001];
     let concealed = |result: Result<(), Error>| matches!(Error::of(&result), Some(Cause::Unexposed { rank: 0 }));
     assert!(concealed(get(&b, A, key, &mut [&mut into])), "it is shorter");
     get(&b, A, key, &mut [&mut into[..1_000]]).unwrap();
-    a.unexpose(key);
+    assert_eq!(a.take_back(key), Some(pattern(2, 1_000)));
+    assert_eq!(a.take_back(key), None);
     a.unexpose(key);
     assert!(concealed(get(&b, A, key, &mut [&mut into[..10]])));
-    let other = a.expose(&[&from]).unwrap();
+    let other = a.expose_owned(pattern(2, 1_000)).unwrap();
     assert_ne!(other, key);
     assert!(concealed(get(&b, A, key, &mut [&mut into[..10]])), "it is another generation");
     for nonsense in [Key(0), Key(u64::MAX), Key(key.0 + 1)] {
@@ -270,11 +274,15 @@ fn concealed_or_shorter_memory_is_an_error() {
 #[test]
 fn only_so_many_memories_are_exposed_at_a_time_and_places_are_used_again() {
     let Some((a, _b)) = readable() else { return };
-    let keys: Vec<_> = (0..64).map(|_| a.expose(&[b"x"]).unwrap()).collect();
-    assert!(a.expose(&[b"x"]).unwrap_err().to_string().contains("conceal one"));
-    a.unexpose(keys[63]);
-    a.expose(&[b"y"]).unwrap();
-    assert!(a.expose(&[b"x"]).is_err());
+    block_on(exposing(&a, async |lent| {
+        let keys: Vec<_> = (0..64).map(|_| lent.expose(&[b"x"]).unwrap()).collect();
+        assert!(lent.expose(&[b"x"]).unwrap_err().to_string().contains("conceal one"));
+        lent.unexpose(keys[63]);
+        lent.expose(&[b"y"]).unwrap();
+        assert!(lent.expose(&[b"x"]).is_err());
+    }));
+    // What the scope had not ended itself is free again.
+    block_on(exposing(&a, async |lent| (0..64).for_each(|_| _ = lent.expose(&[b"z"]).unwrap())));
 }
 
 /// Concealing waits for those who read, so afterwards the memory can be used again: every copy is whole or refused.
@@ -303,17 +311,18 @@ fn nobody_reads_after_conceal() {
         });
         for turn in 0..2_000_u32 {
             from.fill(turn as u8);
-            let key = a.expose(&[&from]).unwrap();
-            latest.store(key.0, Release);
-            for _ in 0..turn % 50 {
-                a.progress();
-            }
-            a.unexpose(key);
+            block_on(exposing(&a, async |lent| {
+                latest.store(lent.expose(&[&from]).unwrap().0, Release);
+                for _ in 0..turn % 50 {
+                    a.progress();
+                }
+            }));
         }
         // One more that is there for sure.
-        let key = a.expose(&[&from]).unwrap();
-        latest.store(key.0, Release);
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        block_on(exposing(&a, async |lent| {
+            latest.store(lent.expose(&[&from]).unwrap().0, Release);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }));
         done.store(true, Release);
     });
 }
@@ -323,7 +332,8 @@ fn without_direct_reading_everybody_is_told() {
     let exchange = ShmFabric::between_threads(SegmentSpec { direct: false, ..SegmentSpec::new(1, 1) }).unwrap();
     let lane = exchange.lane(Thread::current(), A).unwrap();
     assert!(!lane.limits().direct && exchange.direct_refused().is_some());
-    assert!(lane.expose(&[b"x"]).unwrap_err().to_string().contains("static buffers"));
+    let refused = block_on(exposing(&lane, async |lent| lent.expose(&[b"x"])));
+    assert!(refused.unwrap_err().to_string().contains("static buffers"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use common::{LONG, child_with, copies_are_refused, inherited, watchdog};
 use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
-use foregather_machine::{Address, Cause, Error, Fabric, Key, Nanos, Park, SplitMix, WaitContext, Words, block_on};
+use foregather_machine::{Address, Cause, Error, Exposures, Fabric, Key, Nanos, Park, SplitMix, WaitContext, Words, block_on, exposing};
 use foregather_shm::{Lane, Process, SegmentSpec, ShmFabric, Watch};
 use foregather_thread::Thread;
 use rustix::fd::{AsFd, AsRawFd};
@@ -87,10 +87,11 @@ fn peer() {
             }
             EXPOSE => {
                 let from = pattern(9, key_of(&bytes).0 as usize);
-                let key = lane.expose(&[&from]).unwrap();
-                send(&lane, A, EXPOSE, &key.0.to_ne_bytes());
-                receive(&lane, A, true).unwrap();
-                lane.unexpose(key);
+                block_on(exposing(&lane, async |lent| {
+                    let key = lent.expose(&[&from]).unwrap();
+                    send(&lane, A, EXPOSE, &key.0.to_ne_bytes());
+                    receive(&lane, A, true).unwrap();
+                }));
             }
             _ => break lane.leave(),
         }
@@ -136,10 +137,11 @@ fn memory_crosses_between_processes_with_help_and_without() {
         for help in [false, true] {
             let from = pattern(7, size);
             let (one, rest) = from.split_at(size / 2);
-            let key = lane.expose(&[one, &[], rest]).unwrap();
-            send(&lane, B, GET, &[key.0.to_ne_bytes(), (size as u64).to_ne_bytes()].concat());
-            assert_eq!(receive(&lane, B, help).unwrap().0, 1, "{size} bytes, {help}");
-            lane.unexpose(key);
+            block_on(exposing(&lane, async |lent| {
+                let key = lent.expose(&[one, &[], rest]).unwrap();
+                send(&lane, B, GET, &[key.0.to_ne_bytes(), (size as u64).to_ne_bytes()].concat());
+                assert_eq!(receive(&lane, B, help).unwrap().0, 1, "{size} bytes, {help}");
+            }));
         }
         send(&lane, B, EXPOSE, &(size as u64).to_ne_bytes());
         let key = key_of(&receive(&lane, B, false).unwrap().1);
@@ -234,8 +236,8 @@ fn garbage_in_the_memory_does_no_harm() {
     for round in 0..200 {
         let exchange = ShmFabric::between_threads(SegmentSpec { budget: 100_000, ..SegmentSpec::new(2, 1) }).unwrap();
         let (a, b) = (exchange.lane(Thread::current(), A).unwrap(), exchange.lane(Thread::current(), B).unwrap());
-        let from = vec![3; 40_000];
-        let key = a.expose(&[&from]).ok();
+        let a = Exposures::new(a);
+        let key = a.expose_owned(vec![3; 40_000]).ok();
         assert!(key.is_some() || copies_are_refused(&exchange));
         for number in 0..5 {
             a.write_with(B, |buffer| buffer.fill(number));

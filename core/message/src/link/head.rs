@@ -6,6 +6,8 @@ pub trait Kinds: Copy + 'static {
     const ALL: &'static [Self];
     /// Returns credits and does nothing else.
     const CREDIT: Self;
+    /// Says why the sender has given the link up: a [`Lost`](super::Lost) is its bytes. It costs no credit.
+    const ABORT: Self;
     /// Its place in [`Kinds::ALL`].
     fn number(self) -> u8;
     /// Do credits ride on it?

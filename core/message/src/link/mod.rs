@@ -33,12 +33,26 @@ pub struct Link {
     owed: Cell<u32>,
     /// Buffers that are empty here, and of which the peer is not told before the program has read what was in them.
     unpaid: Cell<u32>,
+    /// Frames to and from the peer of the kinds that carry credits. They go round.
+    sent: Cell<u32>,
+    taken: Cell<u32>,
+    /// Why it has ended; does the peer know?
+    ended: Cell<Option<Lost>>,
+    told: Cell<bool>,
 }
 
 impl Link {
     /// All buffers are empty.
     pub fn new(terms: Terms) -> Self {
-        Self { credits: Cell::new(terms.full), owed: Cell::new(0), unpaid: Cell::new(0) }
+        Self {
+            credits: Cell::new(terms.full),
+            owed: Cell::new(0),
+            unpaid: Cell::new(0),
+            sent: Cell::new(0),
+            taken: Cell::new(0),
+            ended: Cell::new(None),
+            told: Cell::new(false),
+        }
     }
 
     /// Takes a credit, if there is one: a frame that costs one may be posted then.
@@ -66,7 +80,7 @@ impl Link {
     pub fn post<K: Kinds>(&self, fabric: &impl Fabric, to: Address, kind: K, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
         let credits = self.riding(kind);
         let sent = fabric.post(to, FrameHead { kind, credits, extra }.pack(), bytes)?;
-        Ok(self.posted(sent, credits))
+        Ok(self.posted(kind, sent, credits))
     }
 
     /// The same with what was [written](Fabric::write_with) into a static buffer.
@@ -84,7 +98,7 @@ impl Link {
     ) -> Result<bool, Error> {
         let credits = self.riding(kind);
         let sent = fabric.post_filled(to, FrameHead { kind, credits, extra }.pack(), len)?;
-        Ok(self.posted(sent, credits))
+        Ok(self.posted(kind, sent, credits))
     }
 
     #[inline]
@@ -93,9 +107,10 @@ impl Link {
     }
 
     #[inline]
-    fn posted(&self, sent: bool, credits: u8) -> bool {
-        if sent {
+    fn posted(&self, kind: impl Kinds, sent: bool, credits: u8) -> bool {
+        if sent && kind.carries() {
             self.owed.set(self.owed.get() - u32::from(credits));
+            self.sent.set(self.sent.get().wrapping_add(1));
         }
         sent
     }
@@ -108,6 +123,9 @@ impl Link {
     pub fn receive<K: Kinds>(&self, terms: Terms, from: Rank, bits: u32) -> Result<FrameHead<K>, Error> {
         let garbled = |what| Error::from(Cause::ProtocolViolation { from, what });
         let head = FrameHead::<K>::unpack(bits).ok_or_else(|| garbled("a frame of no known kind"))?;
+        if head.kind.carries() {
+            self.taken.set(self.taken.get().wrapping_add(1));
+        }
         if head.credits > 0 {
             self.credits.set(self.credits.get().saturating_add(u32::from(head.credits)));
             if self.credits.get() > terms.full {
@@ -147,6 +165,45 @@ impl Link {
     pub fn grant<K: Kinds>(&self, fabric: &impl Fabric, to: Address) -> Result<bool, Error> {
         self.post(fabric, to, K::CREDIT, 0, &[])
     }
+
+    /// Frames that were sent to the peer, and taken from it, of the kinds that carry credits.
+    pub fn counts(&self) -> (u32, u32) {
+        (self.sent.get(), self.taken.get())
+    }
+
+    /// Why it has ended, if it has.
+    #[inline]
+    pub fn ended(&self) -> Option<Lost> {
+        self.ended.get()
+    }
+
+    /// This end gives it up: the peer is still to be told. `false`: it had ended before, and the first reason stays.
+    pub fn end(&self, lost: Lost) -> bool {
+        let first = self.ended.get().is_none();
+        if first {
+            self.ended.set(Some(lost));
+        }
+        first
+    }
+
+    /// The peer has said that it has ended, and need not be told.
+    pub fn has_heard(&self, lost: Lost) {
+        self.told.set(true);
+        self.end(lost);
+    }
+
+    /// Has it ended without the peer's knowing?
+    pub fn is_untold(&self) -> bool {
+        self.ended.get().is_some() && !self.told.get()
+    }
+
+    /// Tells the peer why it has ended; `false`: there was no room, so it is still to be told. A peer that is lost need not be.
+    pub fn abort<K: Kinds>(&self, fabric: &impl Fabric, to: Address, extra: u16) -> bool {
+        let Some(lost) = self.ended.get() else { return true };
+        let told = !matches!(self.post(fabric, to, K::ABORT, extra, &lost.pack()), Ok(false));
+        self.told.set(told);
+        told
+    }
 }
 
 #[cfg(test)]
@@ -159,11 +216,13 @@ mod tests {
     enum Kind {
         Data,
         Credit,
+        Abort,
     }
 
     impl Kinds for Kind {
-        const ALL: &'static [Self] = &[Self::Data, Self::Credit];
+        const ALL: &'static [Self] = &[Self::Data, Self::Credit, Self::Abort];
         const CREDIT: Self = Self::Credit;
+        const ABORT: Self = Self::Abort;
         fn number(self) -> u8 {
             self as u8
         }
@@ -186,7 +245,7 @@ mod tests {
                 in_flight -= 1;
                 if receiver.owes_one_more(TERMS) {
                     let credits = receiver.riding(Kind::Credit);
-                    assert!(receiver.posted(true, credits));
+                    assert!(receiver.posted(Kind::Credit, true, credits));
                     returned(&sender, credits).unwrap();
                 }
             }
@@ -201,6 +260,15 @@ mod tests {
         assert_eq!(returned(&sender, 4), Ok(()));
         let end = returned(&sender, 1);
         assert!(matches!(Error::of(&end), Some(Cause::ProtocolViolation { from: 1, .. })), "{end:?}");
+    }
+
+    #[test]
+    fn the_first_reason_of_an_end_stays() {
+        let link = Link::new(TERMS);
+        assert!(!link.is_untold() && link.end(Lost::on(1)) && !link.end(Lost::on(2)));
+        assert!(link.is_untold() && link.ended() == Some(Lost::on(1)));
+        link.has_heard(Lost::on(3));
+        assert!(!link.is_untold() && link.ended() == Some(Lost::on(1)));
     }
 
     #[test]

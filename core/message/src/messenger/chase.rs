@@ -5,7 +5,8 @@
 //! right although frames are on their way meanwhile is race 7 of `README.md`.
 use super::frame::FrameKind;
 use super::{Messenger, Waiting, count};
-use foregather_machine::{Cause, Error, Fabric, Nanos, Park, Rank, WaitContext};
+use core::cell::{Cell, RefCell};
+use foregather_machine::{Cause, Error, Fabric, Nanos, Park, Rank, WaitContext, reached};
 
 /// A wait that lasts longer is worth a frame.
 const PATIENCE: Nanos = Nanos::from_ms(250);
@@ -47,6 +48,47 @@ impl Chase {
     }
 }
 
+/// What a messenger knows of circles: the wait that goes on, or was the last, and what has come of chases.
+#[derive(Default)]
+pub(super) struct Circles {
+    /// Its number.
+    wait: Cell<u32>,
+    /// Is there anything of a chase to be looked at, now or in the next wait?
+    chased: Cell<bool>,
+    deferred: Cell<bool>,
+    /// A circle that this rank was told of, and the number of its wait in that.
+    deadlock: RefCell<Option<(u32, Vec<Rank>)>>,
+}
+
+impl Circles {
+    pub(super) fn begin_wait(&self) {
+        self.wait.set(self.wait.get().wrapping_add(1));
+        self.chased.set(self.chased.get() || self.deferred.take());
+    }
+
+    #[inline]
+    pub(super) fn is_chased(&self) -> bool {
+        self.chased.get()
+    }
+}
+
+/// What a connection knows of chases.
+#[derive(Default)]
+pub(super) struct Pursuit {
+    /// One of ours is on its way.
+    chasing: Cell<bool>,
+    /// One of the peer's has come and was not judged.
+    chase: RefCell<Option<Chase>>,
+    /// The peer was not told that it has come.
+    unheard: Cell<bool>,
+}
+
+impl Pursuit {
+    pub(super) fn is_unheard(&self) -> bool {
+        self.unheard.get()
+    }
+}
+
 impl Waiting {
     /// The one rank that can end it, by a frame.
     fn chased(self) -> Option<Rank> {
@@ -77,23 +119,23 @@ impl<F: Fabric> Messenger<F> {
     /// This wait has lasted long.
     #[cold]
     pub(super) fn begin_chase(&self, waiting: Waiting) {
-        if let Some(next) = self.chased(waiting).filter(|&next| !self.with(next).chasing.get()) {
+        if let Some(next) = self.chased(waiting).filter(|&next| !self.with(next).pursuit.chasing.get()) {
             self.pass_on(next, Vec::new());
         }
     }
 
     /// Sends those ranks, and this one behind them, to the rank that it waits for. Without room it is tried again later.
     fn pass_on(&self, next: Rank, mut chain: Vec<(Rank, u32)>) {
-        chain.push((self.here.rank, self.wait.get()));
+        chain.push((self.here.rank, self.circles.wait.get()));
         let with = self.with(next);
-        let sent = self.tell(next, FrameKind::Chase, &Chase { taken: with.taken.get(), chain }.write());
-        with.chasing.set(sent);
+        let sent = self.tell(next, FrameKind::Chase, &Chase { taken: with.link.counts().1, chain }.write());
+        with.pursuit.chasing.set(sent);
     }
 
     /// A frame that carries no credits, since it must not end a wait.
     fn tell(&self, to: Rank, kind: FrameKind, bytes: &[u8]) -> bool {
         // A peer that is lost is named by the wait itself.
-        let sent = self.with(to).link.post(&self.fabric, self.address(to), kind, 0, bytes).unwrap_or(false);
+        let sent = self.with(to).link.post(&*self.fabric, self.address(to), kind, 0, bytes).unwrap_or(false);
         count(&self.traffic.frames, u64::from(sent));
         sent
     }
@@ -101,7 +143,7 @@ impl<F: Fabric> Messenger<F> {
     /// The chase from there has come.
     pub(super) fn hear(&self, from: Rank) {
         let told = self.tell(from, FrameKind::Heard, &[]);
-        self.with(from).unheard.set(!told);
+        self.with(from).pursuit.unheard.set(!told);
         if !told {
             self.backlog.set(true);
         }
@@ -111,20 +153,20 @@ impl<F: Fabric> Messenger<F> {
     #[cold]
     pub(super) fn note_chase(&self, from: Rank, kind: FrameKind, bytes: &[u8]) -> Result<(), Error> {
         let with = self.with(from);
-        self.chased.set(true);
+        self.circles.chased.set(true);
         if kind == FrameKind::Heard {
-            with.chasing.set(false);
+            with.pursuit.chasing.set(false);
             return Ok(());
         }
         let garbled = Cause::ProtocolViolation { from, what: "a chase of nobody" };
         let chase = Chase::read(bytes).filter(|chase| chase.chain.iter().all(|(rank, _)| *rank < self.size)).ok_or(garbled)?;
         if kind == FrameKind::Chase {
-            with.chase.replace(Some(chase));
-            with.unheard.set(true);
+            with.pursuit.chase.replace(Some(chase));
+            with.pursuit.unheard.set(true);
             // Answered by the next look, since a frame is being looked at.
             self.backlog.set(true);
         } else if let Some((_, wait)) = chase.chain.iter().find(|(rank, _)| *rank == self.here.rank) {
-            self.deadlock.replace(Some((*wait, chase.chain.iter().map(|(rank, _)| *rank).collect())));
+            self.circles.deadlock.replace(Some((*wait, chase.chain.iter().map(|(rank, _)| *rank).collect())));
         }
         Ok(())
     }
@@ -138,8 +180,8 @@ impl<F: Fabric> Messenger<F> {
             // It ends by itself, and by a better reason.
             return Ok(());
         }
-        self.chased.set(false);
-        let told = self.deadlock.take().filter(|(wait, _)| *wait == self.wait.get()).map(|(_, ranks)| ranks);
+        self.circles.chased.set(false);
+        let told = self.circles.deadlock.take().filter(|(wait, _)| *wait == self.circles.wait.get()).map(|(_, ranks)| ranks);
         match told.or_else(|| (0..self.size).find_map(|from| self.judge(from, next))) {
             Some(ranks) => Err(Cause::Deadlock { ranks, doing: what }.into()),
             None => Ok(()),
@@ -149,20 +191,21 @@ impl<F: Fabric> Messenger<F> {
     /// The ranks of a circle, if the chase from there has gone round.
     fn judge(&self, from: Rank, next: Rank) -> Option<Vec<Rank>> {
         let with = self.with(from);
-        let chase = with.chase.take()?;
+        let chase = with.pursuit.chase.take()?;
         // What could end that wait is on its way, or will be.
-        if with.sent.get() != chase.taken || with.is_behind(self.rules.terms) {
+        if with.link.counts().0 != chase.taken || with.is_behind(self.rules.terms) {
+            reached("messenger:7");
             return None;
         }
-        let here = (self.here.rank, self.wait.get());
+        let here = (self.here.rank, self.circles.wait.get());
         if let Some(at) = chase.chain.iter().position(|entry| *entry == here) {
             return Some(self.announce(&chase.chain[at..]));
         }
         let passed_by = chase.chain.iter().any(|(rank, _)| *rank == here.0);
-        if !passed_by && self.with(next).chasing.get() {
+        if !passed_by && self.with(next).pursuit.chasing.get() {
             // It waits for the one before it: until that is heard, or for the next wait.
-            with.chase.replace(Some(chase));
-            self.deferred.set(true);
+            with.pursuit.chase.replace(Some(chase));
+            self.circles.deferred.set(true);
         } else if !passed_by && chase.chain.len() < self.longest_chain() {
             self.pass_on(next, chase.chain);
         }

@@ -51,6 +51,7 @@ impl Kinds for FrameKind {
         Self::Deadlock,
     ];
     const CREDIT: Self = Self::Credit;
+    const ABORT: Self = Self::Abort;
 
     #[inline]
     fn number(self) -> u8 {

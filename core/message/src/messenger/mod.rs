@@ -4,37 +4,44 @@
 //! they are, and the receiver fetches them. Whoever waits takes in what has come for it, so two sides that only send never wait for
 //! each other. States, order and races: `README.md`.
 //!
-//! - this file: the one wait there is. [`intake`]: what is done for others meanwhile. [`connection`]: credits and what was kept.
-//! - [`outgoing`], [`incoming`]: a message on its way out and in; [`head`]: what of it is there. [`piece`], [`frame`]: what crosses the wire.
+//! - this file: the messenger. [`send`], [`receive`]: a message on its way out and in. [`progress`]: the one wait there is, and what is done
+//!   for others meanwhile.
+//! - what they stand on: [`connection`], one with each peer; [`rendezvous`]: pieces that wait to be fetched; [`unexpected`]: what came before it
+//!   was asked for; [`front`]: what is there of a message. [`piece`], [`frame`]: what crosses the wire.
 //! - [`chase`]: who waits for whom, and whether that goes round.
 //! - [`port`]: null messages and sized packets over the same frames. [`settings`]: thresholds.
 
 mod chase;
 mod connection;
 mod frame;
-mod head;
-mod incoming;
-mod intake;
-mod outgoing;
+mod front;
 mod piece;
 mod port;
+mod progress;
+mod receive;
+mod rendezvous;
+mod send;
 mod settings;
+mod unexpected;
 
-pub use incoming::Incoming;
-pub use outgoing::Outgoing;
 pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, WireValue};
+pub use receive::Incoming;
+pub use rendezvous::{Pending, Scope};
+pub use send::Outgoing;
 pub use settings::{Path, Settings, direct_from};
 
 use crate::inbox::Inbox;
 use crate::link::Lost;
-use connection::{Connection, Offer};
+use chase::Circles;
+use connection::Connection;
 use core::cell::{Cell, RefCell};
 use core::fmt;
-use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Placement, Rank, WaitContext};
+use foregather_machine::{Address, Cause, Error, Exposures, Fabric, Nanos, Placement, Rank};
 use foregather_wait::{Policy, Roster, Snapshot, Waiter};
-use frame::FrameKind;
-use intake::Served;
+use progress::Waiting;
+use rendezvous::Posted;
 use settings::Rules;
+use unexpected::Unexpected;
 
 /// One lane's end of a channel that all ranks share: lane *i* of each rank talks to lane *i* of the others.
 ///
@@ -43,7 +50,7 @@ use settings::Rules;
 /// thread, but is used by one at a time. Whoever is done says so by [`Messenger::leave`]; an end that is dropped without that has gone away,
 /// and whoever waits for it is told.
 pub struct Messenger<F: Fabric> {
-    fabric: F,
+    fabric: Exposures<F>,
     here: Address,
     size: u32,
     inline: usize,
@@ -55,13 +62,13 @@ pub struct Messenger<F: Fabric> {
     inbox: RefCell<Inbox<Vec<u8>>>,
     waiter: Waiter,
     deadline: Cell<Nanos>,
-    /// Things and bytes of messages that nobody has asked for yet.
-    kept: Cell<u32>,
-    kept_bytes: Cell<usize>,
+    unexpected: Unexpected,
     /// Something could not be sent for want of room.
     backlog: Cell<bool>,
-    /// Offers of ours that are not taken yet: while there are any, whoever waits helps.
+    /// Memories of ours that peers may read: while there are any, each wait helps them.
     exposed: Cell<u32>,
+    /// Offers of owned memory whose handles were dropped.
+    dropped: RefCell<Vec<Posted>>,
     /// Who comes first when a message from anybody is wanted.
     turn: Cell<Rank>,
     /// Who is to blame for what is given up here: this rank until a wait fails.
@@ -69,12 +76,7 @@ pub struct Messenger<F: Fabric> {
     /// It ends since it cannot go on; and a peer did, because of that one.
     fails: Cell<bool>,
     failed: Cell<Option<Lost>>,
-    /// The number of the wait that goes on, or was the last; is there anything of a chase to be looked at, now or in the next wait;
-    /// what one came to.
-    wait: Cell<u32>,
-    chased: Cell<bool>,
-    deferred: Cell<bool>,
-    deadlock: RefCell<Option<(u32, Vec<Rank>)>>,
+    circles: Circles,
     traffic: Traffic<Cell<u64>>,
     leaves: bool,
 }
@@ -95,49 +97,6 @@ pub struct Traffic<N = u64> {
 #[inline]
 fn count(of: &Cell<u64>, n: u64) {
     of.set(of.get() + n);
-}
-
-/// Takes so many from a counter that has as many.
-#[inline]
-fn take(from: &Cell<u32>, many: u32) -> Option<()> {
-    from.set(from.get().checked_sub(many)?);
-    Some(())
-}
-
-/// What a wait is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Waiting {
-    /// A message of that rank, read in place.
-    From(Rank),
-    /// A message of anybody.
-    Any,
-    /// That rank's taking something.
-    To(Rank),
-    /// Room towards that rank, which the fabric itself may make.
-    Room(Rank),
-    /// A null message, of that rank if the caller knows whose.
-    Signal(Option<Rank>),
-    /// A packet of that rank.
-    Packet(Rank),
-    /// Nothing: it only looks, and must not be given anything that takes time.
-    Nothing,
-}
-
-impl Waiting {
-    fn peer(self) -> Option<Rank> {
-        match self {
-            Self::From(peer) | Self::To(peer) | Self::Room(peer) | Self::Packet(peer) => Some(peer),
-            Self::Signal(peer) => peer,
-            Self::Any | Self::Nothing => None,
-        }
-    }
-}
-
-/// How a look ended.
-enum PeekResult<T> {
-    End(Result<T, Error>),
-    /// First something has to be fetched for somebody who cannot go on before.
-    Fetch(Rank, Offer),
 }
 
 impl<F: Fabric> Messenger<F> {
@@ -162,21 +121,18 @@ impl<F: Fabric> Messenger<F> {
             inbox: RefCell::default(),
             waiter: Waiter::new(policy, here.rank),
             deadline: Cell::new(Nanos::MAX),
-            kept: Cell::new(0),
-            kept_bytes: Cell::new(0),
+            unexpected: Unexpected::new(size, rules.kept_bytes),
             backlog: Cell::new(false),
             exposed: Cell::new(0),
+            dropped: RefCell::default(),
             turn: Cell::new((here.rank + 1) % size.max(1)),
             culprit: Cell::new(Lost::on(here.rank)),
             fails: Cell::new(false),
             failed: Cell::new(None),
-            wait: Cell::new(0),
-            chased: Cell::new(false),
-            deferred: Cell::new(false),
-            deadlock: RefCell::default(),
+            circles: Circles::default(),
             traffic: Traffic::default(),
             leaves: false,
-            fabric,
+            fabric: Exposures::new(fabric),
         })
     }
 
@@ -237,154 +193,6 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     fn known(&self, rank: Rank) -> Result<(), Error> {
         if rank < self.size { Ok(()) } else { Err(Cause::Rank { rank, size: self.size }.into()) }
-    }
-
-    /// Posts an inline frame with the credits that are owed. Without room nothing has changed.
-    #[inline]
-    fn post(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
-        let sent = self.with(to).link.post(&self.fabric, self.address(to), kind, extra, bytes);
-        self.posted(to, sent)
-    }
-
-    /// The same with what was filled into a static buffer.
-    #[inline]
-    fn post_filled(&self, to: Rank, kind: FrameKind, extra: u16, len: usize) -> Result<bool, Error> {
-        let sent = self.with(to).link.post_filled(&self.fabric, self.address(to), kind, extra, len);
-        self.posted(to, sent)
-    }
-
-    #[inline]
-    fn posted(&self, to: Rank, sent: Result<bool, Error>) -> Result<bool, Error> {
-        let sent = sent.map_err(|error| self.blamed(error))?;
-        if sent {
-            let with = self.with(to);
-            with.sent.set(with.sent.get().wrapping_add(1));
-            count(&self.traffic.frames, 1);
-        }
-        Ok(sent)
-    }
-
-    /// Has whoever could bring what is awaited left?
-    #[inline]
-    fn left(&self, waiting: Waiting) -> bool {
-        match waiting.peer() {
-            Some(peer) => self.fabric.has_left(self.address(peer)),
-            None => {
-                let mut others = (0..self.size).filter(|&other| other != self.here.rank);
-                self.size > 1 && others.all(|other| self.fabric.has_left(self.address(other)))
-            }
-        }
-    }
-
-    /// Was a message given up that matters to this wait?
-    #[inline]
-    fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
-        match waiting {
-            Waiting::Any => self.connections.iter().find_map(|with| with.poisoned.get()),
-            // Null messages go on when messages were given up; and whoever failed may have kept another one from its own.
-            Waiting::Signal(_) => self.failed.get(),
-            _ => waiting.peer().and_then(|peer| self.with(peer).poisoned.get()),
-        }
-    }
-
-    /// One look of a wait: is it there, and if not, what can be done for others?
-    #[inline]
-    fn look<T>(
-        &self,
-        what: &'static str,
-        waiting: Waiting,
-        found: &mut impl FnMut() -> Option<Result<T, Error>>,
-    ) -> Option<PeekResult<T>> {
-        // What a peer did before it left is seen below: so this comes first.
-        let left = self.left(waiting);
-        if let Some(end) = found() {
-            return Some(PeekResult::End(end));
-        }
-        match self.serve(waiting) {
-            Err(error) => return Some(PeekResult::End(Err(error))),
-            Ok(Served::Offered(from, offer)) => return Some(PeekResult::Fetch(from, offer)),
-            // What was served may be what is waited for; its bell has rung already.
-            Ok(Served::Something) => {
-                if let Some(end) = found() {
-                    return Some(PeekResult::End(end));
-                }
-            }
-            Ok(Served::Nothing) => {}
-        }
-        // Before who gave up because of it.
-        if self.chased.get()
-            && let Err(circle) = self.chase(what, waiting)
-        {
-            return Some(PeekResult::End(Err(circle)));
-        }
-        // Giving up comes as a frame, so it is known by now.
-        if let Some(blame) = self.poisoned(waiting) {
-            return Some(PeekResult::End(Err(self.accused(blame, what))));
-        }
-        left.then(|| PeekResult::End(Err(Cause::Closed { peer: waiting.peer() }.into())))
-    }
-
-    /// The one wait there is. Only how it begins is the caller's: by a look of its own that found nothing.
-    async fn until<T>(
-        &self,
-        what: &'static str,
-        waiting: Waiting,
-        mut found: impl FnMut() -> Option<Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let mut why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(self.deadline.get()) };
-        self.wait.set(self.wait.get().wrapping_add(1));
-        self.chased.set(self.chased.get() || self.deferred.take());
-        let mut patience = self.patience(waiting);
-        loop {
-            let look = || self.look(what, waiting, &mut found);
-            let waited = self.waiter.on_lane_for(&self.fabric, why, waiting.peer(), patience, look).await;
-            match waited.map_err(|error| self.blamed(error))? {
-                Some(PeekResult::End(end)) => return end.map_err(|error| self.blamed(error)),
-                Some(PeekResult::Fetch(from, offer)) => self.fetch_aside(from, offer).await?,
-                None => {
-                    if why.since == Nanos::ZERO {
-                        why = why.since(self.fabric.now() - patience);
-                    }
-                    self.begin_chase(waiting);
-                    patience = patience * 2;
-                }
-            }
-        }
-    }
-
-    /// What a message that was given up before means for whoever was `doing` something with it.
-    #[cold]
-    fn accused(&self, blame: Lost, doing: &'static str) -> Error {
-        self.blamed(blame.error(self.fabric.now(), doing))
-    }
-
-    /// Remembers who is to blame for whatever is given up because of this. A loss explains what comes after it.
-    #[cold]
-    fn blamed(&self, error: Error) -> Error {
-        let Some(blame) = Lost::of(&error) else { return error };
-        if blame.lost || !self.culprit.get().lost {
-            self.culprit.set(blame);
-        }
-        error
-    }
-
-    /// The connection is lost: its message will never be whole. The peer is told, now or as soon as there is room.
-    #[cold]
-    fn give_up(&self, peer: Rank) {
-        let with = self.with(peer);
-        if with.poisoned.get().is_none() {
-            with.poisoned.set(Some(self.culprit.get()));
-            self.tell_abort(peer);
-        }
-    }
-
-    fn tell_abort(&self, peer: Rank) {
-        let with = self.with(peer);
-        let blame = with.poisoned.get().unwrap_or_else(|| self.culprit.get());
-        match self.post(peer, FrameKind::Abort, u16::from(self.fails.get()), &blame.pack()) {
-            Ok(false) => self.backlog.set(true),
-            Ok(true) | Err(_) => with.told.set(true),
-        }
     }
 }
 

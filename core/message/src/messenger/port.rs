@@ -1,14 +1,46 @@
 //! Null messages and sized packets over the same frames, so that every barrier, exchange and collective runs over any fabric.
-use super::connection::Assembling;
 use super::frame::FrameKind;
-use super::{Messenger, Waiting, take};
+use super::{Messenger, Waiting};
+use core::cell::{Cell, RefCell};
 use core::future::Future;
-use foregather_machine::{Cause, Clock, Endpoint, Error, Fabric, Member, Nanos, Packet, Park, Port, Rank};
+use foregather_machine::{Cause, Clock, Endpoint, Error, Fabric, Member, Nanos, Packet, Park, Port, Rank, reached};
+use std::collections::VecDeque;
 
 /// Bytes before those of a packet, in its first frame: tag and length.
 const BEFORE: usize = 4 + 8;
 /// The longest short message: it travels with its head, or in one static buffer of any fabric.
 const SHORT_LIMIT: usize = 100;
+
+/// A sized packet of which not all frames have come.
+struct Assembling {
+    packet: Packet,
+    tag: u32,
+    bytes: usize,
+    /// `None` if it was not announced and had to be.
+    kept: Option<Vec<u8>>,
+    come: usize,
+}
+
+/// What a connection knows of packets.
+#[derive(Default)]
+pub(super) struct Packets {
+    assembling: RefCell<Option<Assembling>>,
+    /// Answers to PROBEs that are still to be sent, by tag.
+    requests: RefCell<VecDeque<u32>>,
+}
+
+impl Packets {
+    pub(super) fn has_requests(&self) -> bool {
+        !self.requests.borrow().is_empty()
+    }
+}
+
+/// Takes one from a counter that has any.
+#[inline]
+fn take(from: &Cell<u32>) -> Option<()> {
+    from.set(from.get().checked_sub(1)?);
+    Some(())
+}
 
 /// The extra bits of a packet's frame: its kind, and whether more follows.
 fn extra(packet: Packet, more: bool) -> u16 {
@@ -27,10 +59,13 @@ impl<F: Fabric> Messenger<F> {
         let more = extra & 1 == 1;
         if let Packet::Probe | Packet::Request = packet {
             // These come in between the parts of another one.
+            if self.with(from).packets.assembling.borrow().is_some() {
+                reached("messenger:6");
+            }
             let tag = bytes.first_chunk().ok_or_else(|| garbled(from, "a packet that is too short"))?;
             return self.take_question(from, packet, u32::from_le_bytes(*tag));
         }
-        let mut assembling = self.with(from).assembling.borrow_mut();
+        let mut assembling = self.with(from).packets.assembling.borrow_mut();
         let (mut part, bytes) = match assembling.take() {
             Some(part) => (part, bytes),
             None => self.begin_packet(from, packet, bytes)?,
@@ -75,7 +110,7 @@ impl<F: Fabric> Messenger<F> {
             inbox.arrive(packet, (from, tag), Vec::new());
         }
         if crate::long::answer(packet) == Some(Packet::Request) {
-            self.with(from).requests.borrow_mut().push_back(tag);
+            self.with(from).packets.requests.borrow_mut().push_back(tag);
             // Sent by the next look, since a frame is being looked at.
             self.backlog.set(true);
         }
@@ -85,7 +120,7 @@ impl<F: Fabric> Messenger<F> {
     /// Sends the answers that there are credits and room for.
     pub(super) fn answer(&self, to: Rank) {
         let with = self.with(to);
-        let mut requests = with.requests.borrow_mut();
+        let mut requests = with.packets.requests.borrow_mut();
         while let Some(tag) = requests.front() {
             let sent = with.link.take_credit() && {
                 let sent = self.post(to, FrameKind::Packet, extra(Packet::Request, false), &tag.to_le_bytes()) == Ok(true);
@@ -128,7 +163,7 @@ impl<F: Fabric> Messenger<F> {
         peer.map_or(Ok(()), |peer| self.known(peer))?;
         let slots = self.signals.len() as u32;
         let count = self.signals.get(slot as usize).ok_or_else(|| Error::from(Cause::Slot { slot, slots }))?;
-        let come = || take(count, 1).map(Ok);
+        let come = || take(count).map(Ok);
         match come() {
             Some(taken) => taken,
             None => self.until("a null message", Waiting::Signal(peer), come).await,
@@ -158,10 +193,10 @@ impl<F: Fabric> Messenger<F> {
             return Err(Cause::Length { what: "a packet", bytes, room }.into());
         }
         let with = self.with(to);
-        if let Some(blame) = with.poisoned.get() {
+        if let Some(blame) = with.link.ended() {
             return Err(self.accused(blame, "a packet"));
         }
-        if with.packing.get() {
+        if with.packing.is_busy() {
             return Err(Cause::Busy { peer: to, what: "a message being packed" }.into());
         }
         Ok(())

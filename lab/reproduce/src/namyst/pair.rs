@@ -2,7 +2,7 @@
 use super::play::turn;
 use anyhow::Result;
 use foregather_host::clock;
-use foregather_machine::{Address, Error, Fabric, Key, Nanos, Placement, WaitContext, block_on};
+use foregather_machine::{Address, Error, Fabric, Key, Nanos, Placement, WaitContext, block_on, exposing};
 use foregather_message::{Messenger, Path, Settings};
 use foregather_shm::{Lane, ShmFabric};
 use foregather_thread::Thread;
@@ -118,16 +118,17 @@ impl Bare {
     }
 
     fn offer(&self, memory: &[u8]) -> Result<(), Error> {
-        let (from, key) = (self.peer(), self.lane.expose(&[memory])?);
-        self.send(&key.0.to_ne_bytes())?;
-        // Whoever waits does its share of the copy, as the message layer does.
-        self.wait(|| {
-            self.lane.progress();
-            self.lane.peek(from, |_, _| ())
-        })?;
-        self.lane.release(from);
-        self.lane.unexpose(key);
-        Ok(())
+        let from = self.peer();
+        block_on(exposing(&self.lane, async |lent| {
+            self.send(&lent.expose(&[memory])?.0.to_ne_bytes())?;
+            // The side that waits does its share of the copy, as the message layer does.
+            self.wait(|| {
+                self.lane.progress();
+                self.lane.peek(from, |_, _| ())
+            })?;
+            self.lane.release(from);
+            Ok(())
+        }))
     }
 
     fn fetch(&self, memory: &mut [u8]) -> Result<(), Error> {

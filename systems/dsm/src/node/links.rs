@@ -88,6 +88,14 @@ impl Links {
         Ok(message)
     }
 
+    /// Tells a lane that shared memory has ended, and why. A lane that is lost need not be told.
+    pub(super) fn tell<F: Fabric>(&self, lane: &F, to: Address, blame: Lost) {
+        let Some(PeerLane { link, .. }) = self.peers.get(self.at(to)) else { return };
+        link.end(blame);
+        let told = link.abort::<PageFrame>(lane, to, 0);
+        debug_assert!(told, "there is room for a word to stop");
+    }
+
     /// Returns what could not be returned before.
     pub(super) fn pay<F: Fabric>(&mut self, lane: &F) -> Result<(), Error> {
         if !core::mem::take(&mut self.backlog) {

@@ -3,7 +3,6 @@ use super::links::Links;
 use super::server::everybody;
 use super::state::{Node, PageStore};
 use super::stats::{Stats, WaitKind};
-use super::stop::tell;
 use super::transfer::Transfer;
 use crate::protocol::{Action, Begin, Client, FlagId, LockId, Message, Reaction, Want, server_of};
 use crate::{Access, Minipage};
@@ -117,7 +116,7 @@ impl<F: Fabric> Requester<F> {
         let first = node.stop(lane.cpu(), lane.now(), error, here);
         if !core::mem::replace(stopping, true) {
             let blame = node.stopped().blame().unwrap_or(Lost::of(error).unwrap_or(Lost::on(here)));
-            tell(lane, links, server_of(here), blame);
+            links.tell(lane, server_of(here), blame);
         }
         first
     }

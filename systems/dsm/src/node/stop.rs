@@ -4,7 +4,6 @@
 //! A word to stop needs no credit: each lane sends it to another at most once, and there is room for frames without credits.
 use super::links::{Links, SHARING};
 use super::state::{Node, PageStore};
-use super::transfer::PageFrame;
 use crate::protocol::{SERVER, server_of};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_machine::{Address, Error, Fabric, Nanos};
@@ -55,7 +54,7 @@ pub(super) fn announce<F: Fabric, P: PageStore>(lane: &F, links: &Links, node: &
     let others = (0..lane.size()).filter(|&rank| rank != here.rank).map(server_of);
     let threads = (1..=node.stopped().lanes.load(Acquire)).map(|lane| Address { lane, ..here });
     for to in others.chain(threads) {
-        tell(lane, links, to, blame);
+        links.tell(lane, to, blame);
     }
     if first { error } else { node.check().err().unwrap_or(error) }
 }
@@ -66,15 +65,8 @@ pub fn give_up<F: Fabric>(lane: &F) {
     debug_assert_eq!(here.lane, SERVER);
     let blame = Lost::on(here.rank);
     for rank in (0..lane.size()).filter(|&rank| rank != here.rank) {
-        tell(lane, &links, server_of(rank), blame);
+        links.tell(lane, server_of(rank), blame);
     }
-}
-
-/// Whoever is lost need not be told.
-pub(super) fn tell<F: Fabric>(lane: &F, links: &Links, to: Address, blame: Lost) {
-    let bytes = blame.pack();
-    let posted = links.post(lane, to, PageFrame::Stop, bytes.len(), |into| into.copy_from_slice(&bytes));
-    debug_assert!(!matches!(posted, Ok(false)), "there is room for a word to stop");
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ impl PageFrame {
 impl Kinds for PageFrame {
     const ALL: &'static [Self] = &[Self::First, Self::Further, Self::Credits, Self::Stop];
     const CREDIT: Self = Self::Credits;
+    const ABORT: Self = Self::Stop;
 
     fn number(self) -> u8 {
         self as u8

@@ -1,6 +1,6 @@
 //! Memory that others read: whole, in pieces, and not after it was concealed.
 use crate::{at, post, ranks, take, until};
-use foregather_machine::{Cause, Error, Fabric, Key, Member, block_on};
+use foregather_machine::{Cause, Error, Fabric, Key, Member, block_on, exposing};
 
 fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + at / 251 + seed) as u8).collect()
@@ -18,14 +18,14 @@ fn memory_is_read_by_both_sides_at_once() {
         let (own, peer) = (lane.rank() as usize, at(1 - lane.rank()));
         for len in [1, 100, 4_096, 70_000, 4 << 20] {
             let mine = pattern(len, own);
-            let key = lane.expose(&[&mine]).unwrap();
-            let theirs = swap(lane, peer, key);
-            let mut got = vec![0; len];
-            block_on(lane.get(peer, theirs, &mut [&mut got])).unwrap();
-            assert!(got == pattern(len, 1 - own), "{len} bytes");
-            post(lane, peer, 1, &[]);
-            assert_eq!(take(lane, peer).0, 1);
-            lane.unexpose(key);
+            block_on(exposing(lane, async |lent| {
+                let theirs = swap(lane, peer, lent.expose(&[&mine]).unwrap());
+                let mut got = vec![0; len];
+                lane.get(peer, theirs, &mut [&mut got]).await.unwrap();
+                assert!(got == pattern(len, 1 - own), "{len} bytes");
+                post(lane, peer, 1, &[]);
+                assert_eq!(take(lane, peer).0, 1);
+            }));
         }
     });
 }
@@ -38,11 +38,11 @@ fn pieces_need_not_be_cut_alike() {
         // More pieces than a descriptor gathers, and empty ones among them, on both sides.
         let cut = |step: usize| whole.chunks(step).flat_map(|piece| [piece, &[]]).collect::<Vec<_>>();
         if lane.rank() == 0 {
-            let key = lane.expose(&cut(777)).unwrap();
-            post(lane, peer, 0, &key.0.to_le_bytes());
-            take(lane, peer);
-            lane.unexpose(key);
-            return;
+            return block_on(exposing(lane, async |lent| {
+                let key = lent.expose(&cut(777)).unwrap();
+                post(lane, peer, 0, &key.0.to_le_bytes());
+                take(lane, peer);
+            }));
         }
         let key = Key(u64::from_le_bytes(take(lane, peer).1.try_into().unwrap()));
         let mut got = vec![0; whole.len()];
@@ -66,13 +66,13 @@ fn what_is_concealed_or_shorter_is_refused_and_costs_nothing_else() {
         let peer = at(1 - lane.rank());
         if lane.rank() == 0 {
             let memory = pattern(10_000, 1);
-            let (old, key) = (lane.expose(&[&memory]).unwrap(), lane.expose(&[&memory]).unwrap());
-            lane.unexpose(old);
-            lane.unexpose(old);
-            post(lane, peer, 0, &[old.0.to_le_bytes(), key.0.to_le_bytes()].concat());
-            take(lane, peer);
-            lane.unexpose(key);
-            return;
+            return block_on(exposing(lane, async |lent| {
+                let (old, key) = (lent.expose(&[&memory]).unwrap(), lent.expose(&[&memory]).unwrap());
+                lent.unexpose(old);
+                lane.unexpose(old);
+                post(lane, peer, 0, &[old.0.to_le_bytes(), key.0.to_le_bytes()].concat());
+                take(lane, peer);
+            }));
         }
         let (_, keys) = take(lane, peer);
         let key = |at: usize| Key(u64::from_le_bytes(*keys[at..].first_chunk().unwrap()));
@@ -105,13 +105,14 @@ fn concealing_waits_for_whoever_reads() {
             return;
         }
         let mut memory = pattern(LEN, 5);
-        let key = lane.expose(&[&memory]).unwrap();
-        post(lane, peer, 0, &key.0.to_le_bytes());
-        // A few looks at the network, so that the reading has begun in some runs.
-        for _ in 0..200 {
-            lane.arrived(None);
-        }
-        lane.unexpose(key);
+        block_on(exposing(lane, async |lent| {
+            let key = lent.expose(&[&memory]).unwrap();
+            post(lane, peer, 0, &key.0.to_le_bytes());
+            // A few looks at the network, so that the reading has begun in some runs.
+            for _ in 0..200 {
+                lane.arrived(None);
+            }
+        }));
         memory.fill(0);
         until(lane, || lane.peek(peer, |_, _| ()));
         lane.release(peer);

@@ -8,7 +8,7 @@ use super::tolls;
 use core::future::Future;
 use core::sync::atomic::Ordering::*;
 use foregather_machine::{
-    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, WordLine, ready,
+    Address, Cause, Clock, Cpu, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine, ready,
 };
 use foregather_thread::Word;
 use std::sync::Arc;
@@ -238,8 +238,8 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
         }
     }
 
-    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
-        self.expose_pieces(pieces)
+    fn expose(&self, pieces: LastingPieces<'_>) -> Result<Key, Error> {
+        self.expose_pieces(pieces.as_slices())
     }
     fn unexpose(&self, key: Key) {
         self.conceal_key(key);

@@ -3,7 +3,7 @@ use super::shape::{BUFFER, SegmentSpec};
 use super::shm_fabric::ShmFabric;
 use core::hint::black_box;
 use foregather_host::clock;
-use foregather_machine::{Address, Cpu, Error, Fabric, FabricCosts, Nanos, Slope, block_on};
+use foregather_machine::{Address, Cpu, Error, Fabric, FabricCosts, Nanos, Slope, block_on, exposing};
 use foregather_thread::{Thread, Word};
 use std::sync::OnceLock;
 
@@ -30,18 +30,15 @@ fn measure() -> Result<FabricCosts, Error> {
     let mut through = |bytes: usize| best(|| send(&lane, here, &from[..bytes], &mut into[..bytes]));
     let (frame, long) = (through(1), through(LONG));
     let buffered = Slope { fixed: frame, byte_ps: slope(frame, long, LONG - 1) };
-    let direct = match lane.expose(&[&from]) {
-        Ok(key) => {
-            // From one side, as whoever has no help.
-            let mut read = |bytes: usize| best(|| block_on(lane.get(here, key, &mut [&mut into[..bytes]])));
-            let (short, long) = (read(BUFFER), read(LONG));
-            lane.unexpose(key);
-            let byte_ps = slope(short, long, LONG - BUFFER);
-            let fixed = (short - Slope { fixed: Nanos::ZERO, byte_ps }.of(BUFFER)) + frame + frame;
-            Slope { fixed, byte_ps }
-        }
-        Err(_) => NEVER,
-    };
+    let direct = block_on(exposing(&lane, async |lent| {
+        let Ok(key) = lent.expose(&[&from]) else { return NEVER };
+        // From one side, as a getter without help.
+        let mut read = |bytes: usize| best(|| block_on(lane.get(here, key, &mut [&mut into[..bytes]])));
+        let (short, long) = (read(BUFFER), read(LONG));
+        let byte_ps = slope(short, long, LONG - BUFFER);
+        let fixed = (short - Slope { fixed: Nanos::ZERO, byte_ps }.of(BUFFER)) + frame + frame;
+        Slope { fixed, byte_ps }
+    }));
     Ok(FabricCosts { buffered, direct })
 }
 

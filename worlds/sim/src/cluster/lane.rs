@@ -7,7 +7,9 @@ use super::timeline::Activity;
 use crate::event::Queue;
 use crate::smp::SmpCpu;
 use crate::word::SimWord;
-use foregather_machine::{Address, Cause, Clock, Error, Fabric, FabricCosts, Key, Limits, Member, Nanos, Rank, WordLine};
+use foregather_machine::{
+    Address, Cause, Clock, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine,
+};
 
 /// One thread of one node, and the lane that it owns.
 pub struct Lane<'s, Q> {
@@ -190,7 +192,8 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         }
     }
 
-    fn expose(&self, pieces: &[&[u8]]) -> Result<Key, Error> {
+    fn expose(&self, pieces: LastingPieces<'_>) -> Result<Key, Error> {
+        let pieces = pieces.as_slices();
         pieces.iter().for_each(|piece| self.register(piece.len()));
         let desk = &self.cluster.desks[self.number as usize];
         let key = desk.number();

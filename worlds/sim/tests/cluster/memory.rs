@@ -1,19 +1,21 @@
 //! Memory that peers read.
 use super::*;
-use foregather_machine::{Cause, Clock, Key, Member};
+use foregather_machine::{Cause, Clock, Exposures, Key, Member, exposing};
 
 /// One side exposes, tells, helps until the other says that it is done, and conceals.
 async fn lend(lane: &Lane<'_, Heap>, pieces: &[&[u8]], to: Address) -> Result<(), Error> {
-    let key = lane.expose(pieces)?;
-    assert!(lane.post(to, 1, &key.0.to_le_bytes())?);
     let done = || {
         lane.progress();
         lane.peek(to, |_, _| ())
     };
-    wait(lane, Policy::Block, done).await?;
-    lane.release(to);
-    lane.unexpose(key);
-    Ok(())
+    exposing(lane, async |lent| {
+        let key = lent.expose(pieces)?;
+        assert!(lane.post(to, 1, &key.0.to_le_bytes())?);
+        wait(lane, Policy::Block, done).await?;
+        lane.release(to);
+        Ok(())
+    })
+    .await
 }
 
 async fn key(lane: &Lane<'_, Heap>, from: Address) -> Result<Key, Error> {
@@ -72,8 +74,8 @@ fn two_that_read_from_each_other_both_get_it() {
     for spec in everything(2, 1) {
         all(simulate(spec, async |lane| {
             let peer = at(1 - lane.rank(), 0);
-            let mine = [lane.rank() as u8 + 1; 3_000];
-            let own = lane.expose(&[&mine]).unwrap();
+            let lane = Exposures::new(lane);
+            let own = lane.expose_owned(vec![lane.rank() as u8 + 1; 3_000]).unwrap();
             assert!(lane.post(peer, 0, &own.0.to_le_bytes()).unwrap());
             let key = key(&lane, peer).await.unwrap();
             let mut into = [0; 3_000];
@@ -84,8 +86,8 @@ fn two_that_read_from_each_other_both_get_it() {
                 lane.progress();
                 lane.peek(peer, |_, _| ())
             };
-            wait(&lane, Policy::Block, done).await.unwrap();
-            lane.unexpose(own);
+            wait(&*lane, Policy::Block, done).await.unwrap();
+            lane.take_back(own).unwrap();
         }));
     }
 }
@@ -95,15 +97,16 @@ fn what_is_concealed_or_shorter_cannot_be_read() {
     for spec in everything(2, 1) {
         all(simulate(spec, async |lane| {
             if lane.rank() == 0 {
-                let (short, gone) = (lane.expose(&[&[1, 2, 3]]).unwrap(), lane.expose(&[&[4]]).unwrap());
-                lane.unexpose(gone);
+                let lane = Exposures::new(lane);
+                let (short, gone) = (lane.expose_owned(vec![1, 2, 3]).unwrap(), lane.expose_owned(vec![4]).unwrap());
+                lane.take_back(gone).unwrap();
                 assert!(lane.post(at(1, 0), 0, &short.0.to_le_bytes()).unwrap());
                 assert!(lane.post(at(1, 0), 0, &gone.0.to_le_bytes()).unwrap());
                 let done = || {
                     lane.progress();
                     lane.peek(at(1, 0), |_, _| ())
                 };
-                return wait(&lane, Policy::Block, done).await.unwrap();
+                return wait(&*lane, Policy::Block, done).await.unwrap();
             }
             for _ in 0..2 {
                 let key = key(&lane, at(0, 0)).await.unwrap();
@@ -119,11 +122,12 @@ fn what_is_concealed_or_shorter_cannot_be_read() {
 fn a_request_for_what_is_concealed_meanwhile_is_refused() {
     all(simulate(ClusterSpec::namyst1999(2, 1), async |lane| {
         if lane.rank() == 0 {
-            let key = lane.expose(&[&[1; 100]]).unwrap();
+            let lane = Exposures::new(lane);
+            let key = lane.expose_owned(vec![1; 100]).unwrap();
             assert!(lane.post(at(1, 0), 0, &key.0.to_le_bytes()).unwrap());
-            // The request comes, and nobody helps.
+            // The request comes, and is not helped.
             lane.delay(us(1_000)).await;
-            return lane.unexpose(key);
+            return drop(lane.take_back(key));
         }
         let key = key(&lane, at(0, 0)).await.unwrap();
         let result = lane.get(at(0, 0), key, &mut [&mut [0; 100]]).await;

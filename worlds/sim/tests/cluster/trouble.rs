@@ -76,8 +76,10 @@ fn a_read_from_a_dead_node_fails() {
         let spec = ClusterSpec { deaths: vec![(0, us(1_000))], card, ..today(2, 1) };
         let report = simulate(spec, async |lane| {
             if lane.rank() == 0 {
-                lane.expose(&[&[1; 10]]).unwrap();
+                let lane = foregather_machine::Exposures::new(lane);
+                lane.expose_owned(vec![1; 10]).unwrap();
                 lane.delay(Nanos::MAX).await;
+                return None;
             }
             lane.delay(us(1_500)).await;
             lane.get(at(0, 0), foregather_machine::Key(1), &mut [&mut [0; 10]]).await.unwrap_err().lost_rank()

@@ -1,6 +1,6 @@
 //! VIA on Fast Ethernet: what the paper's figures rest on, from the card alone.
 use super::*;
-use foregather_machine::{Clock, Member};
+use foregather_machine::{Clock, Member, exposing};
 use foregather_sim::cluster::Activity;
 use foregather_sim::cluster::raw::{Registration, ping_pong};
 
@@ -51,15 +51,17 @@ fn three_vectors_are_one_descriptor_and_three_registrations() {
         let mut memory = [1; 9_000];
         if lane.rank() == 0 {
             let pieces: Vec<&[u8]> = memory.chunks(3_000).collect();
-            let key = lane.expose(&pieces).unwrap();
-            assert!(lane.post(peer, 0, &key.0.to_le_bytes()).unwrap());
             let taken = || {
                 lane.progress();
                 lane.peek(peer, |_, _| ())
             };
-            wait(&lane, Policy::Yield, taken).await.unwrap();
-            lane.release(peer);
-            lane.unexpose(key);
+            exposing(&lane, async |lent| {
+                let key = lent.expose(&pieces).unwrap();
+                assert!(lane.post(peer, 0, &key.0.to_le_bytes()).unwrap());
+                wait(&lane, Policy::Yield, taken).await.unwrap();
+                lane.release(peer);
+            })
+            .await;
         } else {
             let (_, key) = take(&lane, Policy::Yield, peer).await.unwrap();
             let key = foregather_machine::Key(u64::from_le_bytes(key.try_into().unwrap()));

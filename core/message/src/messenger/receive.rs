@@ -1,12 +1,40 @@
 //! A message being taken apart: piece by piece, in the order and with the modes in which it was packed.
-use super::connection::{Offer, Unexpected};
-use super::frame::FrameKind;
-use super::frame::NONE;
-use super::head::{Front, ShapeAt, read_shape};
+use super::frame::{FrameKind, NONE};
+use super::front::{Front, ShapeAt, read_shape};
 use super::piece::{Mode, PieceFormat, Receive, WireValue};
+use super::rendezvous::Offer;
+use super::unexpected::Arrived;
 use super::{Messenger, Waiting};
+use core::cell::Cell;
 use core::future::Future;
+use core::mem;
 use foregather_machine::{Cause, Error, Fabric, Park, Rank};
+
+/// What a connection knows of the message that is being unpacked: one at a time. Between messages it is as new.
+#[derive(Default)]
+pub(super) struct Unpacking {
+    /// The frame at the head of the ring belongs to a message and was counted already.
+    pub(super) held: Cell<bool>,
+    busy: Cell<bool>,
+    /// Was the first frame looked at?
+    begun: Cell<bool>,
+    /// The last frame was an offer, and it was taken.
+    over: Cell<bool>,
+    piece: Cell<u32>,
+    /// How far the frame at hand was read.
+    at: Cell<usize>,
+}
+
+impl Unpacking {
+    #[inline]
+    fn clear(&self) {
+        self.busy.set(false);
+        self.begun.set(false);
+        self.over.set(false);
+        self.piece.set(0);
+        self.at.set(0);
+    }
+}
 
 /// A message being taken apart. Dropped before [`Incoming::end`], it poisons its connection.
 ///
@@ -27,17 +55,9 @@ use foregather_machine::{Cause, Error, Fabric, Park, Rank};
 #[must_use = "a message that is dropped before its end poisons the connection"]
 pub struct Incoming<'c, 'm, F: Fabric> {
     messenger: &'c Messenger<F>,
-    from: Rank,
-    /// How far the frame at hand was read.
-    at: usize,
-    piece: u32,
-    /// Was the first frame looked at?
-    begun: bool,
     /// The pieces so far of the offer at hand.
-    group: Vec<&'m mut [u8]>,
-    /// The last frame was an offer, and it was taken.
-    over: bool,
-    ended: bool,
+    group: Option<Box<Vec<&'m mut [u8]>>>,
+    from: Rank,
 }
 
 /// How the short way to a piece ended.
@@ -59,10 +79,64 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     pub fn begin_unpacking_from<'m>(&self, from: Rank) -> Result<Incoming<'_, 'm, F>, Error> {
         self.known(from)?;
-        if self.with(from).unpacking.replace(true) {
+        if self.with(from).unpacking.busy.replace(true) {
             return Err(Cause::Busy { peer: from, what: "a message being unpacked" }.into());
         }
-        Ok(Incoming { messenger: self, from, at: 0, piece: 0, begun: false, group: Vec::new(), over: false, ended: false })
+        Ok(Incoming { messenger: self, group: None, from })
+    }
+
+    /// Takes the next message of that rank, which is one piece of that length: what [`Messenger::send_whole`] sends. Acts when called: await it.
+    ///
+    /// # Errors
+    /// As [`Messenger::begin_unpacking_from`] and [`Incoming::end`].
+    #[inline]
+    pub fn receive_whole<'a>(
+        &'a self,
+        from: Rank,
+        sent: Mode,
+        receive: Receive,
+        into: &'a mut [u8],
+    ) -> impl Future<Output = Result<(), Error>> + use<'a, F> {
+        let rest = match self.receive_now(from, PieceFormat { mode: sent, receive, bytes: into.len() }, into) {
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(self.fabric.cpu().run_inline(self.receive_slow(from, sent, receive, into)))),
+            Err(error) => Err(error),
+        };
+        async move {
+            match rest? {
+                None => Ok(()),
+                Some(rest) => rest.await,
+            }
+        }
+    }
+
+    #[cold]
+    async fn receive_slow(&self, from: Rank, sent: Mode, receive: Receive, into: &mut [u8]) -> Result<(), Error> {
+        let mut message = self.begin_unpacking_from(from)?;
+        match receive {
+            Receive::Express => message.unpack_express_into(sent, into).await?,
+            Receive::Cheaper => message.unpack(sent, into).await?,
+        }
+        message.end().await
+    }
+
+    /// The short way: the whole message is one frame, and that piece. `false`: nothing has changed.
+    #[inline]
+    fn receive_now(&self, from: Rank, wanted: PieceFormat, into: &mut [u8]) -> Result<bool, Error> {
+        if from >= self.size || self.with(from).unpacking.busy.get() || wanted.is_long() || !self.ready_soon(from)? {
+            return Ok(false);
+        }
+        let taken = self.read(from, |head, bytes| {
+            let whole = head.kind == FrameKind::Last && head.extra == wanted.short() && bytes.len() == into.len();
+            if whole {
+                into.copy_from_slice(bytes);
+            }
+            whole
+        });
+        if taken == Some(true) {
+            self.next(from);
+        }
+        Ok(taken == Some(true))
     }
 
     /// Waits for a message of anybody: of several that have come, from the rank behind the one served last. Acts when called: await it.
@@ -83,7 +157,7 @@ impl<F: Fabric> Messenger<F> {
     fn anybody(&self) -> Option<Result<Rank, Error>> {
         let first = self.turn.get();
         (first..self.size).chain(0..first).find_map(|rank| {
-            let open = self.with(rank).unpacking.get();
+            let open = self.with(rank).unpacking.busy.get();
             if open { None } else { self.ready(rank).map(|ready| ready.then_some(rank)).transpose() }
         })
     }
@@ -171,10 +245,13 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     /// # Errors
     /// [`Cause::Mismatch`] if there are pieces left; as [`Incoming::unpack_express`].
     #[inline]
-    pub fn end(mut self) -> impl Future<Output = Result<(), Error>> {
+    pub fn end(self) -> impl Future<Output = Result<(), Error>> {
         let messenger = self.messenger;
         let rest = match self.end_now() {
-            Ok(true) => Ok(None),
+            Ok(true) => {
+                self.finish();
+                Ok(None)
+            }
             Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.end_rest()))),
             Err(error) => Err(error),
         };
@@ -186,10 +263,24 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         }
     }
 
+    #[inline]
+    fn state(&self) -> &'c Unpacking {
+        &self.messenger.with(self.from).unpacking
+    }
+
+    fn is_grouping(&self) -> bool {
+        self.group.as_ref().is_some_and(|group| !group.is_empty())
+    }
+
+    fn grouped(&self) -> usize {
+        self.group.as_ref().map_or(0, |group| group.len())
+    }
+
     #[cold]
     fn disagree(&self, packed: Option<PieceFormat>, unpacked: Option<PieceFormat>) -> Error {
         let words = |shape: Option<PieceFormat>| shape.map_or("nothing more".to_owned(), |shape| shape.to_string());
-        Cause::Mismatch { from: self.from, piece: self.piece, packed: words(packed), unpacked: words(unpacked) }.into()
+        let piece = self.state().piece.get() + self.grouped() as u32;
+        Cause::Mismatch { from: self.from, piece, packed: words(packed), unpacked: words(unpacked) }.into()
     }
 
     #[cold]
@@ -197,13 +288,29 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         Cause::ProtocolViolation { from: self.from, what }.into()
     }
 
+    /// Where the shape of the next piece is, if a frame is at hand.
+    #[inline]
+    fn shape(&self) -> Option<ShapeAt> {
+        let (at, begun) = (self.state().at.get(), self.state().begun.get());
+        self.messenger.read(self.from, |head, bytes| read_shape(head, bytes, at, begun))
+    }
+
+    /// The next frame, if there is one, is read from its beginning.
+    #[inline]
+    fn next_frame(&self) {
+        self.state().begun.set(true);
+        self.state().at.set(0);
+        self.messenger.next(self.from);
+    }
+
     /// The short way: the whole piece is in the frame at hand. `false`: nothing has changed.
     #[inline]
     fn take_now(&mut self, wanted: PieceFormat, into: &mut [u8]) -> Result<bool, Error> {
-        if !self.group.is_empty() || self.over || !self.messenger.ready_soon(self.from)? {
+        let state = self.state();
+        if self.is_grouping() || state.over.get() || !self.messenger.ready_soon(self.from)? {
             return Ok(false);
         }
-        let (at, begun) = (self.at, self.begun);
+        let (at, begun) = (state.at.get(), state.begun.get());
         let step = self.messenger.read(self.from, |head, bytes| match read_shape(head, bytes, at, begun) {
             ShapeAt::At(shape, at) if shape == wanted => match bytes.get(at..at + into.len()) {
                 Some(piece) => {
@@ -220,10 +327,11 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         });
         match step {
             Some(FastPath::Taken(at, over)) => {
-                (self.begun, self.at, self.piece) = (true, at, self.piece + 1);
+                state.begun.set(true);
+                state.at.set(at);
+                state.piece.set(state.piece.get() + 1);
                 if over {
-                    self.at = 0;
-                    self.messenger.next(self.from);
+                    self.next_frame();
                 }
                 Ok(true)
             }
@@ -246,7 +354,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
 
     #[cold]
     async fn express(&mut self, wanted: PieceFormat, into: &mut [u8]) -> Result<(), Error> {
-        if !self.group.is_empty() {
+        if self.is_grouping() {
             return Err(self.disagree(None, Some(wanted)));
         }
         let Some(offer) = self.through_frames(wanted, into).await? else { return Ok(()) };
@@ -261,65 +369,65 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     async fn cheaper(&mut self, wanted: PieceFormat, into: &'m mut [u8]) -> Result<(), Error> {
         let Some(offer) = self.through_frames(wanted, into).await? else { return Ok(()) };
         self.agree(&offer, wanted)?;
-        self.group.push(into);
-        self.piece += 1;
-        if self.group.len() == offer.shapes.len() {
-            let mut group = core::mem::take(&mut self.group);
-            self.piece -= 1;
-            self.take_offer(&offer, &mut group).await?;
+        let group = self.group.get_or_insert_default();
+        group.push(into);
+        if group.len() < offer.shapes.len() {
+            return Ok(());
         }
-        Ok(())
+        let mut group = mem::take(&mut **group);
+        self.take_offer(&offer, &mut group).await
     }
 
     /// Is the next piece of the offer the one that is wanted?
     fn agree(&self, offer: &Offer, wanted: PieceFormat) -> Result<(), Error> {
-        let packed = offer.shapes.get(self.group.len()).copied();
-        if packed == Some(wanted) && !self.over { Ok(()) } else { Err(self.disagree(packed, Some(wanted))) }
+        let packed = offer.shapes.get(self.grouped()).copied();
+        let agreed = packed == Some(wanted) && !self.state().over.get();
+        if agreed { Ok(()) } else { Err(self.disagree(packed, Some(wanted))) }
     }
 
     async fn take_offer(&mut self, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
-        let (messenger, from) = (self.messenger, self.from);
-        if let Some((Unexpected::Fetched(_, bytes), _)) = messenger.with(from).kept.borrow().front() {
+        let (messenger, from, state) = (self.messenger, self.from, self.state());
+        let pieces = into.len() as u32;
+        let aside = messenger.unexpected.read(from, |arrived| {
+            let Arrived::Fetched(_, bytes) = arrived else { return false };
             let mut rest = &bytes[..];
-            for piece in into {
+            for piece in &mut *into {
                 let (now, later) = rest.split_at(piece.len());
                 piece.copy_from_slice(now);
                 rest = later;
             }
-        } else {
+            true
+        });
+        if aside != Some(true) {
             messenger.fetch(from, offer, into).await?;
         }
-        messenger.next(from);
-        (self.begun, self.at, self.piece, self.over) = (true, 0, self.piece + 1, offer.last);
+        self.next_frame();
+        state.piece.set(state.piece.get() + pieces);
+        state.over.set(offer.last);
         Ok(())
     }
 
     /// A piece that comes in frames, of which the first may hold its beginning only. Gives the offer instead, if it is one.
     async fn through_frames(&mut self, wanted: PieceFormat, into: &mut [u8]) -> Result<Option<Offer>, Error> {
-        if self.over {
+        let state = self.state();
+        if state.over.get() {
             return Err(self.disagree(None, Some(wanted)));
         }
-        let (messenger, from) = (self.messenger, self.from);
         loop {
-            match self.frame().await? {
+            let kind = match self.frame().await? {
                 Front::Offer(offer) | Front::Fetched(offer) => return Ok(Some(offer)),
-                Front::Frame(kind) => {
-                    let (at, begun) = (self.at, self.begun);
-                    let place = messenger.read(from, |head, bytes| read_shape(head, bytes, at, begun));
-                    match place {
-                        Some(ShapeAt::At(shape, at)) if shape == wanted => {
-                            (self.begun, self.at) = (true, at);
-                            break;
-                        }
-                        Some(ShapeAt::At(shape, _)) => return Err(self.disagree(Some(shape), Some(wanted))),
-                        Some(ShapeAt::NotHere) if kind == FrameKind::Data => {
-                            (self.begun, self.at) = (true, 0);
-                            messenger.next(from);
-                        }
-                        Some(ShapeAt::Nowhere) => return Err(self.disagree(None, Some(wanted))),
-                        _ => return Err(self.garbled("a piece without a shape")),
-                    }
+                Front::Frame(kind) => kind,
+            };
+            match self.shape() {
+                Some(ShapeAt::At(shape, at)) if shape == wanted => {
+                    state.begun.set(true);
+                    state.at.set(at);
+                    break;
                 }
+                Some(ShapeAt::At(shape, _)) => return Err(self.disagree(Some(shape), Some(wanted))),
+                Some(ShapeAt::NotHere) if kind == FrameKind::Data => self.next_frame(),
+                Some(ShapeAt::Nowhere) => return Err(self.disagree(None, Some(wanted))),
+                _ => return Err(self.garbled("a piece without a shape")),
             }
         }
         self.copy_frames(into).await.map(|()| None)
@@ -327,9 +435,9 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
 
     /// The bytes of a piece whose shape was read.
     async fn copy_frames(&mut self, mut into: &mut [u8]) -> Result<(), Error> {
-        let (messenger, from) = (self.messenger, self.from);
+        let (messenger, from, state) = (self.messenger, self.from, self.state());
         loop {
-            let at = self.at;
+            let at = state.at.get();
             let copied = messenger.read(from, |head, bytes| {
                 let rest = bytes.get(at..).unwrap_or_default();
                 let now = rest.len().min(into.len());
@@ -337,13 +445,13 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                 (now, now == rest.len() && head.kind == FrameKind::Data, head.kind)
             });
             let Some((now, over, kind)) = copied else { return Err(self.garbled("an offer within a piece")) };
-            (self.at, into) = (self.at + now, &mut into[now..]);
+            state.at.set(at + now);
+            into = &mut into[now..];
             if over {
-                self.at = 0;
-                messenger.next(from);
+                self.next_frame();
             }
             if into.is_empty() {
-                self.piece += 1;
+                state.piece.set(state.piece.get() + 1);
                 return Ok(());
             }
             if kind != FrameKind::Data {
@@ -353,32 +461,41 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         }
     }
 
+    /// The message was taken as a whole.
     #[inline]
-    fn end_now(&mut self) -> Result<bool, Error> {
-        if self.over {
-            self.ended = true;
+    fn finish(mut self) {
+        self.state().clear();
+        drop(self.group.take());
+        // Its end is not that of a message that is given up. There is nothing in it to be freed.
+        mem::forget(self);
+    }
+
+    /// Has the message ended here?
+    #[inline]
+    fn end_now(&self) -> Result<bool, Error> {
+        let state = self.state();
+        if state.over.get() {
             return Ok(true);
         }
-        if !self.group.is_empty() || !self.messenger.ready(self.from)? {
+        if self.is_grouping() || !self.messenger.ready(self.from)? {
             return Ok(false);
         }
-        let (at, begun) = (self.at, self.begun);
+        let (at, begun) = (state.at.get(), state.begun.get());
         let last = self.messenger.read(self.from, |head, bytes| {
             let empty = if begun { true } else { head.extra == NONE };
             head.kind == FrameKind::Last && empty && at == bytes.len()
         });
         if last == Some(true) {
             self.messenger.next(self.from);
-            self.ended = true;
         }
-        Ok(self.ended)
+        Ok(last == Some(true))
     }
 
     #[cold]
-    async fn end_rest(mut self) -> Result<(), Error> {
-        if !self.group.is_empty() {
+    async fn end_rest(self) -> Result<(), Error> {
+        if self.is_grouping() {
             let packed = self.messenger.front(self.from).and_then(|front| match front {
-                Front::Offer(offer) | Front::Fetched(offer) => offer.shapes.get(self.group.len()).copied(),
+                Front::Offer(offer) | Front::Fetched(offer) => offer.shapes.get(self.grouped()).copied(),
                 Front::Frame(_) => None,
             });
             return Err(self.disagree(packed, None));
@@ -386,17 +503,16 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         loop {
             let front = self.frame().await?;
             if self.end_now()? {
+                self.finish();
                 return Ok(());
             }
-            let (at, begun) = (self.at, self.begun);
             let packed = match front {
                 Front::Offer(offer) | Front::Fetched(offer) => offer.shapes.first().copied(),
-                Front::Frame(_) => match self.messenger.read(self.from, |head, bytes| read_shape(head, bytes, at, begun)) {
+                Front::Frame(_) => match self.shape() {
                     Some(ShapeAt::At(shape, _)) => Some(shape),
                     // The frame is used up, and the next one may be the last.
                     Some(ShapeAt::NotHere) => {
-                        (self.begun, self.at) = (true, 0);
-                        self.messenger.next(self.from);
+                        self.next_frame();
                         continue;
                     }
                     _ => None,
@@ -407,13 +523,9 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     }
 }
 
+/// What was given up stays open on this side: where the next message begins cannot be told any more.
 impl<F: Fabric> Drop for Incoming<'_, '_, F> {
-    #[inline]
     fn drop(&mut self) {
-        // What was given up stays open on this side: nobody can tell any more where the next message begins.
-        self.messenger.with(self.from).unpacking.set(!self.ended);
-        if !self.ended {
-            self.messenger.give_up(self.from);
-        }
+        self.messenger.give_up(self.from);
     }
 }

@@ -1,8 +1,9 @@
 //! What is at the head of a connection: a frame to be read in place, one that was kept, or an offer.
 use super::Messenger;
-use super::connection::{Offer, Unexpected};
 use super::frame::{FrameKind, Head, NONE};
 use super::piece::{LENGTH, PieceFormat, SHORT};
+use super::rendezvous::Offer;
+use super::unexpected::Arrived;
 use foregather_machine::{Error, Fabric, Rank, WaitContext};
 use foregather_wait::{Roster, Wait, WaitFor};
 
@@ -34,11 +35,11 @@ impl<F: Fabric> Messenger<F> {
     /// Reads the frame at the head of `from`, which `ready` has seen; `None` if something fetched is there.
     #[inline]
     pub(super) fn read<R>(&self, from: Rank, read: impl FnOnce(Head, &[u8]) -> R) -> Option<R> {
-        if self.kept.get() > 0
-            && let Some((kept, _)) = self.with(from).kept.borrow().front()
-        {
-            let Unexpected::Frame(head, bytes) = kept else { return None };
-            return Some(read(*head, bytes));
+        if self.unexpected.has(from) {
+            return self.unexpected.read(from, |arrived| match arrived {
+                Arrived::Frame(head, bytes) => Some(read(*head, bytes)),
+                Arrived::Fetched(..) | Arrived::Offered(_) => None,
+            })?;
         }
         let head = |bits| Head::unpack(bits).unwrap_or(Head { kind: FrameKind::Abort, credits: 0, extra: 0 });
         self.fabric.peek(self.address(from), |bits, bytes| read(head(bits), bytes))
@@ -46,10 +47,13 @@ impl<F: Fabric> Messenger<F> {
 
     #[cold]
     pub(super) fn front(&self, from: Rank) -> Option<Front> {
-        match self.with(from).kept.borrow().front() {
-            Some((Unexpected::Fetched(offer, _), _)) => return Some(Front::Fetched(offer.clone())),
-            Some((Unexpected::Offered(offer), _)) => return Some(Front::Offer(offer.clone())),
-            Some((Unexpected::Frame(..), _)) | None => {}
+        let kept = self.unexpected.read(from, |arrived| match arrived {
+            Arrived::Fetched(offer, _) => Some(Front::Fetched(offer.clone())),
+            Arrived::Offered(offer) => Some(Front::Offer(offer.clone())),
+            Arrived::Frame(..) => None,
+        });
+        if let Some(Some(front)) = kept {
+            return Some(front);
         }
         self.read(from, |head, bytes| match head.kind {
             FrameKind::Offer => Offer::read(head, bytes).map(Front::Offer),
@@ -61,18 +65,16 @@ impl<F: Fabric> Messenger<F> {
     #[inline]
     pub(super) fn next(&self, from: Rank) {
         let with = self.with(from);
-        if self.kept.get() > 0
-            && let Some((kept, unpaid)) = with.kept.borrow_mut().pop_front()
+        if !self.unexpected.is_empty()
+            && let Some(unpaid) = self.unexpected.pop(from)
         {
-            self.kept.set(self.kept.get() - 1);
-            self.kept_bytes.set(self.kept_bytes.get() - kept.bytes());
             if unpaid {
                 with.link.undefer();
                 self.owe_credit(from);
             }
             return;
         }
-        with.held.set(false);
+        with.unpacking.held.set(false);
         self.give_back(from, true);
     }
 }

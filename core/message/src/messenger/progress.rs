@@ -1,0 +1,445 @@
+//! The one wait there is, and what each of its looks does for others: it takes in what has come, gives buffers back, and says what it owes.
+use super::frame::{FrameKind, Head};
+use super::rendezvous::Offer;
+use super::unexpected::Arrived;
+use super::{Messenger, count};
+use crate::link::Lost;
+use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Rank, WaitContext, reached};
+
+/// What a wait is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// A message of that rank, read in place.
+    From(Rank),
+    /// A message of anybody.
+    Any,
+    /// That rank's taking something.
+    To(Rank),
+    /// Room towards that rank, which the fabric itself may make.
+    Room(Rank),
+    /// A null message, of that rank if the caller knows whose.
+    Signal(Option<Rank>),
+    /// A packet of that rank.
+    Packet(Rank),
+    /// Nothing: it only looks, and must not be given anything that takes time.
+    Nothing,
+}
+
+impl Waiting {
+    pub(super) fn peer(self) -> Option<Rank> {
+        match self {
+            Self::From(peer) | Self::To(peer) | Self::Room(peer) | Self::Packet(peer) => Some(peer),
+            Self::Signal(peer) => peer,
+            Self::Any | Self::Nothing => None,
+        }
+    }
+}
+
+/// How a look ended.
+enum LookResult<T> {
+    End(Result<T, Error>),
+    /// First something has to be fetched for somebody who cannot go on before.
+    Fetch(Rank, Offer),
+}
+
+/// What serving came to.
+pub(super) enum Served {
+    Nothing,
+    Something,
+    /// Somebody cannot go on until this is fetched.
+    Offered(Rank, Offer),
+}
+
+/// What became of a frame.
+enum Taken {
+    /// It belongs to a message: for the program.
+    Message(Head),
+    /// It is done with; did it use a buffer?
+    Obeyed(bool),
+}
+
+/// What became of a frame that nobody reads in place.
+enum Drained {
+    /// It is done with, or was copied; did it use a buffer?
+    Done(bool),
+    Offer(Offer),
+}
+
+fn garbled(from: Rank, what: &'static str) -> Error {
+    Cause::ProtocolViolation { from, what }.into()
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// Posts an inline frame with the credits that are owed. Without room nothing has changed.
+    #[inline]
+    pub(super) fn post(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
+        let sent = self.with(to).link.post(&*self.fabric, self.address(to), kind, extra, bytes);
+        self.posted(sent)
+    }
+
+    /// The same with what was filled into a static buffer.
+    #[inline]
+    pub(super) fn post_filled(&self, to: Rank, kind: FrameKind, extra: u16, len: usize) -> Result<bool, Error> {
+        let sent = self.with(to).link.post_filled(&*self.fabric, self.address(to), kind, extra, len);
+        self.posted(sent)
+    }
+
+    #[inline]
+    fn posted(&self, sent: Result<bool, Error>) -> Result<bool, Error> {
+        let sent = sent.map_err(|error| self.blamed(error))?;
+        count(&self.traffic.frames, u64::from(sent));
+        Ok(sent)
+    }
+
+    /// Has whoever could bring what is awaited left?
+    #[inline]
+    fn left(&self, waiting: Waiting) -> bool {
+        match waiting.peer() {
+            Some(peer) => self.fabric.has_left(self.address(peer)),
+            None => {
+                let mut others = (0..self.size).filter(|&other| other != self.here.rank);
+                self.size > 1 && others.all(|other| self.fabric.has_left(self.address(other)))
+            }
+        }
+    }
+
+    /// Was a message given up that matters to this wait?
+    #[inline]
+    fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
+        match waiting {
+            Waiting::Any => self.connections.iter().find_map(|with| with.link.ended()),
+            // Null messages go on when messages were given up; and whoever failed may have kept another one from its own.
+            Waiting::Signal(_) => self.failed.get(),
+            _ => waiting.peer().and_then(|peer| self.with(peer).link.ended()),
+        }
+    }
+
+    /// One look of a wait: is it there, and if not, what can be done for others?
+    #[inline]
+    fn look<T>(
+        &self,
+        what: &'static str,
+        waiting: Waiting,
+        found: &mut impl FnMut() -> Option<Result<T, Error>>,
+    ) -> Option<LookResult<T>> {
+        // What a peer did before it left is seen below: so this comes first.
+        let left = self.left(waiting);
+        if let Some(end) = found() {
+            if left {
+                reached("messenger:2");
+            }
+            return Some(LookResult::End(end));
+        }
+        match self.serve(waiting) {
+            Err(error) => return Some(LookResult::End(Err(error))),
+            Ok(Served::Offered(from, offer)) => return Some(LookResult::Fetch(from, offer)),
+            // What was served may be what is waited for; its bell has rung already.
+            Ok(Served::Something) => {
+                if let Some(end) = found() {
+                    reached("messenger:1");
+                    return Some(LookResult::End(end));
+                }
+            }
+            Ok(Served::Nothing) => {}
+        }
+        // Before who gave up because of it.
+        if self.circles.is_chased()
+            && let Err(circle) = self.chase(what, waiting)
+        {
+            return Some(LookResult::End(Err(circle)));
+        }
+        // Giving up comes as a frame, so it is known by now.
+        if let Some(blame) = self.poisoned(waiting) {
+            return Some(LookResult::End(Err(self.accused(blame, what))));
+        }
+        left.then(|| LookResult::End(Err(Cause::Closed { peer: waiting.peer() }.into())))
+    }
+
+    /// The one wait there is. Only how it begins is the caller's: by a look of its own that found nothing.
+    pub(super) async fn until<T>(
+        &self,
+        what: &'static str,
+        waiting: Waiting,
+        mut found: impl FnMut() -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(self.deadline.get()) };
+        self.circles.begin_wait();
+        let mut patience = self.patience(waiting);
+        loop {
+            let look = || self.look(what, waiting, &mut found);
+            let waited = self.waiter.on_lane_for(&*self.fabric, why, waiting.peer(), patience, look).await;
+            match waited.map_err(|error| self.blamed(error))? {
+                Some(LookResult::End(end)) => return end.map_err(|error| self.blamed(error)),
+                Some(LookResult::Fetch(from, offer)) => self.fetch_aside(from, offer).await?,
+                None => {
+                    if why.since == Nanos::ZERO {
+                        why = why.since(self.fabric.now() - patience);
+                    }
+                    self.begin_chase(waiting);
+                    patience = patience * 2;
+                }
+            }
+        }
+    }
+
+    /// What a message that was given up before means for whoever was `doing` something with it.
+    #[cold]
+    pub(super) fn accused(&self, blame: Lost, doing: &'static str) -> Error {
+        self.blamed(blame.error(self.fabric.now(), doing))
+    }
+
+    /// Remembers who is to blame for whatever is given up because of this. A loss explains what comes after it.
+    #[cold]
+    pub(super) fn blamed(&self, error: Error) -> Error {
+        let Some(blame) = Lost::of(&error) else { return error };
+        if blame.lost || !self.culprit.get().lost {
+            self.culprit.set(blame);
+        }
+        error
+    }
+
+    /// The connection is lost: its message will never be whole. The peer is told, now or as soon as there is room.
+    #[cold]
+    pub(super) fn give_up(&self, peer: Rank) {
+        if self.with(peer).link.end(self.culprit.get()) {
+            self.tell_abort(peer);
+        }
+    }
+
+    fn tell_abort(&self, peer: Rank) {
+        let told = self.with(peer).link.abort::<FrameKind>(&*self.fabric, self.address(peer), u16::from(self.fails.get()));
+        count(&self.traffic.frames, u64::from(told));
+        if !told {
+            self.backlog.set(true);
+        }
+    }
+
+    /// Is there a frame, or something fetched, of a message of `from`?
+    #[inline]
+    pub(super) fn ready(&self, from: Rank) -> Result<bool, Error> {
+        let with = self.with(from);
+        if with.unpacking.held.get() || self.unexpected.has(from) {
+            return Ok(true);
+        }
+        let at = self.address(from);
+        while let Some(taken) = self.fabric.peek(at, |bits, bytes| self.obey(from, bits, bytes)) {
+            match taken.inspect_err(|_| self.give_up(from))? {
+                Taken::Message(_) => {
+                    with.unpacking.held.set(true);
+                    return Ok(true);
+                }
+                Taken::Obeyed(costs) => self.give_back(from, costs),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Does what a frame says, unless it is part of a message.
+    #[inline]
+    fn obey(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Taken, Error> {
+        let with = self.with(from);
+        let head: Head = with.link.receive(self.rules.terms, from, bits)?;
+        if head.kind.is_message() { Ok(Taken::Message(head)) } else { self.obey_other(from, head, bytes) }
+    }
+
+    fn obey_other(&self, from: Rank, head: Head, bytes: &[u8]) -> Result<Taken, Error> {
+        let with = self.with(from);
+        match head.kind {
+            FrameKind::Done if with.offers.fetch(head.extra) => {}
+            FrameKind::Done => return Err(garbled(from, "more pieces fetched than were offered")),
+            FrameKind::Abort => {
+                let blame = Lost::unpack(from, bytes, self.size);
+                if head.extra != 0 {
+                    self.failed.set(self.failed.get().or(Some(blame)));
+                }
+                with.link.has_heard(blame);
+            }
+            FrameKind::Signal => {
+                let slot = self.signals.get(usize::from(head.extra));
+                let slot = slot.ok_or_else(|| garbled(from, "a slot that does not exist"))?;
+                slot.set(slot.get() + 1);
+            }
+            FrameKind::Packet => self.take_packet(from, head.extra, bytes)?,
+            FrameKind::Chase | FrameKind::Heard | FrameKind::Deadlock => self.note_chase(from, head.kind, bytes)?,
+            FrameKind::Credit | FrameKind::Data | FrameKind::Last | FrameKind::Offer => {}
+        }
+        Ok(Taken::Obeyed(head.kind.costs()))
+    }
+
+    /// Lets go of the frame at the head of the ring.
+    #[inline]
+    pub(super) fn give_back(&self, from: Rank, costs: bool) {
+        self.fabric.release(self.address(from));
+        if costs {
+            self.owe_credit(from);
+        }
+    }
+
+    #[inline]
+    pub(super) fn owe_credit(&self, from: Rank) {
+        if self.with(from).link.owes_one_more(self.rules.terms) {
+            self.acknowledge(from);
+        }
+    }
+
+    #[cold]
+    fn acknowledge(&self, to: Rank) {
+        match self.post(to, FrameKind::Credit, 0, &[]) {
+            Ok(true) => count(&self.traffic.acknowledgements, 1),
+            Ok(false) => self.backlog.set(true),
+            // A peer that is lost needs no credits; the wait says so.
+            Err(_) => {}
+        }
+    }
+
+    /// Takes in what has come, as far as this wait does not read it in place; says what is owed; helps who reads from here.
+    #[inline]
+    pub(super) fn serve(&self, waiting: Waiting) -> Result<Served, Error> {
+        let mut served = if self.exposed.get() > 0 && self.fabric.progress() { Served::Something } else { Served::Nothing };
+        let in_place = |from: Rank| waiting == Waiting::Any || waiting == Waiting::From(from);
+        let mut at = None;
+        while let Some(from) = self.fabric.arrived(at) {
+            at = Some(from);
+            if in_place(from.rank) && from.lane == self.here.lane {
+                continue;
+            }
+            match self.drain(from, waiting)? {
+                Served::Nothing => {}
+                Served::Something => served = Served::Something,
+                offered @ Served::Offered(..) => return Ok(offered),
+            }
+        }
+        // Behind what has come, since that may be what is to be answered, or the room that was missing.
+        if self.backlog.get() {
+            self.retry_credits();
+        }
+        Ok(served)
+    }
+
+    #[cold]
+    fn drain(&self, at: Address, waiting: Waiting) -> Result<Served, Error> {
+        let (from, with) = (at.rank, self.with(at.rank));
+        if at.lane != self.here.lane {
+            return Err(garbled(from, "a frame from another lane"));
+        }
+        let mut served = Served::Nothing;
+        while let Some(drained) = self.fabric.peek(at, |bits, bytes| self.drain_frame(from, bits, bytes)) {
+            let (costs, offer) = match drained.inspect_err(|_| self.give_up(from))? {
+                Drained::Done(costs) => (costs, None),
+                Drained::Offer(_) if waiting == Waiting::Nothing => {
+                    with.unpacking.held.set(true);
+                    break;
+                }
+                Drained::Offer(offer) => (true, Some(offer)),
+            };
+            with.unpacking.held.set(false);
+            self.give_back(from, costs);
+            served = Served::Something;
+            if let Some(offer) = offer {
+                return Ok(Served::Offered(from, offer));
+            }
+        }
+        Ok(served)
+    }
+
+    fn drain_frame(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Drained, Error> {
+        // A frame that is held was obeyed when it was found.
+        let taken = if self.with(from).unpacking.held.get() {
+            Taken::Message(Head::unpack(bits).ok_or_else(|| garbled(from, "a frame that changed"))?)
+        } else {
+            self.obey(from, bits, bytes)?
+        };
+        match taken {
+            Taken::Message(head) if head.kind == FrameKind::Offer => {
+                let offer = Offer::read(head, bytes).ok_or_else(|| garbled(from, "an offer of nothing"))?;
+                if !self.unexpected.is_full() {
+                    return Ok(Drained::Offer(offer));
+                }
+                self.keep(from, Arrived::Offered(offer), true);
+                Ok(Drained::Done(false))
+            }
+            Taken::Message(head) => {
+                let full = self.unexpected.is_full();
+                self.keep(from, Arrived::Frame(head, bytes.to_vec()), full);
+                Ok(Drained::Done(!full))
+            }
+            Taken::Obeyed(costs) => Ok(Drained::Done(costs)),
+        }
+    }
+
+    fn keep(&self, from: Rank, arrived: Arrived, unpaid: bool) {
+        let link = &self.with(from).link;
+        if unpaid {
+            link.defer();
+            if link.overdue(self.rules.terms) {
+                // What it may wait for is owed already; sent by this look, once no frame is being looked at.
+                self.backlog.set(true);
+            }
+        }
+        self.unexpected.push(from, arrived, unpaid);
+    }
+
+    /// Fetches what a peer offers before the program asks for it, because the program waits for somebody else.
+    #[cold]
+    pub(super) async fn fetch_aside(&self, from: Rank, offer: Offer) -> Result<(), Error> {
+        if self.exposed.get() > 0 {
+            reached("messenger:4");
+        }
+        let bytes = offer.bytes();
+        let mut aside = Vec::new();
+        if aside.try_reserve_exact(bytes).is_err() {
+            self.give_up(from);
+            return Err(Cause::Length { what: "a message that came", bytes, room: 0 }.into());
+        }
+        aside.resize(bytes, 0);
+        self.fetch(from, &offer, &mut [&mut aside]).await?;
+        self.keep(from, Arrived::Fetched(offer, aside), false);
+        Ok(())
+    }
+
+    /// What `from` has offered is gone, since it has given that message up: it said why before it took the pieces away.
+    pub(super) fn withdrawn(&self, from: Rank) -> Error {
+        reached("messenger:5");
+        let with = self.with(from);
+        while with.link.ended().is_none() {
+            // The rest of the message is nobody's any more.
+            let taken = if with.unpacking.held.replace(false) { Some(Ok(Taken::Obeyed(true))) } else { self.front_frame(from) };
+            match taken {
+                Some(Ok(Taken::Obeyed(costs))) => self.give_back(from, costs),
+                Some(Ok(Taken::Message(head))) => self.give_back(from, head.kind.costs()),
+                Some(Err(error)) => return error,
+                None => break,
+            }
+        }
+        let blame = with.link.ended().unwrap_or(Lost::on(from));
+        self.accused(blame, "a piece in its sender's memory")
+    }
+
+    fn front_frame(&self, from: Rank) -> Option<Result<Taken, Error>> {
+        self.fabric.peek(self.address(from), |bits, bytes| self.obey(from, bits, bytes))
+    }
+
+    /// What had no room may have some now.
+    #[cold]
+    fn retry_credits(&self) {
+        self.backlog.set(false);
+        for peer in 0..self.size {
+            let with = self.with(peer);
+            if with.offers.untold() > 0 {
+                self.retell(peer);
+            }
+            if with.link.is_untold() {
+                self.tell_abort(peer);
+            }
+            if with.pursuit.is_unheard() {
+                self.hear(peer);
+            }
+            if with.packets.has_requests() {
+                self.answer(peer);
+            }
+            if with.link.overdue(self.rules.terms) {
+                self.acknowledge(peer);
+            }
+        }
+    }
+}

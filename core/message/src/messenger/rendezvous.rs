@@ -1,0 +1,391 @@
+//! Pieces that stay in their sender's memory until the receiver has fetched them, of one message or of several open ones.
+//!
+//! Offers are posted and fetched in the order of their connection, so both sides count them: an offer is fetched once as many were. Memory
+//! is exposed within [`exposing`], or owned by the lane ([`Exposures`](foregather_machine::Exposures)): no handle that can be forgotten holds it.
+use super::frame::{FrameKind, Head};
+use super::piece::{LENGTH, PieceFormat, SHORT};
+use super::send::Outgoing;
+use super::{Messenger, Waiting, count};
+use core::cell::{Cell, RefCell};
+use core::future::Future;
+use foregather_machine::{Cause, Error, Exposing, Fabric, Key, Park, Rank, exposing, reached};
+
+/// Open offers of a scope at most: a lane exposes 64 memories at a time, and some are for others.
+const OPEN: usize = 32;
+
+/// Pieces in the peer's memory.
+#[derive(Clone)]
+pub(super) struct Offer {
+    pub(super) key: Key,
+    pub(super) shapes: Vec<PieceFormat>,
+    /// Does its message end with it?
+    pub(super) last: bool,
+}
+
+impl Offer {
+    pub(super) fn bytes(&self) -> usize {
+        self.shapes.iter().fold(0, |sum: usize, shape| sum.saturating_add(shape.bytes))
+    }
+
+    /// From the bytes of its frame: a key, and for each piece its short shape and its length.
+    pub(super) fn read(head: Head, bytes: &[u8]) -> Option<Self> {
+        let last = head.extra != 0;
+        let (key, shapes) = bytes.split_first_chunk::<8>()?;
+        let (shapes, rest) = shapes.as_chunks::<{ SHORT + LENGTH }>();
+        if shapes.is_empty() || !rest.is_empty() {
+            return None;
+        }
+        let shape = |bytes: &[u8; SHORT + LENGTH]| {
+            let (short, length) = bytes.split_first_chunk::<SHORT>()?;
+            // Written in full whatever the length is.
+            PieceFormat::read(u16::from_le_bytes(*short) | 0x1fff << 3, || length.first_chunk().copied())
+        };
+        let shapes = shapes.iter().map(shape).collect::<Option<_>>()?;
+        Some(Self { key: Key(u64::from_le_bytes(*key)), shapes, last })
+    }
+
+    pub(super) fn write(key: Key, shapes: impl Iterator<Item = PieceFormat>, into: &mut [u8]) -> usize {
+        into[..8].copy_from_slice(&key.0.to_le_bytes());
+        let mut at = 8;
+        for shape in shapes {
+            into[at..at + SHORT].copy_from_slice(&shape.short().to_le_bytes());
+            into[at + SHORT..at + SHORT + LENGTH].copy_from_slice(&(shape.bytes as u64).to_le_bytes());
+            at += SHORT + LENGTH;
+        }
+        at
+    }
+}
+
+/// The place of an offer among all of its connection.
+pub(super) type OfferNumber = u32;
+
+/// Offers of a connection, both ways.
+#[derive(Default)]
+pub(super) struct Offers {
+    /// Ours: posted, and fetched by the peer. They go round.
+    posted: Cell<OfferNumber>,
+    fetched: Cell<OfferNumber>,
+    /// The peer's that we have fetched, and not told yet.
+    untold: Cell<u32>,
+}
+
+impl Offers {
+    pub(super) fn untold(&self) -> u32 {
+        self.untold.get()
+    }
+
+    pub(super) fn post(&self) -> OfferNumber {
+        self.posted.set(self.posted.get().wrapping_add(1));
+        self.posted.get()
+    }
+
+    /// The peer has fetched so many more. `false`: more than there were.
+    pub(super) fn fetch(&self, many: u16) -> bool {
+        let open = self.posted.get().wrapping_sub(self.fetched.get());
+        if u32::from(many) < open {
+            reached("messenger:9");
+        }
+        self.fetched.set(self.fetched.get().wrapping_add(u32::from(many)));
+        u32::from(many) <= open
+    }
+
+    pub(super) fn is_fetched(&self, number: OfferNumber) -> bool {
+        (self.fetched.get().wrapping_sub(number) as i32) >= 0
+    }
+}
+
+/// An offer that was posted: whose it is, and where its pieces are.
+#[derive(Clone, Copy)]
+pub(super) struct Posted {
+    to: Rank,
+    number: OfferNumber,
+    key: Key,
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// Posts the offer of what is exposed under that key. There is a credit for it; the caller waits for room.
+    pub(super) async fn post_offer(
+        &self,
+        to: Rank,
+        key: Key,
+        shapes: impl Iterator<Item = PieceFormat>,
+        last: bool,
+    ) -> Result<Posted, Error> {
+        let len = self.fabric.write_with(self.address(to), |buffer| Offer::write(key, shapes, buffer));
+        let post = || {
+            let sent = self.post_filled(to, FrameKind::Offer, u16::from(last), len);
+            sent.map(|sent| sent.then_some(())).transpose()
+        };
+        match post() {
+            Some(posted) => posted?,
+            None => self.until("room for an offer", Waiting::Room(to), post).await?,
+        }
+        Ok(Posted { to, number: self.with(to).offers.post(), key })
+    }
+
+    fn is_fetched(&self, posted: Posted) -> bool {
+        self.with(posted.to).offers.is_fetched(posted.number)
+    }
+
+    /// Waits until the peer has fetched it.
+    pub(super) async fn until_fetched(&self, posted: Posted) -> Result<(), Error> {
+        let fetched = || self.is_fetched(posted).then_some(Ok(()));
+        match fetched() {
+            Some(fetched) => fetched,
+            None => self.until("its pieces to be fetched", Waiting::To(posted.to), fetched).await,
+        }
+    }
+
+    /// An offer of `from` was fetched.
+    pub(super) fn tell_fetched(&self, from: Rank) {
+        let untold = &self.with(from).offers.untold;
+        untold.set(untold.get() + 1);
+        self.retell(from);
+    }
+
+    pub(super) fn retell(&self, to: Rank) {
+        let untold = &self.with(to).offers.untold;
+        let told = untold.get().min(u32::from(u16::MAX));
+        match self.post(to, FrameKind::Done, told as u16, &[]) {
+            Ok(true) => untold.set(untold.get() - told),
+            Ok(false) => self.backlog.set(true),
+            Err(_) => {}
+        }
+    }
+
+    /// Runs `body`, in which several messages may be open at a time ([`Scope::end_later`]). When it ends well all of them are waited for; when it
+    /// fails or panics, those that are not fetched yet are given up, and their receivers are told. Acts when called: await it.
+    ///
+    /// # Errors
+    /// What `body` reports; as [`Outgoing::end`] of the messages that are open then.
+    pub fn scope<'s, 'env: 's, T>(
+        &'s self,
+        body: impl AsyncFnOnce(&Scope<'_, 'env, F>) -> Result<T, Error>,
+    ) -> impl Future<Output = Result<T, Error>> {
+        exposing(&*self.fabric, async move |exposing: &Exposing<'_, 'env, F>| {
+            let scope = Scope { messenger: self, exposing, open: RefCell::default() };
+            let out = body(&scope).await?;
+            while let Some(posted) = scope.oldest() {
+                self.until_fetched(posted).await?;
+                scope.close(posted);
+            }
+            Ok(out)
+        })
+    }
+
+    /// Sends a message of one CHEAPER piece that is received CHEAPER, from memory that the messenger keeps until the receiver has fetched it. What
+    /// comes back gives the memory back. Acts when called: await it.
+    ///
+    /// # Errors
+    /// As [`Messenger::begin_packing`] and [`Outgoing::end`]. The memory is freed then.
+    pub fn send_owned(&self, to: Rank, memory: Vec<u8>) -> impl Future<Output = Result<Pending<'_, F>, Error>> {
+        self.fabric.cpu().run_inline(async move {
+            self.forget_fetched();
+            if memory.len() < self.rules.direct_at {
+                self.send_whole(to, super::Cheaper(&memory), super::Receive::Cheaper).await?;
+                return Ok(Pending { messenger: self, held: Held::Here(memory) });
+            }
+            let message = self.begin_packing(to)?;
+            message.wait_for_credit().await?;
+            let shape = PieceFormat { mode: super::Mode::Cheaper, receive: super::Receive::Cheaper, bytes: memory.len() };
+            let key = self.fabric.expose_owned(memory)?;
+            let posted = self.post_offer(to, key, core::iter::once(shape), true).await;
+            let posted = posted.inspect_err(|_| drop(self.fabric.take_back(key)))?;
+            self.exposed.set(self.exposed.get() + 1);
+            message.finish_offered();
+            Ok(Pending { messenger: self, held: Held::Offered(posted) })
+        })
+    }
+
+    /// Frees owned memory of handles that were dropped, as far as it was fetched.
+    fn forget_fetched(&self) {
+        let mut dropped = self.dropped.borrow_mut();
+        dropped.retain(|&posted| {
+            let fetched = self.is_fetched(posted);
+            if fetched {
+                drop(self.take_back(posted));
+            }
+            !fetched
+        });
+    }
+
+    fn take_back(&self, posted: Posted) -> Option<Vec<u8>> {
+        let memory = self.fabric.take_back(posted.key);
+        self.exposed.set(self.exposed.get() - u32::from(memory.is_some()));
+        memory
+    }
+}
+
+/// Where several messages are open at a time: [`Messenger::scope`].
+pub struct Scope<'s, 'env, F: Fabric> {
+    messenger: &'s Messenger<F>,
+    exposing: &'s Exposing<'s, 'env, F>,
+    open: RefCell<Vec<Posted>>,
+}
+
+impl<'s, 'env, F: Fabric> Scope<'s, 'env, F> {
+    /// What it is a scope of.
+    pub fn messenger(&self) -> &'s Messenger<F> {
+        self.messenger
+    }
+
+    /// Ends a message without waiting until its large pieces were fetched: what it borrows stays where it is until the scope ends. Acts when
+    /// called: await it.
+    ///
+    /// # Errors
+    /// As [`Outgoing::end`].
+    pub fn end_later(&self, message: Outgoing<'s, 'env, F>) -> impl Future<Output = Result<(), Error>> {
+        self.messenger.fabric.cpu().run_inline(message.end_within(self))
+    }
+
+    /// Exposes pieces for that rank and offers them. There is a credit for it.
+    pub(super) async fn offer(&self, to: Rank, group: &mut Vec<(PieceFormat, &'env [u8])>, last: bool) -> Result<(), Error> {
+        self.make_room().await?;
+        let pieces: Vec<&'env [u8]> = group.iter().map(|(_, bytes)| *bytes).collect();
+        let key = self.exposing.expose(&pieces)?;
+        let exposed = &self.messenger.exposed;
+        exposed.set(exposed.get() + 1);
+        let posted = self.messenger.post_offer(to, key, group.drain(..).map(|(shape, _)| shape), last).await;
+        match posted {
+            Ok(posted) => self.open.borrow_mut().push(posted),
+            Err(_) => {
+                exposed.set(exposed.get() - 1);
+                self.exposing.unexpose(key);
+            }
+        }
+        posted.map(|_| ())
+    }
+
+    /// Waits for the oldest ones where there are many.
+    async fn make_room(&self) -> Result<(), Error> {
+        while let Some(posted) = self.oldest() {
+            if self.open.borrow().len() >= OPEN {
+                self.messenger.until_fetched(posted).await?;
+            }
+            if !self.messenger.is_fetched(posted) {
+                return Ok(());
+            }
+            self.close(posted);
+        }
+        Ok(())
+    }
+
+    fn oldest(&self) -> Option<Posted> {
+        self.open.borrow().first().copied()
+    }
+
+    fn close(&self, posted: Posted) {
+        self.open.borrow_mut().retain(|open| open.key != posted.key);
+        self.exposing.unexpose(posted.key);
+        self.messenger.exposed.set(self.messenger.exposed.get() - 1);
+    }
+}
+
+/// A scope that fails gives up what was not fetched. A receiver that finds the pieces gone looks behind them for why.
+impl<F: Fabric> Drop for Scope<'_, '_, F> {
+    fn drop(&mut self) {
+        while let Some(posted) = self.oldest() {
+            if !self.messenger.is_fetched(posted) {
+                reached("messenger:8");
+                self.messenger.give_up(posted.to);
+            }
+            self.close(posted);
+        }
+    }
+}
+
+/// A message that was sent from owned memory. Dropped, it leaves the memory to the messenger until it was fetched.
+#[must_use = "`wait` gives the memory back"]
+pub struct Pending<'c, F: Fabric> {
+    messenger: &'c Messenger<F>,
+    held: Held,
+}
+
+enum Held {
+    /// Its bytes have left.
+    Here(Vec<u8>),
+    Offered(Posted),
+    Nowhere,
+}
+
+impl<F: Fabric> Pending<'_, F> {
+    /// Could [`Pending::wait`] return at once? Looks at what has come, and takes nothing in.
+    pub fn is_fetched(&self) -> bool {
+        match &self.held {
+            Held::Here(_) | Held::Nowhere => true,
+            Held::Offered(posted) => self.messenger.is_fetched(*posted),
+        }
+    }
+
+    /// Waits until the receiver has what was sent, and gives the memory back. Acts when called: await it.
+    ///
+    /// # Errors
+    /// As [`Outgoing::end`]. The memory is freed then.
+    pub fn wait(mut self) -> impl Future<Output = Result<Vec<u8>, Error>> {
+        let messenger = self.messenger;
+        messenger.fabric.cpu().run_inline(async move {
+            match core::mem::replace(&mut self.held, Held::Nowhere) {
+                Held::Here(memory) => Ok(memory),
+                Held::Nowhere => Ok(Vec::new()),
+                Held::Offered(posted) => {
+                    let fetched = messenger.until_fetched(posted).await;
+                    let memory = messenger.take_back(posted);
+                    fetched.map_err(|error| {
+                        messenger.give_up(posted.to);
+                        error
+                    })?;
+                    memory.ok_or_else(|| Cause::Unexposed { rank: posted.to }.into())
+                }
+            }
+        })
+    }
+}
+
+impl<F: Fabric> Drop for Pending<'_, F> {
+    fn drop(&mut self) {
+        if let Held::Offered(posted) = self.held {
+            self.messenger.dropped.borrow_mut().push(posted);
+        }
+    }
+}
+
+impl<F: Fabric> Messenger<F> {
+    /// Fetches what a peer offers, and tells it so.
+    pub(super) async fn fetch(&self, from: Rank, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        let got = self.fabric.get(self.address(from), offer.key, into).await;
+        if let Err(error) = got {
+            let error = if let Cause::Unexposed { .. } = error.cause() { self.withdrawn(from) } else { error };
+            return Err(self.blamed(error));
+        }
+        count(&self.traffic.direct_bytes, offer.bytes() as u64);
+        self.tell_fetched(from);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::piece::{Mode, Receive};
+    use super::*;
+
+    #[test]
+    fn an_offer_is_read_as_it_was_written() {
+        let shape = |bytes| PieceFormat { mode: Mode::Cheaper, receive: Receive::Cheaper, bytes };
+        let shapes = [shape(0), shape(5), shape(1 << 33)];
+        let head = Head { kind: FrameKind::Offer, credits: 0, extra: 1 };
+        let mut bytes = [0; 64];
+        let len = Offer::write(Key(77), shapes.into_iter(), &mut bytes);
+        let offer = Offer::read(head, &bytes[..len]).unwrap();
+        assert!(offer.key == Key(77) && offer.shapes == shapes && offer.last);
+        assert!((0..len).all(|len| len == 18 || len == 28 || Offer::read(head, &bytes[..len]).is_none()));
+    }
+
+    #[test]
+    fn offers_are_fetched_in_order_and_never_more_than_there_are() {
+        let offers = Offers { posted: Cell::new(u32::MAX - 1), fetched: Cell::new(u32::MAX - 1), untold: Cell::new(0) };
+        let numbers = [offers.post(), offers.post(), offers.post()];
+        assert!(offers.fetch(2));
+        assert_eq!(numbers.map(|number| offers.is_fetched(number)), [true, true, false]);
+        assert!(offers.fetch(1) && offers.is_fetched(numbers[2]) && !offers.fetch(1));
+    }
+}
