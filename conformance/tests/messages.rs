@@ -1,6 +1,7 @@
 //! Messages on the table: every order of deliveries for the smallest cases, random ones beyond. Each explorer has a planted fault.
 use foregather_conformance::messages::{
-    Plan, abandoned, crossfire, disagreeing, gone, impatient, later_is_read_at_the_end, left_in_order, one_message,
+    Plan, abandoned, crossfire, disagreeing, given_up_open, gone, impatient, later_is_read_at_the_end, left_in_order,
+    one_message, owned, several_open,
 };
 use foregather_conformance::table::{Chooser, Seat, Table};
 use foregather_conformance::{PortProgram, Ports, collective, port};
@@ -183,6 +184,25 @@ fn a_disagreement_is_named_on_both_sides() {
 #[test]
 fn a_dropped_message_is_told_to_its_receiver() {
     for_random_orders(60, 2, async |messenger, _| abandoned(messenger).await);
+}
+
+#[test]
+fn several_messages_are_open_both_ways() {
+    for bytes in [0, 100, 400] {
+        for_random_orders(100, 2, async |messenger, _| several_open(messenger, 40, bytes).await);
+    }
+}
+
+#[test]
+fn owned_memory_is_sent_and_given_back() {
+    for bytes in [0, 100, 400] {
+        for_random_orders(60, 2, async |messenger, _| owned(messenger, bytes).await);
+    }
+}
+
+#[test]
+fn a_scope_that_fails_gives_up_what_is_open() {
+    for_random_orders(60, 2, async |messenger, _| given_up_open(messenger, 700).await);
 }
 
 #[test]

@@ -3,7 +3,10 @@ use super::Program;
 use super::talk::BOUND;
 use crate::PortProgram;
 use crate::collective::Everything;
-use crate::messages::{Plan, abandoned, crossfire, disagreeing, later_is_read_at_the_end, left_in_order, must, one_message};
+use crate::messages::{
+    Plan, abandoned, crossfire, disagreeing, given_up_open, later_is_read_at_the_end, left_in_order, must, one_message, owned,
+    several_open,
+};
 use foregather_barrier::{Algorithm, dissemination};
 use foregather_machine::{Clock, Endpoint, Error, Fabric, Member};
 use foregather_message::{Messenger, Mode, Receive, Safer, Settings};
@@ -37,6 +40,12 @@ async fn run<F: Fabric>(program: Program, fabric: F, rounds: u32) -> Result<(), 
         Program::DisagreeShort => disagreeing(&messenger, buffer / 2).await?,
         Program::DisagreeLong => disagreeing(&messenger, 100 * buffer).await?,
         Program::Abandoned => abandoned(&messenger).await?,
+        Program::SeveralOpen => {
+            several_open(&messenger, rounds.min(40), 20 * buffer).await?;
+            owned(&messenger, buffer / 2).await?;
+            owned(&messenger, 20 * buffer).await?;
+        }
+        Program::GivenUpOpen => given_up_open(&messenger, 100 * buffer).await?,
         Program::LeftInOrder => return left_in_order(messenger).await,
         _ => together(&messenger, buffer).await?,
     }

@@ -73,6 +73,10 @@ pub enum Program {
     DisagreeLong,
     /// A message is dropped in the middle.
     Abandoned,
+    /// Several messages are open at a time, borrowed and owned.
+    SeveralOpen,
+    /// A scope fails while messages are open.
+    GivenUpOpen,
     /// Whoever waits when all others have left is told.
     LeftInOrder,
     /// Barriers, sized packets and collective operations.
@@ -83,7 +87,7 @@ pub enum Program {
 
 impl Program {
     /// What every world must pass: all but [`Program::Overrun`].
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Stream,
         Self::Everybody,
         Self::Room,
@@ -102,6 +106,8 @@ impl Program {
         Self::DisagreeShort,
         Self::DisagreeLong,
         Self::Abandoned,
+        Self::SeveralOpen,
+        Self::GivenUpOpen,
         Self::LeftInOrder,
         Self::Together,
     ];
@@ -164,12 +170,19 @@ impl Program {
 
     /// Does it know more than frames: is it a program over [`Messenger`](foregather_message::Messenger)s?
     pub const fn is_over_messages(self) -> bool {
-        use Program::{
-            Abandoned, Anybody, Crossfire, DisagreeLong, DisagreeShort, Later, LeftInOrder, Pieces, PingPong, Together,
-        };
-        matches!(
+        !matches!(
             self,
-            Crossfire | Pieces | Later | PingPong | Anybody | DisagreeShort | DisagreeLong | Abandoned | LeftInOrder | Together
+            Self::Stream
+                | Self::Everybody
+                | Self::Room
+                | Self::Bell
+                | Self::Memory
+                | Self::Readers
+                | Self::EachOther
+                | Self::Unexposed
+                | Self::Leave
+                | Self::Refused
+                | Self::Overrun
         )
     }
 }

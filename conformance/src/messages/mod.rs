@@ -1,10 +1,12 @@
 //! Programs over [`Messenger`](foregather_message::Messenger)s that must end well in every world, whatever arrives first.
 
 mod crossfire;
+mod open;
 mod pieces;
 mod trouble;
 
 pub use crossfire::crossfire;
+pub use open::{given_up_open, owned, several_open};
 pub use pieces::{Plan, one_message};
 pub use trouble::{abandoned, disagreeing, gone, impatient, later_is_read_at_the_end, left_in_order};
 

@@ -222,6 +222,12 @@ impl<'t> Fabric for Seat<'t> {
     fn unexpose(&self, key: Key) {
         let concealed = self.chair.table.exposed.borrow_mut().remove(&key.0);
         assert!(concealed.is_some_and(|(of, _)| of == self.chair.place), "this lane exposes nothing by that key");
+        // A reader that still waits for help is refused.
+        for place in &self.chair.table.places {
+            if let Some(read) = place.read.borrow_mut().as_mut().filter(|read| read.key == key) {
+                read.helped = true;
+            }
+        }
     }
     fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
         let (table, place) = (self.chair.table, self.place());
@@ -230,7 +236,8 @@ impl<'t> Fabric for Seat<'t> {
         poll_fn(move |_| {
             let mut read = place.read.borrow_mut();
             if !core::mem::replace(&mut begun, true) {
-                *read = Some(Read { of: table.index(from), key, bytes, helped: false, end: None });
+                let gone = !table.exposed.borrow().contains_key(&key.0);
+                *read = Some(Read { of: table.index(from), key, bytes, helped: gone, end: None });
                 table.ring(table.index(from));
                 return Poll::Pending;
             }

@@ -4,7 +4,9 @@ mod common;
 
 use common::{LONG, child_with, copies_are_refused, inherited, watchdog};
 use foregather_host::{child::Child, clock, failure_detector::FailureDetector};
-use foregather_machine::{Address, Cause, Error, Exposures, Fabric, Key, Nanos, Park, SplitMix, WaitContext, Words, block_on, exposing};
+use foregather_machine::{
+    Address, Cause, Error, Exposures, Fabric, Key, Nanos, Park, SplitMix, WaitContext, Words, block_on, exposing,
+};
 use foregather_shm::{Lane, Process, SegmentSpec, ShmFabric, Watch};
 use foregather_thread::Thread;
 use rustix::fd::{AsFd, AsRawFd};
