@@ -1,7 +1,7 @@
 //! Messages that go wrong: both sides are told what, and nobody waits for ever.
 use super::must;
 use core::cell::Cell;
-use foregather_machine::{Cause, Clock, Error, Fabric, Member, Nanos};
+use foregather_machine::{Cause, Clock, Endpoint, Error, Fabric, Member, Nanos};
 use foregather_message::{Cheaper, Later, Messenger, Mode, Receive, Safer};
 
 /// A LATER piece is read when the message ends, and EXPRESS data behind it still comes first at the receiver.
@@ -117,7 +117,7 @@ pub async fn impatient<F: Fabric>(messenger: &Messenger<F>, patience: Nanos) -> 
     Ok(())
 }
 
-/// Rank 0 goes away without leaving: whoever waits for it is told who has gone.
+/// Rank 0 of three goes away without leaving: all who wait for it are told, for null messages, too; the others go on.
 ///
 /// # Errors
 /// If it is not.
@@ -126,8 +126,17 @@ pub async fn gone<F: Fabric>(messenger: Messenger<F>) -> Result<(), Error> {
         drop(messenger);
         return Ok(());
     }
+    // Rank 1 has given its connection up itself before.
+    if messenger.rank() == 1 {
+        drop(messenger.begin_packing(0)?);
+    }
+    let told = messenger.wait_from(0, 1).await;
+    must(matches!(Error::of(&told), Some(Cause::Poisoned { by: Some(0 | 1) })), "that null messages of one that has gone fail")?;
     let told = messenger.begin_unpacking_from(0)?.end().await;
-    must(matches!(Error::of(&told), Some(Cause::Poisoned { by: Some(0) })), "who has gone")?;
+    must(matches!(Error::of(&told), Some(Cause::Poisoned { by: Some(0 | 1) })), "who has gone")?;
+    let other = 3 - messenger.rank();
+    messenger.signal(other, 2).await?;
+    messenger.wait_from(other, 2).await?;
     messenger.leave();
     Ok(())
 }

@@ -5,6 +5,7 @@ use super::receive::Unpacking;
 use super::rendezvous::Offers;
 use super::send::Packing;
 use crate::link::{Link, Terms};
+use core::cell::Cell;
 
 pub(super) struct Connection {
     /// Credits, and why it has ended. Credits of frames that were kept beyond what may be kept are owed when the program has read them.
@@ -19,6 +20,8 @@ pub(super) struct Connection {
     pub(super) packets: Packets,
     /// Who waits for whom.
     pub(super) pursuit: Pursuit,
+    /// The peer's messenger has gone away without leaving.
+    pub(super) gone: Cell<bool>,
 }
 
 impl Connection {
@@ -30,6 +33,7 @@ impl Connection {
             offers: Offers::default(),
             packets: Packets::default(),
             pursuit: Pursuit::default(),
+            gone: Cell::new(false),
         }
     }
 

@@ -200,7 +200,7 @@ impl<F: Fabric> Messenger<F> {
 impl<F: Fabric> Drop for Messenger<F> {
     fn drop(&mut self) {
         if !self.leaves {
-            (0..self.size).filter(|&peer| peer != self.here.rank).for_each(|peer| self.give_up(peer));
+            (0..self.size).filter(|&peer| peer != self.here.rank).for_each(|peer| self.go_away(peer));
         }
     }
 }

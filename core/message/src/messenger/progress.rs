@@ -42,6 +42,10 @@ enum LookResult<T> {
     Fetch(Rank, Offer),
 }
 
+/// Bits of an Abort: its sender fails altogether; its sender goes away.
+const FAILS: u16 = 1;
+const GONE: u16 = 2;
+
 /// What serving came to.
 pub(super) enum Served {
     Nothing,
@@ -109,9 +113,20 @@ impl<F: Fabric> Messenger<F> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.link.ended()),
             // Null messages go on when messages were given up; and whoever failed may have kept another one from its own.
-            Waiting::Signal(_) => self.failed.get(),
+            Waiting::Signal(peer) => self.failed.get().or_else(|| self.gone(peer)),
             _ => waiting.peer().and_then(|peer| self.with(peer).link.ended()),
         }
+    }
+
+    /// Has the messenger gone away that could signal, without leaving? Why its connection has ended.
+    fn gone(&self, peer: Option<Rank>) -> Option<Lost> {
+        if let Some(peer) = peer {
+            let with = self.with(peer);
+            return with.link.ended().filter(|_| with.gone.get());
+        }
+        let mut others = (0..self.size).filter(|&other| other != self.here.rank).map(|other| (other, self.with(other)));
+        let ended = others.clone().find_map(|(_, with)| with.link.ended().filter(|_| with.gone.get()));
+        ended.filter(|_| others.all(|(other, with)| with.gone.get() || self.fabric.has_left(self.address(other))))
     }
 
     /// One look of a wait: is it there, and if not, what can be done for others?
@@ -207,11 +222,22 @@ impl<F: Fabric> Messenger<F> {
     }
 
     fn tell_abort(&self, peer: Rank) {
-        let told = self.with(peer).link.abort::<FrameKind>(&*self.fabric, self.address(peer), u16::from(self.fails.get()));
-        count(&self.traffic.frames, u64::from(told));
-        if !told {
+        if !self.abort(peer, if self.fails.get() { FAILS } else { 0 }) {
             self.backlog.set(true);
         }
+    }
+
+    fn abort(&self, peer: Rank, extra: u16) -> bool {
+        let told = self.with(peer).link.abort::<FrameKind>(&*self.fabric, self.address(peer), extra);
+        count(&self.traffic.frames, u64::from(told));
+        told
+    }
+
+    /// This messenger goes away without leaving. A peer that knows why their connection has ended must hear that, too: it may wait for null
+    /// messages, which go on after an end.
+    pub(super) fn go_away(&self, peer: Rank) {
+        self.with(peer).link.end(self.culprit.get());
+        self.abort(peer, if self.fails.get() { FAILS | GONE } else { GONE });
     }
 
     /// Is there a frame, or something fetched, of a message of `from`?
@@ -249,9 +275,10 @@ impl<F: Fabric> Messenger<F> {
             FrameKind::Done => return Err(garbled(from, "more pieces fetched than were offered")),
             FrameKind::Abort => {
                 let blame = Lost::unpack(from, bytes, self.size);
-                if head.extra != 0 {
+                if head.extra & FAILS != 0 {
                     self.failed.set(self.failed.get().or(Some(blame)));
                 }
+                with.gone.set(with.gone.get() || head.extra & GONE != 0);
                 with.link.has_heard(blame);
             }
             FrameKind::Signal => {

@@ -77,8 +77,8 @@ impl Settings {
     }
 }
 
-/// Frames that go without a credit, beside credits: what was taken, and giving up.
-const SPARE: u32 = 2;
+/// Frames that go without a credit, beside credits: what was fetched, giving up, going away.
+const SPARE: u32 = 3;
 
 /// From how many bytes on it is cheaper to read a piece from memory than to send it through static buffers. The 512 B, 4 KiB and
 /// 32 KiB of 1999 and those of today come from the same two slopes.
