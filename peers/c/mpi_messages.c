@@ -2,8 +2,8 @@
  * Messages between two ranks of MPI, as `foregather measure messages` has them: a yardstick for ours on the same machine.
  *
  * mpicc -O2 -o mpi_messages mpi_messages.c && mpirun -n 2 ./mpi_messages CPU0 CPU1 BATCHES MILLISECONDS BYTES...
- * One line of JSON for each length and pattern: minimum and median of the batches, of half a round trip or of one message of
- * a stream, in nanoseconds.
+ * One line of JSON for each length and pattern: minimum and median of the batches, of half a round trip, of one message of
+ * a stream, or of one message each way, in nanoseconds.
  *
  * Buffers are the same from round to round. A stream goes in windows of messages that are under way at once, each received
  * into a place of its own.
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WINDOW = 64, GUESS = 16, MOST_ROUNDS = 200000, MOST_BATCHES = 1000, LIFE_S = 300 };
+enum { WINDOW = 64, BOTH = 16, GUESS = 16, MOST_ROUNDS = 200000, MOST_BATCHES = 1000, LIFE_S = 300 };
 
 /* So much memory the places of a window may take together. */
 static const size_t ROOM = 16 << 20;
@@ -56,6 +56,21 @@ static void stream(size_t bytes, int rounds) {
         MPI_Recv(into, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     else
         MPI_Send(from, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+}
+
+/* Both ways at once. */
+static void both_ways(size_t bytes, int rounds) {
+    MPI_Request requests[2 * BOTH];
+    MPI_Status statuses[2 * BOTH];
+    int window = window_of(bytes) < BOTH ? window_of(bytes) : BOTH;
+    for (int done = 0; done < rounds; done += window) {
+        int now = rounds - done < window ? rounds - done : window;
+        for (int i = 0; i < now; i++)
+            MPI_Irecv(into + (size_t)i * bytes, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &requests[i]);
+        for (int i = 0; i < now; i++)
+            MPI_Isend(from, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &requests[now + i]);
+        MPI_Waitall(2 * now, requests, statuses);
+    }
 }
 
 /* What one of so many rounds takes, in seconds. */
@@ -123,6 +138,7 @@ int main(int count, char **arguments) {
         memset(into, 2, room);
         measure("ping-pong", ping_pong, 2, bytes, batches, span);
         measure("stream", stream, 1, bytes, batches, span);
+        measure("both-ways", both_ways, 1, bytes, batches, span);
         free(from);
         free(into);
     }

@@ -1,6 +1,6 @@
 //! A rank's ends, and its part in an errand: what rank 0 asks for on the control lane both ranks do.
 use super::bare::Bare;
-use super::letters::{self, echo, ping_pong, receive, send, stream};
+use super::letters::{self, both_ways, echo, ping_pong, receive, send, stream};
 use super::transport::{Pattern, Transport};
 use super::{Answer, Waits};
 use foregather_host::{clock, usage};
@@ -28,7 +28,8 @@ impl Errand {
             Self::Rounds { way, pattern: Pattern::PingPong, rounds } => [0, way as u32, rounds],
             Self::Rounds { way, pattern: Pattern::Stream, rounds } => [1, way as u32, rounds],
             Self::UntilTold { end } => [2, end as u32, 0],
-            Self::Leave => [3, 0, 0],
+            Self::Rounds { way, pattern: Pattern::BothWays, rounds } => [3, way as u32, rounds],
+            Self::Leave => [4, 0, 0],
         }
     }
 
@@ -37,6 +38,7 @@ impl Errand {
             0 => Self::Rounds { way: which as usize, pattern: Pattern::PingPong, rounds },
             1 => Self::Rounds { way: which as usize, pattern: Pattern::Stream, rounds },
             2 => Self::UntilTold { end: which as usize },
+            3 => Self::Rounds { way: which as usize, pattern: Pattern::BothWays, rounds },
             _ => Self::Leave,
         }
     }
@@ -203,6 +205,7 @@ impl<F: Fabric> Ends<F> {
             }
             (_, Pattern::PingPong) => block_on(ping_pong(end(), rounds, from, into)),
             (_, Pattern::Stream) => block_on(stream(end(), rounds, from, into)),
+            (_, Pattern::BothWays) => block_on(both_ways(end(), rounds, from, into)),
         }
     }
 }
@@ -214,7 +217,13 @@ mod tests {
     #[test]
     fn an_errand_is_read_as_it_was_sent() {
         let rounds = |pattern| Errand::Rounds { way: 3, pattern, rounds: 77 };
-        for errand in [rounds(Pattern::PingPong), rounds(Pattern::Stream), Errand::UntilTold { end: 4 }, Errand::Leave] {
+        for errand in [
+            rounds(Pattern::PingPong),
+            rounds(Pattern::Stream),
+            rounds(Pattern::BothWays),
+            Errand::UntilTold { end: 4 },
+            Errand::Leave,
+        ] {
             assert_eq!(Errand::of(errand.words()), errand);
         }
     }

@@ -10,24 +10,17 @@ pub(super) fn rank<F: Fabric>(end: &Messenger<F>) -> u32 {
 
 #[inline]
 pub(super) async fn send<F: Fabric>(end: &Messenger<F>, bytes: &[u8]) -> Result<(), Error> {
-    let mut message = end.begin_packing(1 - rank(end))?;
     if bytes.len() < LARGE {
-        message.pack(Safer(bytes), Receive::Express).await?;
+        end.send_whole(1 - rank(end), Safer(bytes), Receive::Express).await
     } else {
-        message.pack(Cheaper(bytes), Receive::Cheaper).await?;
+        end.send_whole(1 - rank(end), Cheaper(bytes), Receive::Cheaper).await
     }
-    message.end().await
 }
 
 #[inline]
 pub(super) async fn receive<F: Fabric>(end: &Messenger<F>, into: &mut [u8]) -> Result<(), Error> {
-    let mut message = end.begin_unpacking_from(1 - rank(end))?;
-    if into.len() < LARGE {
-        message.unpack_express_into(Mode::Safer, into).await?;
-    } else {
-        message.unpack(Mode::Cheaper, into).await?;
-    }
-    message.end().await
+    let (sent, receive) = if into.len() < LARGE { (Mode::Safer, Receive::Express) } else { (Mode::Cheaper, Receive::Cheaper) };
+    end.receive_whole(1 - rank(end), sent, receive, into).await
 }
 
 pub(super) async fn ping_pong<F: Fabric>(end: &Messenger<F>, rounds: u32, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
@@ -52,6 +45,32 @@ pub(super) async fn stream<F: Fabric>(end: &Messenger<F>, rounds: u32, from: &[u
         send(end, from).await?;
     }
     receive(end, &mut []).await
+}
+
+/// Messages that are open each way at a time.
+const WINDOW: u32 = 16;
+
+pub(super) async fn both_ways<F: Fabric>(end: &Messenger<F>, rounds: u32, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
+    for done in (0..rounds).step_by(WINDOW as usize) {
+        let now = WINDOW.min(rounds - done);
+        end.scope(async |scope| {
+            for _ in 0..now {
+                if from.len() < LARGE {
+                    send(end, from).await?;
+                } else {
+                    let mut message = end.begin_packing(1 - rank(end))?;
+                    message.pack(Cheaper(from), Receive::Cheaper).await?;
+                    scope.end_later(message).await?;
+                }
+            }
+            for _ in 0..now {
+                receive(end, into).await?;
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// Answers until told that this was the last.

@@ -36,6 +36,8 @@ pub enum Pattern {
     PingPong,
     /// One way, as many as there is room for, answered once at the end; one message counts.
     Stream,
+    /// Both ways at once, windows of open messages; one message each way counts.
+    BothWays,
 }
 
 impl Pattern {
@@ -44,6 +46,7 @@ impl Pattern {
         match self {
             Self::PingPong => "ping-pong",
             Self::Stream => "stream",
+            Self::BothWays => "both-ways",
         }
     }
 }
@@ -106,6 +109,7 @@ impl Transport {
     pub(super) const fn patterns(self) -> &'static [Pattern] {
         match self {
             Self::ReadAlone | Self::ReadHelped | Self::Memcpy => &[Pattern::PingPong],
+            Self::Chosen => &[Pattern::PingPong, Pattern::Stream, Pattern::BothWays],
             _ => &[Pattern::PingPong, Pattern::Stream],
         }
     }

@@ -34,6 +34,7 @@ fn of_way(world: &str, bytes: usize, timed: &Timed, answer: &Answer) -> Measurem
         _ if timed.way == Transport::Memcpy => "a copy in memory",
         Pattern::PingPong => "half a round trip",
         Pattern::Stream => "one message of a stream",
+        Pattern::BothWays => "one message each way",
     };
     let ratio = |other: Transport| ratios(timed, answer, other).map_or(f64::NAN, |ratios| ratios.quantile(0.5));
     let m = Measurement::from_values(format!("{SIZES}{world}/{pattern}/{bytes}B/{way}"), what, "ns", timed.ns.clone())
@@ -56,7 +57,7 @@ fn of_way(world: &str, bytes: usize, timed: &Timed, answer: &Answer) -> Measurem
 /// Batch by batch, what it takes for each nanosecond of another way.
 fn ratios(timed: &Timed, answer: &Answer, other: Transport) -> Option<Distribution> {
     // A copy has one pattern, against which both are held.
-    let pattern = if other == Transport::Frames { timed.pattern } else { Pattern::PingPong };
+    let pattern = if other == Transport::Frames && timed.pattern == Pattern::Stream { timed.pattern } else { Pattern::PingPong };
     if timed.way == other {
         return None;
     }

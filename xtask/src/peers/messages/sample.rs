@@ -2,7 +2,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// One length in one pattern: half a round trip, or one message of a stream, in nanoseconds.
+/// One length in one pattern: half a round trip, one message of a stream, or one each way, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) bytes: usize,
@@ -11,7 +11,7 @@ pub(super) struct Sample {
     pub(super) p50_ns: f64,
 }
 
-pub(super) const PATTERNS: [&str; 2] = ["ping-pong", "stream"];
+pub(super) const PATTERNS: [&str; 3] = ["ping-pong", "stream", "both-ways"];
 
 fn pattern(name: &str) -> Result<&'static str> {
     PATTERNS.into_iter().find(|known| *known == name).with_context(|| format!("no pattern `{name}` was asked for"))
