@@ -4,6 +4,7 @@ mod house;
 mod layout;
 mod links;
 mod mentions;
+mod races;
 mod unsafety;
 mod vocabulary;
 mod words;
@@ -25,10 +26,13 @@ pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     violations.extend(world::check(&sources));
     let (layout, lengths) = layout::check(&sources);
     let (unsafety, reasons) = unsafety::check(tree, &sources);
+    let (races, open) = races::check(tree, &sources);
     violations.extend(layout);
     violations.extend(unsafety);
+    violations.extend(races);
     violations.sort();
-    let summary = format!("{}: {} files, {lengths}, {reasons}", verdict(&violations), tree.len());
+    let open = open.map(|open| format!("\n{open}")).unwrap_or_default();
+    let summary = format!("{}: {} files, {lengths}, {reasons}{open}", verdict(&violations), tree.len());
     (violations, summary)
 }
 
