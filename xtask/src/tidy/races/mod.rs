@@ -30,7 +30,7 @@ const MARK: &str = "reached";
 const RULE: &str = "race";
 
 /// Where something stands: a path and a line.
-type Place<'a> = (&'a str, usize);
+type PathLine<'a> = (&'a str, usize);
 
 /// All violations, and a line about the races that nothing proves yet, if there are any.
 pub(super) fn check(tree: &Tree, sources: &[Source<'_>]) -> (Vec<Violation>, Option<String>) {
@@ -49,48 +49,42 @@ pub(super) fn check(tree: &Tree, sources: &[Source<'_>]) -> (Vec<Violation>, Opt
 }
 
 /// The races by their names, `room:number`.
-fn named<'a>(tree: &'a Tree, violations: &mut Vec<Violation>) -> BTreeMap<String, Place<'a>> {
+fn named<'a>(tree: &'a Tree, violations: &mut Vec<Violation>) -> BTreeMap<String, PathLine<'a>> {
     let mut races = BTreeMap::new();
     for (path, text) in tree.ending(README) {
         let room = ROOMS.iter().find(|(_, readme)| *readme == path);
         for (at, line) in text.lines().enumerate() {
-            let Some(number) = number(line) else { continue };
-            let Some((room, _)) = room else {
-                let what = "a race of a page that has no room: give it one in xtask/src/tidy/races/mod.rs";
-                violations.push(Violation::new(path, at + 1, RULE, what));
-                continue;
+            let Some((number, whole)) = number(line) else { continue };
+            let wrong = match room {
+                None if !whole => continue,
+                None => "a race of a page that has no room: give it one in xtask/src/tidy/races/mod.rs",
+                Some(_) if !whole => "name the race as the others are: `7. **Name.**`, or `- **T7. Name.**`",
+                Some((room, _)) => match races.insert(format!("{room}:{number}"), (path, at + 1)) {
+                    None => continue,
+                    Some(_) => "another race of this page has that number",
+                },
             };
-            let name = format!("{room}:{number}");
-            if races.contains_key(&name) {
-                violations.push(Violation::new(
-                    path,
-                    at + 1,
-                    RULE,
-                    format!("`{name}` is named twice: give one a number of its own"),
-                ));
-            } else {
-                races.insert(name, (path, at + 1));
-            }
+            violations.push(Violation::new(path, at + 1, RULE, wrong));
         }
     }
     races
 }
 
-/// The number of the race that a line names: `7` of `7. **Name.**`, `T7` of `- **T7. Name.**`.
-fn number(line: &str) -> Option<&str> {
+/// The number of the race that a line names: `7` of `7. **Name.**`, `T7` of `- **T7. Name.**`; and does its name end as it should?
+fn number(line: &str) -> Option<(&str, bool)> {
     let line = line.trim_start();
     let (number, bold, letters) = match line.strip_prefix("- **") {
         Some(rest) => rest.split_once(". ").map(|(number, rest)| (number, rest, 1))?,
         None => line.split_once(". **").map(|(number, rest)| (number, rest, 0))?,
     };
     let (letter, digits) = (number.get(..letters)?, number.get(letters..)?);
-    let numbered =
+    let is_number =
         letter.chars().all(|c| c.is_ascii_uppercase()) && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
-    (numbered && bold.split("**").next().is_some_and(|name| name.ends_with('.'))).then_some(number)
+    is_number.then(|| (number, bold.split_once("**").is_some_and(|(name, _)| name.ends_with('.'))))
 }
 
 /// The points of the code, tests left out, and where each stands first.
-fn points<'a>(sources: &[Source<'a>]) -> BTreeMap<String, Place<'a>> {
+fn points<'a>(sources: &[Source<'a>]) -> BTreeMap<String, PathLine<'a>> {
     let mut points = BTreeMap::new();
     for source in sources.iter().filter(|source| !source.test) {
         let mut tests = Vec::new();

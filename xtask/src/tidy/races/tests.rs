@@ -27,11 +27,11 @@ fn verdict(page: &str, code: &str, models: &str, seen: &str) -> (Vec<(usize, &'s
 #[test]
 fn a_race_is_an_item_with_a_number_and_a_name() {
     for (line, expected) in [
-        ("1. **Two at once.** Both", Some("1")),
-        ("- **T10. Late.** It", Some("T10")),
-        ("  12. **Within.**", Some("12")),
-        ("4. **Arbitration**: all", None),
-        ("4. **Two. Sentences** and", None),
+        ("1. **Two at once.** Both", Some(("1", true))),
+        ("- **T10. Late.** It", Some(("T10", true))),
+        ("  12. **Within.**", Some(("12", true))),
+        ("4. **Arbitration**: all", Some(("4", false))),
+        ("- **T5. After an error** it", Some(("T5", false))),
         ("- **As long again.** Who", None),
         ("- **Linux 6.4** for", None),
         ("- **t1. Small.** It", None),
@@ -93,6 +93,7 @@ fn a_row_needs_its_test_its_control_and_its_point() {
 #[test]
 fn names_are_given_once_and_in_rooms_only() {
     assert_eq!(verdict("1. **Two.**\n1. **Three.**\n", CODE, MODELED, "").0, [(2, "race")]);
-    let tree = Tree::of([("core/x/README.md", "\n1. **Two at once.**\n"), ("docs/a.md", "1. **Step.**\n")]);
+    assert_eq!(verdict("1. **Two** at once.\n", "//! A.\n", "", "").0, [(1, "race")], "not as the others are");
+    let tree = Tree::of([("core/x/README.md", "1. **Step** one\n1. **Two at once.**\n"), ("docs/a.md", "1. **Step.**\n")]);
     assert_eq!(lines_of(&check(&tree, &[]).0), [(2, "race")]);
 }
