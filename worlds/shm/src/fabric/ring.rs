@@ -2,6 +2,7 @@
 //! `README.md`.
 use super::primitive::{AtomicU32, AtomicU64, Ordering::*, UnsafeCell, about_to_write};
 use core::cell::Cell;
+use foregather_machine::reached;
 
 /// Bytes that travel with a frame's head: what a pair of cache lines has beside the word.
 pub(crate) const INLINE: usize = 120;
@@ -97,6 +98,7 @@ impl Sending {
         if self.sent.get().wrapping_sub(self.seen.get()) >= slots {
             self.look(ring)?;
             if self.sent.get().wrapping_sub(self.seen.get()) >= slots {
+                reached("lanes:5");
                 return Ok(false);
             }
         }
