@@ -150,7 +150,7 @@ fn a_right_to_move_that_is_not_given_back_is_found() {
     explore(run(Plan { fault: Fault::KeepsTheTurn, ..APART }, meet));
 }
 
-/// Nobody is moved any more, and all waits go on.
+/// No member moves any more, and all waits go on.
 #[test]
 fn who_was_killed_while_it_moved_holds_up_no_other() {
     explore(run(Plan { fault: Fault::KilledWhileItMoved, ..APART }, meet));

@@ -158,7 +158,7 @@ fn a_slot_that_is_used_again_without_a_look_is_found() {
     third(|_, way| write(way));
 }
 
-/// Race 6: a sender that leaves. Whoever sees that finds its last frame.
+/// Race 6: a sender that leaves. A receiver that sees it finds its last frame.
 fn leave(frame_first: bool) {
     loom::model(move || {
         let (way, left) = (Way::new(), Arc::new(AtomicU32::new(0)));
@@ -244,7 +244,7 @@ fn a_getter_that_does_not_wait_for_its_helper_returns_too_early() {
 fn lists(read_first: bool) {
     loom::model(move || {
         let shared = Arc::new((Duel::new(), UnsafeCell::new(0_u32)));
-        // SAFETY: loom checks that nobody writes there meanwhile.
+        // SAFETY: loom checks that no thread writes there meanwhile.
         let read = |list: &UnsafeCell<u32>| list.with(|list| unsafe { *list });
         let helper = {
             let shared = shared.clone();
@@ -262,7 +262,7 @@ fn lists(read_first: bool) {
         };
         let (duel, list) = &*shared;
         for copy in 1..=2 {
-            // SAFETY: loom checks that nobody reads there meanwhile.
+            // SAFETY: loom checks that no thread reads there meanwhile.
             list.with_mut(|list| unsafe { *list = copy });
             duel.open(1);
             let helpers = duel.close();
