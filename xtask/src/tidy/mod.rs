@@ -21,18 +21,16 @@ pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     violations.extend(house::check(tree));
     violations.extend(links::check(tree));
     violations.extend(mentions::check(tree));
+    violations.extend(races::check(tree, &sources));
     violations.extend(vocabulary::check(tree, &sources));
     violations.extend(words::check(tree, &sources));
     violations.extend(world::check(&sources));
     let (layout, lengths) = layout::check(&sources);
     let (unsafety, reasons) = unsafety::check(tree, &sources);
-    let (races, open) = races::check(tree, &sources);
     violations.extend(layout);
     violations.extend(unsafety);
-    violations.extend(races);
     violations.sort();
-    let open = open.map(|open| format!("\n{open}")).unwrap_or_default();
-    let summary = format!("{}: {} files, {lengths}, {reasons}{open}", verdict(&violations), tree.len());
+    let summary = format!("{}: {} files, {lengths}, {reasons}", verdict(&violations), tree.len());
     (violations, summary)
 }
 

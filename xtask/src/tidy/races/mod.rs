@@ -32,8 +32,8 @@ const RULE: &str = "race";
 /// Where something stands: a path and a line.
 type PathLine<'a> = (&'a str, usize);
 
-/// All violations, and a line about the races that nothing proves yet, if there are any.
-pub(super) fn check(tree: &Tree, sources: &[Source<'_>]) -> (Vec<Violation>, Option<String>) {
+/// Races without a proof, and proofs without a race.
+pub(super) fn check(tree: &Tree, sources: &[Source<'_>]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let races = named(tree, &mut violations);
     let points = points(sources);
@@ -43,9 +43,17 @@ pub(super) fn check(tree: &Tree, sources: &[Source<'_>]) -> (Vec<Violation>, Opt
     let rows = Rows::of(tree, &mut violations);
     violations.extend(rows.check(sources, &races.keys().cloned().collect(), &points.keys().cloned().collect()));
     let proven = rows.proven();
-    let open: Vec<&str> = races.keys().filter(|race| !proven.contains(race.as_str())).map(String::as_str).collect();
-    let open = (!open.is_empty()).then(|| format!("races that nothing proves yet: {}", open.join(", ")));
-    (violations, open)
+    for (race, &(path, line)) in races.iter().filter(|(race, _)| !proven.contains(race.as_str())) {
+        let what = if points.contains_key(race) {
+            format!("nothing says that `{race}` was reached: a row in conformance/reached.toml, or in conformance/models.toml")
+        } else {
+            format!(
+                "nothing proves `{race}`: put `reached(\"{race}\")` where it is dealt with, or a row in conformance/models.toml"
+            )
+        };
+        violations.push(Violation::new(path, line, RULE, what));
+    }
+    violations
 }
 
 /// The races by their names, `room:number`.
