@@ -69,7 +69,13 @@ fn whoever_leaves_early_is_named<W: World>(world: &W) {
     let ends = world.run(3, async |cpu: W::Cpu<'_>, rank| {
         let mut member = group.member(cpu, rank, Policy::Block).unwrap();
         member.harmonize(world.step()).await?;
-        if rank == 1 { Ok(()) } else { member.harmonize(world.step()).await.map(drop) }
+        if rank == 1 {
+            return Ok(());
+        }
+        let end = member.harmonize(world.step()).await.map(drop);
+        // It has arrived in vain.
+        assert_eq!(member.harmonize(world.step()).await.map(drop), end);
+        end
     });
     let gone = || Err(Error::from(Cause::Poisoned { by: Some(1) }));
     assert_eq!(ends, [gone(), Ok(()), gone()]);

@@ -150,6 +150,18 @@ fn a_right_to_move_that_is_not_given_back_is_found() {
     explore(run(Plan { fault: Fault::KeepsTheTurn, ..APART }, meet));
 }
 
+/// No member moves any more, and all waits go on.
+#[test]
+fn who_was_killed_while_it_moved_holds_up_no_other() {
+    explore(run(Plan { fault: Fault::KilledWhileItMoved, ..APART }, meet));
+}
+
+#[test]
+#[should_panic(expected = "exceeded max_steps bound")]
+fn a_wait_for_the_right_to_move_is_found() {
+    explore(run(Plan { fault: Fault::WaitsForTheTurn, ..APART }, meet));
+}
+
 #[test]
 #[should_panic(expected = "moves to where as many are")]
 fn a_move_that_is_not_known_before_the_next_one_is_found() {

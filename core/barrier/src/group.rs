@@ -4,7 +4,7 @@ use crate::membership::Membership;
 use crate::{Algorithm, Central, SignalMatrix, Signaller};
 use core::cell::Cell;
 use core::future::Future;
-use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext};
+use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext, reached};
 use foregather_wait::{Account, Outcome, Policy, Wait, WaitFor, Waiter};
 use std::sync::Arc;
 
@@ -206,6 +206,8 @@ impl<C: Cpu> BarrierMember<C> {
                 return Some(Wait::Now(()));
             }
             self.pending.set(true);
+        } else {
+            reached("barrier:3");
         }
         let why = move || (WaitContext::new(group.algorithm.name(), rank).until(deadline), WaitFor::All(roster));
         let (epoch, timed) = (central.epoch(), self.account().sample());
@@ -248,7 +250,10 @@ impl<C: Cpu> BarrierMember<C> {
                     return Err(error);
                 }
             },
-            None if self.broken.get() => return Err(explain(Cause::Poisoned { by: None }.into())),
+            None if self.broken.get() => {
+                reached("barrier:10");
+                return Err(explain(Cause::Poisoned { by: None }.into()));
+            }
             None => {
                 let unfinished = Unfinished(self);
                 self.exchange_signals(deadline).await.map_err(explain)?;

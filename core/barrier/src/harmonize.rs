@@ -3,7 +3,7 @@
 //! It is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits: a barrier, then a
 //! deadline that all members work out alike, then waiting for it. The races are in `README.md`.
 use crate::BarrierMember;
-use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WordLine};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WordLine, reached};
 
 /// Who looks at the clock later than this after the deadline has not left with the others.
 const PROMPT: Nanos = Nanos(100);
@@ -154,6 +154,8 @@ impl<C: Cpu> BarrierMember<C> {
         // A member that has arrived, or cannot arrive again, must not change what it has told the others.
         if !self.broken.get() && !self.pending.get() {
             self.group.notes.write(self.end.cpu(), self.rank(), episode, slack);
+        } else {
+            reached("barrier:H3");
         }
         self.wait().await?;
         let cpu = self.end.cpu();
@@ -167,7 +169,11 @@ impl<C: Cpu> BarrierMember<C> {
             cpu.delay(deadline - here).await;
             Some(cpu.now() - deadline).filter(|&by| by > PROMPT).unwrap_or(Nanos::ZERO)
         };
-        Ok((if by > Nanos::ZERO { Punctual::Missed { by } } else { Punctual::Met }, here - last))
+        if by == Nanos::ZERO {
+            return Ok((Punctual::Met, here - last));
+        }
+        reached("barrier:H4");
+        Ok((Punctual::Missed { by }, here - last))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Who belongs to a group, who broke it, and who is missing: the same for barriers and for fork and join.
-use foregather_machine::{Cause, Cpu, Error, Rank, VALUE_MASK};
+use foregather_machine::{Cause, Cpu, Error, Rank, VALUE_MASK, reached};
 use foregather_wait::Roster;
 
 /// The members of a group, by the words that they share.
@@ -59,6 +59,7 @@ impl<'g, C: Cpu> Membership<'g, C> {
                 error
             }
             Cause::TimedOut { what, rank, peer: None, waited_ns } => {
+                reached("barrier:P4");
                 Cause::TimedOut { what, rank, peer: missing(), waited_ns }.into()
             }
             _ => error,

@@ -3,7 +3,7 @@
 //! Gather and release along the binomial tree, and then whoever was released early waits for as long as the release still
 //! takes to reach the last. How long follows from what a hop costs, and needs no common clock.
 use crate::tournament;
-use foregather_machine::{Endpoint, Error, Nanos, Rank};
+use foregather_machine::{Endpoint, Error, Nanos, Rank, reached};
 
 /// What one null message costs, from which the waiting law follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,8 +78,19 @@ pub fn rds<E: Endpoint>(endpoint: &E, hop: SignalCost) -> impl Future<Output = R
     async move {
         tournament(endpoint).await?;
         if wait > Nanos::ZERO {
+            let left = LeftAtTheEnd;
             endpoint.delay(wait).await;
+            core::mem::forget(left);
         }
         Ok(())
+    }
+}
+
+/// Dropped if the last wait is.
+struct LeftAtTheEnd;
+
+impl Drop for LeftAtTheEnd {
+    fn drop(&mut self) {
+        reached("barrier:13");
     }
 }

@@ -6,7 +6,8 @@ use crate::Algorithm;
 use core::cell::Cell;
 use core::future::Future;
 use foregather_machine::{
-    Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext, WordLine, block_on, ready,
+    Cause, Clock, Cpu, Endpoint, Error, Member, Nanos, Rank, SharedLines, VALUE_MASK, WaitContext, WordLine, block_on, reached,
+    ready,
 };
 use foregather_wait::{Outcome, Policy, Roster, Wait, WaitFor, Waited, Waiter};
 
@@ -205,6 +206,7 @@ impl<C: Cpu> Signaller<C> {
             let mut waited = first.await;
             // The process of a member has ended, but those that need something of it know that by poison, and this one does not.
             while waited.as_ref().is_err_and(|error| self.is_of_one_gone(error)) {
+                reached("barrier:P1");
                 waited = again().finish().await;
             }
             self.waited.set(self.waited.get().then(waited?.1));

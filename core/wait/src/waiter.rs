@@ -6,7 +6,7 @@ use crate::wait_for::{Around, publish_cpu};
 use crate::{Account, Effect, Interest, Outcome, Policy, Progress, Roster, Step, Strategy, Surroundings, WaitFor, Waited};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
-use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Fabric, Nanos, Rank, WaitContext};
+use foregather_machine::{Cause, Clock, Cpu, CpuId, Error, Fabric, Nanos, Rank, WaitContext, reached};
 use std::sync::Arc;
 
 /// How long a spinner goes without asking whether its wait can still succeed.
@@ -232,6 +232,9 @@ impl Waiter {
             self.strategy.borrow_mut().done(effect, &wait);
             around.end_move();
             if found || look() {
+                if let Effect::Asked(_) = effect {
+                    reached("adaptive:7");
+                }
                 break Ok(());
             }
         };
@@ -348,5 +351,9 @@ async fn sleep<C: Cpu>(cpu: &C, on: &C::Word, context: &WaitContext, look: &mut 
 /// A peer may have done its part and then gone away: only a wait that is still unsatisfied has failed.
 #[cold]
 fn last_look(lost: Error, look: &mut dyn FnMut() -> bool) -> Result<(), Error> {
-    if look() { Ok(()) } else { Err(lost) }
+    if !look() {
+        return Err(lost);
+    }
+    reached("adaptive:2");
+    Ok(())
 }

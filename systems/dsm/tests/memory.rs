@@ -29,6 +29,11 @@ fn no_update_of_a_shared_counter_is_lost() {
             assert_eq!(sums, vec![all; (count * threads) as usize], "{backend:?}, {count} ranks of {threads} threads");
         }
     }
+    #[cfg(feature = "probes")]
+    {
+        let reached = foregather_machine::reached_in_process();
+        assert!(["pages:11", "views:4"].iter().all(|point| reached.contains_key(point)), "{reached:?}");
+    }
 }
 
 /// Where the system refuses userfaultfd, as containers do, and mappings are as few as the kernel allows by default.

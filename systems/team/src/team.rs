@@ -7,7 +7,7 @@ use crate::report::{Report, Stats};
 use crate::size::Allowed;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use foregather_host::{clock, forks, settings};
-use foregather_machine::{Cause, Error, Placement};
+use foregather_machine::{Cause, Error, Placement, reached};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::panic::resume_unwind;
@@ -83,6 +83,7 @@ impl PerProcess {
     /// The slot of a later process. `None` if another thread is just making it, or was when this process was forked.
     #[cold]
     fn fork_child(&self, generation: u32) -> Option<Arc<Self>> {
+        reached("team:J4");
         let mut child = self.fork_child.try_lock().ok()?;
         let fits = child.as_ref().filter(|child| child.generation == generation).cloned();
         Some(fits.unwrap_or_else(|| {

@@ -88,6 +88,8 @@ fn a_panic_of_any_member_reaches_the_caller_after_all_are_done() {
         });
         assert!(all_are(&after, 1), "the team works on");
     }
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_in_process().contains_key("team:J2"));
 }
 
 #[test]
@@ -172,6 +174,8 @@ fn many_callers_do_all_their_work() {
         }
     });
     assert!(all_are(&done, 1));
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_in_process().contains_key("team:J5"));
 }
 
 #[test]

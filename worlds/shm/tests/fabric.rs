@@ -113,6 +113,8 @@ fn as_many_frames_as_promised_find_room_and_no_more_than_there_is() {
             assert!(b.arrived(None).is_none());
         }
     }
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("lanes:5"));
 }
 
 #[test]
@@ -325,6 +327,8 @@ fn nobody_reads_after_conceal() {
         }));
         done.store(true, Release);
     });
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_in_process().contains_key("lanes:7"));
 }
 
 #[test]

@@ -199,6 +199,8 @@ fn a_stopped_member_is_not_lost_but_late() {
     sleep(Duration::from_millis(200));
     let end = block_on(member.wait_for(Nanos::from_ms(300)));
     assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 0, peer: Some(VICTIM), .. })), "{end:?}");
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("barrier:P4"));
     assert!(victim.alive());
     drop(member);
     all_well(others);
@@ -221,6 +223,8 @@ fn the_end_of_a_process_whose_member_has_left_is_no_news() {
         assert_eq!(block_on(group.join(Watch::none().process(), 0).unwrap().wait()), named());
         assert_eq!(one.join().unwrap(), named());
     });
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_in_process().contains_key("barrier:P1"));
 }
 
 #[test]

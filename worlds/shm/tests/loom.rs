@@ -125,6 +125,74 @@ fn a_word_that_is_released_after_the_bytes_shows_them() {
     });
 }
 
+/// A sender of three frames through two slots; the receiver reads the first.
+fn third(send: fn(&Sending, &Way)) {
+    loom::model(move || {
+        let way = Way::new();
+        let sender = {
+            let way = way.clone();
+            thread::spawn(move || {
+                let sending = Sending::new();
+                (0..2).for_each(|_| assert_eq!(sending.send(way.ring(), 0, 1, &[7]), Ok(true)));
+                send(&sending, &way);
+            })
+        };
+        let receiving = Receiving::new();
+        if let Some((_, slot)) = receiving.peek(way.ring()) {
+            assert_eq!(first_byte(slot), 7);
+            receiving.release(way.ring());
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn a_sender_looks_for_a_release_before_it_uses_a_slot_again() {
+    third(|sending, way| assert!(sending.send(way.ring(), 0, 1, &[8]).is_ok()));
+}
+
+/// The negative control of race 2: it writes whatever was released.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_slot_that_is_used_again_without_a_look_is_found() {
+    third(|_, way| write(way));
+}
+
+/// Race 6: a sender that leaves. A receiver that sees it finds its last frame.
+fn leave(frame_first: bool) {
+    loom::model(move || {
+        let (way, left) = (Way::new(), Arc::new(AtomicU32::new(0)));
+        let sender = {
+            let (way, left) = (way.clone(), left.clone());
+            thread::spawn(move || {
+                if !frame_first {
+                    left.store(1, Release);
+                }
+                assert_eq!(Sending::new().send(way.ring(), 1, 0, &[]), Ok(true));
+                if frame_first {
+                    left.store(1, Release);
+                }
+            })
+        };
+        if left.load(Acquire) == 1 {
+            assert!(Receiving::new().peek(way.ring()).is_some(), "its last frame is lost");
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn who_sees_that_a_sender_has_left_finds_its_last_frame() {
+    leave(true);
+}
+
+/// The negative control: it says that it has left, and sends then.
+#[test]
+#[should_panic(expected = "its last frame is lost")]
+fn a_sender_that_leaves_before_its_last_frame_is_found() {
+    leave(false);
+}
+
 const CHUNKS: u32 = 3;
 
 /// A getter and a helper share the chunks of a copy; the getter reads all of them as soon as `finished`.
@@ -170,4 +238,50 @@ fn each_chunk_is_copied_once_and_all_are_there_in_the_end() {
 #[should_panic(expected = "Causality violation")]
 fn a_getter_that_does_not_wait_for_its_helper_returns_too_early() {
     copy(|_, _| true);
+}
+
+/// Race 9: two copies, one after the other. The getter writes the list before each; the helper reads it in a claim, or before.
+fn lists(read_first: bool) {
+    loom::model(move || {
+        let shared = Arc::new((Duel::new(), UnsafeCell::new(0_u32)));
+        // SAFETY: loom checks that no thread writes there meanwhile.
+        let read = |list: &UnsafeCell<u32>| list.with(|list| unsafe { *list });
+        let helper = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (duel, list) = &*shared;
+                for _ in 0..2 {
+                    let early = read_first.then(|| read(list));
+                    if duel.claim_bottom().is_some() {
+                        let seen = early.unwrap_or_else(|| read(list));
+                        assert!(seen == 1 || seen == 2, "no list of a copy");
+                        duel.wrote(true);
+                    }
+                }
+            })
+        };
+        let (duel, list) = &*shared;
+        for copy in 1..=2 {
+            // SAFETY: loom checks that no thread reads there meanwhile.
+            list.with_mut(|list| unsafe { *list = copy });
+            duel.open(1);
+            let helpers = duel.close();
+            while duel.finished(helpers).is_none() {
+                thread::yield_now();
+            }
+        }
+        helper.join().unwrap();
+    });
+}
+
+#[test]
+fn a_list_that_is_read_within_a_claim_stays() {
+    lists(false);
+}
+
+/// The negative control.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_list_that_is_read_before_the_claim_changes() {
+    lists(true);
 }

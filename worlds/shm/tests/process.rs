@@ -5,6 +5,7 @@ use common::{LONG, arguments, child, command, watchdog};
 use foregather_host::{child::Child, clock};
 use foregather_machine::{Cause, Error, Nanos, Placement, Rank, WaitContext, Words, block_on};
 use foregather_shm::{Process, Segment, Watch};
+use foregather_thread::{Guard, Thread};
 use foregather_wait::Policy;
 
 const POLICIES: [Policy; 4] = [Policy::Spin, Policy::Yield, Policy::Block, Policy::TwoPhase { spin: Nanos::from_us(10) }];
@@ -100,6 +101,34 @@ fn poison_and_deadlines_end_waits_as_between_threads() {
     assert!(matches!(Error::of(&end), Some(Cause::TimedOut { rank: 3, .. })), "{end:?}");
     cpu.poison(segment.word(0));
     assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::from(Cause::Poisoned { by: None })));
+}
+
+/// A word is changed without the wake that belongs to it, as by a process that is killed in between. Does its sleeper find that long before
+/// its time is over?
+fn without_its_wake<G: Guard>(cpu: &Thread<G>) {
+    let (segment, began) = (Segment::new(1, 0).unwrap(), clock::now());
+    let (word, longest) = (segment.word(0), Nanos::from_ms(2_000));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            word.store(1);
+        });
+        let why = WaitContext::new("test", 0).until(began + longest);
+        block_on(Policy::Block.wait(cpu, word, why, || (word.load() == 1).then_some(()))).unwrap();
+    });
+    assert!(clock::now() - began < longest, "slept on");
+}
+
+#[test]
+fn a_change_whose_wake_never_comes_is_found() {
+    without_its_wake(&Watch::none().process());
+}
+
+/// The negative control: a thread that counts on the wake.
+#[test]
+#[should_panic(expected = "slept on")]
+fn a_sleep_without_a_bound_misses_a_change_without_its_wake() {
+    without_its_wake(&Thread::shared());
 }
 
 #[test]

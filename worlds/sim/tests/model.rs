@@ -1,5 +1,5 @@
 //! What the simulator predicts, against closed formulas; and that it always predicts the same.
-use foregather_barrier::{Algorithm, Group, butterfly, dissemination};
+use foregather_barrier::{Algorithm, Group, SignalCost, butterfly, dissemination};
 use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Member, Nanos};
 use foregather_sim::Run;
 use foregather_sim::event::{Calendar, Event, EventPriority, Heap, Queue};
@@ -107,6 +107,27 @@ fn a_dropped_wait_poisons_a_group_of_threads() {
         });
         assert_eq!(outputs, [Some(Ok(())), Some(Err(Error::from(Cause::Poisoned { by: Some(0) })))], "{kind:?}");
     }
+}
+
+/// Rank 0 comes last, and drops its wait while it waits for the news to reach the others: they have all that they need of it.
+#[test]
+fn a_wait_that_is_dropped_at_its_end_spoils_nothing() {
+    let smp = Smp::<Heap>::new(&two_processors(&Costs::TYPICAL), 2, 1);
+    let group: Group<SmpCpu<'_, Heap>> = Group::new(Algorithm::Rds { hop: SignalCost::IPSC860 }, 2).unwrap();
+    let group = &group;
+    let outputs = smp.run(async |cpu| {
+        let mut member = group.member(cpu, cpu.number(), Policy::Block)?;
+        if cpu.number() == 0 {
+            cpu.delay(Nanos::from_ms(1)).await;
+            assert!(pin!(member.wait()).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            return Ok(());
+        }
+        member.wait().await?;
+        member.wait().await
+    });
+    assert_eq!(outputs, [Some(Ok(())), Some(Err(Error::from(Cause::Poisoned { by: Some(0) })))]);
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("barrier:13"));
 }
 
 /// Two waiters for a word that nobody changes: the run ends and names them.

@@ -82,6 +82,16 @@ fn every_scheduler_conforms() {
         harmonize::all(&world);
         team::all(&world);
     }
+    #[cfg(feature = "probes")]
+    {
+        let reached = foregather_machine::reached_here();
+        assert!(
+            ["barrier:3", "barrier:10", "barrier:H3", "barrier:H4", "barrier:T2", "barrier:T4", "barrier:T5", "barrier:T9"]
+                .iter()
+                .all(|point| reached.contains_key(point)),
+            "{reached:?}"
+        );
+    }
 }
 
 /// Two threads on one processor that always block: each barrier costs both computations and two switches.

@@ -141,6 +141,28 @@ impl Word {
         }
     }
 
+    /// The negative control of race 3: wakes the sleepers and takes their bit away then, and with it that of one who armed in between.
+    #[cfg(loom)]
+    pub fn publish_waking_first(&self, value: u32, scope: Scope) {
+        let before = self.0.0.swap(value << VALUE_SHIFT, AcqRel);
+        if before & ARMED != 0 {
+            self.0.wake_all(scope);
+            self.0.0.fetch_and(!ARMED, AcqRel);
+        }
+    }
+
+    /// The negative control of race 5: puts poison back without looking for who armed meanwhile.
+    #[cfg(loom)]
+    pub fn publish_looking_once(&self, value: u32, scope: Scope) {
+        let before = self.0.0.swap(value << VALUE_SHIFT, AcqRel);
+        if before & POISONED != 0 {
+            self.0.0.fetch_or(POISONED, AcqRel);
+        }
+        if before & ARMED != 0 {
+            self.settle(before, scope);
+        }
+    }
+
     /// The negative control of race 6: looks for sleepers without a fence.
     #[cfg(loom)]
     pub fn has_sleepers_without_fence(&self) -> bool {

@@ -4,6 +4,7 @@ mod house;
 mod layout;
 mod links;
 mod mentions;
+mod races;
 mod unsafety;
 mod vocabulary;
 mod words;
@@ -20,6 +21,7 @@ pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     violations.extend(house::check(tree));
     violations.extend(links::check(tree));
     violations.extend(mentions::check(tree));
+    violations.extend(races::check(tree, &sources));
     violations.extend(vocabulary::check(tree, &sources));
     violations.extend(words::check(tree, &sources));
     violations.extend(world::check(&sources));

@@ -1,7 +1,7 @@
 //! What a leader and a worker have in common: the words of the team, and how to wait on one of them.
 use super::{AWAY, LEADER, Shared};
 use core::future::Future;
-use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
 use foregather_wait::{Account, Outcome, Policy, Roster, Wait, WaitFor, Waited, Waiter};
 use std::sync::Arc;
 
@@ -128,6 +128,7 @@ impl<C: Cpu> End<C> {
     /// Members that still wait for something of `rank` get an error.
     #[cold]
     pub(super) fn poison(&self, rank: Rank) {
+        reached("barrier:T4");
         self.team.membership().blame(&self.cpu, rank);
         if rank != LEADER {
             return self.cpu.poison(self.team.joined());

@@ -3,7 +3,7 @@ use super::end::{End, out_of_turn};
 use super::{AWAY, LEADER, REGIONS, before};
 use core::cell::Cell;
 use core::future::Future;
-use foregather_machine::{Cause, Cpu, Error, Nanos, Rank};
+use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, reached};
 use foregather_wait::{Account, Policy, Wait, WaitFor};
 use std::sync::Arc;
 
@@ -119,7 +119,12 @@ impl<C: Cpu> Leader<C> {
         let (end, region) = (&self.end, self.region);
         let takes = |&worker: &Rank| {
             let taken = end.team.taken(worker);
-            end.load(taken) == before(region) && end.cpu.compare_exchange(taken, before(region), region).is_ok()
+            let is_free = end.load(taken) == before(region);
+            let takes = is_free && end.cpu.compare_exchange(taken, before(region), region).is_ok();
+            if is_free && !takes {
+                reached("barrier:T10");
+            }
+            takes
         };
         self.in_hand = end.workers().find(takes);
         Ok(self.in_hand)
@@ -230,6 +235,9 @@ fn unjoined(what: &'static str) -> Error {
 impl<C: Cpu> Drop for Leader<C> {
     fn drop(&mut self) {
         if !self.finished {
+            if self.open.get() {
+                reached("barrier:T5");
+            }
             self.end.poison(LEADER);
         }
     }

@@ -4,7 +4,7 @@ use super::{AWAY, LEADER, before};
 use core::cell::Cell;
 #[cfg(doc)]
 use foregather_machine::Cause;
-use foregather_machine::{Cpu, Error, Nanos, Rank};
+use foregather_machine::{Cpu, Error, Nanos, Rank, reached};
 use foregather_wait::{Account, Policy, Wait, WaitFor};
 use std::sync::Arc;
 
@@ -107,6 +107,9 @@ impl<C: Cpu> Worker<C> {
             return self.state.set(State::Between);
         }
         if end.load(end.team.ended()) != 0 {
+            if self.seen.get() == 0 {
+                reached("barrier:T2");
+            }
             return self.state.set(State::Over);
         }
         if state == State::Early {
@@ -115,7 +118,13 @@ impl<C: Cpu> Worker<C> {
         self.seen.set(value);
         let taken = end.team.taken(end.rank);
         self.state.set(if end.cpu.compare_exchange(taken, before(value), value).is_err() {
-            if end.load(taken) == AWAY { State::Away } else { State::Between }
+            if end.load(taken) == AWAY {
+                reached("barrier:T9");
+                State::Away
+            } else {
+                reached("barrier:T6");
+                State::Between
+            }
         } else if end.load(end.team.epoch()) == value {
             State::Inside
         } else {

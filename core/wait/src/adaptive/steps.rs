@@ -1,7 +1,7 @@
 //! One wait by the decision table, from the end of the blind pauses on.
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
-use foregather_machine::{CpuId, Nanos, Rank, ThreadId};
+use foregather_machine::{CpuId, Nanos, Rank, ThreadId, reached};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
 const MOST_ASKED: usize = 4;
@@ -118,6 +118,7 @@ impl Strategy for AdaptiveState {
                 if moved {
                     self.now.place = wait.around.publish_cpu();
                 } else {
+                    reached("adaptive:8");
                     wait.around.forbid_moves();
                 }
             }
@@ -208,6 +209,11 @@ impl AdaptiveState {
         self.now.idle = None;
         let may = turn && self.now.target == target && self.now.fewer >= fewer;
         if !may {
+            if turn {
+                reached("adaptive:3");
+            } else {
+                reached("adaptive:4");
+            }
             self.hold_moves(wait.around.now(), self.of.remote);
             wait.around.end_move();
         }

@@ -74,7 +74,13 @@ fn an_event_that_came_before_its_sender_left_is_no_loss() {
             team.me.poison.set(team.me.now.get() + after);
             assert!(team.wait(after).result.is_ok(), "{phase:?} {after}");
         }
+        // Between a look and the question whether the sender has left.
+        let team = prepare();
+        team.me.lost_at_check.set(true);
+        assert!(team.wait(MS * 9).result.is_ok(), "{phase:?}");
     }
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("adaptive:2"));
 }
 
 #[test]

@@ -115,6 +115,8 @@ fn a_refused_move_ends_all_moves() {
     }
     let all = team.snapshot();
     assert_eq!((all.moves, all.moves_refused, team.mover().get()), (0, 1, 0));
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("adaptive:8"));
 }
 
 #[test]
@@ -123,6 +125,8 @@ fn while_somebody_else_moves_it_waits_for_one_bound() {
     team.mover().set(1);
     assert_eq!(until_it_acts(&team, 40).0, None);
     assert!(team.mover().get() > 1, "it has tried, and left the word taken");
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("adaptive:4"));
     team.mover().set(0);
     team.me.pass(OF.remote);
     assert_eq!(until_it_acts(&team, 1).0, Some(Move(1)));

@@ -93,6 +93,8 @@ fn an_event_that_comes_while_it_asks_ends_the_wait() {
         let end = team.wait(OF.remote + US);
         assert_eq!((&end.did[..], ended(&end)), (&[SpinBriefly, SPIN, Ask(2)][..], Ended::Spun));
     }
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("adaptive:7"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::stats::{Stats, WaitKind};
 use super::transfer::Transfer;
 use crate::protocol::{Action, Begin, Client, FlagId, LockId, Message, Reaction, Want, server_of};
 use crate::{Access, Minipage};
-use foregather_machine::{Address, Cause, Error, Fabric, Nanos, WaitContext, Words};
+use foregather_machine::{Address, Cause, Error, Fabric, Nanos, WaitContext, Words, reached};
 use foregather_message::link::Lost;
 use foregather_wait::{Policy, Roster, WaitFor, Waiter};
 
@@ -60,12 +60,26 @@ impl<F: Fabric> Requester<F> {
         let before = node.word(minipage);
         loop {
             match node.begin(minipage, need, false) {
-                Begin::Already => break,
-                Begin::Wait(word) => self.asleep(node, minipage, word.bits()).await?,
+                Begin::Already => {
+                    reached("views:3");
+                    break;
+                }
+                Begin::Wait(word) => {
+                    if word.is_prefetch() {
+                        reached("pages:10");
+                    } else {
+                        reached("pages:5");
+                    }
+                    self.asleep(node, minipage, word.bits()).await?;
+                }
                 Begin::Go(_) => {
                     let want = if need == Access::Write { Want::Write } else { Want::Read };
                     let (to, message) = self.client.ask(minipage, want);
                     self.ask(node, to, message).await?;
+                    if node.word(minipage).access() < need {
+                        reached("pages:11");
+                        reached("views:4");
+                    }
                     break;
                 }
             }

@@ -4,7 +4,7 @@ use crate::protocol::{Action, Begin, Ended, Homes, Word};
 use crate::{Access, Minipage};
 use bytemuck::allocation::zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, Ordering::*};
-use foregather_machine::{Cpu, Error, Nanos, Rank};
+use foregather_machine::{Cpu, Error, Nanos, Rank, reached};
 use foregather_message::link::Lost;
 
 /// Sleepers on different minipages share a word now and then: they look, and sleep on.
@@ -180,8 +180,12 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
     pub(super) fn perform(&self, cpu: &C, action: &Action) -> Result<(), Error> {
         match *action {
             Action::Lower { minipage, to } => {
-                let before = self.change(minipage, |word| word.lower(to)).access();
+                let word = self.change(minipage, |word| word.lower(to));
+                let before = word.access();
                 if before > to {
+                    if word.is_pending() {
+                        reached("pages:7");
+                    }
                     self.copies.protect(minipage, before, to)?;
                 }
             }
@@ -192,7 +196,12 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
                 }
             }
             Action::Publish { minipage, access } => self.end(cpu, minipage, |word| word.end(access)),
-            Action::Raise { minipage, access } => self.end(cpu, minipage, |word| word.raise(access)),
+            Action::Raise { minipage, access } => {
+                if self.word(minipage).is_pending() {
+                    reached("pages:8");
+                }
+                self.end(cpu, minipage, |word| word.raise(access));
+            }
             Action::Ended { .. } => self.end_prefetch(cpu),
             Action::Install { .. } | Action::Copy { .. } | Action::Send { .. } => {}
         }

@@ -170,6 +170,11 @@ fn no_update_is_lost_in_any_order() {
             assert_eq!(most.into_inner(), [all; MINIPAGES as usize], "seed {seed}");
         }
     }
+    #[cfg(feature = "probes")]
+    {
+        let reached = foregather_machine::reached_here();
+        assert!(["pages:5", "pages:7", "views:3"].iter().all(|point| reached.contains_key(point)), "{reached:?}");
+    }
 }
 
 #[test]
@@ -190,6 +195,11 @@ fn locks_pushes_and_prefetches_come_to_their_ends() {
         assert_eq!(app.requester.stats().count(WaitKind::Lock), 10);
         Ok(())
     });
+    #[cfg(feature = "probes")]
+    {
+        let reached = foregather_machine::reached_here();
+        assert!(["pages:8", "pages:10"].iter().all(|point| reached.contains_key(point)), "{reached:?}");
+    }
 }
 
 #[test]
@@ -240,4 +250,6 @@ fn whoever_touches_a_freed_minipage_is_told() {
         }
         Ok(())
     });
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("pages:9"));
 }

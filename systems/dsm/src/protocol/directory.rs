@@ -4,7 +4,7 @@
 //! install waits in its queue, so an invalidation never overtakes one.
 use super::{Homes, Hosts, Message, Want, garbled, server_of};
 use crate::{Access, Minipage};
-use foregather_machine::{Address, Error, Rank};
+use foregather_machine::{Address, Error, Rank, reached};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -186,7 +186,10 @@ impl<S: FnMut(Address, Message)> MinipageQueue<'_, S> {
                 }
                 (self.send)(by, Message::Done { minipage });
             }
-            _ if entry.freed => (self.send)(by, Message::Refused { minipage, access: want.access() }),
+            _ if entry.freed => {
+                reached("pages:9");
+                (self.send)(by, Message::Refused { minipage, access: want.access() });
+            }
             Want::Read => {
                 self.counts.reads += 1;
                 entry.serving = Some(request);

@@ -8,7 +8,7 @@ use crate::protocol::{Course, HelpAfter, TeamLeader, TeamWorker};
 use core::any::Any;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use foregather_machine::{CachePadded, Error, Placement, Rank, block_on};
+use foregather_machine::{CachePadded, Error, Placement, Rank, block_on, reached};
 use foregather_thread::Thread;
 use foregather_wait::Policy;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,6 +61,7 @@ impl WorkDesk {
 
     #[cold]
     fn keep(&self, panic: Panic) {
+        reached("team:J2");
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
         // Seen by the leader, which joins what this part comes before.
         self.panicked.store(true, Relaxed);
@@ -159,6 +160,7 @@ impl Threads {
         let Self { leader: Some(leader), shared, width, by, .. } = self else { not_over("it has no leader") };
         let desk = &shared.desk;
         if *by != this_thread() {
+            reached("team:J5");
             *by = this_thread();
             leader.handle.lead_from(Thread::current());
         }

@@ -26,6 +26,8 @@ fn a_child_computes_with_a_team_of_its_own() {
     assert_eq!(forked(|| forked(|| i32::from(!right(&team, 3))).unwrap_or(9)), Some(0), "and its child, which had none");
     let of_both = || forked(|| i32::from(!right(&team, 3))).map(|code| code + 2 * i32::from(!right(&team, 3)));
     assert_eq!(forked(|| i32::from(!right(&team, 3)) + of_both().unwrap_or(9)), Some(0), "and its child, which had some");
+    #[cfg(feature = "probes")]
+    assert_eq!(forked(|| i32::from(sum(&team).1 != 3 || !foregather_machine::reached_here().contains_key("team:J4"))), Some(0));
     assert_eq!(forked(|| (team.report().regions != 0).into()), Some(0), "its report is its own");
     assert_eq!(forked(|| i32::from(sum(Team::global()).0 != 499_500)), Some(0), "the first global call in a child");
     assert!(right(&team, 3), "the parent's team is untouched");

@@ -70,6 +70,8 @@ fn a_helper_that_is_lost_in_the_middle_is_killed_before_the_copy_fails() {
         let end = end.expect("the helper came once in so many copies");
         assert!(matches!(end.cause(), Cause::PeerLost { rank: 1, doing: "the other side of a copy", .. }), "{end}");
     });
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_in_process().contains_key("lanes:11"));
     assert!(!stranger.alive(), "a stopped writer could write later");
     assert!(stranger.wait_until(clock::now() + Nanos::from_ms(10_000)).unwrap().is_some_and(|status| !status.success()));
 }
@@ -90,4 +92,52 @@ fn memory_of_a_process_that_does_nothing_is_read() {
     drop(stranger);
     let end = block_on(lane.get(B, key, &mut [&mut one])).unwrap_err();
     assert_eq!(end.lost_rank(), Some(1), "{end}");
+}
+
+/// Exposes those bytes of rank 0, which has not proven that its peer may read them: so not by `expose`. Which of its exposures that is.
+fn expose(lane: &Lane<Process>, bytes: &[u8]) -> usize {
+    let number = lane.exposed.take().unwrap();
+    let entry = &lane.exposed.entries[number];
+    entry.generation.set(1);
+    entry.pieces.borrow_mut().extend(super::pieces::of_shared(&[bytes]));
+    lane.fabric().exposure(0, number).open(1);
+    number
+}
+
+/// The owner of the memory goes on, and never uses that exposure again: the reader may be counted there for ever.
+#[test]
+fn an_exposure_whose_reader_is_lost_is_used_no_more() {
+    if super::pieces::are_refused() {
+        return;
+    }
+    let (vigil, (stranger, place)) = (Arc::new(FailureDetector::default()), stranger());
+    let (lane, _) = lane(&vigil, &stranger, place);
+    let number = expose(&lane, &[7; 16]);
+    assert!(lane.fabric().exposure(0, number).enter(1));
+    vigil.declare_lost(1);
+    lane.unexpose(Key(1 << 6 | number as u64));
+    assert_ne!(expose(&lane, &[7; 16]), number);
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("lanes:8"));
+}
+
+/// Its helper cannot write, and says so.
+#[test]
+fn a_getter_that_is_lost_is_helped_in_vain() {
+    if super::pieces::are_refused() {
+        return;
+    }
+    let (vigil, (stranger, place)) = (Arc::new(FailureDetector::default()), stranger());
+    let (lane, _) = lane(&vigil, &stranger, place);
+    let bytes = vec![7; BYTES];
+    let number = expose(&lane, &bytes);
+    let contest = &lane.fabric().exposure(0, number).contest;
+    assert!(contest.begin(1, BYTES, BYTES / 2));
+    contest.target.write(&[super::pieces::Piece { at: place, bytes: BYTES }]);
+    contest.duel.open(2);
+    drop(stranger);
+    assert!(lane.progress());
+    assert_eq!((contest.duel.close(), contest.duel.finished(1)), (1, Some(false)));
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("lanes:12"));
 }

@@ -3,7 +3,7 @@ use super::exposure::{Contest, Exposure, MOST_PIECES};
 use super::lane::Lane;
 use super::pieces::{CopyDirection, Errno, Piece, of_mutable, of_shared, total, transfer};
 use super::shape::{BUFFER, EXPOSURES};
-use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on};
+use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitContext, block_on, reached};
 use foregather_thread::Word;
 use foregather_wait::Policy;
 
@@ -64,6 +64,8 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         self.exposed.used.set(self.exposed.used.get() & !bit);
         if reusable {
             self.exposed.free.set(self.exposed.free.get() | bit);
+        } else {
+            reached("lanes:8");
         }
     }
 
@@ -71,6 +73,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     /// it may still read.
     #[cold]
     fn until_unread(&self, exposure: &Exposure) -> bool {
+        reached("lanes:7");
         let why = WaitContext::new("readers of exposed memory", self.here.rank).since(self.cpu.now());
         let unread = || (!exposure.is_read()).then_some(());
         self.until(&why, || {
@@ -164,6 +167,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             Ok(well) => return Ok(well),
             Err(error) => error,
         };
+        reached("lanes:11");
         let end = self.cpu.now() + GRACE;
         while self.cpu.now() < end {
             if let (Some(well), _) = block_on(self.cpu.spin_for(self.bell(), SPIN, &finished)) {
@@ -222,7 +226,11 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
         // SAFETY: the caller of `expose` keeps the pieces that this list names borrowed until `conceal`. A getter of this process has
         // borrowed what its list says, which no other process can have changed, and returns when this chunk is written.
-        unsafe { transfer(CopyDirection::Write, pid, &source, target, start..end) }.is_ok()
+        let written = unsafe { transfer(CopyDirection::Write, pid, &source, target, start..end) }.is_ok();
+        if !written {
+            reached("lanes:12");
+        }
+        written
     }
 
     fn pid(&self, of: Address) -> i32 {

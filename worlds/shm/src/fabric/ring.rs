@@ -2,6 +2,7 @@
 //! `README.md`.
 use super::primitive::{AtomicU32, AtomicU64, Ordering::*, UnsafeCell, about_to_write};
 use core::cell::Cell;
+use foregather_machine::reached;
 
 /// Bytes that travel with a frame's head: what a pair of cache lines has beside the word.
 pub(crate) const INLINE: usize = 120;
@@ -97,6 +98,7 @@ impl Sending {
         if self.sent.get().wrapping_sub(self.seen.get()) >= slots {
             self.look(ring)?;
             if self.sent.get().wrapping_sub(self.seen.get()) >= slots {
+                reached("lanes:5");
                 return Ok(false);
             }
         }
@@ -154,5 +156,40 @@ impl Receiving {
         self.place.advance(slots);
         ring.consumed.store(taken, Release);
         taken.is_multiple_of((slots / 4).max(1))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Two slots, and how many were released.
+    fn memory() -> ([Slot; 2], AtomicU32) {
+        // SAFETY: all bytes of a slot may be 0, as in a new mapping.
+        (unsafe { core::mem::zeroed() }, AtomicU32::new(0))
+    }
+
+    /// Race 3: more laps than 16 bits count.
+    #[test]
+    fn frames_of_all_laps_are_told_from_old_ones() {
+        let (slots, consumed) = memory();
+        let (ring, sending, receiving) = (Ring { slots: &slots, consumed: &consumed }, Sending::new(), Receiving::new());
+        for number in 0..3 << 17 {
+            assert!(receiving.peek(ring).is_none(), "an old frame at {number}");
+            assert_eq!(sending.send(ring, number, 0, &[]), Ok(true));
+            assert_eq!(receiving.peek(ring).map(|(frame, _)| frame.head), Some(number));
+            receiving.release(ring);
+        }
+    }
+
+    /// The negative control: laps that did not go on together with their slots.
+    #[test]
+    #[should_panic(expected = "an old frame")]
+    fn a_slot_that_is_all_laps_behind_shows_an_old_frame() {
+        let (slots, consumed) = memory();
+        let (ring, sending, receiving) = (Ring { slots: &slots, consumed: &consumed }, Sending::new(), Receiving::new());
+        assert_eq!(sending.send(ring, 0, 0, &[]), Ok(true));
+        (0..2 << 16).for_each(|_| receiving.place.advance(2));
+        assert!(receiving.peek(ring).is_none(), "an old frame");
     }
 }

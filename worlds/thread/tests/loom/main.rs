@@ -63,17 +63,81 @@ fn additions_wake_whoever_waits_for_their_sum() {
     });
 }
 
-#[test]
-fn poison_wakes_and_stays() {
-    model(|word| {
+fn poison(publish: fn(&Word)) {
+    model(move |word| {
         let sleeper = spawn(&word, |w| block(w, || w.is_poisoned()));
-        let other = spawn(&word, |w| w.publish(1, Private));
+        let other = spawn(&word, publish);
         word.poison(Private);
         sleeper.join().unwrap();
         other.join().unwrap();
         assert!(word.is_poisoned() && word.load() == 1);
         vec![]
     });
+}
+
+#[test]
+fn poison_wakes_and_stays() {
+    poison(|word| word.publish(1, Private));
+}
+
+/// The negative control of race 5.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn putting_poison_back_without_a_look_loses_a_sleeper() {
+    poison(|word| word.publish_looking_once(1, Private));
+}
+
+/// One thread sleeps for the second of two changes.
+fn two_changes(publish: fn(&Word, u32)) {
+    model(move |word| {
+        let sleeper = spawn(&word, |w| block(w, || w.load() == 2));
+        publish(&word, 1);
+        publish(&word, 2);
+        vec![sleeper]
+    });
+}
+
+#[test]
+fn who_arms_again_is_woken_by_the_next_change() {
+    two_changes(|word, value| word.publish(value, Private));
+}
+
+/// The negative control of race 3.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn clearing_the_bit_after_the_wake_loses_a_sleeper() {
+    two_changes(|word, value| word.publish_waking_first(value, Private));
+}
+
+/// Race 2: one thread arms and looks, in this order or the other, the other one changes the word. Who has not seen the change and is armed
+/// still sleeps from then on.
+fn sleep(look_last: bool) {
+    loom::model(move || {
+        let word = Arc::new(Word::default());
+        let changer = spawn(&word, |word| word.publish(1, Private));
+        let mut seen = false;
+        if !look_last {
+            seen = word.load() == 1;
+        }
+        word.prepare_park();
+        if look_last {
+            seen = word.load() == 1;
+        }
+        changer.join().unwrap();
+        assert!(seen || !word.has_sleepers(), "slept for ever");
+    });
+}
+
+#[test]
+fn a_change_after_the_look_takes_the_bit_away() {
+    sleep(true);
+}
+
+/// The negative control: a change before it arms is missed.
+#[test]
+#[should_panic(expected = "slept for ever")]
+fn a_sleeper_that_arms_after_its_look_is_lost() {
+    sleep(false);
 }
 
 #[test]
@@ -154,24 +218,42 @@ fn an_exchange_wakes_whoever_armed_and_is_not_hindered_by_him() {
     });
 }
 
-#[test]
-fn of_two_exchanges_one_succeeds() {
-    model(|word| {
+/// Two threads take the word from 0 to a value of their own.
+fn two_take(take: fn(&Word, u32) -> bool) {
+    model(move |word| {
         let wins = Arc::new(loom::sync::atomic::AtomicU32::new(0));
         let both: Vec<_> = [1, 2]
             .into_iter()
             .map(|new| {
                 let wins = wins.clone();
                 spawn(&word, move |w| {
-                    if w.compare_exchange(0, new, Private).is_ok() {
+                    if take(w, new) {
                         wins.fetch_add(1, loom::sync::atomic::Ordering::Relaxed);
                     }
                 })
             })
             .collect();
         both.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(wins.load(loom::sync::atomic::Ordering::Relaxed), 1);
+        assert_eq!(wins.load(loom::sync::atomic::Ordering::Relaxed), 1, "who has taken it");
         Vec::new()
+    });
+}
+
+#[test]
+fn of_two_exchanges_one_succeeds() {
+    two_take(|word, new| word.compare_exchange(0, new, Private).is_ok());
+}
+
+/// The negative control: who looks and stores then may not be the only one.
+#[test]
+#[should_panic(expected = "who has taken it")]
+fn of_two_that_look_and_store_both_may_succeed() {
+    two_take(|word, new| {
+        let free = word.load() == 0;
+        if free {
+            word.publish(new, Private);
+        }
+        free
     });
 }
 

@@ -46,7 +46,7 @@ impl State {
                 let ended = host.word(minipage).raise(access);
                 self.store(setup, at, minipage, ended);
             }
-            Action::Ended { .. } => host.prefetches -= 1,
+            Action::Ended { .. } => host.prefetches -= u32::from(setup.fault != Some(Fault::HintsUncounted)),
             Action::Send { to, message } => {
                 if let Message::Invalidated { minipage } = message {
                     host.forget(setup, minipage);

@@ -27,6 +27,8 @@ pub enum Fault {
     SleepersForgotten,
     /// A flag that is posted before anybody waits for it is as if it had not been.
     PostForgotten,
+    /// A host does not count the pushes that it does not wait for.
+    HintsUncounted,
 }
 
 /// What a server does with a message, mistakes included.

@@ -5,7 +5,7 @@
 use super::super::{Action, Begin, Message, Reaction, SERVER, Want, server_of};
 use super::Setup;
 use super::act::Wrong;
-use super::fault::{disorder, serve};
+use super::fault::{Fault, disorder, serve};
 use super::host::{Doing, Op, Todo};
 use super::state::{Packet, State, lane_of};
 use crate::protocol::{FlagId, Hosts, LockId};
@@ -149,7 +149,7 @@ impl State {
         let message = match op {
             Op::Read(_) | Op::Write(_) => return self.attempt(rank, at, op),
             Op::Push(minipage) if setup.prefetches > 0 => {
-                host.prefetches += 1;
+                host.prefetches += u32::from(setup.fault != Some(Fault::HintsUncounted));
                 client.prefetch(minipage, Want::Push(others))
             }
             Op::Prefetch(minipage, need) => {

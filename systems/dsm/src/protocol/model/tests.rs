@@ -118,3 +118,8 @@ fn sleepers_that_nobody_wakes_are_found() {
 fn a_post_that_is_lost_since_it_came_too_early_is_found() {
     found("deadlock", Fault::PostForgotten, Setup { minipages: 0, flags: 1, ..spread(2) });
 }
+
+#[test]
+fn pushes_that_are_not_counted_are_found() {
+    found("a wire holds", Fault::HintsUncounted, Setup { prefetches: 1, push: true, ..spread(2) });
+}

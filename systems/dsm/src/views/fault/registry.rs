@@ -4,7 +4,7 @@ use crate::views::space::Space;
 use core::ffi::c_int;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
-use foregather_machine::{Cause, Error};
+use foregather_machine::{Cause, Error, reached};
 use std::sync::Arc;
 
 /// A space that is served, and by whom.
@@ -49,6 +49,7 @@ pub(crate) fn remove(number: usize) -> Hook {
     let slot = &SLOTS[number];
     let hook = slot.hook.swap(null_mut(), SeqCst);
     while slot.lookers.load(SeqCst) != 0 {
+        reached("views:5");
         std::thread::yield_now();
     }
     // SAFETY: it came from a box, nobody looks at it, and nobody can find it any more.

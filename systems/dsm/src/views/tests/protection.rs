@@ -1,8 +1,10 @@
 //! What may be done with a page of a view, and what a touch of it says.
 use super::*;
 use crate::views::{PAGE, ViewAddress};
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicBool, Ordering::*};
 use foregather_machine::{Cause, Error};
+use std::thread;
+use std::time::Duration;
 
 #[test]
 fn this_machine_has_a_way_and_says_why_not_the_better_one() {
@@ -187,6 +189,43 @@ fn a_space_is_served_once_at_a_time_and_again_afterwards() {
             opener.space.close(page(0, 0)).unwrap();
         }
         assert_eq!(Arc::strong_count(&opener.space), 1, "{backend:?}: nothing is left behind");
+    }
+}
+
+/// Opens after a while.
+struct Slow {
+    opener: Arc<Opener>,
+    asked: AtomicBool,
+}
+
+impl Faults for Slow {
+    fn fault(&self, fault: &Fault) -> FaultEnd {
+        self.asked.store(true, SeqCst);
+        thread::sleep(Duration::from_millis(20));
+        self.opener.fault(fault)
+    }
+}
+
+#[test]
+fn serving_ends_when_the_last_handler_has_gone_on() {
+    // Where a thread serves faults, that ends first.
+    for backend in backends().into_iter().filter(|&backend| backend != Backend::UserfaultThread) {
+        let slow = Arc::new(Slow { opener: Opener::new(backend, 1, 1), asked: AtomicBool::new(false) });
+        let space = &slow.opener.space;
+        let serving = space.serve(Arc::clone(&slow) as _).unwrap();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                let _stack = stack();
+                space.word(0, 0).load(SeqCst)
+            });
+            while !slow.asked.load(SeqCst) {
+                thread::yield_now();
+            }
+            drop(serving);
+            assert_eq!(slow.opener.seen().len(), 1, "{backend:?}: it was still looking");
+        });
+        #[cfg(feature = "probes")]
+        assert!(foregather_machine::reached_here().contains_key("views:5"));
     }
 }
 
