@@ -278,7 +278,12 @@ impl<F: Fabric> Messenger<F> {
                 if head.extra & FAILS != 0 {
                     self.failed.set(self.failed.get().or(Some(blame)));
                 }
-                with.gone.set(with.gone.get() || head.extra & GONE != 0);
+                if head.extra & GONE != 0 {
+                    if with.link.ended().is_some() {
+                        reached("messenger:10");
+                    }
+                    with.gone.set(true);
+                }
                 with.link.has_heard(blame);
             }
             FrameKind::Signal => {
@@ -395,6 +400,9 @@ impl<F: Fabric> Messenger<F> {
     }
 
     fn keep(&self, from: Rank, arrived: Arrived, unpaid: bool) {
+        if self.with(from).packing.is_busy() {
+            reached("messenger:3");
+        }
         let link = &self.with(from).link;
         if unpaid {
             link.defer();
