@@ -20,8 +20,13 @@ pub(crate) fn of_this_process() -> FabricCosts {
     *TOLLS.get_or_init(|| measure().unwrap_or(FabricCosts { buffered: Slope { fixed: Nanos(500), byte_ps: 200 }, direct: NEVER }))
 }
 
-/// By a lane that sends to itself, so without the trips to another processor: those of a direct read's announcement and answer, and
-/// those of every line of a static buffer. Nor does anybody help, which halves a long direct read. Both ways are cheaper or dearer then.
+/// Picoseconds that a byte's trip to another processor takes at least, many lines being under way: 8 ns for a line of 64 bytes.
+const TRIP_PS: u64 = 125;
+
+/// By a lane that sends to itself: what is measured are copies and calls of the kernel. Between two processors lines travel, too: of a
+/// static buffer there when it is written and back when it is read, of memory that is read directly once. Without that a processor whose own
+/// caches are fast would send everything through buffers, however slow its lines are; how slow, one thread cannot measure, and at the
+/// beginning of a job all processors are busy. The other side's help, which halves a long direct read, is not counted.
 fn measure() -> Result<FabricCosts, Error> {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(1, 1))?;
     let here = Address { rank: 0, lane: 0 };
@@ -29,7 +34,7 @@ fn measure() -> Result<FabricCosts, Error> {
     let (from, mut into) = (vec![1_u8; LONG], vec![0_u8; LONG]);
     let mut through = |bytes: usize| best(|| send(&lane, here, &from[..bytes], &mut into[..bytes]));
     let (frame, long) = (through(1), through(LONG));
-    let buffered = Slope { fixed: frame, byte_ps: slope(frame, long, LONG - 1) };
+    let buffered = Slope { fixed: frame, byte_ps: slope(frame, long, LONG - 1) + 2 * TRIP_PS };
     let direct = block_on(exposing(&lane, async |lent| {
         let Ok(key) = lent.expose(&[&from]) else { return NEVER };
         // From one side, as a getter without help.
@@ -37,7 +42,7 @@ fn measure() -> Result<FabricCosts, Error> {
         let (short, long) = (read(BUFFER), read(LONG));
         let byte_ps = slope(short, long, LONG - BUFFER);
         let fixed = (short - Slope { fixed: Nanos::ZERO, byte_ps }.of(BUFFER)) + frame + frame;
-        Slope { fixed, byte_ps }
+        Slope { fixed, byte_ps: byte_ps + TRIP_PS }
     }));
     Ok(FabricCosts { buffered, direct })
 }
