@@ -4,7 +4,7 @@
 use foregather_barrier::dissemination;
 use foregather_machine::{Cause, Error, Fabric, Rank, block_on};
 use foregather_message::collective::{self, Element};
-use foregather_message::{Cheaper, Incoming, Messenger, Mode, Receive, Safer, Settings};
+use foregather_message::{Cheaper, Incoming, Messenger, Mode, Outgoing, Receive, Safer, Settings};
 
 /// Up to so many bytes a message is copied when it is sent, and its sender goes on.
 const COPIED: usize = 64 << 10;
@@ -16,12 +16,15 @@ pub(super) fn messenger<F: Fabric>(lane: F) -> Result<Messenger<F>, Error> {
 
 #[inline]
 pub(super) fn send<F: Fabric>(messenger: &Messenger<F>, to: Rank, bytes: &[u8]) -> Result<(), Error> {
-    block_on(async {
-        let mut message = messenger.begin_packing(to)?;
-        message.pack(Safer(&(bytes.len() as u64).to_le_bytes()), Receive::Express).await?;
-        message.pack(Cheaper(bytes), Receive::Cheaper).await?;
-        message.end().await
-    })
+    block_on(async { pack(messenger, to, bytes).await?.end().await })
+}
+
+#[inline]
+async fn pack<'c, 'm, F: Fabric>(messenger: &'c Messenger<F>, to: Rank, bytes: &'m [u8]) -> Result<Outgoing<'c, 'm, F>, Error> {
+    let mut message = messenger.begin_packing(to)?;
+    message.pack(Safer(&(bytes.len() as u64).to_le_bytes()), Receive::Express).await?;
+    message.pack(Cheaper(bytes), Receive::Cheaper).await?;
+    Ok(message)
 }
 
 /// Takes the next message into the place that `place` gives for so many bytes; without one it is taken all the same, and an error.
@@ -96,7 +99,7 @@ pub(super) fn receive_vec<F: Fabric, T: bytemuck::Pod>(messenger: &Messenger<F>,
     Ok(all)
 }
 
-/// Both ways at once. What is copied is sent first; of what has to be fetched, the lower rank's goes first.
+/// Both ways at once: what has to be fetched is open while the other side's comes.
 pub(super) fn exchange<F: Fabric>(
     messenger: &Messenger<F>,
     here: Rank,
@@ -111,14 +114,11 @@ pub(super) fn exchange<F: Fabric>(
         place.copy_from_slice(out);
         return elements(out.len(), element, room);
     }
-    if out.len() <= COPIED || here < peer {
-        send(messenger, peer, out)?;
-        return receive(messenger, peer, into, element);
-    }
-    let came = receive(messenger, peer, into, element);
-    // Sent whatever came: the other side counts on it.
-    let sent = send(messenger, peer, out);
-    came.and_then(|elements| sent.map(|()| elements))
+    // What came may be an error of the caller's: the other side still gets what it counts on.
+    block_on(messenger.scope(async |scope| {
+        scope.end_later(pack(messenger, peer, out).await?).await?;
+        Ok(receive(messenger, peer, into, element))
+    }))?
 }
 
 #[inline]

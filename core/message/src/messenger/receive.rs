@@ -56,6 +56,7 @@ impl Unpacking {
 pub struct Incoming<'c, 'm, F: Fabric> {
     messenger: &'c Messenger<F>,
     /// The pieces so far of the offer at hand.
+    #[allow(clippy::box_collection, reason = "one word: a handle is moved with each message")]
     group: Option<Box<Vec<&'m mut [u8]>>>,
     from: Rank,
 }

@@ -330,10 +330,7 @@ impl<F: Fabric> Pending<'_, F> {
                 Held::Offered(posted) => {
                     let fetched = messenger.until_fetched(posted).await;
                     let memory = messenger.take_back(posted);
-                    fetched.map_err(|error| {
-                        messenger.give_up(posted.to);
-                        error
-                    })?;
+                    fetched.inspect_err(|_| messenger.give_up(posted.to))?;
                     memory.ok_or_else(|| Cause::Unexposed { rank: posted.to }.into())
                 }
             }

@@ -63,6 +63,7 @@ impl Packing {
 pub struct Outgoing<'c, 'm, F: Fabric> {
     messenger: &'c Messenger<F>,
     /// What leaves at the end only: the first piece that is to be fetched or read late, and all behind it.
+    #[allow(clippy::box_collection, reason = "one word: a handle is moved with each message")]
     late: Option<Box<Vec<(PieceFormat, Late<'m>)>>>,
     to: Rank,
 }
