@@ -270,6 +270,10 @@ impl<Q: Queue> Park for SmpCpu<'_, Q> {
         self.leaf(Want::Park, Some(on), until, changed).await;
     }
 
+    fn sometimes(&self, _: &'static str) -> bool {
+        self.kernel.borrow_mut().machine.points.says_yes(self.thread)
+    }
+
     fn check(&self, on: &SimWord, context: &WaitContext) -> Result<(), Error> {
         if on.is_poisoned() {
             return Err(Error::from(Cause::Poisoned { by: None }));
