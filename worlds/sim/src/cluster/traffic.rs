@@ -108,7 +108,10 @@ impl<Q: Queue> Cluster<Q> {
                 self.dead[rank as usize].set(true);
                 self.foresee(self.engine.now() + self.spec.detection, ClusterEvent::Lost(rank));
             }
-            ClusterEvent::Resumes(rank) => self.touch(rank),
+            ClusterEvent::Resumes(rank) => {
+                self.nodes[rank as usize].idle_until(self.engine.now());
+                self.touch(rank);
+            }
             ClusterEvent::Lost(rank) => self.lose(rank),
         }
     }

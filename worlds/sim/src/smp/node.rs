@@ -175,7 +175,7 @@ impl Node {
         self.kernel.borrow().machine.lost.map(|(rank, _)| rank)
     }
 
-    /// Nothing more will happen until `end`, here or elsewhere.
+    /// Nothing has happened until `end`, or nothing more will.
     pub(crate) fn idle_until(&self, end: Nanos) {
         self.kernel.borrow_mut().machine.advance(end);
     }
