@@ -21,7 +21,7 @@ use subjects::{Run, Subject};
 /// One run in so many is done twice: the same seed must give the same trace.
 const TWICE: u64 = 16;
 /// So many failures of a subject are told.
-const TOLD: usize = 3;
+const TOLD: usize = 40;
 /// Seeds of each subject in a sample.
 const SAMPLE: u64 = 300;
 

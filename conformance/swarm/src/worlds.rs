@@ -3,7 +3,7 @@ use crate::draw::Draw;
 use foregather_machine::{LogGp, Nanos};
 use foregather_sim::cluster::{Card, CardMistake, Clog, ClusterSpec, Faults, Partition};
 use foregather_sim::net::{Pause, profile};
-use foregather_sim::smp::{Accounting, Eevdf, Linux24, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
+use foregather_sim::smp::{Eevdf, Linux24, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
 use foregather_wait::Policy;
 
 pub(crate) const fn us(n: u64) -> Nanos {
@@ -19,11 +19,7 @@ pub(crate) fn machine(draw: &mut Draw) -> MachineSpec {
     ]);
     let scheduler = match draw.below(4) {
         0 => Scheduler::RoundRobin(RoundRobin { quantum: us(draw.pick(&[20, 100, 1_000])) }),
-        1 => Scheduler::Linux24(draw.pick(&[
-            Linux24::TSAFRIR_2002,
-            // By ticks alone threads that yield in step with them are never charged, and starve the others.
-            Linux24 { accounting: Accounting::Exact, ..Linux24::LINUX_2_4_0 },
-        ])),
+        1 => Scheduler::Linux24(draw.pick(&[Linux24::TSAFRIR_2002, Linux24::LINUX_2_4_0])),
         _ => Scheduler::Eevdf(Eevdf::LINUX),
     };
     let ties = draw.pick(&[Ties::ArriveFirst, Ties::GiveUpFirst, Ties::Processor, Ties::Random]);
@@ -35,6 +31,8 @@ pub(crate) fn policy(draw: &mut Draw, machine: &MachineSpec) -> Policy {
     let (switch, spin) = (machine.prices.switch, draw.span(us(60)));
     match draw.below(11) {
         0 => Policy::Spin,
+        // Under Linux 2.4 a thread that yields may starve the others.
+        1 | 5 if matches!(machine.scheduler, Scheduler::Linux24(_)) => Policy::Block,
         1 => Policy::Yield,
         2 => Policy::Block,
         3 | 4 => Policy::TwoPhase { spin },

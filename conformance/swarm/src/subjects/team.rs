@@ -6,7 +6,7 @@ use crate::draw::Draw;
 use crate::plant::Plant;
 use crate::worlds::{self, us};
 use foregather_barrier::{ForkJoin, Leader};
-use foregather_machine::{Cause, Clock, Error, Rank};
+use foregather_machine::{Cause, Clock, Error, Nanos, Rank};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{MachineSpec, Smp, SmpCpu};
 use foregather_wait::Policy;
@@ -197,7 +197,7 @@ async fn work<'s>(
             return Ok(());
         }
         match planted {
-            Some(Plant::NeverDone) if rank == 1 => return std::future::pending().await,
+            Some(Plant::NeverDone) if rank == 1 => worker.delay(Nanos::MAX).await,
             Some(Plant::DoneBefore) if rank == 1 => worker.done().map_err(|error| error.to_string())?,
             _ => {}
         }

@@ -48,6 +48,11 @@ impl Deed {
         matches!(self, Self::Cross { .. } | Self::Collective { .. })
     }
 
+    /// Are null messages part of it?
+    pub(super) fn has_null_messages(&self) -> bool {
+        matches!(self, Self::Signal { .. } | Self::Barrier | Self::Packet { protocol: Protocol::Forced, .. })
+    }
+
     /// Who sends, if one rank alone does.
     pub(super) fn sender(&self) -> Option<Rank> {
         match *self {

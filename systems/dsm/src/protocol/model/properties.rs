@@ -18,8 +18,8 @@ impl State {
                 self.directory_is_right(setup, minipage)?;
             }
         }
-        // Beside what may queue up, a thread that has asked again may have left a lock, of which nothing comes back.
-        let most = setup.bound() + usize::from(setup.locks > 0);
+        // Beside what may queue up, a thread that has asked again may have left a lock or posted, of which nothing comes back.
+        let most = setup.bound() + usize::from(setup.locks + setup.flags > 0);
         if self.longest_wire() > most {
             return Err(format!("a wire holds {} messages, more than {most}", self.longest_wire()));
         }
