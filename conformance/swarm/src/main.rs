@@ -5,18 +5,18 @@
 
 mod blame;
 mod coverage;
+mod demand;
 mod draw;
-mod options;
 mod plant;
 mod subjects;
 mod worlds;
 
 use coverage::Reached;
-use options::Options;
+use demand::Demand;
 use plant::Plant;
 use std::process::ExitCode;
 use std::time::Instant;
-use subjects::{Run, Subject};
+use subjects::{RunReport, Subject};
 
 /// One run in so many is done twice: the same seed must give the same trace.
 const TWICE: u64 = 16;
@@ -28,33 +28,33 @@ const SAMPLE: u64 = 300;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if matches!(arguments.first().map(String::as_str), Some("help" | "--help" | "-h")) {
-        println!("{}", options::HELP);
+        println!("{}", demand::HELP);
         return ExitCode::SUCCESS;
     }
-    let options = match Options::read(arguments) {
-        Ok(options) => options,
+    let demand = match Demand::read(arguments) {
+        Ok(demand) => demand,
         Err(error) => {
-            eprintln!("swarm: {error}\n\n{}", options::HELP);
+            eprintln!("swarm: {error}\n\n{}", demand::HELP);
             return ExitCode::from(2);
         }
     };
     // A run that panics is a failure, told with the others; its trace would stand between them.
     std::panic::set_hook(Box::new(|_| ()));
-    let well = match (options.one, &options.plant) {
-        (Some(seed), _) => one(&options, seed),
-        (None, Some(_)) => planted(&options),
-        (None, None) if options.sample => sample(&options),
-        (None, None) => swarm(&options).0,
+    let well = match (demand.one, &demand.plant) {
+        (Some(seed), _) => one(&demand, seed),
+        (None, Some(_)) => planted(&demand),
+        (None, None) if demand.sample => sample(&demand),
+        (None, None) => swarm(&demand).0,
     };
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// One run of each subject that is named, in full.
-fn one(options: &Options, seed: u64) -> bool {
+fn one(demand: &Demand, seed: u64) -> bool {
     let plant =
-        |subject| options.plants().filter(|_| options.plant.is_some()).find(|(_, of, _)| *of == subject).map(|found| found.2);
+        |subject| demand.plants().filter(|_| demand.plant.is_some()).find(|(_, of, _)| *of == subject).map(|found| found.2);
     let mut well = true;
-    for &subject in &options.subjects {
+    for &subject in &demand.subjects {
         let run = subject.run(seed, plant(subject));
         println!("{} {seed}: {}\ntrace {:016x}", subject.name(), run.drawn, run.trace);
         println!("reached: {}", coverage::reached_here().join(", "));
@@ -65,28 +65,28 @@ fn one(options: &Options, seed: u64) -> bool {
 }
 
 /// All seeds of all subjects; whether all went well, and what they reached.
-fn swarm(options: &Options) -> (bool, Reached) {
+fn swarm(demand: &Demand) -> (bool, Reached) {
     let (mut well, mut reached) = (true, Reached::new());
-    for &subject in &options.subjects {
+    for &subject in &demand.subjects {
         let (begun, mut failures) = (Instant::now(), Vec::new());
         coverage::reached_here();
-        for seed in options.from..options.from + options.seeds {
-            let Run { trace, end, .. } = subject.run(seed, None);
+        for seed in demand.from..demand.from + demand.seeds {
+            let RunReport { trace, end, .. } = subject.run(seed, None);
             for point in coverage::reached_here() {
                 reached.entry(point.to_owned()).or_insert((subject, seed));
             }
             let end = end.and_then(|()| same_trace(subject, seed, trace));
             failures.extend(end.err().map(|why| (seed, why)));
         }
-        let rate = options.seeds as f64 / begun.elapsed().as_secs_f64();
-        println!("{:10} {:7} runs, {:5} failed, {rate:8.0} a second", subject.name(), options.seeds, failures.len());
+        let rate = demand.seeds as f64 / begun.elapsed().as_secs_f64();
+        println!("{:10} {:7} runs, {:5} failed, {rate:8.0} a second", subject.name(), demand.seeds, failures.len());
         for (seed, why) in failures.iter().take(TOLD) {
             println!("  --subject {} --seed {seed}: {:.400}", subject.name(), why.lines().next().unwrap_or_default());
         }
         well &= failures.is_empty();
     }
-    if options.write {
-        well &= write(options, &reached);
+    if demand.write {
+        well &= write(demand, &reached);
     }
     (well, reached)
 }
@@ -103,7 +103,7 @@ fn same_trace(subject: Subject, seed: u64, trace: u64) -> Result<(), String> {
 }
 
 /// Is each planted fault found within its bound of seeds?
-fn planted(options: &Options) -> bool {
+fn planted(demand: &Demand) -> bool {
     let found = |(name, subject, plant): (&str, Subject, Plant)| {
         let first = (0..plant::WITHIN).find_map(|seed| subject.run(seed, Some(plant)).end.err().map(|why| (seed, why)));
         match first {
@@ -118,14 +118,14 @@ fn planted(options: &Options) -> bool {
             }
         }
     };
-    options.plants().map(found).fold(true, |all, one| all & one)
+    demand.plants().map(found).fold(true, |all, one| all & one)
 }
 
 /// Some hundreds of seeds, every planted fault, and the points that were written down.
-fn sample(options: &Options) -> bool {
-    let some = Options { seeds: SAMPLE, write: false, ..options.clone() };
+fn sample(demand: &Demand) -> bool {
+    let some = Demand { seeds: SAMPLE, write: false, ..demand.clone() };
     let well = swarm(&some).0;
-    let well = planted(options) & well;
+    let well = planted(demand) & well;
     still_reached() & well
 }
 
@@ -162,10 +162,10 @@ fn still_reached() -> bool {
     well
 }
 
-fn write(options: &Options, reached: &Reached) -> bool {
+fn write(demand: &Demand, reached: &Reached) -> bool {
     let commit = std::process::Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
     let commit = commit.ok().map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
-    let written = std::fs::write(coverage::file(), coverage::written(reached, &commit, options.seeds));
+    let written = std::fs::write(coverage::file(), coverage::written(reached, &commit, demand.seeds));
     match written {
         Ok(()) => println!("{} points written to {}", reached.len(), coverage::file().display()),
         Err(ref error) => println!("{}: {error}", coverage::file().display()),

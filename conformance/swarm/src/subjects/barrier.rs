@@ -1,5 +1,5 @@
 //! Barriers among threads: all kinds, sizes and policies; members that come late, give up or leave.
-use super::{Run, must, verdict};
+use super::{RunReport, must, verdict};
 use crate::blame::fair;
 use crate::draw::Draw;
 use crate::plant::Plant;
@@ -72,7 +72,7 @@ fn plan(draw: &mut Draw) -> Plan {
     }
 }
 
-pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
+pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let mut plan = plan(draw);
     if planted.is_some() {
         plan.algorithm = if plan.algorithm == Algorithm::Central { Algorithm::Dissemination } else { plan.algorithm };
@@ -102,11 +102,11 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
             outcome(&smp, outputs)
         }
     };
-    Run { trace: smp.history().1, end: verdict(stuck, ends), drawn: format!("{plan:?}") }
+    RunReport { trace: smp.history().1, end: verdict(stuck, ends), drawn: format!("{plan:?}") }
 }
 
-fn refused(plan: &Plan) -> Run {
-    Run { trace: 0, end: Err("a size that the algorithm takes was refused".into()), drawn: format!("{plan:?}") }
+fn refused(plan: &Plan) -> RunReport {
+    RunReport { trace: 0, end: Err("a size that the algorithm takes was refused".into()), drawn: format!("{plan:?}") }
 }
 
 /// How each thread ended, and who is stuck where.

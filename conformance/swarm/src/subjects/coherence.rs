@@ -1,5 +1,5 @@
 //! The coherence protocol in its model: ways through its states by chance, longer than any search goes, with more hosts than it takes.
-use super::Run;
+use super::RunReport;
 use crate::draw::Draw;
 use crate::plant::Plant;
 use foregather_dsm::protocol::Homes;
@@ -27,14 +27,14 @@ fn setup(draw: &mut Draw, planted: Option<Plant>) -> Option<Setup> {
     Some(setup)
 }
 
-pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
+pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let (setup, steps, seed) = (setup(draw, planted), draw.within(20..=400), draw.seed());
     let Some(setup) = setup else {
-        return Run { trace: 0, end: Err("a job of two to five hosts was refused".into()), drawn: String::new() };
+        return RunReport { trace: 0, end: Err("a job of two to five hosts was refused".into()), drawn: String::new() };
     };
     let drawn = format!("{setup}; {steps} steps");
     match walk(&setup, seed, steps) {
-        Ok(walked) => Run { trace: walked.trace, end: Ok(()), drawn },
-        Err(broken) => Run { trace: broken.states, end: Err(broken.to_string()), drawn },
+        Ok(walked) => RunReport { trace: walked.trace, end: Ok(()), drawn },
+        Err(broken) => RunReport { trace: broken.states, end: Err(broken.to_string()), drawn },
     }
 }

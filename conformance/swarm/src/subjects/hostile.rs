@@ -1,7 +1,7 @@
 //! A rank that sends nonsense: random heads, credits and lengths, into the lanes of messengers and of shared memory. Its victims get an
 //! error or go on; they neither panic nor hang, since their waits have a deadline.
 use super::tamper::TamperedLane;
-use super::{Run, must, verdict};
+use super::{RunReport, must, verdict};
 use crate::draw::Draw;
 use crate::plant::Plant;
 use crate::worlds::{self, us};
@@ -28,7 +28,7 @@ struct Plan {
 
 const HOSTILE: u32 = 0;
 
-pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
+pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let size = draw.within(2..=4);
     let mut spec = worlds::cluster(draw, size, 1);
     (spec.faults.pauses, spec.faults.partitions, spec.faults.clogs) = Default::default();
@@ -41,7 +41,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
     let drawn = format!("{plan:?} in {spec:?}");
     let cluster = match Cluster::<Heap>::new(spec) {
         Ok(cluster) => cluster,
-        Err(error) => return Run { trace: 0, end: Err(error), drawn },
+        Err(error) => return RunReport { trace: 0, end: Err(error), drawn },
     };
     let report = cluster.run(async |lane| match lane.rank() {
         HOSTILE => attack(&plan, lane).await,
@@ -50,7 +50,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
     });
     let hangs = |stuck: &&foregather_sim::cluster::Deadlocked| !plan.serves && stuck.at.rank != HOSTILE;
     let stuck = report.deadlocked.iter().filter(hangs).map(ToString::to_string).collect();
-    Run { trace: report.trace, end: verdict(stuck, report.outputs.into_iter().flatten()), drawn }
+    RunReport { trace: report.trace, end: verdict(stuck, report.outputs.into_iter().flatten()), drawn }
 }
 
 /// A head that is like those that peers write, or any.

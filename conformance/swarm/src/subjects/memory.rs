@@ -1,7 +1,7 @@
 //! Shared memory over the lanes of a cluster: servers and threads of every rank, protection that is asked for at each access, and bytes
 //! behind it. A read sees the last write, whatever the order of frames.
 use super::tamper::TamperedLane;
-use super::{Run, must, verdict};
+use super::{RunReport, must, verdict};
 use crate::blame::fair;
 use crate::draw::Draw;
 use crate::plant::Plant;
@@ -109,9 +109,9 @@ fn plan(draw: &mut Draw, planted: Option<Plant>) -> Result<Plan, Error> {
     })
 }
 
-pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
+pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let Ok(mut plan) = plan(draw, planted) else {
-        return Run { trace: 0, end: Err("a job of two to four ranks was refused".into()), drawn: String::new() };
+        return RunReport { trace: 0, end: Err("a job of two to four ranks was refused".into()), drawn: String::new() };
     };
     let mut spec = worlds::cluster(draw, plan.ranks, plan.threads + 1);
     plan.policy = worlds::policy(draw, &spec.machine);
@@ -126,11 +126,11 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
     over(spec, &plan)
 }
 
-fn over(spec: ClusterSpec, plan: &Plan) -> Run {
+fn over(spec: ClusterSpec, plan: &Plan) -> RunReport {
     let drawn = format!("{plan:?} in {spec:?}");
     let cluster = match Cluster::<Heap>::new(spec) {
         Ok(cluster) => cluster,
-        Err(error) => return Run { trace: 0, end: Err(error), drawn },
+        Err(error) => return RunReport { trace: 0, end: Err(error), drawn },
     };
     let node =
         |_| Node::<SmpCpu<'_, Heap>, _>::new(plan.homes, plan.minipages, Guarded::new(plan.minipages, plan.seed as u32 % 4));
@@ -154,7 +154,7 @@ fn over(spec: ClusterSpec, plan: &Plan) -> Run {
         judge(plan, here.rank, end)
     });
     let stuck = report.deadlocked.iter().map(ToString::to_string).collect();
-    Run { trace: report.trace, end: verdict(stuck, report.outputs.into_iter().flatten()), drawn }
+    RunReport { trace: report.trace, end: verdict(stuck, report.outputs.into_iter().flatten()), drawn }
 }
 
 /// An error of shared memory, or something that must not be.

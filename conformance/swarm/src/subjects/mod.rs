@@ -33,7 +33,7 @@ pub(crate) enum Subject {
 }
 
 /// How a run went.
-pub(crate) struct Run {
+pub(crate) struct RunReport {
     /// A hash of all that has happened.
     pub(crate) trace: u64,
     /// What is wrong, if something is.
@@ -66,7 +66,7 @@ impl Subject {
     }
 
     /// One run. A panic is a failure like others.
-    pub(crate) fn run(self, seed: u64, plant: Option<Plant>) -> Run {
+    pub(crate) fn run(self, seed: u64, plant: Option<Plant>) -> RunReport {
         let mut draw = Draw::new(seed, self.name());
         let run = match self {
             Self::Barrier => barrier::run,
@@ -79,7 +79,7 @@ impl Subject {
         };
         catch_unwind(AssertUnwindSafe(|| run(&mut draw, plant))).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-            Run { trace: 0, end: Err(format!("panicked: {}", text.unwrap_or("without a word"))), drawn: String::new() }
+            RunReport { trace: 0, end: Err(format!("panicked: {}", text.unwrap_or("without a word"))), drawn: String::new() }
         })
     }
 }

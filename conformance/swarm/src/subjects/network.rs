@@ -1,7 +1,7 @@
 //! Barriers over null messages on simulated networks, and packets between neighbours: nodes that begin late, stand still, are interrupted,
 //! or whose clocks drift; packets that come late.
 use super::tamper::TamperedEndpoint;
-use super::{Run, barrier, must, verdict};
+use super::{RunReport, barrier, must, verdict};
 use crate::draw::Draw;
 use crate::plant::Plant;
 use crate::worlds::us;
@@ -54,7 +54,7 @@ fn circuits(draw: &mut Draw) -> Circuits {
     Circuits { arbitration: draw.pick(&Arbitration::ALL), jitter: draw.span(us(9)), pool, ..profile::IPSC860 }
 }
 
-pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
+pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let mut plan = plan(draw);
     match planted {
         Some(Plant::PacketsLost) => plan.faults.loss_ppm = 30_000,
@@ -64,7 +64,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
     if draw.one_in(2) { over(profile::IPSC860_FREE, &plan, planted) } else { over(circuits(draw), &plan, planted) }
 }
 
-fn over<M: Model>(model: M, plan: &Plan, planted: Option<Plant>) -> Run {
+fn over<M: Model>(model: M, plan: &Plan, planted: Option<Plant>) -> RunReport {
     let drawn = format!("{plan:?} over {}", std::any::type_name::<M>());
     let slots = plan.algorithm.slots(plan.size);
     let network = Network::<Heap, M>::new(plan.size, slots, model).and_then(|network| network.faulty(&plan.faults));
@@ -74,7 +74,7 @@ fn over<M: Model>(model: M, plan: &Plan, planted: Option<Plant>) -> Run {
     });
     let network = match network {
         Ok(network) => network,
-        Err(error) => return Run { trace: 0, end: Err(error.to_string()), drawn },
+        Err(error) => return RunReport { trace: 0, end: Err(error.to_string()), drawn },
     };
     let arrived = RefCell::new(vec![0; plan.episodes as usize]);
     let nodes = network.nodes();
@@ -85,7 +85,7 @@ fn over<M: Model>(model: M, plan: &Plan, planted: Option<Plant>) -> Run {
     });
     let waits = |rank: u32| format!("node {rank} waits for {}", network.waits_for(rank).unwrap_or_default());
     let stuck = run.deadlocked().into_iter().map(waits).collect();
-    Run { trace: run.trace, end: verdict(stuck, run.outputs.into_iter().flatten()), drawn }
+    RunReport { trace: run.trace, end: verdict(stuck, run.outputs.into_iter().flatten()), drawn }
 }
 
 async fn episodes(plan: &Plan, endpoint: &impl Endpoint, port: &impl Port, arrived: &RefCell<Vec<u32>>) -> Result<(), String> {

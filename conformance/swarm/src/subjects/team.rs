@@ -1,6 +1,6 @@
 //! Fork and join: late leaders and workers, parts taken by the leader, workers sent away and called back, members that go.
 use super::barrier::outcome;
-use super::{Run, must, verdict};
+use super::{RunReport, must, verdict};
 use crate::blame::fair;
 use crate::draw::Draw;
 use crate::plant::Plant;
@@ -58,7 +58,7 @@ fn plan(draw: &mut Draw) -> Plan {
     }
 }
 
-pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
+pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let mut plan = plan(draw);
     if planted.is_some() {
         (plan.goes, plan.size) = (None, plan.size.max(2));
@@ -67,7 +67,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
     let smp = smp.with_points(plan.points_ppm, plan.seed ^ 1).ending_at(worlds::limit(plan.policy));
     let drawn = format!("{plan:?}");
     let Ok(team) = ForkJoin::new(plan.size) else {
-        return Run { trace: 0, end: Err("a team was refused".into()), drawn };
+        return RunReport { trace: 0, end: Err("a team was refused".into()), drawn };
     };
     let board = RefCell::new(Board {
         done: vec![0; plan.size as usize],
@@ -80,7 +80,7 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
         _ => work(&plan, &team, &board, cpu, planted).await,
     });
     let (ends, stuck) = outcome(&smp, outputs);
-    Run { trace: smp.history().1, end: verdict(stuck, ends), drawn }
+    RunReport { trace: smp.history().1, end: verdict(stuck, ends), drawn }
 }
 
 impl Board {

@@ -123,8 +123,13 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
             self.stage = Stage::Over;
             return Poll::Ready((Some(found), Nanos::ZERO));
         }
-        self.stage = Stage::Waiting;
         let mut kernel = self.cpu.kernel.borrow_mut();
+        if self.want == Want::Park && kernel.machine.lost.is_some() {
+            // It was lost after this thread had asked, while it paid for its verbs: who wakes sleepers has been here.
+            self.stage = Stage::Over;
+            return Poll::Ready((None, Nanos::ZERO));
+        }
+        self.stage = Stage::Waiting;
         let thread = &mut kernel.machine.threads[self.cpu.thread as usize];
         thread.want = self.want;
         thread.spun |= self.want == Want::Spin;

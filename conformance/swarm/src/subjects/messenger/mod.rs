@@ -1,10 +1,10 @@
-//! Messages over the lanes of a cluster: a drawn program that all ranks go through in one order, and at most one kind of trouble.
+//! Messages over the lanes of a cluster: a drawn program that all ranks go through in one order, and at most one kind of mishap.
 
 mod deed;
 mod program;
 
 use super::tamper::TamperedLane;
-use super::{Run, must, verdict};
+use super::{RunReport, must, verdict};
 use crate::blame::{blamed, fair};
 use crate::draw::Draw;
 use crate::plant::Plant;
@@ -22,7 +22,7 @@ type Talker<'s> = Messenger<TamperedLane<Lane<'s, Heap>>>;
 
 /// What goes wrong with a rank, before the deed of that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
+enum Mishap {
     /// Nothing does.
     None,
     /// It gives up, and says why.
@@ -43,7 +43,7 @@ enum Trouble {
     Circle(u32),
 }
 
-impl Trouble {
+impl Mishap {
     fn rank(self) -> Option<Rank> {
         match self {
             Self::None | Self::Circle(_) => None,
@@ -64,7 +64,7 @@ struct Plan {
     /// All barriers of a program are of one kind, since they use the same slots.
     barrier: Algorithm,
     settings: Settings,
-    trouble: Trouble,
+    mishap: Mishap,
     seed: u64,
 }
 
@@ -90,43 +90,43 @@ fn settings(draw: &mut Draw, spec: &ClusterSpec, crossing: bool) -> Settings {
 /// programs with null messages fail in no other way than at once.
 const NULL_WAITS_ARE_TOLD: bool = false;
 
-fn trouble(draw: &mut Draw, size: u32, deeds: &[Deed]) -> Trouble {
+fn mishap(draw: &mut Draw, size: u32, deeds: &[Deed]) -> Mishap {
     let (rank, at) = (draw.within(0..=size - 1), draw.below(deeds.len() as u64 + 1) as usize);
-    let trouble = match draw.below(24) {
-        0 => Trouble::Fails(rank, at),
-        1 => Trouble::Vanishes(rank, at),
-        2 => Trouble::Leaves(rank, at),
-        3 => Trouble::Abandons(rank, at),
-        4 => Trouble::Disagrees(rank, at),
-        5 => Trouble::Hurries(rank, draw.span(us(4_000))),
-        6 | 7 => Trouble::Dies(rank, draw.span(us(4_000))),
-        8 => Trouble::Circle(draw.within(2..=size)),
-        _ => Trouble::None,
+    let mishap = match draw.below(24) {
+        0 => Mishap::Fails(rank, at),
+        1 => Mishap::Vanishes(rank, at),
+        2 => Mishap::Leaves(rank, at),
+        3 => Mishap::Abandons(rank, at),
+        4 => Mishap::Disagrees(rank, at),
+        5 => Mishap::Hurries(rank, draw.span(us(4_000))),
+        6 | 7 => Mishap::Dies(rank, draw.span(us(4_000))),
+        8 => Mishap::Circle(draw.within(2..=size)),
+        _ => Mishap::None,
     };
     let null = !NULL_WAITS_ARE_TOLD && deeds.iter().any(Deed::has_null_messages);
-    match trouble {
-        Trouble::Vanishes(..) | Trouble::Abandons(..) | Trouble::Disagrees(..) | Trouble::Hurries(..) if null => {
-            Trouble::Fails(rank, at)
+    match mishap {
+        Mishap::Vanishes(..) | Mishap::Abandons(..) | Mishap::Disagrees(..) | Mishap::Hurries(..) if null => {
+            Mishap::Fails(rank, at)
         }
         // A wait for a null message of any rank ends only when all others have left.
-        Trouble::Leaves(..) if deeds.iter().any(|deed| matches!(deed, Deed::Barrier)) => Trouble::Fails(rank, at),
-        trouble => trouble,
+        Mishap::Leaves(..) if deeds.iter().any(|deed| matches!(deed, Deed::Barrier)) => Mishap::Fails(rank, at),
+        mishap => mishap,
     }
 }
 
-pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
+pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let size = draw.within(2..=5);
     let mut spec = worlds::cluster(draw, size, 1);
     spec.wait = worlds::policy(draw, &spec.machine);
     let deeds: Vec<Deed> = (0..draw.within(1..=12)).map(|_| Deed::draw(draw, size)).collect();
     let crossing = deeds.iter().any(Deed::crosses);
     let mut settings = settings(draw, &spec, crossing);
-    let trouble = if planted.is_some() { Trouble::None } else { trouble(draw, size, &deeds) };
-    if let Trouble::Dies(rank, at) = trouble {
+    let mishap = if planted.is_some() { Mishap::None } else { mishap(draw, size, &deeds) };
+    if let Mishap::Dies(rank, at) = mishap {
         spec.deaths.push((rank, at));
         spec.detection = us(50) + draw.span(us(2_000));
     }
-    if matches!(trouble, Trouble::Circle(_)) {
+    if matches!(mishap, Mishap::Circle(_)) {
         // It lasts for a quarter of a second.
         spec.wait = Policy::Block;
         // Without an alert level of its own there is room for frames that look for circles.
@@ -144,15 +144,15 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> Run {
         kind => kind,
     };
     settings.policy = Some(spec.wait);
-    let plan = Plan { size, deeds, barrier, settings, trouble, seed: draw.seed() };
+    let plan = Plan { size, deeds, barrier, settings, mishap, seed: draw.seed() };
     over(spec, &plan, planted)
 }
 
-fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> Run {
-    let drawn = format!("{:?}, barriers {:?}, {:?}; {:?}; {:?}", plan.trouble, plan.barrier, plan.deeds, plan.settings, spec);
+fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
+    let drawn = format!("{:?}, barriers {:?}, {:?}; {:?}; {:?}", plan.mishap, plan.barrier, plan.deeds, plan.settings, spec);
     let cluster = match Cluster::<Heap>::new(spec) {
         Ok(cluster) => cluster,
-        Err(error) => return Run { trace: 0, end: Err(error), drawn },
+        Err(error) => return RunReport { trace: 0, end: Err(error), drawn },
     };
     let report = cluster.run(|lane| {
         let left = Draw::for_thread(plan.seed, lane.rank()).below(20) as u32;
@@ -160,36 +160,36 @@ fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> Run {
     });
     let stuck = report.deadlocked.iter().map(ToString::to_string).collect();
     let ends = (0..).zip(report.outputs).filter_map(|(rank, output)| output.map(|output| judge(plan, rank, output)));
-    Run { trace: report.trace, end: verdict(stuck, ends.collect::<Vec<_>>()), drawn }
+    RunReport { trace: report.trace, end: verdict(stuck, ends.collect::<Vec<_>>()), drawn }
 }
 
 /// How a rank's program ended.
-type End = Result<Result<(), Error>, String>;
+type Ending = Result<Result<(), Error>, String>;
 
 /// Is that how it may end?
-fn judge(plan: &Plan, rank: Rank, end: End) -> Result<(), String> {
+fn judge(plan: &Plan, rank: Rank, end: Ending) -> Result<(), String> {
     let Err(error) = end? else {
-        let in_circle = matches!(plan.trouble, Trouble::Circle(length) if rank < length);
+        let in_circle = matches!(plan.mishap, Mishap::Circle(length) if rank < length);
         return must(!in_circle, || format!("rank {rank} came out of a circle"));
     };
-    let mut at_fault: Vec<Rank> = plan.trouble.rank().into_iter().collect();
-    match (plan.trouble, error.cause()) {
+    let mut at_fault: Vec<Rank> = plan.mishap.rank().into_iter().collect();
+    match (plan.mishap, error.cause()) {
         // Its own words.
-        (Trouble::Fails(own, _) | Trouble::Abandons(own, _), Cause::Other { .. }) if own == rank => return Ok(()),
-        (Trouble::Circle(length), Cause::Deadlock { ranks, .. }) => {
+        (Mishap::Fails(own, _) | Mishap::Abandons(own, _), Cause::Other { .. }) if own == rank => return Ok(()),
+        (Mishap::Circle(length), Cause::Deadlock { ranks, .. }) => {
             let within = rank < length && ranks.iter().all(|&other| other < length);
             return must(within, || format!("rank {rank} is told of a circle that is none: {error}"));
         }
-        (Trouble::Circle(length), _) => at_fault.extend(0..length),
+        (Mishap::Circle(length), _) => at_fault.extend(0..length),
         // The rank that will drop its message waits for its receiver, which may wait for that rank.
-        (Trouble::Abandons(own, _), Cause::Deadlock { ranks, .. }) if ranks.contains(&own) => return Ok(()),
-        (Trouble::Abandons(own, _), _) => at_fault.push((own + 1) % plan.size),
-        (Trouble::Disagrees(_, deed), _) => at_fault.extend(plan.deeds.get(deed).and_then(Deed::sender)),
-        (Trouble::Hurries(hurried, _), Cause::TimedOut { .. }) if hurried == rank => return Ok(()),
+        (Mishap::Abandons(own, _), Cause::Deadlock { ranks, .. }) if ranks.contains(&own) => return Ok(()),
+        (Mishap::Abandons(own, _), _) => at_fault.push((own + 1) % plan.size),
+        (Mishap::Disagrees(_, deed), _) => at_fault.extend(plan.deeds.get(deed).and_then(Deed::sender)),
+        (Mishap::Hurries(hurried, _), Cause::TimedOut { .. }) if hurried == rank => return Ok(()),
         _ => {}
     }
     // Whoever left before it has nothing to tell.
-    if blamed(&error).is_none() && matches!((plan.trouble, error.cause()), (Trouble::Leaves(..), Cause::Closed { .. })) {
+    if blamed(&error).is_none() && matches!((plan.mishap, error.cause()), (Mishap::Leaves(..), Cause::Closed { .. })) {
         return Ok(());
     }
     fair(rank, &error, &at_fault)

@@ -1,6 +1,6 @@
 //! One rank's way through the deeds.
 use super::deed::{Deed, Shape};
-use super::{End, Plan, Talker, Trouble, must};
+use super::{Ending, Mishap, Plan, Talker, must};
 use crate::draw::Draw;
 use crate::subjects::tamper::TamperedLane;
 use crate::worlds::us;
@@ -32,7 +32,7 @@ fn check(holds: bool, what: impl FnOnce() -> String) -> Done {
     must(holds, what).map_err(Bad::Wrong)
 }
 
-pub(super) async fn run(plan: &Plan, lane: TamperedLane<Lane<'_, Heap>>) -> End {
+pub(super) async fn run(plan: &Plan, lane: TamperedLane<Lane<'_, Heap>>) -> Ending {
     let rank = lane.rank();
     let mut draw = Draw::for_thread(plan.seed, rank);
     let messenger = match Messenger::new(lane, plan.settings) {
@@ -40,20 +40,20 @@ pub(super) async fn run(plan: &Plan, lane: TamperedLane<Lane<'_, Heap>>) -> End 
         Err(error) => return Err(format!("settings that fit were refused: {error}")),
     };
     messenger.delay(draw.span(us(200))).await;
-    if let Trouble::Hurries(hurried, span) = plan.trouble
+    if let Mishap::Hurries(hurried, span) = plan.mishap
         && hurried == rank
     {
         messenger.set_deadline(messenger.now() + span.max(Nanos(1)));
     }
     for (number, deed) in plan.deeds.iter().enumerate() {
-        match plan.trouble {
-            Trouble::Vanishes(own, at) if (own, at) == (rank, number) => return Ok(Ok(())),
-            Trouble::Leaves(own, at) if (own, at) == (rank, number) => {
+        match plan.mishap {
+            Mishap::Vanishes(own, at) if (own, at) == (rank, number) => return Ok(Ok(())),
+            Mishap::Leaves(own, at) if (own, at) == (rank, number) => {
                 messenger.leave();
                 return Ok(Ok(()));
             }
-            Trouble::Fails(own, at) | Trouble::Abandons(own, at) if (own, at) == (rank, number) => {
-                if let Trouble::Abandons(..) = plan.trouble {
+            Mishap::Fails(own, at) | Mishap::Abandons(own, at) if (own, at) == (rank, number) => {
+                if let Mishap::Abandons(..) = plan.mishap {
                     abandon(plan, &messenger, &mut draw).await;
                 }
                 let error = Error::other("the swarm's own failure");
@@ -62,7 +62,7 @@ pub(super) async fn run(plan: &Plan, lane: TamperedLane<Lane<'_, Heap>>) -> End 
             }
             _ => {}
         }
-        let disagrees = plan.trouble == Trouble::Disagrees(rank, number);
+        let disagrees = plan.mishap == Mishap::Disagrees(rank, number);
         match act(plan, &messenger, number, deed, disagrees).await {
             Ok(()) => {}
             Err(Bad::Wrong(wrong)) => return Err(format!("rank {rank}, deed {number}: {wrong}")),
@@ -72,7 +72,7 @@ pub(super) async fn run(plan: &Plan, lane: TamperedLane<Lane<'_, Heap>>) -> End 
             }
         }
     }
-    if let Trouble::Circle(length) = plan.trouble
+    if let Mishap::Circle(length) = plan.mishap
         && rank < length
         && let Err(error) = wait_for_next(&messenger, length).await
     {

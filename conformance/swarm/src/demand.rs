@@ -17,7 +17,7 @@ Exit codes: 0 all is well, 1 a run failed, a planted fault was not found or a po
 
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct Demand {
     pub(crate) seeds: u64,
     pub(crate) from: u64,
     pub(crate) subjects: Vec<Subject>,
@@ -27,38 +27,38 @@ pub(crate) struct Options {
     pub(crate) write: bool,
 }
 
-impl Options {
+impl Demand {
     /// Reads the command line.
     ///
     /// # Errors
     /// In words, with what there is instead.
     pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
-        let mut options = Self { seeds: 500, from: 0, subjects: vec![], one: None, plant: None, sample: false, write: false };
+        let mut demand = Self { seeds: 500, from: 0, subjects: vec![], one: None, plant: None, sample: false, write: false };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             let number = |text: String| text.parse::<u64>().map_err(|_| format!("`{text}` is no number"));
             match argument.as_str() {
-                "--seeds" => options.seeds = number(value()?)?,
-                "--from" => options.from = number(value()?)?,
-                "--seed" => options.one = Some(number(value()?)?),
-                "--plant" => options.plant = Some(value()?),
-                "--subject" => options.subjects.push(subject(&value()?)?),
-                "--sample" => options.sample = true,
-                "--write" => options.write = true,
+                "--seeds" => demand.seeds = number(value()?)?,
+                "--from" => demand.from = number(value()?)?,
+                "--seed" => demand.one = Some(number(value()?)?),
+                "--plant" => demand.plant = Some(value()?),
+                "--subject" => demand.subjects.push(subject(&value()?)?),
+                "--sample" => demand.sample = true,
+                "--write" => demand.write = true,
                 other => return Err(format!("`{other}` is not known")),
             }
         }
-        if let Some(name) = &options.plant
+        if let Some(name) = &demand.plant
             && !plant::ALL.iter().any(|(known, ..)| known == name)
         {
             let names: Vec<&str> = plant::ALL.iter().map(|(name, ..)| *name).collect();
             return Err(format!("no fault is called `{name}`; there are {}", names.join(", ")));
         }
-        if options.subjects.is_empty() {
-            options.subjects = Subject::ALL.to_vec();
+        if demand.subjects.is_empty() {
+            demand.subjects = Subject::ALL.to_vec();
         }
-        Ok(options)
+        Ok(demand)
     }
 
     /// The planted faults that are asked for, with their subjects; all of them if none is named.
@@ -77,16 +77,16 @@ fn subject(name: &str) -> Result<Subject, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Options, String> {
-        Options::read(line.split_whitespace().map(str::to_owned))
+    fn read(line: &str) -> Result<Demand, String> {
+        Demand::read(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
     fn what_is_asked_for_is_read() {
-        let options = read("--seeds 7 --from 3 --subject team --plant done-before --write").unwrap();
-        assert_eq!((options.seeds, options.from, options.subjects.clone()), (7, 3, vec![Subject::Team]));
-        assert!(options.write && !options.sample);
-        assert_eq!(options.plants().map(|(name, ..)| name).collect::<Vec<_>>(), ["done-before"]);
+        let demand = read("--seeds 7 --from 3 --subject team --plant done-before --write").unwrap();
+        assert_eq!((demand.seeds, demand.from, demand.subjects.clone()), (7, 3, vec![Subject::Team]));
+        assert!(demand.write && !demand.sample);
+        assert_eq!(demand.plants().map(|(name, ..)| name).collect::<Vec<_>>(), ["done-before"]);
         for (line, needs) in [("--seeds", "a value"), ("--seed x", "no number"), ("--plant x", "there are"), ("--x", "not known")]
         {
             assert!(read(line).unwrap_err().contains(needs), "{line}");
