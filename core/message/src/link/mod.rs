@@ -153,7 +153,7 @@ impl Link {
             // Where there is room again a bell rings.
             fabric.cpu().fetch_add(fabric.bell(), 1);
             reached("link:2");
-            return Ok(false);
+            return Ok(self.posted(false, self.riding(K::CREDIT)));
         }
         let sent = self.post(fabric, to, K::CREDIT, 0, &[])?;
         reached(if sent { "link:1" } else { "link:2" });
