@@ -10,7 +10,7 @@ Runs of drawn worlds, programs and faults, each out of one number.
   --subject NAME    of this subject alone; several may be named
   --seed N          this one run, told in full, with its drawn world and program
   --plant FAULT     with a planted fault: it must be found
-  --sample          a quick look: some hundreds of seeds, every planted fault, and the points of conformance/reached.toml
+  --sample          a quick look: 1500 seeds of each subject, every planted fault, and the points of conformance/reached.toml
   --write           writes down which run reached which point first
 
 Exit codes: 0 all is well, 1 a run failed, a planted fault was not found or a point not reached, 2 wrong usage.";

@@ -6,6 +6,7 @@ mod hostile;
 mod memory;
 mod messenger;
 mod network;
+mod served;
 mod tamper;
 mod team;
 

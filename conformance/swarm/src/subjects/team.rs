@@ -1,6 +1,6 @@
 //! Fork and join: late leaders and workers, parts taken by the leader, workers sent away and called back, members that go.
 use super::barrier::outcome;
-use super::{RunReport, must, verdict};
+use super::{RunReport, must, served, verdict};
 use crate::blame::fair;
 use crate::draw::Draw;
 use crate::plant::Plant;
@@ -12,29 +12,31 @@ use foregather_sim::smp::{MachineSpec, Smp, SmpCpu};
 use foregather_wait::Policy;
 use std::cell::RefCell;
 
-type Cpu<'s> = SmpCpu<'s, Heap>;
+pub(super) type Cpu<'s> = SmpCpu<'s, Heap>;
 
 /// What was drawn.
 #[derive(Debug)]
-struct Plan {
+pub(super) struct Plan {
     machine: MachineSpec,
     size: u32,
-    policy: Policy,
-    regions: u32,
+    pub(super) policy: Policy,
+    pub(super) regions: u32,
     /// Who goes in which region.
-    goes: Option<(Rank, u32)>,
+    pub(super) goes: Option<(Rank, u32)>,
     /// Does the leader take late parts, and send workers away?
     takes: bool,
     dismisses: bool,
     bounded: bool,
     points_ppm: u32,
-    seed: u64,
+    pub(super) seed: u64,
+    /// Do workers serve, as those of `foregather_team` do?
+    serves: bool,
 }
 
 /// What all members have done so far.
 #[derive(Default)]
-struct Board {
-    region: u32,
+pub(super) struct Board {
+    pub(super) region: u32,
     /// By rank, how often its part of the present region was done.
     done: Vec<u32>,
     away: Vec<bool>,
@@ -55,13 +57,18 @@ fn plan(draw: &mut Draw) -> Plan {
         bounded: draw.one_in(3),
         points_ppm: worlds::points(draw),
         seed: draw.seed(),
+        serves: draw.one_in(3),
     }
 }
 
 pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
     let mut plan = plan(draw);
     if planted.is_some() {
-        (plan.goes, plan.size) = (None, plan.size.max(2));
+        (plan.goes, plan.size, plan.serves) = (None, plan.size.max(2), false);
+    }
+    if plan.serves && plan.goes.is_some_and(|(rank, _)| rank > 0) {
+        // Such a worker goes when the leader has finished, and no sooner.
+        plan.goes = None;
     }
     let smp = Smp::<Heap>::new(&plan.machine, plan.size, plan.seed);
     let smp = smp.with_points(plan.points_ppm, plan.seed ^ 1).ending_at(worlds::limit(plan.policy));
@@ -76,6 +83,8 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
         ..Board::default()
     });
     let outputs = smp.run(async |cpu| match cpu.number() {
+        0 if plan.serves => served::lead(&plan, &team, &board, cpu).await,
+        _ if plan.serves => served::work(&plan, &team, &board, cpu).await,
         0 => lead(&plan, &team, &board, cpu).await,
         _ => work(&plan, &team, &board, cpu, planted).await,
     });
@@ -84,8 +93,14 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
 }
 
 impl Board {
+    /// A region is about to be forked.
+    pub(super) fn begin(&mut self, region: u32) {
+        self.region = region;
+        self.done.fill(0);
+    }
+
     /// The part of `rank` is done, by whichever thread.
-    fn does(&mut self, rank: Rank, region: u32) -> Result<(), String> {
+    pub(super) fn does(&mut self, rank: Rank, region: u32) -> Result<(), String> {
         must(self.region == region, || {
             format!("the part of rank {rank} is of region {region}, and region {} is open", self.region)
         })?;
@@ -95,13 +110,13 @@ impl Board {
         })
     }
 
-    fn joined(&self) -> Result<(), String> {
+    pub(super) fn joined(&self) -> Result<(), String> {
         let wrong = (1..self.done.len()).find(|&rank| self.done[rank] != u32::from(!self.away[rank]));
         wrong.map_or(Ok(()), |rank| Err(format!("region {} was joined and the part of rank {rank} is not done", self.region)))
     }
 }
 
-fn given_up(rank: Rank, error: &Error, board: &RefCell<Board>) -> Result<(), String> {
+pub(super) fn given_up(rank: Rank, error: &Error, board: &RefCell<Board>) -> Result<(), String> {
     fair(rank, error, &board.borrow().at_fault)
 }
 
@@ -118,11 +133,7 @@ async fn lead<'s>(plan: &Plan, team: &ForkJoin<Cpu<'s>>, board: &RefCell<Board>,
         if plan.dismisses && plan.size > 1 {
             change(plan, &mut draw, &mut leader, board).map_err(words)?;
         }
-        {
-            let mut board = board.borrow_mut();
-            board.region = region;
-            board.done.fill(0);
-        }
+        board.borrow_mut().begin(region);
         must(leader.fork() == Ok(region), || format!("region {region} was not forked as such"))?;
         leader.delay(draw.span(us(60))).await;
         if plan.takes {
