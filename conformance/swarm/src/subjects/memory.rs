@@ -153,7 +153,9 @@ fn over(spec: ClusterSpec, plan: &Plan) -> RunReport {
         };
         judge(plan, here.rank, end)
     });
-    let stuck = report.deadlocked.iter().map(ToString::to_string).collect();
+    let mut stuck: Vec<String> = report.deadlocked.iter().map(ToString::to_string).collect();
+    // Credits are there so that this does not happen.
+    stuck.extend((report.dropped > 0).then(|| format!("cards dropped {} frames for want of room", report.dropped)));
     RunReport { trace: report.trace, end: verdict(stuck, report.outputs.into_iter().flatten()), drawn }
 }
 

@@ -158,7 +158,9 @@ fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
         let left = Draw::for_thread(plan.seed, lane.rank()).below(20) as u32;
         program::run(plan, TamperedLane::new(lane, planted, left))
     });
-    let stuck = report.deadlocked.iter().map(ToString::to_string).collect();
+    let mut stuck: Vec<String> = report.deadlocked.iter().map(ToString::to_string).collect();
+    // Credits are there so that this does not happen.
+    stuck.extend((report.dropped > 0).then(|| format!("cards dropped {} frames for want of room", report.dropped)));
     let ends = (0..).zip(report.outputs).filter_map(|(rank, output)| output.map(|output| judge(plan, rank, output)));
     RunReport { trace: report.trace, end: verdict(stuck, ends.collect::<Vec<_>>()), drawn }
 }
