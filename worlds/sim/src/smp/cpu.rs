@@ -145,6 +145,10 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
     }
 
     fn go_on(&mut self) -> Poll<(Option<T>, Nanos)> {
+        if let Some(word) = self.on {
+            // What its own look changes is no news for it: it would be polled once more, in whatever it does next.
+            unwatch(&mut self.cpu.kernel.borrow_mut().machine, word, self.cpu.thread);
+        }
         let found = (self.look)();
         let mut kernel = self.cpu.kernel.borrow_mut();
         let left = kernel.machine.thread(self.cpu.thread).left;
