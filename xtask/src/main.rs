@@ -1,6 +1,7 @@
 //! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers, and
 //! `cargo xtask peers` runs other people's simulators and messages beside ours, `cargo xtask regret` says which rows of the barrier
-//! matrix a change made worse, and `cargo xtask kill` strikes jobs at random moments.
+//! matrix a change made worse, and `cargo xtask kill` strikes jobs at random moments;
+//! `cargo xtask swarm` runs seeds by the thousand in virtual time.
 //!
 //! One of the first two is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
 //! tested on a few lines in memory; only this file touches the disk and the exit code.
@@ -13,6 +14,7 @@ mod mutants;
 mod peers;
 mod regret;
 mod source;
+mod swarm;
 mod tidy;
 mod tree;
 mod violation;
@@ -31,6 +33,7 @@ The chores of this repository.
   cargo xtask regret      a run of the barrier matrix against a stored one; `cargo xtask regret help` says how
   cargo xtask mutants     do the verdicts notice a changed constant? `cargo xtask mutants help` says how
   cargo xtask kill        ranks and launchers killed and stopped at random moments; `cargo xtask kill help` says how
+  cargo xtask swarm       seeds of all protocols in virtual time, planted faults among them; `cargo xtask swarm help` says how
   cargo xtask help        this text
 
 Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or worse rows, 2 wrong usage or unreadable files,
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         ["kill", ref arguments @ ..] => return kill::run(arguments),
+        ["swarm", ref arguments @ ..] => return swarm::run(arguments),
         ["regret", "help" | "--help" | "-h"] => {
             println!("{}", regret::HELP);
             return ExitCode::SUCCESS;

@@ -127,6 +127,12 @@ impl<C: Cpu> Shared<C> {
     #[cold]
     fn poison(&self, cpu: &C, rank: Rank) {
         self.membership().blame(cpu, rank);
+        self.spread(cpu, rank);
+    }
+
+    /// What [`Shared::poison`] does about words, where it is known who is to blame.
+    #[cold]
+    fn spread(&self, cpu: &C, rank: Rank) {
         match self.algorithm {
             Algorithm::Central => cpu.poison(self.central().epoch()),
             algorithm => self.signals.poison_targets(cpu, algorithm, rank),
@@ -146,8 +152,10 @@ struct Unfinished<'a, C: Cpu>(&'a BarrierMember<C>);
 
 impl<C: Cpu> Drop for Unfinished<'_, C> {
     fn drop(&mut self) {
-        self.0.broken.set(true);
-        self.0.group.poison(self.0.end.cpu(), self.0.rank());
+        let BarrierMember { group, end, broken, .. } = self.0;
+        broken.set(true);
+        group.membership().blame_in_meeting(end.cpu(), self.0.rank());
+        group.spread(end.cpu(), self.0.rank());
     }
 }
 
@@ -246,7 +254,7 @@ impl<C: Cpu> BarrierMember<C> {
                 // An arrival whose time was over stays.
                 Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
                 Err(error) => {
-                    drop(Unfinished(self));
+                    self.suffers();
                     return Err(error);
                 }
             },
@@ -256,12 +264,27 @@ impl<C: Cpu> BarrierMember<C> {
             }
             None => {
                 let unfinished = Unfinished(self);
-                self.exchange_signals(deadline).await.map_err(explain)?;
-                core::mem::forget(unfinished);
-                self.leave();
+                let end = self.exchange_signals(deadline).await.map_err(explain);
+                match Error::of(&end) {
+                    // It gives up by itself.
+                    Some(Cause::TimedOut { .. }) => drop(unfinished),
+                    cause => {
+                        let fails = cause.is_some();
+                        core::mem::forget(unfinished);
+                        if fails { self.suffers() } else { self.leave() }
+                    }
+                }
+                end?;
             }
         }
         Ok(())
+    }
+
+    /// This member cannot go on because of another, which is blamed already.
+    #[cold]
+    fn suffers(&self) {
+        self.broken.set(true);
+        self.group.spread(self.end.cpu(), self.rank());
     }
 
     /// One episode over null messages.

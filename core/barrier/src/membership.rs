@@ -30,6 +30,15 @@ impl<'g, C: Cpu> Membership<'g, C> {
         }
     }
 
+    /// Notes that `rank` gives up in a meeting in which it has arrived. A member that had done its part of that meeting and went away in peace
+    /// is not to blame for it.
+    pub(crate) fn blame_in_meeting(&self, cpu: &C, rank: Rank) {
+        let before = cpu.load(self.culprit).checked_sub(1);
+        if before.is_none_or(|before| self.all_missing(cpu, rank).all(|missing| missing != before)) {
+            cpu.store(self.culprit, rank + 1);
+        }
+    }
+
     /// The lowest rank that has not arrived in the episode that `rank` waits in.
     pub(crate) fn missing(&self, cpu: &C, rank: Rank) -> Option<Rank> {
         self.all_missing(cpu, rank).next()

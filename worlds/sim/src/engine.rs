@@ -74,6 +74,11 @@ impl<Q: Queue> Engine<Q> {
         }
     }
 
+    /// The event happens later: its task stands still until then.
+    pub(crate) fn postpone(&self, event: &Event, until: Nanos) {
+        self.queue.borrow_mut().push(event.postponed(until.0));
+    }
+
     /// How many events there were, and a hash of them in their order.
     pub(crate) fn history(&self) -> (u64, u64) {
         (self.events.get(), self.trace.get())

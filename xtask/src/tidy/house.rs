@@ -19,6 +19,8 @@ enum Wing {
     System,
     /// What every world must pass.
     Conformance,
+    /// Seeds: what tries all protocols in virtual time.
+    Swarm,
     /// What is measured: the cell that everybody is measured by, and the systems.
     Bench,
     /// The command, in rooms; may use everything below.
@@ -30,7 +32,7 @@ enum Wing {
     /// Chores, alone in the garden.
     Garden,
 }
-use Wing::{Bench, Conformance, Core, Garden, Lab, Peers, Roof, Sim, System, World};
+use Wing::{Bench, Conformance, Core, Garden, Lab, Peers, Roof, Sim, Swarm, System, World};
 
 struct Room {
     directory: &'static str,
@@ -44,7 +46,7 @@ const fn room(directory: &'static str, package: &'static str, wing: Wing, floor:
     Room { directory, package, wing, floor }
 }
 
-const ROOMS: [Room; 29] = [
+const ROOMS: [Room; 30] = [
     room("core/machine", "foregather-machine", Core, 0),
     room("core/wait", "foregather-wait", Core, 1),
     room("core/barrier", "foregather-barrier", Core, 2),
@@ -60,6 +62,7 @@ const ROOMS: [Room; 29] = [
     room("systems/dsm", "foregather-dsm", System, 1),
     room("apps", "foregather-apps", System, 2),
     room("conformance", "foregather-conformance", Conformance, 0),
+    room("conformance/swarm", "foregather-swarm", Swarm, 0),
     room("bench", "foregather-bench", Bench, 0),
     room("faces/blas", "foregather-blas-face", Roof, 0),
     room("lab/results", "foregather-results", Lab, 0),
@@ -82,6 +85,7 @@ impl Room {
         match (self.wing, other.wing) {
             (Core, Core) | (World, World) | (System, System) | (Lab, Lab) => other.floor < self.floor,
             (World | Sim | Conformance, Core) | (System | Bench, Core | World | Sim) | (Bench, System) => true,
+            (Swarm, Core | Sim | System | Conformance) => true,
             (Roof, Roof) => other.floor < self.floor,
             (Lab | Roof, Core | World | Sim | System | Conformance | Bench) => true,
             (Peers, Bench | Core) => true,
@@ -174,6 +178,7 @@ mod tests {
             ("foregather-dsm", "foregather-shm"),
             ("foregather-blas", "foregather-team"),
             ("foregather-bench", "foregather-sim"),
+            ("foregather-swarm", "foregather-dsm"),
             ("foregather-lab", "foregather-bench"),
             ("foregather-lab", "foregather-measure"),
             ("foregather-reproduce", "foregather-simulate"),
@@ -190,6 +195,7 @@ mod tests {
             ("foregather-sim", "foregather-host"),
             ("foregather-thread", "foregather-sim"),
             ("foregather-conformance", "foregather-thread"),
+            ("foregather-swarm", "foregather-thread"),
             ("foregather-bench", "foregather-lab"),
             ("foregather-bench", "foregather-results"),
             ("foregather-results", "foregather-measure"),

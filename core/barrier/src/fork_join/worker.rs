@@ -63,13 +63,21 @@ impl<C: Cpu> Worker<C> {
             match met {
                 None => return Err(out_of_turn("a worker's wait", "`done` for the region before")),
                 Some(Ok(value)) => this.come(value),
-                Some(Err(rest)) => this.come(rest.await?),
+                Some(Err(rest)) => {
+                    let value = rest.await?;
+                    this.may_be_late().await;
+                    this.come(value);
+                }
             }
             // Nearly always it is in the region now.
             while !matches!(this.state.get(), State::Inside | State::Over) {
                 let value = match this.look(deadline) {
                     Ok(value) => value,
-                    Err(rest) => rest.await?,
+                    Err(rest) => {
+                        let value = rest.await?;
+                        this.may_be_late().await;
+                        value
+                    }
                 };
                 this.come(value);
             }
@@ -96,6 +104,13 @@ impl<C: Cpu> Worker<C> {
         match end.wait(on, end.account().sample(), why, come) {
             Wait::Now(value) => Ok(value),
             Wait::Slow(rest) => Err(end.cpu.run_inline(rest)),
+        }
+    }
+
+    /// Between a look at `epoch` and the exchange of `taken` the leader may take this worker's part, and fork again.
+    async fn may_be_late(&self) {
+        if self.end.cpu.sometimes("team: late for its part") {
+            self.end.cpu.yield_now().await;
         }
     }
 

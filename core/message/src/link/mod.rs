@@ -13,7 +13,7 @@ pub use head::{FrameHead, Kinds};
 pub use lost::Lost;
 
 use core::cell::Cell;
-use foregather_machine::{Address, Cause, Error, Fabric, Rank};
+use foregather_machine::{Address, Cause, Error, Fabric, Park, Rank, Words, reached};
 
 /// How many credits there are between two ends, which both of them know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,8 @@ impl Link {
         if sent && kind.carries() {
             self.owed.set(self.owed.get() - u32::from(credits));
             self.sent.set(self.sent.get().wrapping_add(1));
+        } else if credits > 0 {
+            reached("link:3");
         }
         sent
     }
@@ -129,6 +131,7 @@ impl Link {
         if head.credits > 0 {
             self.credits.set(self.credits.get().saturating_add(u32::from(head.credits)));
             if self.credits.get() > terms.full {
+                reached("link:4");
                 return Err(garbled("more credits than there are"));
             }
         }
@@ -150,6 +153,7 @@ impl Link {
 
     /// A frame was let go of before the program has read it: its credit is not owed yet.
     pub fn defer(&self) {
+        reached("link:5");
         self.unpaid.set(self.unpaid.get() + 1);
     }
 
@@ -163,7 +167,15 @@ impl Link {
     /// # Errors
     /// As [`Link::post`].
     pub fn grant<K: Kinds>(&self, fabric: &impl Fabric, to: Address) -> Result<bool, Error> {
-        self.post(fabric, to, K::CREDIT, 0, &[])
+        if fabric.cpu().sometimes("link: no room") {
+            // Where there is room again a bell rings.
+            fabric.cpu().fetch_add(fabric.bell(), 1);
+            reached("link:2");
+            return Ok(self.posted(K::CREDIT, false, self.riding(K::CREDIT)));
+        }
+        let sent = self.post(fabric, to, K::CREDIT, 0, &[])?;
+        reached(if sent { "link:1" } else { "link:2" });
+        Ok(sent)
     }
 
     /// Frames that were sent to the peer, and taken from it, of the kinds that carry credits.

@@ -316,11 +316,14 @@ impl<F: Fabric> Messenger<F> {
 
     #[cold]
     fn acknowledge(&self, to: Rank) {
-        match self.post(to, FrameKind::Credit, 0, &[]) {
-            Ok(true) => count(&self.traffic.acknowledgements, 1),
+        match self.with(to).link.grant::<FrameKind>(&*self.fabric, self.address(to)) {
+            Ok(true) => {
+                count(&self.traffic.frames, 1);
+                count(&self.traffic.acknowledgements, 1);
+            }
             Ok(false) => self.backlog.set(true),
             // A peer that is lost needs no credits; the wait says so.
-            Err(_) => {}
+            Err(error) => drop(self.blamed(error)),
         }
     }
 

@@ -4,6 +4,7 @@ use foregather_machine::Rank;
 use std::rc::Rc;
 
 /// What a message carries. Lanes are known by their numbers in the whole cluster.
+#[derive(Clone)]
 pub(super) enum Payload {
     /// A frame of the fabric.
     Frame(Frame),
@@ -20,17 +21,21 @@ pub(super) enum Payload {
 }
 
 /// A frame as it is lent to its reader.
+#[derive(Clone)]
 pub(super) struct Frame {
     pub(super) head: u32,
     pub(super) bytes: Box<[u8]>,
 }
 
 /// A message between two lanes.
+#[derive(Clone)]
 pub(super) struct Parcel {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) load: Payload,
     pub(super) flight: Flight,
+    /// Which one between these lanes, from 1 on, once it is under way.
+    pub(super) number: u64,
 }
 
 /// What was foreseen.
@@ -49,6 +54,8 @@ pub(super) enum ClusterEvent {
     Leaves(u32),
     /// A node dies.
     Dies(Rank),
+    /// A node stands still no longer.
+    Resumes(Rank),
     /// The others know.
     Lost(Rank),
 }

@@ -87,6 +87,9 @@ pub(super) struct PeerState {
     pub(super) refused: bool,
     /// When the last message there arrives; the next one comes no earlier.
     pub(super) last: Nanos,
+    /// Messages sent, and the number of the last one that has come.
+    pub(super) numbered: u64,
+    pub(super) taken: u64,
     /// The static buffer that is being filled.
     pub(super) filling: Vec<u8>,
 }

@@ -1,6 +1,7 @@
 //! Nodes with processors *and* a network: each node is a whole machine of [`smp`](crate::smp), with a card, and all live in one time.
 //!
 //! - [`ClusterSpec`]: what to simulate. [`Card`]: what the network costs, as VIA of 1999 or by LogGP.
+//! - [`Faults`]: what goes wrong, by name, with nodes and between them.
 //! - [`Cluster`]: runs a program on every thread of every node; [`Report`]: what came of it.
 //! - [`Lane`]: a thread's [`Fabric`](foregather_machine::Fabric). It spins on a processor that others want, parks, is interrupted.
 //! - [`Stroke`]: who did what when: thread, card, wire. [`Deadlocked`]: who waits for ever, and for what.
@@ -8,6 +9,7 @@
 
 mod card;
 mod cluster_event;
+mod fault;
 mod lane;
 mod lane_state;
 mod notice;
@@ -21,6 +23,7 @@ mod traffic;
 mod wires;
 
 pub use card::{Card, Paging};
+pub use fault::{CardMistake, Clog, Faults, Partition};
 pub use lane::Lane;
 pub use notice::{Notice, Sweeps};
 pub use report::{Deadlocked, Report};

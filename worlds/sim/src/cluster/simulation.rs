@@ -30,6 +30,8 @@ pub struct Cluster<Q> {
     pub(super) touched: RefCell<Vec<Rank>>,
     pub(super) dead: Box<[Cell<bool>]>,
     pub(super) random: RefCell<SplitMix>,
+    /// Of faults alone.
+    pub(super) fates: RefCell<SplitMix>,
     pub(super) timeline: Timeline,
     pub(super) frames: Cell<u64>,
     pub(super) dropped: Cell<u64>,
@@ -50,7 +52,9 @@ impl<Q: Queue> Cluster<Q> {
         let mut random = SplitMix(spec.seed);
         let node = |rank| {
             let first = First { event: rank * stride, thread: rank * threads, cpu: rank * spec.machine.cpus };
-            Node::new(&spec.machine, threads, first, random.next(), spec.spans)
+            let node = Node::new(&spec.machine, threads, first, random.next(), spec.spans);
+            node.set_points(spec.faults.points_ppm, spec.faults.seed ^ SplitMix::mix(u64::from(rank)));
+            node
         };
         Ok(Self {
             engine: Engine::default(),
@@ -63,6 +67,7 @@ impl<Q: Queue> Cluster<Q> {
             touched: RefCell::default(),
             dead: (0..nodes).map(|_| Cell::new(false)).collect(),
             random: RefCell::new(random),
+            fates: RefCell::new(SplitMix(spec.faults.seed)),
             timeline: Timeline::new(spec.spans),
             frames: Cell::new(0),
             dropped: Cell::new(0),
@@ -107,6 +112,9 @@ impl<Q: Queue> Cluster<Q> {
         for &(rank, at) in &self.spec.deaths {
             self.foresee(at, ClusterEvent::Dies(rank));
         }
+        for pause in &self.spec.faults.pauses {
+            self.foresee(pause.from + pause.length, ClusterEvent::Resumes(pause.node));
+        }
         let mut tasks = Tasks::new((0..self.desks.len() as u32).map(program));
         self.nodes.iter().for_each(|node| node.begin(&self.engine));
         let mut on = (0..self.spec.nodes).all(|rank| self.settle(rank, &mut tasks));
@@ -131,6 +139,10 @@ impl<Q: Queue> Cluster<Q> {
             if self.dead[rank as usize].get() {
                 return true;
             }
+            if let Some(until) = self.spec.faults.paused(rank, self.engine.now()) {
+                self.engine.postpone(event, until);
+                return true;
+            }
             self.nodes[rank as usize].happens(&self.engine, event);
             return self.settle(rank, tasks);
         }
@@ -148,7 +160,7 @@ impl<Q: Queue> Cluster<Q> {
     fn settle<F: Future>(&self, rank: Rank, tasks: &mut Tasks<F>) -> bool {
         let node = &self.nodes[rank as usize];
         loop {
-            if self.dead[rank as usize].get() {
+            if self.dead[rank as usize].get() || self.spec.faults.paused(rank, self.engine.now()).is_some() {
                 return true;
             }
             if node.settle(&self.engine, tasks, &self.stopped) {

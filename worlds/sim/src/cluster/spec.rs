@@ -1,5 +1,6 @@
 //! A cluster in words: how many nodes, what they are, and what lies between them.
 use super::card::Card;
+use super::fault::Faults;
 use crate::smp::{Linux24, MachineSpec, Prices, Scheduler, Ties};
 use foregather_machine::{Nanos, Rank};
 use foregather_wait::Policy;
@@ -23,6 +24,8 @@ pub struct ClusterSpec {
     pub detection: Nanos,
     /// Nodes that die, and when.
     pub deaths: Vec<(Rank, Nanos)>,
+    /// What else goes wrong.
+    pub faults: Faults,
     /// The simulation is over then in any case.
     pub limit: Nanos,
     /// Decides the order in which threads begin, and jitter.
@@ -56,8 +59,22 @@ impl ClusterSpec {
     /// `nodes` such machines with `threads` threads each, connected by such cards; nothing fails, nothing is recorded.
     pub fn new(nodes: u32, threads: u32, machine: MachineSpec, card: Card) -> Self {
         let wait = Policy::TwoPhase { spin: machine.prices.wake_idle * 2 };
+        let (faults, seed) = (Faults::default(), 1);
         let (detection, limit) = (Nanos::from_ms(1), Nanos::from_ms(100_000));
-        Self { nodes, threads, machine, card, wait, jitter: Nanos::ZERO, detection, deaths: vec![], limit, seed: 1, spans: 0 }
+        Self {
+            nodes,
+            threads,
+            machine,
+            card,
+            wait,
+            jitter: Nanos::ZERO,
+            detection,
+            deaths: vec![],
+            faults,
+            limit,
+            seed,
+            spans: 0,
+        }
     }
 
     /// What is wrong with it, and what to change.
@@ -74,7 +91,7 @@ impl ClusterSpec {
         } else if let Some((rank, _)) = self.deaths.iter().find(|(rank, _)| *rank >= self.nodes) {
             Err(format!("node {rank} is to die: there are only {}", self.nodes))
         } else {
-            Ok(())
+            self.faults.check(self.nodes)
         }
     }
 }

@@ -46,13 +46,13 @@ impl<Q: Queue> Cluster<Q> {
         flying.set(flying.get() + 1);
         let card = &self.spec.card;
         if source == target {
-            let parcel = Parcel { from, to, load, flight: Flight::within(bytes) };
+            let parcel = Parcel { from, to, load, flight: Flight::within(bytes), number: 0 };
             self.arrive_at(ready + card.fragment * 2 + card.latency, parcel);
             return ready;
         }
         let flight = self.wires.leave(source, bytes, ready);
         self.note(from, (Actor::Wire, Activity::Wire), (0, bytes), (flight.begun, flight.left));
-        let parcel = Parcel { from, to, load, flight };
+        let parcel = Parcel { from, to, load, flight, number: 0 };
         if card.store_and_forward {
             self.foresee(flight.at_switch(card), ClusterEvent::Lands(parcel));
         } else {
@@ -62,15 +62,19 @@ impl<Q: Queue> Cluster<Q> {
     }
 
     /// It will arrive then, or a little later, but not before what was sent there earlier.
-    fn arrive_at(&self, time: Nanos, parcel: Parcel) {
+    fn arrive_at(&self, time: Nanos, mut parcel: Parcel) {
         let jitter = self.spec.jitter.0;
         let late = if jitter > 0 { Nanos(self.random.borrow_mut().below(jitter + 1)) } else { Nanos::ZERO };
+        let Some(time) = self.disturbed(time + late, &parcel) else { return };
         let time = {
             let mut ways = self.desks[parcel.from as usize].ways.borrow_mut();
             let way = ways.entry(parcel.to).or_default();
-            way.last = way.last.max(time + late);
+            way.numbered += 1;
+            parcel.number = way.numbered;
+            way.last = way.last.max(time);
             way.last
         };
+        self.replay(time, &parcel);
         self.foresee(time, ClusterEvent::Arrives(parcel));
     }
 
@@ -80,7 +84,7 @@ impl<Q: Queue> Cluster<Q> {
             ClusterEvent::Lands(parcel) => self.arrive_at(self.wires.land(self.address(parcel.to).rank, parcel.flight), parcel),
             ClusterEvent::Arrives(parcel) => {
                 let from = parcel.from;
-                if !self.dead[self.address(parcel.to).rank as usize].get() {
+                if !self.came_before(&parcel) && !self.dead[self.address(parcel.to).rank as usize].get() {
                     self.arrives(parcel);
                 }
                 let flying = &self.desks[from as usize].flying;
@@ -103,6 +107,10 @@ impl<Q: Queue> Cluster<Q> {
             ClusterEvent::Dies(rank) => {
                 self.dead[rank as usize].set(true);
                 self.foresee(self.engine.now() + self.spec.detection, ClusterEvent::Lost(rank));
+            }
+            ClusterEvent::Resumes(rank) => {
+                self.nodes[rank as usize].idle_until(self.engine.now());
+                self.touch(rank);
             }
             ClusterEvent::Lost(rank) => self.lose(rank),
         }
@@ -147,7 +155,7 @@ impl<Q: Queue> Cluster<Q> {
     }
 
     fn arrives(&self, parcel: Parcel) {
-        let Parcel { from, to, load, flight } = parcel;
+        let Parcel { from, to, load, flight, .. } = parcel;
         let desk = &self.desks[to as usize];
         self.mark(to, Actor::Card, Activity::Arrive, flight.bytes);
         match load {

@@ -51,6 +51,11 @@ impl Event {
         Self { time, order, task, what }
     }
 
+    /// The same at a later time.
+    pub(crate) const fn postponed(self, time: u64) -> Self {
+        Self { time, ..self }
+    }
+
     /// Its class, as a number.
     #[inline]
     pub(crate) const fn class(&self) -> u64 {

@@ -123,8 +123,13 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
             self.stage = Stage::Over;
             return Poll::Ready((Some(found), Nanos::ZERO));
         }
-        self.stage = Stage::Waiting;
         let mut kernel = self.cpu.kernel.borrow_mut();
+        if self.want == Want::Park && kernel.machine.lost.is_some() {
+            // It was lost after this thread had asked, while it paid for its verbs: who wakes sleepers has been here.
+            self.stage = Stage::Over;
+            return Poll::Ready((None, Nanos::ZERO));
+        }
+        self.stage = Stage::Waiting;
         let thread = &mut kernel.machine.threads[self.cpu.thread as usize];
         thread.want = self.want;
         thread.spun |= self.want == Want::Spin;
@@ -140,6 +145,10 @@ impl<Q: Queue, T, P: FnMut() -> Option<T>> Leaf<'_, '_, Q, P> {
     }
 
     fn go_on(&mut self) -> Poll<(Option<T>, Nanos)> {
+        if let Some(word) = self.on {
+            // What its own look changes is no news for it: it would be polled once more, in whatever it does next.
+            unwatch(&mut self.cpu.kernel.borrow_mut().machine, word, self.cpu.thread);
+        }
         let found = (self.look)();
         let mut kernel = self.cpu.kernel.borrow_mut();
         let left = kernel.machine.thread(self.cpu.thread).left;
@@ -268,6 +277,10 @@ impl<Q: Queue> Park for SmpCpu<'_, Q> {
     async fn park(&self, on: &SimWord, prepared: u32, until: Nanos) {
         let changed = || (on.version.get() != prepared).then_some(());
         self.leaf(Want::Park, Some(on), until, changed).await;
+    }
+
+    fn sometimes(&self, _: &'static str) -> bool {
+        self.kernel.borrow_mut().machine.points.says_yes(self.thread)
     }
 
     fn check(&self, on: &SimWord, context: &WaitContext) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! The state of a simulated machine: processors, threads, and what schedulers may do to them.
 use super::counts::{Counts, Split};
+use super::points::FaultPoints;
 use super::prices::Prices;
 use super::random::Random;
 use super::record::{Record, Recorded, Sample, Span, State};
@@ -124,6 +125,7 @@ pub(super) struct Machine {
     pub(super) resolution: Nanos,
     pub(super) counts: Counts,
     pub(super) random: Random,
+    pub(super) points: FaultPoints,
     /// Processors to be rescheduled.
     pub(super) marked: Vec<CpuId>,
     /// All allotments have changed: every processor's next event must be found again.
@@ -175,6 +177,7 @@ impl Machine {
             resolution: hardware.resolution,
             counts: Counts::default(),
             random,
+            points: FaultPoints::default(),
             marked: Vec::new(),
             rearm: false,
             timer: Nanos::MAX,

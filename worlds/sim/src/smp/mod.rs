@@ -22,6 +22,7 @@ mod options;
 #[cfg(test)]
 mod pitfalls;
 mod placement;
+mod points;
 mod prices;
 mod priority;
 mod random;

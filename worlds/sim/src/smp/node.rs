@@ -5,6 +5,7 @@ use super::dispatch::Dispatch;
 use super::kernel::Kernel;
 use super::machine::{First, Machine, NOBODY, ThreadSpec};
 use super::options::{MachineSpec, Scheduler};
+use super::points::FaultPoints;
 use super::record::{Record, Span};
 use super::{eevdf, linux24, priority, round_robin};
 use crate::engine::Engine;
@@ -55,6 +56,11 @@ impl Node {
     pub(crate) fn new(spec: &MachineSpec, threads: u32, first: First, seed: u64, spans: usize) -> Self {
         let specs = vec![ThreadSpec::default(); threads as usize];
         Self::of(spec, &specs, first, seed, true, Record { spans, ..Record::NOTHING })
+    }
+
+    /// Fault points say yes in so many of a million cases.
+    pub(crate) fn set_points(&self, ppm: u32, seed: u64) {
+        self.kernel.borrow_mut().machine.points = FaultPoints::new(ppm, seed, self.threads());
     }
 
     /// So many numbers of events a machine uses, from its first on.
@@ -169,7 +175,7 @@ impl Node {
         self.kernel.borrow().machine.lost.map(|(rank, _)| rank)
     }
 
-    /// Nothing more will happen until `end`, here or elsewhere.
+    /// Nothing has happened until `end`, or nothing more will.
     pub(crate) fn idle_until(&self, end: Nanos) {
         self.kernel.borrow_mut().machine.advance(end);
     }

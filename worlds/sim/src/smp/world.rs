@@ -7,7 +7,7 @@ use super::record::Record;
 use crate::engine::Engine;
 use crate::event::Queue;
 use crate::tasks::Tasks;
-use foregather_machine::Nanos;
+use foregather_machine::{Nanos, WaitContext};
 use std::cell::Cell;
 
 /// How many events pass between two looks at whether to go on.
@@ -50,6 +50,24 @@ impl<Q: Queue> Smp<Q> {
     ) -> Self {
         let node = Node::of(spec, threads, First::default(), seed, shuffled, record);
         Self { engine: Engine::default(), node, limit, stopped: Cell::new(false) }
+    }
+
+    /// The simulation is over then in any case.
+    #[must_use]
+    pub fn ending_at(self, limit: Nanos) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// What that thread last asked about whether it can still come, if it waited.
+    pub fn why(&self, thread: u32) -> Option<WaitContext> {
+        self.node.why(thread)
+    }
+
+    /// Fault points ([`Park::sometimes`](foregather_machine::Park::sometimes)) say yes in so many of a million cases, by that seed.
+    #[must_use]
+    pub fn with_points(self, ppm: u32, seed: u64) -> Self {
+        self.node.set_points(ppm, seed);
+        self
     }
 
     /// A thread's processor.

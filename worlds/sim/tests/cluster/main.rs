@@ -1,5 +1,6 @@
 //! Nodes with processors and a network: what the verbs of a fabric do there, what waiting costs, and what failure looks like.
 mod conformance;
+mod faults;
 mod frames;
 mod madeleine;
 mod memory;

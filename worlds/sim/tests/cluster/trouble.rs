@@ -117,3 +117,16 @@ fn a_cluster_without_sense_is_refused() {
     spec.card.credits = 0;
     assert!(refused(spec).contains("credits"));
 }
+
+/// It asks whether its wait can succeed, pays for what it has posted, and only then sleeps: meanwhile the loss becomes known.
+#[test]
+fn a_loss_that_becomes_known_between_the_question_and_the_sleep_ends_the_wait() {
+    let spec = ClusterSpec { deaths: vec![(0, Nanos::ZERO)], detection: us(50), ..today(2, 1) };
+    let report = simulate(spec, async |lane| {
+        if lane.rank() == 1 {
+            (0..3).for_each(|round| assert!(lane.post(at(0, 0), round, &[]).unwrap()));
+        }
+        take(&lane, Policy::Block, at(0, 0)).await.map(|_| ()).unwrap_err().lost_rank()
+    });
+    assert_eq!((report.deadlocked.len(), report.outputs[1]), (0, Some(Some(0))));
+}

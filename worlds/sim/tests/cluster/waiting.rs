@@ -1,6 +1,6 @@
 //! Waiting on nodes whose processors others want.
 use super::*;
-use foregather_machine::{Clock, Member, Placement};
+use foregather_machine::{Clock, Member, Park, Placement, Words};
 use foregather_sim::cluster::{Activity, Actor};
 
 /// One node sends a frame after a while; on the other a thread waits for it, and another computes beside it on one processor.
@@ -112,4 +112,22 @@ impl<F: Fabric> Lines for F {
     fn number_of_lines(&self) -> usize {
         self.roster().len()
     }
+}
+
+/// A spinner whose budget is over looks once more, and that look may change the word on which it spun.
+#[test]
+fn a_spinner_that_rings_its_own_bell_is_not_polled_in_what_it_does_next() {
+    all(simulate(today(1, 1), async |lane| {
+        let cpu = lane.cpu();
+        let (found, _) = cpu
+            .spin_for(lane.bell(), us(50), || {
+                cpu.fetch_add(lane.bell(), 1);
+                None::<()>
+            })
+            .await;
+        assert_eq!(found, None);
+        let before = lane.now();
+        lane.delay(us(70)).await;
+        assert_eq!(lane.now() - before, us(70));
+    }));
 }

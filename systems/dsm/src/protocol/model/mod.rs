@@ -15,9 +15,11 @@ mod search;
 mod state;
 mod step;
 mod tell;
+mod walk;
 
 pub use fault::Fault;
 pub use search::{Broken, Explored, PROPERTIES, explore};
+pub use walk::{Walked, walk};
 
 use super::{Homes, LockId};
 use core::fmt;

@@ -1,0 +1,22 @@
+//! Is an error fair? It must name a rank that is really at fault.
+use foregather_machine::{Cause, Error, Rank};
+
+/// Whom an error names, if it blames a rank.
+pub(crate) fn blamed(error: &Error) -> Option<Rank> {
+    match *error.cause() {
+        Cause::Poisoned { by } => by,
+        Cause::PeerLost { rank, .. } | Cause::Elsewhere { rank, .. } => Some(rank),
+        Cause::Closed { peer } => peer,
+        Cause::Mismatch { from, .. } | Cause::ProtocolViolation { from, .. } => Some(from),
+        _ => None,
+    }
+}
+
+/// # Errors
+/// If it names none of those at fault.
+pub(crate) fn fair(rank: Rank, error: &Error, at_fault: &[Rank]) -> Result<(), String> {
+    match blamed(error) {
+        Some(named) if at_fault.contains(&named) => Ok(()),
+        _ => Err(format!("rank {rank} got \"{error}\", and at fault are the ranks {at_fault:?}")),
+    }
+}

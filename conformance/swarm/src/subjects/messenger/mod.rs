@@ -1,0 +1,189 @@
+//! Messages over the lanes of a cluster: a drawn program that all ranks go through in one order, and at most one kind of mishap.
+
+mod deed;
+mod program;
+
+use super::tamper::TamperedLane;
+use super::{RunReport, must, verdict};
+use crate::blame::{blamed, fair};
+use crate::draw::Draw;
+use crate::plant::Plant;
+use crate::worlds::{self, us};
+use deed::Deed;
+use foregather_barrier::Algorithm;
+use foregather_machine::{Cause, Error, Member, Nanos, Rank};
+use foregather_message::{Messenger, Path, Settings};
+use foregather_sim::cluster::{CardMistake, Cluster, ClusterSpec, Lane};
+use foregather_sim::event::Heap;
+use foregather_wait::Policy;
+
+/// A messenger of the swarm.
+type Talker<'s> = Messenger<TamperedLane<Lane<'s, Heap>>>;
+
+/// What goes wrong with a rank, before the deed of that number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mishap {
+    /// Nothing does.
+    None,
+    /// It gives up, and says why.
+    Fails(Rank, usize),
+    /// Its messenger is dropped.
+    Vanishes(Rank, usize),
+    /// It leaves, though others count on it.
+    Leaves(Rank, usize),
+    /// It begins a message, drops it, forgets it or leaves it open, and gives up.
+    Abandons(Rank, usize),
+    /// It unpacks something else than was packed.
+    Disagrees(Rank, usize),
+    /// Its waits have a deadline.
+    Hurries(Rank, Nanos),
+    /// Its node dies.
+    Dies(Rank, Nanos),
+    /// At the end so many ranks wait for each other.
+    Circle(u32),
+}
+
+impl Mishap {
+    fn rank(self) -> Option<Rank> {
+        match self {
+            Self::None | Self::Circle(_) => None,
+            Self::Fails(rank, _)
+            | Self::Vanishes(rank, _)
+            | Self::Leaves(rank, _)
+            | Self::Abandons(rank, _)
+            | Self::Disagrees(rank, _) => Some(rank),
+            Self::Hurries(rank, _) | Self::Dies(rank, _) => Some(rank),
+        }
+    }
+}
+
+/// What was drawn.
+struct Plan {
+    size: u32,
+    deeds: Vec<Deed>,
+    /// All barriers of a program are of one kind, since they use the same slots.
+    barrier: Algorithm,
+    settings: Settings,
+    mishap: Mishap,
+    seed: u64,
+}
+
+fn settings(draw: &mut Draw, spec: &ClusterSpec, crossing: bool) -> Settings {
+    let full = draw.within(1..=spec.card.credits);
+    let fitting = |alert: &u32| full.div_ceil(full - alert) + 3 <= spec.card.spare;
+    let fitting: Vec<u32> = (0..full).filter(fitting).collect();
+    let credits = (draw.one_in(2) && !fitting.is_empty()).then_some(full);
+    Settings {
+        policy: Some(spec.wait),
+        path: draw.pick(&[Path::Chosen, Path::Chosen, Path::Buffered, Path::Direct]),
+        direct_at: draw.one_in(3).then(|| draw.bytes(3_000)),
+        credits,
+        alert: credits.map(|_| draw.pick(&fitting)),
+        // Where both sides only send, what may be kept has to be enough for it.
+        kept_bytes: if crossing || draw.one_in(2) { 1 << 30 } else { draw.bytes(2_000) },
+        ..Settings::default()
+    }
+}
+
+fn mishap(draw: &mut Draw, size: u32, deeds: &[Deed]) -> Mishap {
+    let (rank, at) = (draw.within(0..=size - 1), draw.below(deeds.len() as u64 + 1) as usize);
+    let mishap = match draw.below(24) {
+        0 => Mishap::Fails(rank, at),
+        1 => Mishap::Vanishes(rank, at),
+        2 => Mishap::Leaves(rank, at),
+        3 => Mishap::Abandons(rank, at),
+        4 => Mishap::Disagrees(rank, at),
+        5 => Mishap::Hurries(rank, draw.span(us(4_000))),
+        6 | 7 => Mishap::Dies(rank, draw.span(us(4_000))),
+        8 => Mishap::Circle(draw.within(2..=size)),
+        _ => Mishap::None,
+    };
+    match mishap {
+        // A wait for a null message of any rank ends only when all others have left.
+        Mishap::Leaves(..) if deeds.iter().any(|deed| matches!(deed, Deed::Barrier)) => Mishap::Fails(rank, at),
+        mishap => mishap,
+    }
+}
+
+pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
+    let size = draw.within(2..=5);
+    let mut spec = worlds::cluster(draw, size, 1);
+    spec.wait = worlds::policy(draw, &spec.machine);
+    let deeds: Vec<Deed> = (0..draw.within(1..=12)).map(|_| Deed::draw(draw, size)).collect();
+    let crossing = deeds.iter().any(Deed::crosses);
+    let mut settings = settings(draw, &spec, crossing);
+    let mishap = if planted.is_some() { Mishap::None } else { mishap(draw, size, &deeds) };
+    if let Mishap::Dies(rank, at) = mishap {
+        spec.deaths.push((rank, at));
+        spec.detection = us(50) + draw.span(us(2_000));
+    }
+    if matches!(mishap, Mishap::Circle(_)) {
+        // It lasts for a quarter of a second.
+        spec.wait = Policy::Block;
+        // Without an alert level of its own there is room for frames that look for circles.
+        (settings.credits, settings.alert) = (None, None);
+    }
+    match planted {
+        Some(Plant::NoResend) => worlds::plant_in_card(&mut spec, CardMistake::NoResend),
+        Some(Plant::ReplayDelivered) => worlds::plant_in_card(&mut spec, CardMistake::ReplayDelivered),
+        _ => {}
+    }
+    spec.limit = worlds::limit(spec.wait);
+    let barrier = match super::barrier::algorithm(draw) {
+        Algorithm::Central => Algorithm::Tree,
+        kind if kind.takes(size).is_err() => Algorithm::Dissemination,
+        kind => kind,
+    };
+    settings.policy = Some(spec.wait);
+    let plan = Plan { size, deeds, barrier, settings, mishap, seed: draw.seed() };
+    over(spec, &plan, planted)
+}
+
+fn over(spec: ClusterSpec, plan: &Plan, planted: Option<Plant>) -> RunReport {
+    let drawn = format!("{:?}, barriers {:?}, {:?}; {:?}; {:?}", plan.mishap, plan.barrier, plan.deeds, plan.settings, spec);
+    let cluster = match Cluster::<Heap>::new(spec) {
+        Ok(cluster) => cluster,
+        Err(error) => return RunReport { trace: 0, end: Err(error), drawn },
+    };
+    let report = cluster.run(|lane| {
+        let left = Draw::for_thread(plan.seed, lane.rank()).below(20) as u32;
+        program::run(plan, TamperedLane::new(lane, planted, left))
+    });
+    let mut stuck: Vec<String> = report.deadlocked.iter().map(ToString::to_string).collect();
+    // Credits are there so that this does not happen.
+    stuck.extend((report.dropped > 0).then(|| format!("cards dropped {} frames for want of room", report.dropped)));
+    let ends = (0..).zip(report.outputs).filter_map(|(rank, output)| output.map(|output| judge(plan, rank, output)));
+    RunReport { trace: report.trace, end: verdict(stuck, ends.collect::<Vec<_>>()), drawn }
+}
+
+/// How a rank's program ended.
+type Ending = Result<Result<(), Error>, String>;
+
+/// Is that how it may end?
+fn judge(plan: &Plan, rank: Rank, end: Ending) -> Result<(), String> {
+    let Err(error) = end? else {
+        let in_circle = matches!(plan.mishap, Mishap::Circle(length) if rank < length);
+        return must(!in_circle, || format!("rank {rank} came out of a circle"));
+    };
+    let mut at_fault: Vec<Rank> = plan.mishap.rank().into_iter().collect();
+    match (plan.mishap, error.cause()) {
+        // Its own words.
+        (Mishap::Fails(own, _) | Mishap::Abandons(own, _), Cause::Other { .. }) if own == rank => return Ok(()),
+        (Mishap::Circle(length), Cause::Deadlock { ranks, .. }) => {
+            let within = rank < length && ranks.iter().all(|&other| other < length);
+            return must(within, || format!("rank {rank} is told of a circle that is none: {error}"));
+        }
+        (Mishap::Circle(length), _) => at_fault.extend(0..length),
+        // The rank that will drop its message waits for its receiver, which may wait for that rank.
+        (Mishap::Abandons(own, _), Cause::Deadlock { ranks, .. }) if ranks.contains(&own) => return Ok(()),
+        (Mishap::Abandons(own, _), _) => at_fault.push((own + 1) % plan.size),
+        (Mishap::Disagrees(_, deed), _) => at_fault.extend(plan.deeds.get(deed).and_then(Deed::sender)),
+        (Mishap::Hurries(hurried, _), Cause::TimedOut { .. }) if hurried == rank => return Ok(()),
+        _ => {}
+    }
+    // Whoever left before it has nothing to tell.
+    if blamed(&error).is_none() && matches!((plan.mishap, error.cause()), (Mishap::Leaves(..), Cause::Closed { .. })) {
+        return Ok(());
+    }
+    fair(rank, &error, &at_fault)
+}

@@ -1,0 +1,184 @@
+//! Around a protocol: ends of a network or of a fabric that make one mistake.
+use crate::plant::Plant;
+use foregather_machine::{
+    Address, Clock, Cpu, Endpoint, Error, Fabric, FabricCosts, Key, LastingPieces, Limits, Member, Nanos, Rank, WordLine, Words,
+};
+use std::cell::Cell;
+
+/// An endpoint that leaves a slot out, or swallows one of its signals.
+pub(super) struct TamperedEndpoint<'e, E> {
+    end: &'e E,
+    plant: Option<Plant>,
+    slots: u32,
+    /// Signals until one is swallowed.
+    left: Cell<u32>,
+}
+
+impl<'e, E: Endpoint> TamperedEndpoint<'e, E> {
+    pub(super) fn new(end: &'e E, plant: impl Into<Option<Plant>>, slots: u32, left: u32) -> Self {
+        Self { end, plant: plant.into(), slots, left: Cell::new(left) }
+    }
+
+    fn left_out(&self, slot: u32) -> bool {
+        self.plant == Some(Plant::RoundMissing) && slot + 1 == self.slots
+    }
+
+    fn swallows(&self) -> bool {
+        let left = self.left.get();
+        self.left.set(left.wrapping_sub(1));
+        self.plant == Some(Plant::SignalSwallowed) && left == 0
+    }
+}
+
+impl<E: Endpoint> Clock for TamperedEndpoint<'_, E> {
+    fn now(&self) -> Nanos {
+        self.end.now()
+    }
+    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
+        self.end.delay(span)
+    }
+}
+
+impl<E: Endpoint> Member for TamperedEndpoint<'_, E> {
+    fn rank(&self) -> Rank {
+        self.end.rank()
+    }
+    fn size(&self) -> u32 {
+        self.end.size()
+    }
+}
+
+impl<E: Endpoint> Endpoint for TamperedEndpoint<'_, E> {
+    async fn signal(&self, peer: Rank, slot: u32) -> Result<(), Error> {
+        if self.left_out(slot) || self.swallows() { Ok(()) } else { self.end.signal(peer, slot).await }
+    }
+    async fn wait(&self, slot: u32) -> Result<(), Error> {
+        if self.left_out(slot) { Ok(()) } else { self.end.wait(slot).await }
+    }
+}
+
+/// A lane that makes a mistake with one of its frames.
+pub(super) struct TamperedLane<F> {
+    lane: F,
+    plant: Option<Plant>,
+    /// Frames until the mistake.
+    left: Cell<u32>,
+}
+
+impl<F: Fabric> TamperedLane<F> {
+    pub(super) fn new(lane: F, plant: Option<Plant>, left: u32) -> Self {
+        Self { lane, plant, left: Cell::new(left) }
+    }
+
+    /// Is it this frame's turn, and what becomes of its head?
+    fn tamper(&self, head: u32) -> (u32, Option<Plant>) {
+        let Some(plant) = self.plant else { return (head, None) };
+        let credits = head >> 4 & 0xff;
+        let concerned = credits > 0 || !matches!(plant, Plant::CreditLost | Plant::CreditTwice);
+        let left = self.left.get();
+        if !concerned || left != 0 {
+            self.left.set(left.saturating_sub(u32::from(concerned)));
+            return (head, None);
+        }
+        self.left.set(u32::MAX);
+        let with = |credits: u32| head & !(0xff << 4) | credits.min(0xff) << 4;
+        match plant {
+            Plant::CreditLost => (with(0), None),
+            Plant::CreditTwice => (with(credits * 2), None),
+            plant => (head, Some(plant)),
+        }
+    }
+
+    fn posts(&self, head: u32, post: impl Fn(u32) -> Result<bool, Error>) -> Result<bool, Error> {
+        match self.tamper(head) {
+            (_, Some(Plant::FrameLost)) => Ok(true),
+            (head, Some(Plant::FrameTwice)) => post(head).and_then(|sent| post(head).map(|_| sent)),
+            (head, _) => post(head),
+        }
+    }
+}
+
+impl<F: Fabric> Clock for TamperedLane<F> {
+    fn now(&self) -> Nanos {
+        self.lane.now()
+    }
+    fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
+        self.lane.delay(span)
+    }
+}
+
+impl<F: Fabric> Member for TamperedLane<F> {
+    fn rank(&self) -> Rank {
+        self.lane.rank()
+    }
+    fn size(&self) -> u32 {
+        self.lane.size()
+    }
+}
+
+impl<F: Fabric<Cpu: Cpu>> Fabric for TamperedLane<F> {
+    type Cpu = F::Cpu;
+
+    fn cpu(&self) -> &F::Cpu {
+        self.lane.cpu()
+    }
+    fn bell(&self) -> &<F::Cpu as Words>::Word {
+        self.lane.bell()
+    }
+    fn roster(&self) -> &[WordLine<<F::Cpu as Words>::Word>] {
+        self.lane.roster()
+    }
+    fn here(&self) -> Address {
+        self.lane.here()
+    }
+    fn limits(&self) -> Limits {
+        self.lane.limits()
+    }
+    fn costs(&self) -> FabricCosts {
+        self.lane.costs()
+    }
+    fn post(&self, to: Address, head: u32, bytes: &[u8]) -> Result<bool, Error> {
+        self.posts(head, |head| self.lane.post(to, head, bytes))
+    }
+    fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
+        self.lane.write_with(to, write)
+    }
+    fn post_filled(&self, to: Address, head: u32, len: usize) -> Result<bool, Error> {
+        self.posts(head, |head| self.lane.post_filled(to, head, len))
+    }
+    fn arrived(&self, after: Option<Address>) -> Option<Address> {
+        self.lane.arrived(after)
+    }
+    fn peek<R>(&self, from: Address, read: impl FnOnce(u32, &[u8]) -> R) -> Option<R> {
+        self.lane.peek(from, |head, bytes| {
+            if self.plant == Some(Plant::TrustsLengths) {
+                assert!(!bytes.is_empty(), "a frame of rank {} has no first byte", from.rank);
+            }
+            read(head, bytes)
+        })
+    }
+    fn release(&self, from: Address) {
+        self.lane.release(from);
+    }
+    fn expose(&self, pieces: LastingPieces<'_>) -> Result<Key, Error> {
+        self.lane.expose(pieces)
+    }
+    fn unexpose(&self, key: Key) {
+        self.lane.unexpose(key);
+    }
+    fn get(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> impl Future<Output = Result<(), Error>> {
+        self.lane.get(from, key, into)
+    }
+    fn progress(&self) -> bool {
+        self.lane.progress()
+    }
+    fn charge(&self, span: Nanos) {
+        self.lane.charge(span);
+    }
+    fn leave(&self) {
+        self.lane.leave();
+    }
+    fn has_left(&self, peer: Address) -> bool {
+        self.lane.has_left(peer)
+    }
+}

@@ -1,0 +1,65 @@
+//! One way through the states, by chance: longer than a search can go, and with more hosts.
+use super::fingerprint::fingerprint;
+use super::search::Broken;
+use super::state::State;
+use super::step::Step;
+use super::{Setup, act::Wrong};
+use foregather_machine::SplitMix;
+
+/// Nothing was wrong on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walked {
+    /// Steps until all was quiet again.
+    pub steps: u64,
+    /// A hash of the states passed.
+    pub trace: u64,
+}
+
+/// A job that winds down must be quiet after so many steps: each step that is left to it is one of few.
+const WINDS_DOWN: u64 = 20_000;
+/// So much of a way is told.
+const TOLD: usize = 60;
+
+/// Takes `steps` steps by that seed; then nothing new is begun, and the job must come to rest.
+///
+/// # Errors
+/// For the first property that does not hold, with the last part of the way there.
+pub fn walk(setup: &Setup, seed: u64, steps: u32) -> Result<Walked, Broken> {
+    let (mut state, mut random) = (State::new(setup), SplitMix(seed));
+    let mut walked = Walked { steps: 0, trace: 0 };
+    let mut way: Vec<(State, Step)> = Vec::new();
+    loop {
+        let winds_down = walked.steps >= u64::from(steps);
+        let mut next = state.steps(setup);
+        // Of what can be begun there is much, of what is under way little: so both get their turns.
+        let begins = |step: &Step| matches!(step, Step::Start(..));
+        if winds_down || (random.below(3) > 0 && !next.iter().all(begins)) {
+            next.retain(|step| !begins(step));
+        }
+        if next.is_empty() {
+            return match state.is_quiet(setup) {
+                true => Ok(walked),
+                false => Err(broken("deadlock: threads wait and nothing can happen".into(), &way, walked.steps)),
+            };
+        }
+        if walked.steps > u64::from(steps) + WINDS_DOWN {
+            return Err(broken("livelock: it does not become quiet".into(), &way, walked.steps));
+        }
+        let step = next[random.below(next.len() as u64) as usize];
+        way.push((state.clone(), step));
+        if way.len() > TOLD {
+            way.remove(0);
+        }
+        walked.steps += 1;
+        let after = state.after(setup, step).and_then(|next| next.check(setup).map(|()| next));
+        state = after.map_err(|wrong| broken(wrong, &way, walked.steps))?;
+        if walked.steps.is_multiple_of(16) {
+            walked.trace = SplitMix::mix(walked.trace ^ fingerprint(&state) as u64);
+        }
+    }
+}
+
+#[cold]
+fn broken(property: Wrong, way: &[(State, Step)], steps: u64) -> Broken {
+    Broken { property, trace: way.iter().map(|(state, step)| state.tell(*step)).collect(), states: steps }
+}
