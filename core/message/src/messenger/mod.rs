@@ -67,8 +67,8 @@ pub struct Messenger<F: Fabric> {
     backlog: Cell<bool>,
     /// Memories of ours that peers may read: while there are any, each wait helps them.
     exposed: Cell<u32>,
-    /// Offers of owned memory whose handles were dropped.
-    dropped: RefCell<Vec<Posted>>,
+    /// Offers of owned memory, and whether their handles were dropped.
+    owned: RefCell<Vec<(Posted, bool)>>,
     /// Who comes first when a message from anybody is wanted.
     turn: Cell<Rank>,
     /// Who is to blame for what is given up here: this rank until a wait fails.
@@ -124,7 +124,7 @@ impl<F: Fabric> Messenger<F> {
             unexpected: Unexpected::new(size, rules.kept_bytes),
             backlog: Cell::new(false),
             exposed: Cell::new(0),
-            dropped: RefCell::default(),
+            owned: RefCell::default(),
             turn: Cell::new((here.rank + 1) % size.max(1)),
             culprit: Cell::new(Lost::on(here.rank)),
             fails: Cell::new(false),
@@ -167,7 +167,8 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Leaves in order: what was sent can still be received, and only who waits for more is told.
+    /// Leaves in order: what was sent can still be received, and only those who wait for more are told. What was sent from owned memory must
+    /// have been fetched ([`Messenger::settle`]).
     pub fn leave(mut self) {
         self.leaves = true;
         self.fabric.leave();

@@ -192,24 +192,37 @@ impl<F: Fabric> Messenger<F> {
             let posted = self.post_offer(to, key, core::iter::once(shape), true).await;
             let posted = posted.inspect_err(|_| drop(self.fabric.take_back(key)))?;
             self.exposed.set(self.exposed.get() + 1);
+            self.owned.borrow_mut().push((posted, false));
             message.finish_offered();
             Ok(Pending { messenger: self, held: Held::Offered(posted) })
         })
     }
 
+    /// Waits until all that was sent from owned memory was fetched, whatever became of the handles: those who leave before take it away from
+    /// its receivers. Acts when called: await it.
+    ///
+    /// # Errors
+    /// As [`Outgoing::end`].
+    pub fn settle(&self) -> impl Future<Output = Result<(), Error>> {
+        self.fabric.cpu().run_inline(async move {
+            let open: Vec<Posted> = self.owned.borrow().iter().map(|(posted, _)| *posted).collect();
+            for posted in open {
+                self.until_fetched(posted).await?;
+            }
+            self.forget_fetched();
+            Ok(())
+        })
+    }
+
     /// Frees owned memory of handles that were dropped, as far as it was fetched.
     fn forget_fetched(&self) {
-        let mut dropped = self.dropped.borrow_mut();
-        dropped.retain(|&posted| {
-            let fetched = self.is_fetched(posted);
-            if fetched {
-                drop(self.take_back(posted));
-            }
-            !fetched
-        });
+        let fetched = |&(posted, dropped): &(Posted, bool)| (dropped && self.is_fetched(posted)).then_some(posted);
+        let fetched: Vec<Posted> = self.owned.borrow().iter().filter_map(fetched).collect();
+        fetched.into_iter().for_each(|posted| drop(self.take_back(posted)));
     }
 
     fn take_back(&self, posted: Posted) -> Option<Vec<u8>> {
+        self.owned.borrow_mut().retain(|(open, _)| open.key != posted.key);
         let memory = self.fabric.take_back(posted.key);
         self.exposed.set(self.exposed.get() - u32::from(memory.is_some()));
         memory
@@ -341,7 +354,8 @@ impl<F: Fabric> Pending<'_, F> {
 impl<F: Fabric> Drop for Pending<'_, F> {
     fn drop(&mut self) {
         if let Held::Offered(posted) = self.held {
-            self.messenger.dropped.borrow_mut().push(posted);
+            let mut owned = self.messenger.owned.borrow_mut();
+            owned.iter_mut().filter(|(open, _)| open.key == posted.key).for_each(|(_, dropped)| *dropped = true);
         }
     }
 }

@@ -49,8 +49,9 @@ pub(super) async fn run(plan: &Plan, lane: TamperedLane<Lane<'_, Heap>>) -> Endi
         match plan.mishap {
             Mishap::Vanishes(own, at) if (own, at) == (rank, number) => return Ok(Ok(())),
             Mishap::Leaves(own, at) if (own, at) == (rank, number) => {
+                let settled = messenger.settle().await;
                 messenger.leave();
-                return Ok(Ok(()));
+                return Ok(settled);
             }
             Mishap::Fails(own, at) | Mishap::Abandons(own, at) if (own, at) == (rank, number) => {
                 if let Mishap::Abandons(..) = plan.mishap {
@@ -76,6 +77,10 @@ pub(super) async fn run(plan: &Plan, lane: TamperedLane<Lane<'_, Heap>>) -> Endi
         && rank < length
         && let Err(error) = wait_for_next(&messenger, length).await
     {
+        messenger.fail(&error);
+        return Ok(Err(error));
+    }
+    if let Err(error) = messenger.settle().await {
         messenger.fail(&error);
         return Ok(Err(error));
     }
