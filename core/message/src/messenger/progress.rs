@@ -1,4 +1,5 @@
 //! The one wait there is, and what each of its looks does for others: it takes in what has come, gives buffers back, and says what it owes.
+use super::connection::Connection;
 use super::frame::{FrameKind, Head};
 use super::rendezvous::Offer;
 use super::unexpected::Arrived;
@@ -118,15 +119,13 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Has the messenger gone away that could signal, without leaving? Why its connection has ended.
+    /// Has the messenger that could signal, or one of those, gone away without leaving? Why its connection has ended.
     fn gone(&self, peer: Option<Rank>) -> Option<Lost> {
-        if let Some(peer) = peer {
-            let with = self.with(peer);
-            return with.link.ended().filter(|_| with.gone.get());
+        let why = |with: &Connection| with.link.ended().filter(|_| with.gone.get());
+        match peer {
+            Some(peer) => why(self.with(peer)),
+            None => self.connections.iter().find_map(why),
         }
-        let mut others = (0..self.size).filter(|&other| other != self.here.rank).map(|other| (other, self.with(other)));
-        let ended = others.clone().find_map(|(_, with)| with.link.ended().filter(|_| with.gone.get()));
-        ended.filter(|_| others.all(|(other, with)| with.gone.get() || self.fabric.has_left(self.address(other))))
     }
 
     /// One look of a wait: is it there, and if not, what can be done for others?

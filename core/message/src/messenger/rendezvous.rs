@@ -74,6 +74,11 @@ impl Offers {
         self.untold.get()
     }
 
+    /// How many of ours the peer has not fetched.
+    fn open(&self) -> u32 {
+        self.posted.get().wrapping_sub(self.fetched.get())
+    }
+
     pub(super) fn post(&self) -> OfferNumber {
         self.posted.set(self.posted.get().wrapping_add(1));
         self.posted.get()
@@ -81,7 +86,7 @@ impl Offers {
 
     /// The peer has fetched so many more. `false`: more than there were.
     pub(super) fn fetch(&self, many: u16) -> bool {
-        let open = self.posted.get().wrapping_sub(self.fetched.get());
+        let open = self.open();
         if u32::from(many) < open {
             reached("messenger:9");
         }
@@ -103,7 +108,7 @@ pub(super) struct Posted {
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Posts the offer of what is exposed under that key. There is a credit for it; the caller waits for room.
+    /// Posts the offer of what is exposed under that key, once there is room for it and for its answer. There is a credit for it.
     pub(super) async fn post_offer(
         &self,
         to: Rank,
@@ -111,6 +116,11 @@ impl<F: Fabric> Messenger<F> {
         shapes: impl Iterator<Item = PieceFormat>,
         last: bool,
     ) -> Result<Posted, Error> {
+        let offers = &self.with(to).offers;
+        if offers.open() >= self.rules.open {
+            let fetched = || (offers.open() < self.rules.open).then_some(Ok(()));
+            self.until("earlier pieces to be fetched", Waiting::To(to), fetched).await?;
+        }
         let len = self.fabric.write_with(self.address(to), |buffer| Offer::write(key, shapes, buffer));
         let post = || {
             let sent = self.post_filled(to, FrameKind::Offer, u16::from(last), len);
@@ -120,7 +130,7 @@ impl<F: Fabric> Messenger<F> {
             Some(posted) => posted?,
             None => self.until("room for an offer", Waiting::Room(to), post).await?,
         }
-        Ok(Posted { to, number: self.with(to).offers.post(), key })
+        Ok(Posted { to, number: offers.post(), key })
     }
 
     fn is_fetched(&self, posted: Posted) -> bool {

@@ -50,6 +50,8 @@ pub(super) struct Rules {
     pub(super) kept_bytes: usize,
     /// Is there room for frames that look for circles?
     pub(super) chases: bool,
+    /// Offers to a peer that it need not have fetched: each may be answered by a frame that costs no credit.
+    pub(super) open: u32,
 }
 
 impl Settings {
@@ -72,8 +74,11 @@ impl Settings {
             Path::Direct => 1,
             Path::Chosen => self.direct_at.unwrap_or_else(|| direct_from(limits, &tolls())),
         };
-        let chases = full.div_ceil(full - alert) + SPARE + chase::FRAMES <= limits.spare;
-        Ok(Rules { terms: Terms { full, alert }, direct_at, kept_bytes: self.kept_bytes, chases })
+        let left = limits.spare - full.div_ceil(full - alert) - SPARE;
+        let chases = chase::FRAMES <= left;
+        // One of them is among the spare ones that every messenger needs.
+        let open = 1 + if chases { left - chase::FRAMES } else { left };
+        Ok(Rules { terms: Terms { full, alert }, direct_at, kept_bytes: self.kept_bytes, chases, open })
     }
 }
 
