@@ -31,7 +31,7 @@ pub use exchange::{exchange, synchronised_exchange};
 pub use harmonize::harmonize;
 pub use inbox::{Inbox, MatchKey};
 pub use messenger::{
-    Cheaper, Incoming, Later, Messenger, Mode, Outgoing, Path, Pending, Piece, Receive, Safer, Scope, Settings, Traffic,
+    Cheaper, Incoming, Later, MessageScope, Messenger, Mode, Outgoing, Path, Pending, Piece, Receive, Safer, Settings, Traffic,
     WireValue, direct_from,
 };
 pub use protocol::{Protocol, receive, send};

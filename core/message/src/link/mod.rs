@@ -174,7 +174,11 @@ impl Link {
             return Ok(self.posted(K::CREDIT, false, self.riding(K::CREDIT)));
         }
         let sent = self.post(fabric, to, K::CREDIT, 0, &[])?;
-        reached(if sent { "link:1" } else { "link:2" });
+        if sent {
+            reached("link:1");
+        } else {
+            reached("link:2");
+        }
         Ok(sent)
     }
 

@@ -26,7 +26,7 @@ mod unexpected;
 
 pub use piece::{Cheaper, Later, Mode, Piece, Receive, Safer, WireValue};
 pub use receive::Incoming;
-pub use rendezvous::{Pending, Scope};
+pub use rendezvous::{MessageScope, Pending};
 pub use send::Outgoing;
 pub use settings::{Path, Settings, direct_from};
 

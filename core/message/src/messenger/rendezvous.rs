@@ -163,17 +163,17 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Runs `body`, in which several messages may be open at a time ([`Scope::end_later`]). When it ends well all of them are waited for; when it
+    /// Runs `body`, in which several messages may be open at a time ([`MessageScope::end_later`]). When it ends well all of them are waited for; when it
     /// fails or panics, those that are not fetched yet are given up, and their receivers are told. Acts when called: await it.
     ///
     /// # Errors
     /// What `body` reports; as [`Outgoing::end`] of the messages that are open then.
     pub fn scope<'s, 'env: 's, T>(
         &'s self,
-        body: impl AsyncFnOnce(&Scope<'_, 'env, F>) -> Result<T, Error>,
+        body: impl AsyncFnOnce(&MessageScope<'_, 'env, F>) -> Result<T, Error>,
     ) -> impl Future<Output = Result<T, Error>> {
         exposing(&*self.fabric, async move |exposing: &Exposing<'_, 'env, F>| {
-            let scope = Scope { messenger: self, exposing, open: RefCell::default() };
+            let scope = MessageScope { messenger: self, exposing, open: RefCell::default() };
             let out = body(&scope).await?;
             while let Some(posted) = scope.oldest() {
                 self.until_fetched(posted).await?;
@@ -193,7 +193,7 @@ impl<F: Fabric> Messenger<F> {
             self.forget_fetched();
             if memory.len() < self.rules.direct_at {
                 self.send_whole(to, super::Cheaper(&memory), super::Receive::Cheaper).await?;
-                return Ok(Pending { messenger: self, held: Held::Here(memory) });
+                return Ok(Pending { messenger: self, held: PendingMemory::Here(memory) });
             }
             let message = self.begin_packing(to)?;
             message.wait_for_credit().await?;
@@ -204,7 +204,7 @@ impl<F: Fabric> Messenger<F> {
             self.exposed.set(self.exposed.get() + 1);
             self.owned.borrow_mut().push((posted, false));
             message.finish_offered();
-            Ok(Pending { messenger: self, held: Held::Offered(posted) })
+            Ok(Pending { messenger: self, held: PendingMemory::Offered(posted) })
         })
     }
 
@@ -240,13 +240,13 @@ impl<F: Fabric> Messenger<F> {
 }
 
 /// Where several messages are open at a time: [`Messenger::scope`].
-pub struct Scope<'s, 'env, F: Fabric> {
+pub struct MessageScope<'s, 'env, F: Fabric> {
     messenger: &'s Messenger<F>,
     exposing: &'s Exposing<'s, 'env, F>,
     open: RefCell<Vec<Posted>>,
 }
 
-impl<'s, 'env, F: Fabric> Scope<'s, 'env, F> {
+impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
     /// What it is a scope of.
     pub fn messenger(&self) -> &'s Messenger<F> {
         self.messenger
@@ -305,7 +305,7 @@ impl<'s, 'env, F: Fabric> Scope<'s, 'env, F> {
 }
 
 /// A scope that fails gives up what was not fetched. A receiver that finds the pieces gone looks behind them for why.
-impl<F: Fabric> Drop for Scope<'_, '_, F> {
+impl<F: Fabric> Drop for MessageScope<'_, '_, F> {
     fn drop(&mut self) {
         while let Some(posted) = self.oldest() {
             if !self.messenger.is_fetched(posted) {
@@ -321,10 +321,10 @@ impl<F: Fabric> Drop for Scope<'_, '_, F> {
 #[must_use = "`wait` gives the memory back"]
 pub struct Pending<'c, F: Fabric> {
     messenger: &'c Messenger<F>,
-    held: Held,
+    held: PendingMemory,
 }
 
-enum Held {
+enum PendingMemory {
     /// Its bytes have left.
     Here(Vec<u8>),
     Offered(Posted),
@@ -335,8 +335,8 @@ impl<F: Fabric> Pending<'_, F> {
     /// Could [`Pending::wait`] return at once? Looks at what has come, and takes nothing in.
     pub fn is_fetched(&self) -> bool {
         match &self.held {
-            Held::Here(_) | Held::Nowhere => true,
-            Held::Offered(posted) => self.messenger.is_fetched(*posted),
+            PendingMemory::Here(_) | PendingMemory::Nowhere => true,
+            PendingMemory::Offered(posted) => self.messenger.is_fetched(*posted),
         }
     }
 
@@ -347,10 +347,10 @@ impl<F: Fabric> Pending<'_, F> {
     pub fn wait(mut self) -> impl Future<Output = Result<Vec<u8>, Error>> {
         let messenger = self.messenger;
         messenger.fabric.cpu().run_inline(async move {
-            match core::mem::replace(&mut self.held, Held::Nowhere) {
-                Held::Here(memory) => Ok(memory),
-                Held::Nowhere => Ok(Vec::new()),
-                Held::Offered(posted) => {
+            match core::mem::replace(&mut self.held, PendingMemory::Nowhere) {
+                PendingMemory::Here(memory) => Ok(memory),
+                PendingMemory::Nowhere => Ok(Vec::new()),
+                PendingMemory::Offered(posted) => {
                     let fetched = messenger.until_fetched(posted).await;
                     let memory = messenger.take_back(posted);
                     fetched.inspect_err(|_| messenger.give_up(posted.to))?;
@@ -363,7 +363,7 @@ impl<F: Fabric> Pending<'_, F> {
 
 impl<F: Fabric> Drop for Pending<'_, F> {
     fn drop(&mut self) {
-        if let Held::Offered(posted) = self.held {
+        if let PendingMemory::Offered(posted) = self.held {
             let mut owned = self.messenger.owned.borrow_mut();
             owned.iter_mut().filter(|(open, _)| open.key == posted.key).for_each(|(_, dropped)| *dropped = true);
         }

@@ -2,7 +2,7 @@
 use super::frame::{FrameKind, NONE, STAGE};
 use super::piece::sealed::Bytes;
 use super::piece::{LENGTH, Mode, Piece, PieceFormat, Receive, SHORT};
-use super::rendezvous::Scope;
+use super::rendezvous::MessageScope;
 use super::{Messenger, Waiting, count};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
@@ -176,7 +176,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         }
     }
 
-    /// Ends the message: everything borrowed for it is free again when this is done. [`Scope::end_later`] ends it and goes on. Acts when called:
+    /// Ends the message: everything borrowed for it is free again when this is done. [`MessageScope::end_later`] ends it and goes on. Acts when called:
     /// await it.
     ///
     /// # Errors
@@ -378,7 +378,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     }
 
     /// Sends what has not left yet, and offers what is to be fetched: the scope waits for that.
-    pub(super) async fn end_within(mut self, scope: &Scope<'_, 'm, F>) -> Result<(), Error> {
+    pub(super) async fn end_within(mut self, scope: &MessageScope<'_, 'm, F>) -> Result<(), Error> {
         let mut group = Vec::new();
         for (shape, piece) in self.late.take().into_iter().flat_map(|late| *late) {
             match piece {
@@ -417,7 +417,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     async fn append_behind(
         &self,
-        scope: &Scope<'_, 'm, F>,
+        scope: &MessageScope<'_, 'm, F>,
         group: &mut Vec<(PieceFormat, &'m [u8])>,
         shape: PieceFormat,
         bytes: &[u8],
@@ -427,7 +427,12 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
     }
 
     /// The pieces of the group are offered, if there are any.
-    async fn offer(&self, scope: &Scope<'_, 'm, F>, group: &mut Vec<(PieceFormat, &'m [u8])>, last: bool) -> Result<(), Error> {
+    async fn offer(
+        &self,
+        scope: &MessageScope<'_, 'm, F>,
+        group: &mut Vec<(PieceFormat, &'m [u8])>,
+        last: bool,
+    ) -> Result<(), Error> {
         if group.is_empty() {
             return Ok(());
         }
