@@ -311,7 +311,7 @@ fn nobody_reads_after_conceal() {
             }
             assert!(whole > 0, "{whole} {refused}");
         });
-        for turn in 0..2_000_u32 {
+        for turn in (0..200_000_u32).take_while(|&turn| turn < 2_000 || !conceals_while_it_is_read()) {
             from.fill(turn as u8);
             block_on(exposing(&a, async |lent| {
                 latest.store(lent.expose(&[&from]).unwrap().0, Release);
@@ -327,8 +327,15 @@ fn nobody_reads_after_conceal() {
         }));
         done.store(true, Release);
     });
+    assert!(conceals_while_it_is_read());
+}
+
+/// Has this process come there? Where it does not count that it has.
+fn conceals_while_it_is_read() -> bool {
     #[cfg(feature = "probes")]
-    assert!(foregather_machine::reached_in_process().contains_key("lanes:7"));
+    return foregather_machine::reached_in_process().contains_key("lanes:7");
+    #[cfg(not(feature = "probes"))]
+    true
 }
 
 #[test]
