@@ -386,8 +386,12 @@ impl<F: Fabric> Messenger<F> {
         match taken {
             Taken::Message(head) if head.kind == FrameKind::Offer => {
                 let offer = Offer::read(head, bytes).ok_or_else(|| garbled(from, "an offer of nothing"))?;
-                if !self.unexpected.is_full() {
+                let full = self.unexpected.is_full();
+                if !full && !self.unexpected.has_offers(from) {
                     return Ok(Drained::Offer(offer));
+                }
+                if !full {
+                    reached("messenger:11");
                 }
                 self.keep(from, Arrived::Offered(offer), true);
                 Ok(Drained::Done(false))

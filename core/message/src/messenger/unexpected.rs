@@ -30,9 +30,17 @@ struct Entry {
     unpaid: bool,
 }
 
-/// What has come of all ranks, in the order in which it was sent.
+/// What has come of one rank, in the order in which it was sent.
+#[derive(Default)]
+struct Queue {
+    entries: VecDeque<Entry>,
+    /// Offers among them that wait with their sender.
+    offered: usize,
+}
+
+/// What has come of all ranks.
 pub(super) struct Unexpected {
-    of: Box<[RefCell<VecDeque<Entry>>]>,
+    of: Box<[RefCell<Queue>]>,
     entries: Cell<u32>,
     bytes: Cell<usize>,
     most_bytes: usize,
@@ -53,7 +61,7 @@ impl Unexpected {
     /// Is there something of that rank?
     #[inline]
     pub(super) fn has(&self, from: Rank) -> bool {
-        !self.is_empty() && !self.of[from as usize].borrow().is_empty()
+        !self.is_empty() && !self.of[from as usize].borrow().entries.is_empty()
     }
 
     /// It takes too much memory: the next frame is the last until its credit is paid.
@@ -61,20 +69,29 @@ impl Unexpected {
         self.bytes.get() > self.most_bytes
     }
 
+    /// Do offers of that rank wait with it? Then later ones have to wait, too: their sender knows by count alone which were fetched.
+    pub(super) fn has_offers(&self, from: Rank) -> bool {
+        !self.is_empty() && self.of[from as usize].borrow().offered > 0
+    }
+
     pub(super) fn push(&self, from: Rank, arrived: Arrived, unpaid: bool) {
         self.entries.set(self.entries.get() + 1);
         self.bytes.set(self.bytes.get() + arrived.bytes());
-        self.of[from as usize].borrow_mut().push_back(Entry { arrived, unpaid });
+        let mut queue = self.of[from as usize].borrow_mut();
+        queue.offered += usize::from(matches!(arrived, Arrived::Offered(_)));
+        queue.entries.push_back(Entry { arrived, unpaid });
     }
 
     /// Reads the oldest of that rank, if there is any.
     pub(super) fn read<R>(&self, from: Rank, read: impl FnOnce(&Arrived) -> R) -> Option<R> {
-        self.of[from as usize].borrow().front().map(|entry| read(&entry.arrived))
+        self.of[from as usize].borrow().entries.front().map(|entry| read(&entry.arrived))
     }
 
     /// Lets go of it; is its credit to be paid now?
     pub(super) fn pop(&self, from: Rank) -> Option<bool> {
-        let entry = self.of[from as usize].borrow_mut().pop_front()?;
+        let mut queue = self.of[from as usize].borrow_mut();
+        let entry = queue.entries.pop_front()?;
+        queue.offered -= usize::from(matches!(entry.arrived, Arrived::Offered(_)));
         self.entries.set(self.entries.get() - 1);
         self.bytes.set(self.bytes.get() - entry.arrived.bytes());
         Some(entry.unpaid)

@@ -98,6 +98,8 @@ async fn abandon(plan: &Plan, messenger: &Talker<'_>, draw: &mut Draw) {
     let bulk = vec![1; draw.bytes(20_000)];
     if draw.one_in(2) {
         let pause = draw.span(us(200));
+        // Longer than any piece of a deed, for which it would be taken.
+        let bulk = [&bulk[..], &[1; 12_001]].concat();
         let end = messenger.scope(async |scope| {
             let mut message = messenger.begin_packing(to)?;
             message.pack(Cheaper(&bulk), Receive::Cheaper).await?;
