@@ -51,8 +51,10 @@ fn threads_with_hogs_within_and_chosen_ways_and_sizes_only() {
     let expected = [
         "messages/thread/ping-pong/1B/chosen",
         "messages/thread/stream/1B/chosen",
+        "messages/thread/both-ways/1B/chosen",
         "messages/thread/ping-pong/100B/chosen",
         "messages/thread/stream/100B/chosen",
+        "messages/thread/both-ways/100B/chosen",
         "messages-beside-hogs/thread/0/block",
         "messages-beside-hogs/thread/0/adaptive",
         "messages-beside-hogs/thread/2 within/block",

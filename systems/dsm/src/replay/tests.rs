@@ -13,7 +13,7 @@ use foregather_message::{Messenger, Settings};
 use foregather_wait::{Policy, Waiter};
 use std::rc::Rc;
 
-const LIMITS: Limits = Limits { lanes: 3, inline: 28, buffer: 64, credits: 4, spare: 4, gather: 1, direct: false };
+const LIMITS: Limits = Limits { lanes: 3, inline: 28, buffer: 64, credits: 4, spare: 5, gather: 1, direct: false };
 const BYTES: [u32; 3] = [8, 40, 600];
 
 fn journal(thread: u32, did: impl IntoIterator<Item = Operation>) -> Journal {
@@ -62,7 +62,9 @@ fn replay(seed: u64, journals: &[Journal], prefetches: u32) -> (Vec<TimeSpent>, 
                 pushes: true,
                 pace_percent: 100,
             };
-            player.run(journal).await.map(End::Thread)
+            let played = player.run(journal).await.map(End::Thread)?;
+            messenger.leave();
+            Ok(played)
         }));
     }
     let ends = table.run(programs, |_| ());
