@@ -393,8 +393,8 @@ impl<F: Fabric> Messenger<F> {
                 if !full {
                     reached("messenger:11");
                 }
-                self.keep(from, Arrived::Offered(offer), true);
-                Ok(Drained::Done(false))
+                self.keep(from, Arrived::Offered(offer), full);
+                Ok(Drained::Done(!full))
             }
             Taken::Message(head) => {
                 let full = self.unexpected.is_full();

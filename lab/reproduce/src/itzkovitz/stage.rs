@@ -198,5 +198,7 @@ async fn thread<'s>(stage: &Scenario, lane: Lane<'s, Heap>, node: &Host<'s>, jou
     let messenger = Messenger::new(lane.beside(LETTERS), settings)?;
     let requester = Requester::new(lane, node, Policy::Block);
     let Scenario { barrier, prefetches, pushes, pace_percent, .. } = *stage;
-    Player { node, requester, messenger: &messenger, barrier, prefetches, pushes, pace_percent }.run(journal).await
+    let spent = Player { node, requester, messenger: &messenger, barrier, prefetches, pushes, pace_percent }.run(journal).await?;
+    messenger.leave();
+    Ok(spent)
 }

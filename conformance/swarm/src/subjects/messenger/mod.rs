@@ -117,6 +117,10 @@ pub(super) fn run(draw: &mut Draw, planted: Option<Plant>) -> RunReport {
         spec.deaths.push((rank, at));
         spec.detection = us(50) + draw.span(us(2_000));
     }
+    if matches!(mishap, Mishap::Abandons(..)) {
+        // Its receiver, which may wait for something else, has to let it come as far as it goes.
+        settings.kept_bytes = 1 << 30;
+    }
     if matches!(mishap, Mishap::Circle(_)) {
         // It lasts for a quarter of a second.
         spec.wait = Policy::Block;
