@@ -277,6 +277,33 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! Several messages are open at a time in a [`scope`](message::Messenger::scope), which waits at its end until all were fetched; so two ranks that
+//! send each other much lose no time by taking turns. `send_owned` does the same with memory that is given away until then, and a message of one
+//! piece needs no handle: `send_whole`, `receive_whole`.
+//!
+//! ```
+//! use foregather::engine::message::{Cheaper, Messenger, Mode, Receive, Settings};
+//! use foregather::processes::shm::{SegmentSpec, ShmFabric};
+//! use foregather::engine::{Address, Error, block_on};
+//! use foregather::threads;
+//!
+//! let fabric = ShmFabric::between_threads(SegmentSpec::new(2, 1))?;
+//! let sums = threads::run(2, |_| None, |cpu, rank| {
+//!     let messenger = Messenger::new(fabric.lane(cpu, Address { rank, lane: 0 })?, Settings::default())?;
+//!     let (mine, mut theirs) = (vec![rank as u8 + 1; 1 << 20], vec![0; 1 << 20]);
+//!     block_on(messenger.scope(async |scope| {
+//!         let mut message = messenger.begin_packing(1 - rank)?;
+//!         message.pack(Cheaper(&mine), Receive::Cheaper).await?;
+//!         scope.end_later(message).await?;
+//!         messenger.receive_whole(1 - rank, Mode::Cheaper, Receive::Cheaper, &mut theirs).await
+//!     }))?;
+//!     messenger.leave();
+//!     Ok::<_, Error>(theirs.iter().map(|&byte| u32::from(byte)).sum())
+//! })?;
+//! assert_eq!(sums.into_iter().collect::<Result<Vec<u32>, _>>()?, [2 << 20, 1 << 20]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! # Jobs
 //!
 //! The ranks of a job find each other under `foregather run`, `srun`, `mpiexec` or `mpirun` alike: [`Job::join`](crate::processes::launch::Job::join), then
