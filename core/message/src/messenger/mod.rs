@@ -99,6 +99,15 @@ fn count(of: &Cell<u64>, n: u64) {
     of.set(of.get() + n);
 }
 
+/// What is left of a verb that has acted: nothing, an error, or a wait.
+#[inline]
+async fn settled(rest: Result<Option<impl Future<Output = Result<(), Error>>>, Error>) -> Result<(), Error> {
+    match rest? {
+        None => Ok(()),
+        Some(rest) => rest.await,
+    }
+}
+
 impl<F: Fabric> Messenger<F> {
     /// The messenger of that lane. There must be one per lane, ever.
     ///

@@ -4,7 +4,7 @@ use super::front::{Front, ShapeAt, read_shape};
 use super::piece::{Mode, PieceFormat, Receive, WireValue};
 use super::rendezvous::Offer;
 use super::unexpected::Arrived;
-use super::{Messenger, Waiting};
+use super::{Messenger, Waiting, settled};
 use core::cell::Cell;
 use core::future::Future;
 use core::mem;
@@ -103,12 +103,7 @@ impl<F: Fabric> Messenger<F> {
             Ok(false) => Ok(Some(self.fabric.cpu().run_inline(self.receive_slow(from, sent, receive, into)))),
             Err(error) => Err(error),
         };
-        async move {
-            match rest? {
-                None => Ok(()),
-                Some(rest) => rest.await,
-            }
-        }
+        settled(rest)
     }
 
     #[cold]
@@ -212,12 +207,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
             Ok(true) => Ok(None),
             Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.express(wanted, into)))),
         };
-        async move {
-            match rest? {
-                None => Ok(()),
-                Some(rest) => rest.await,
-            }
-        }
+        settled(rest)
     }
 
     /// The next piece, of a CHEAPER kind: it is there when the message has ended. Acts when called: await it.
@@ -233,12 +223,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
             Ok(true) => Ok(None),
             Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.cheaper(wanted, into)))),
         };
-        async move {
-            match rest? {
-                None => Ok(()),
-                Some(rest) => rest.await,
-            }
-        }
+        settled(rest)
     }
 
     /// Ends the message: all of its pieces are there. Acts when called: await it.
@@ -256,12 +241,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
             Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.end_rest()))),
             Err(error) => Err(error),
         };
-        async move {
-            match rest? {
-                None => Ok(()),
-                Some(rest) => rest.await,
-            }
-        }
+        settled(rest)
     }
 
     #[inline]

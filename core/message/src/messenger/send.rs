@@ -3,7 +3,7 @@ use super::frame::{FrameKind, NONE, STAGE};
 use super::piece::sealed::Bytes;
 use super::piece::{LENGTH, Mode, Piece, PieceFormat, Receive, SHORT};
 use super::rendezvous::MessageScope;
-use super::{Messenger, Waiting, count};
+use super::{Messenger, Waiting, count, settled};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::mem;
@@ -109,12 +109,7 @@ impl<F: Fabric> Messenger<F> {
             Ok(false) => Ok(Some(self.fabric.cpu().run_inline(self.send_slow(to, piece, receive)))),
             Err(error) => Err(error),
         };
-        async move {
-            match rest? {
-                None => Ok(()),
-                Some(rest) => rest.await,
-            }
-        }
+        settled(rest)
     }
 
     #[cold]
@@ -168,12 +163,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         } else {
             Some(messenger.fabric.cpu().run_inline(self.pack_rest(piece, receive)))
         };
-        async move {
-            match rest {
-                None => Ok(()),
-                Some(rest) => rest.await,
-            }
-        }
+        settled(Ok(rest))
     }
 
     /// Ends the message: everything borrowed for it is free again when this is done. [`MessageScope::end_later`] ends it and goes on. Acts when called:
@@ -193,12 +183,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
             Ok(false) => Ok(Some(messenger.fabric.cpu().run_inline(self.end_rest()))),
             Err(error) => Err(error),
         };
-        async move {
-            match rest? {
-                None => Ok(()),
-                Some(rest) => rest.await,
-            }
-        }
+        settled(rest)
     }
 
     #[inline]
