@@ -32,7 +32,7 @@ struct Entry {
 
 /// What has come of one rank, in the order in which it was sent.
 #[derive(Default)]
-struct Queue {
+struct FromRank {
     entries: VecDeque<Entry>,
     /// Offers among them that wait with their sender.
     offered: usize,
@@ -40,7 +40,7 @@ struct Queue {
 
 /// What has come of all ranks.
 pub(super) struct Unexpected {
-    of: Box<[RefCell<Queue>]>,
+    of: Box<[RefCell<FromRank>]>,
     entries: Cell<u32>,
     bytes: Cell<usize>,
     most_bytes: usize,
