@@ -175,7 +175,12 @@ fn many_callers_do_all_their_work() {
     });
     assert!(all_are(&done, 1));
     #[cfg(feature = "probes")]
-    assert!(foregather_machine::reached_in_process().contains_key("team:J5"));
+    {
+        // One caller after the other, both alive: neither finds the team busy.
+        team.run(|_| {});
+        std::thread::scope(|threads| drop(threads.spawn(|| team.run(|_| {})).join()));
+        assert!(foregather_machine::reached_in_process().contains_key("team:J5"));
+    }
 }
 
 #[test]
