@@ -73,9 +73,9 @@ impl Child {
         Streams { stdin: &mut self.process.stdin, stdout: &mut self.process.stdout, stderr: &mut self.process.stderr }
     }
 
-    /// Has it not ended yet?
+    /// Has it not ended yet? If the system cannot tell, it lives: a caller may kill what it takes for dead.
     pub fn alive(&self) -> bool {
-        matches!(wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Nanos::ZERO), Ok(0))
+        !matches!(wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Nanos::ZERO), Ok(1..))
     }
 
     /// Waits for its end until `deadline` on this process's [`clock`]. `None` if it was still running then, or when
