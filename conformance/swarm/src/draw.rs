@@ -33,7 +33,7 @@ impl Draw {
         range.start() + self.below(u64::from(range.end() - range.start()) + 1) as u32
     }
 
-    /// Yes, once in so many times.
+    /// Yes, once in that many times.
     pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

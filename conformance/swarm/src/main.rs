@@ -18,9 +18,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 use subjects::{RunReport, Subject};
 
-/// One run in so many is done twice: the same seed must give the same trace.
+/// One run in that many is done twice: the same seed must give the same trace.
 const TWICE: u64 = 16;
-/// So many failures of a subject are told.
+/// Failures of a subject that are told at most.
 const TOLD: usize = 40;
 /// Seeds of each subject in a sample.
 const SAMPLE: u64 = 1_500;

@@ -63,5 +63,5 @@ pub(crate) const ALL: [(&str, Subject, Plant); 22] = [
     ("no-resend", Subject::Memory, Plant::NoResend),
 ];
 
-/// Within so many seeds each of them must be found.
+/// Seeds within which each of them must be found.
 pub(crate) const WITHIN: u64 = 400;

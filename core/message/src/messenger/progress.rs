@@ -39,7 +39,7 @@ impl Waiting {
 /// How a look ended.
 enum LookResult<T> {
     End(Result<T, Error>),
-    /// First something has to be fetched for somebody who cannot go on before.
+    /// First something has to be fetched for a peer that cannot go on before.
     Fetch(Rank, Offer),
 }
 
@@ -51,7 +51,7 @@ const GONE: u16 = 2;
 pub(super) enum Served {
     Nothing,
     Something,
-    /// Somebody cannot go on until this is fetched.
+    /// That rank cannot go on until this is fetched.
     Offered(Rank, Offer),
 }
 
@@ -63,7 +63,7 @@ enum Taken {
     Obeyed(bool),
 }
 
-/// What became of a frame that nobody reads in place.
+/// What became of a frame that this wait does not read in place.
 enum Drained {
     /// It is done with, or was copied; did it use a buffer?
     Done(bool),
@@ -96,7 +96,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(sent)
     }
 
-    /// Has whoever could bring what is awaited left?
+    /// Have all left that could bring what is awaited?
     #[inline]
     fn left(&self, waiting: Waiting) -> bool {
         match waiting.peer() {
@@ -113,7 +113,7 @@ impl<F: Fabric> Messenger<F> {
     fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.link.ended()),
-            // Null messages go on when messages were given up; and whoever failed may have kept another one from its own.
+            // Null messages go on when messages were given up, unless a rank fails altogether: it may keep others from theirs.
             Waiting::Signal(peer) => self.failed.get().or_else(|| self.gone(peer)),
             _ => waiting.peer().and_then(|peer| self.with(peer).link.ended()),
         }
@@ -196,13 +196,13 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// What a message that was given up before means for whoever was `doing` something with it.
+    /// What a message that was given up before means for a caller that was `doing` something with it.
     #[cold]
     pub(super) fn accused(&self, blame: Lost, doing: &'static str) -> Error {
         self.blamed(blame.error(self.fabric.now(), doing))
     }
 
-    /// Remembers who is to blame for whatever is given up because of this. A loss explains what comes after it.
+    /// Remembers who is to blame for all that is given up because of this. A loss explains what comes after it.
     #[cold]
     pub(super) fn blamed(&self, error: Error) -> Error {
         let Some(blame) = Lost::of(&error) else { return error };
@@ -443,7 +443,7 @@ impl<F: Fabric> Messenger<F> {
         reached("messenger:5");
         let with = self.with(from);
         while with.link.ended().is_none() {
-            // The rest of the message is nobody's any more.
+            // The rest of the message is of no use any more.
             let taken = if with.unpacking.held.replace(false) { Some(Ok(Taken::Obeyed(true))) } else { self.front_frame(from) };
             match taken {
                 Some(Ok(Taken::Obeyed(costs))) => self.give_back(from, costs),

@@ -84,7 +84,7 @@ impl Offers {
         self.posted.get()
     }
 
-    /// The peer has fetched so many more. `false`: more than there were.
+    /// The peer has fetched that many more. `false`: more than there were.
     pub(super) fn fetch(&self, many: u16) -> bool {
         let open = self.open();
         if u32::from(many) < open {

@@ -58,7 +58,7 @@ impl Node {
         Self::of(spec, &specs, first, seed, true, Record { spans, ..Record::NOTHING })
     }
 
-    /// Fault points say yes in so many of a million cases.
+    /// Fault points say yes in that many of a million cases.
     pub(crate) fn set_points(&self, ppm: u32, seed: u64) {
         self.kernel.borrow_mut().machine.points = FaultPoints::new(ppm, seed, self.threads());
     }

@@ -9,7 +9,7 @@ pub(super) struct FaultPoints {
 }
 
 impl FaultPoints {
-    /// In so many of a million cases.
+    /// In that many of a million cases.
     pub(super) fn new(ppm: u32, seed: u64, threads: u32) -> Self {
         let stream = |thread: u32| SplitMix(SplitMix::mix(seed ^ u64::from(thread + 1) << 32));
         Self { ppm: ppm.into(), streams: (0..threads).map(stream).collect() }

@@ -63,7 +63,7 @@ impl<Q: Queue> Smp<Q> {
         self.node.why(thread)
     }
 
-    /// Fault points ([`Park::sometimes`](foregather_machine::Park::sometimes)) say yes in so many of a million cases, by that seed.
+    /// Fault points ([`Park::sometimes`](foregather_machine::Park::sometimes)) say yes in that many of a million cases, by that seed.
     #[must_use]
     pub fn with_points(self, ppm: u32, seed: u64) -> Self {
         self.node.set_points(ppm, seed);

@@ -39,7 +39,7 @@ enum Mishap {
     Hurries(Rank, Nanos),
     /// Its node dies.
     Dies(Rank, Nanos),
-    /// At the end so many ranks wait for each other.
+    /// At the end the first ranks, that many, wait for each other.
     Circle(u32),
 }
 
@@ -185,7 +185,7 @@ fn judge(plan: &Plan, rank: Rank, end: Ending) -> Result<(), String> {
         (Mishap::Hurries(hurried, _), Cause::TimedOut { .. }) if hurried == rank => return Ok(()),
         _ => {}
     }
-    // Whoever left before it has nothing to tell.
+    // A rank that left before it has nothing to tell.
     if blamed(&error).is_none() && matches!((plan.mishap, error.cause()), (Mishap::Leaves(..), Cause::Closed { .. })) {
         return Ok(());
     }
