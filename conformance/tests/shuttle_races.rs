@@ -18,7 +18,7 @@ fn wait(on: &Word, come: impl Fn() -> bool) {
     block_on(Policy::Block.wait(&Scheduled, on, WaitContext::new("control", 0), || come().then_some(()))).unwrap();
 }
 
-/// What must be found is found long before so many schedules are over.
+/// Schedules that a control is given: each finds its mistake long before.
 fn find(schedule: impl Fn() + Copy + Send + Sync + 'static) {
     check_random(schedule, 4 * SCHEDULES);
     check_pct(schedule, 4 * SCHEDULES, DEPTH);

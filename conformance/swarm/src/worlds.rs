@@ -45,7 +45,7 @@ pub(crate) fn policy(draw: &mut Draw, machine: &MachineSpec) -> Policy {
     }
 }
 
-/// When a run that has not ended hangs. A yield is an event, so many of them take long; spins and sleeps are one.
+/// The virtual time after which a run that has not ended is taken to hang. Each yield is an event, so runs that yield get less.
 pub(crate) fn limit(policy: Policy) -> Nanos {
     let yields = matches!(policy, Policy::Yield | Policy::SpinThenYield { .. });
     Nanos::from_ms(if yields { 2_000 } else { 100_000 })
@@ -56,7 +56,7 @@ pub(crate) fn points(draw: &mut Draw) -> u32 {
     draw.pick(&[0, 0, 20_000, 200_000])
 }
 
-/// So many nodes with so many lanes each, and faults.
+/// A drawn cluster of `nodes` nodes with `lanes` lanes each, and its faults.
 pub(crate) fn cluster(draw: &mut Draw, nodes: u32, lanes: u32) -> ClusterSpec {
     let machine = machine(draw);
     let mut card = if draw.one_in(3) { Card::VIA_FAST_ETHERNET } else { Card::loggp(loggp(draw)) };

@@ -1,7 +1,7 @@
 //! Shared memory over the lanes of a cluster: servers and threads of every rank, protection that is asked for at each access, and bytes
 //! behind it. A read sees the last write, whatever the order of frames.
 use super::tamper::TamperedLane;
-use super::{RunReport, must, verdict};
+use super::{Bad, RunReport, must, verdict};
 use crate::blame::fair;
 use crate::draw::Draw;
 use crate::plant::Plant;
@@ -157,18 +157,6 @@ fn over(spec: ClusterSpec, plan: &Plan) -> RunReport {
     // Credits are there so that this does not happen.
     stuck.extend((report.dropped > 0).then(|| format!("cards dropped {} frames for want of room", report.dropped)));
     RunReport { trace: report.trace, end: verdict(stuck, report.outputs.into_iter().flatten()), drawn }
-}
-
-/// An error of shared memory, or something that must not be.
-enum Bad {
-    Ends(Error),
-    Wrong(String),
-}
-
-impl From<Error> for Bad {
-    fn from(error: Error) -> Self {
-        Self::Ends(error)
-    }
 }
 
 fn judge(plan: &Plan, rank: Rank, end: Result<(), Bad>) -> Result<(), String> {

@@ -12,6 +12,7 @@ mod team;
 
 use crate::draw::Draw;
 use crate::plant::Plant;
+use foregather_machine::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One protocol.
@@ -93,6 +94,18 @@ fn verdict(stuck: Vec<String>, ends: impl IntoIterator<Item = Result<(), String>
         (true, Some(wrong)) => Err(wrong),
         (false, None) => Err(format!("stuck: {}", stuck.join("; "))),
         (false, Some(wrong)) => Err(format!("{wrong}; stuck: {}", stuck.join("; "))),
+    }
+}
+
+/// Why a rank's program ends early: an error of what is tried, or something that must not be, such as bytes that were never sent.
+enum Bad {
+    Ends(Error),
+    Wrong(String),
+}
+
+impl From<Error> for Bad {
+    fn from(error: Error) -> Self {
+        Self::Ends(error)
     }
 }
 

@@ -203,7 +203,7 @@ impl<F: Fabric> Messenger<F> {
             let posted = posted.inspect_err(|_| drop(self.fabric.take_back(key)))?;
             self.exposed.set(self.exposed.get() + 1);
             self.owned.borrow_mut().push((posted, false));
-            message.finish_offered();
+            message.finish();
             Ok(Pending { messenger: self, held: PendingMemory::Offered(posted) })
         })
     }
@@ -247,11 +247,6 @@ pub struct MessageScope<'s, 'env, F: Fabric> {
 }
 
 impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
-    /// What it is a scope of.
-    pub fn messenger(&self) -> &'s Messenger<F> {
-        self.messenger
-    }
-
     /// Ends a message without waiting until its large pieces were fetched: what it borrows stays where it is until the scope ends. Acts when
     /// called: await it.
     ///
@@ -352,8 +347,12 @@ impl<F: Fabric> Pending<'_, F> {
                 PendingMemory::Nowhere => Ok(Vec::new()),
                 PendingMemory::Offered(posted) => {
                     let fetched = messenger.until_fetched(posted).await;
+                    if fetched.is_err() {
+                        // Before the memory goes: a receiver that finds it gone looks behind it for why.
+                        messenger.give_up(posted.to);
+                    }
                     let memory = messenger.take_back(posted);
-                    fetched.inspect_err(|_| messenger.give_up(posted.to))?;
+                    fetched?;
                     memory.ok_or_else(|| Cause::Unexposed { rank: posted.to }.into())
                 }
             }

@@ -201,17 +201,12 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
 
     /// All of it has left, or is offered.
     #[inline]
-    fn finish(self) {
+    pub(super) fn finish(self) {
         self.packing().clear();
         count(&self.messenger.traffic.messages, 1);
         debug_assert!(self.late.is_none());
         // Its end is not that of a message that is given up. There is nothing in it to be freed.
         mem::forget(self);
-    }
-
-    /// The same of a message that is one offer: its credit was used.
-    pub(super) fn finish_offered(self) {
-        self.finish();
     }
 
     /// The short way: a piece that fits into the open frame.

@@ -2,6 +2,7 @@
 use super::deed::{Deed, Shape};
 use super::{Ending, Mishap, Plan, Talker, must};
 use crate::draw::Draw;
+use crate::subjects::Bad;
 use crate::subjects::tamper::TamperedLane;
 use crate::worlds::us;
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Port, Rank};
@@ -13,18 +14,6 @@ use std::cell::Cell;
 /// Slots of null messages that are no barrier's.
 const OWN_SLOTS: u32 = 40;
 const TAG: u32 = 7;
-
-/// An error of the messenger, or something that must not be: what came was wrong.
-enum Bad {
-    Ends(Error),
-    Wrong(String),
-}
-
-impl From<Error> for Bad {
-    fn from(error: Error) -> Self {
-        Self::Ends(error)
-    }
-}
 
 type Done = Result<(), Bad>;
 

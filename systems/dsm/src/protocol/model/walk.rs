@@ -15,7 +15,7 @@ pub struct Walked {
     pub trace: u64,
 }
 
-/// A job that winds down must be quiet after so many steps: each step that is left to it is one of few.
+/// Steps after which a job that winds down must be quiet: it has few left.
 const WINDS_DOWN: u64 = 20_000;
 /// So much of a way is told.
 const TOLD: usize = 60;
