@@ -275,6 +275,8 @@ fn survivors_name_the_lost_rank_and_not_each_other() {
         };
         assert!(ends[..3].iter().all(named), "seed {seed}: {ends:?} {:?}", table.deadlocked());
     }
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("messenger:13"));
 }
 
 #[test]
@@ -287,7 +289,7 @@ fn hostile_frames_are_named_errors() {
             let head = if random.below(2) == 0 {
                 random.below(1 << 32) as u32
             } else {
-                random.below(8) as u32 | (random.below(8) << 16) as u32
+                random.below(16) as u32 | (random.below(8) << 16) as u32
             };
             let bytes: Vec<u8> = (0..random.below(40)).map(|_| random.below(256) as u8).collect();
             table.forge(address(0), address(1), head, &bytes);

@@ -3,7 +3,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};
 
 /// Without optimisation a wait is deeper than the stack that shuttle gives a thread.
-const STACK_BYTES: usize = 2 << 20;
+const STACK_BYTES: usize = 4 << 20;
 
 fn run(scheduler: impl Scheduler + 'static, schedule: impl Fn() + Send + Sync + 'static) {
     let mut config = Config::new();

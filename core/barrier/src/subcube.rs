@@ -127,6 +127,17 @@ impl<E: Port> Port for Subcube<'_, E> {
     async fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> Result<usize, Error> {
         self.endpoint.accept(self.to_parent_rank(from)?, tag, into).await
     }
+    async fn transmit_and_accept(
+        &self,
+        (to, packet): (Rank, Packet),
+        out: &[u8],
+        from: Rank,
+        into: &mut [u8],
+        tag: u32,
+    ) -> Result<usize, Error> {
+        let (to, from) = (self.to_parent_rank(to)?, self.to_parent_rank(from)?);
+        self.endpoint.transmit_and_accept((to, packet), out, from, into, tag).await
+    }
     async fn requested(&self, from: Rank, tag: u32) -> Result<(), Error> {
         self.endpoint.requested(self.to_parent_rank(from)?, tag).await
     }

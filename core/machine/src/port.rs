@@ -45,6 +45,19 @@ pub trait Port: Endpoint {
     fn post(&self, from: Rank, tag: u32) -> Result<(), Error>;
     /// Waits for the next bytes from `from` with that tag, and says how many they were.
     async fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> Result<usize, Error>;
+    /// Sends one packet to a node and takes the next bytes with the same tag from a node, maybe another one: done when both are. Two that do so with
+    /// each other, or several round a ring, go on whatever way their bytes take. Acts when called: await it.
+    async fn transmit_and_accept(
+        &self,
+        (to, packet): (Rank, Packet),
+        out: &[u8],
+        from: Rank,
+        into: &mut [u8],
+        tag: u32,
+    ) -> Result<usize, Error> {
+        self.transmit(to, packet, tag, out).await?;
+        self.accept(from, tag, into).await
+    }
     /// Waits for the REQUEST of `from` that answers our PROBE with that tag.
     async fn requested(&self, from: Rank, tag: u32) -> Result<(), Error>;
 }

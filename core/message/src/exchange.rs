@@ -1,5 +1,5 @@
 //! Two nodes swap messages (Seidel & Davis 1992 §2.2).
-use crate::{Protocol, receive, send};
+use crate::{Protocol, send_and_receive};
 use foregather_machine::{Error, Port, Rank};
 
 /// Sends to `peer` and receives from it, at the same time if both come at the same time. Returns how many bytes came.
@@ -15,8 +15,7 @@ pub async fn exchange<P: Port>(
     protocol: Protocol,
 ) -> Result<usize, Error> {
     port.post(peer, tag)?;
-    send(port, peer, tag, out, protocol).await?;
-    receive(port, peer, tag, into).await
+    send_and_receive(port, (peer, out), (peer, into), tag, protocol).await
 }
 
 /// The same after both have shown, by null messages to slot `tag`, that they are there: then the two messages always
@@ -35,6 +34,5 @@ pub async fn synchronised_exchange<P: Port>(
     port.post(peer, tag)?;
     port.signal(peer, tag).await?;
     port.wait(tag).await?;
-    send(port, peer, tag, out, protocol).await?;
-    receive(port, peer, tag, into).await
+    send_and_receive(port, (peer, out), (peer, into), tag, protocol).await
 }

@@ -34,5 +34,5 @@ pub use messenger::{
     Cheaper, Incoming, Later, MessageScope, Messenger, Mode, Outgoing, Path, Pending, Piece, Receive, Safer, Settings, Traffic,
     WireValue, direct_from,
 };
-pub use protocol::{Protocol, receive, send};
+pub use protocol::{Protocol, receive, send, send_and_receive};
 pub use ring::Ring;

@@ -14,9 +14,15 @@ use foregather_machine::{Error, Packet, Port, Rank};
 /// # Errors
 /// What the port reports.
 pub async fn send<P: Port>(port: &P, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), Error> {
+    let packet = request(port, to, tag).await?;
+    port.transmit(to, packet, tag, bytes).await
+}
+
+/// Its first two steps: asks whether there is room, and waits for the answer. Then the bytes may go, in a packet of that kind.
+pub(crate) async fn request<P: Port>(port: &P, to: Rank, tag: u32) -> Result<Packet, Error> {
     port.transmit(to, Packet::Probe, tag, &[]).await?;
     port.requested(to, tag).await?;
-    port.transmit(to, Packet::Data, tag, bytes).await
+    Ok(Packet::Data)
 }
 
 /// What a node's system sends back at once when a packet arrives, to the same node and with the same tag.

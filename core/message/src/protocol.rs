@@ -42,13 +42,35 @@ impl Protocol {
 /// # Errors
 /// [`Cause::Length`] if a short message is too long; otherwise what the port reports.
 pub async fn send<P: Port>(port: &P, to: Rank, tag: u32, bytes: &[u8], protocol: Protocol) -> Result<(), Error> {
+    let packet = prepare(port, to, tag, bytes.len(), protocol).await?;
+    port.transmit(to, packet, tag, bytes).await
+}
+
+/// Sends a message to one node and waits for the next message with the same tag from one, maybe another: [`send`] and [`receive`] at the same
+/// time, so that of several who do so round a ring none waits for another one's receive. Says how long what came was.
+///
+/// # Errors
+/// As [`send`] and [`receive`].
+pub async fn send_and_receive<P: Port>(
+    port: &P,
+    (to, out): (Rank, &[u8]),
+    (from, into): (Rank, &mut [u8]),
+    tag: u32,
+    protocol: Protocol,
+) -> Result<usize, Error> {
+    let packet = prepare(port, to, tag, out.len(), protocol).await?;
+    port.transmit_and_accept((to, packet), out, from, into, tag).await
+}
+
+/// Does what a protocol does before the bytes go, and says in which packet they do.
+async fn prepare<P: Port>(port: &P, to: Rank, tag: u32, bytes: usize, protocol: Protocol) -> Result<Packet, Error> {
     match protocol {
-        Protocol::Short if bytes.len() > port.short_limit() => {
-            Err(Cause::Length { what: "a short message", bytes: bytes.len(), room: port.short_limit() }.into())
+        Protocol::Short if bytes > port.short_limit() => {
+            Err(Cause::Length { what: "a short message", bytes, room: port.short_limit() }.into())
         }
-        Protocol::Short => port.transmit(to, Packet::Short, tag, bytes).await,
-        Protocol::Forced => port.transmit(to, Packet::Forced, tag, bytes).await,
-        Protocol::Long => long::send(port, to, tag, bytes).await,
+        Protocol::Short => Ok(Packet::Short),
+        Protocol::Forced => Ok(Packet::Forced),
+        Protocol::Long => long::request(port, to, tag).await,
     }
 }
 

@@ -1,5 +1,5 @@
 //! A ring through a hypercube, and the shift around it (Seidel & Davis 1992 §2.3).
-use crate::{Protocol, receive, send};
+use crate::{Protocol, send_and_receive};
 use foregather_machine::{Cause, Error, Port, Rank};
 
 /// A node's place in the ring that the reflected Gray code lays through a hypercube: each step flips one bit.
@@ -64,8 +64,7 @@ impl Ring {
         into: &mut [u8],
         protocol: Protocol,
     ) -> Result<usize, Error> {
-        send(port, self.next, tag, out, protocol).await?;
-        receive(port, self.previous, tag, into).await
+        send_and_receive(port, (self.next, out), (self.previous, into), tag, protocol).await
     }
 }
 

@@ -25,8 +25,9 @@ pub async fn all_gather<P: Port>(port: &P, mine: &[u8], into: &mut [u8]) -> Resu
     let mut have = 1;
     while have < port.size() {
         let count = have.min(port.size() - have);
-        link.give(link.before(have), &into[blocks(0..count, block)]).await?;
-        link.take(link.after(have), &mut into[blocks(have..have + count, block)]).await?;
+        let (ours, theirs) = into.split_at_mut(blocks(0..have, block).end);
+        let theirs = (link.after(have), &mut theirs[blocks(0..count, block)]);
+        link.give_and_take((link.before(have), &ours[blocks(0..count, block)]), theirs).await?;
         have += count;
     }
     // They begin with our own.
@@ -44,8 +45,19 @@ pub(super) async fn around<P: Port>(
     let size = link.size();
     for step in 0..size - 1 {
         let last = (place + size - step) % size;
-        link.give(link.after(1), &bytes[part(last)]).await?;
-        link.take(link.before(1), &mut bytes[part((last + size - 1) % size)]).await?;
+        let (out, into) = apart(bytes, part(last), part((last + size - 1) % size));
+        link.give_and_take((link.after(1), out), (link.before(1), into)).await?;
     }
     Ok(())
+}
+
+/// Two parts of `bytes` that do not overlap: one to be read, one to be written.
+fn apart(bytes: &mut [u8], read: Range<usize>, write: Range<usize>) -> (&[u8], &mut [u8]) {
+    if read.start < write.start {
+        let (front, back) = bytes.split_at_mut(write.start);
+        (&front[read], &mut back[..write.len()])
+    } else {
+        let (front, back) = bytes.split_at_mut(read.start);
+        (&back[..read.len()], &mut front[write])
+    }
 }

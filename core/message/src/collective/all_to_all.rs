@@ -28,8 +28,7 @@ pub async fn all_to_all<P: Port>(port: &P, out: &[u8], into: &mut [u8]) -> Resul
     into[at(link.rank())].copy_from_slice(&out[at(link.rank())]);
     for distance in 1..size {
         let (to, from) = (link.after(distance), link.before(distance));
-        link.give(to, &out[at(to)]).await?;
-        link.take(from, &mut into[at(from)]).await?;
+        link.give_and_take((to, &out[at(to)]), (from, &mut into[at(from)])).await?;
     }
     Ok(())
 }
@@ -41,15 +40,15 @@ async fn by_bits<P: Port>(link: &TaggedPort<'_, P>, out: &[u8], into: &mut [u8],
     // By the distance that they go.
     let mut going = out.to_vec();
     going.rotate_left(at(link.rank()).start);
-    let mut together = Vec::new();
+    let (mut together, mut come) = (Vec::new(), Vec::new());
     let mut bit = 1;
     while bit < size {
         let moved = || (0..size).filter(|distance| distance & bit > 0);
         together.clear();
         moved().for_each(|distance| together.extend_from_slice(&going[at(distance)]));
-        link.give(link.after(bit), &together).await?;
-        link.take(link.before(bit), &mut together).await?;
-        (0..).zip(moved()).for_each(|(i, distance)| going[at(distance)].copy_from_slice(&together[at(i)]));
+        come.resize(together.len(), 0);
+        link.give_and_take((link.after(bit), &together), (link.before(bit), &mut come)).await?;
+        (0..).zip(moved()).for_each(|(i, distance)| going[at(distance)].copy_from_slice(&come[at(i)]));
         bit <<= 1;
     }
     (0..size).for_each(|distance| into[at(link.before(distance))].copy_from_slice(&going[at(distance)]));

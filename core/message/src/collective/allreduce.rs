@@ -19,13 +19,11 @@ pub async fn allreduce<P: Port, T: Element>(port: &P, values: &mut [T], combine:
     if work.is_long() {
         let windows = work.halve().await?;
         for (dimension, window) in work.cube.dimensions().zip(windows).rev() {
-            work.give_window(dimension).await?;
-            work.widen(dimension, window).await?;
+            work.widen(dimension, window, true).await?;
         }
     } else {
         for dimension in work.cube.dimensions() {
-            work.give_window(dimension).await?;
-            work.combine(dimension).await?;
+            work.combine(dimension, Some(work.window())).await?;
         }
     }
     match work.cube.represents() {

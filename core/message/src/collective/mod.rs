@@ -32,7 +32,7 @@ pub use reduce::reduce;
 pub use reduction::REDUCE_LONG;
 pub use shift::shift;
 
-use crate::{Protocol, receive, send};
+use crate::{Protocol, receive, send, send_and_receive};
 use core::ops::Range;
 use foregather_machine::{Cause, Error, Port, Rank};
 
@@ -87,19 +87,30 @@ impl<'p, P: Port> TaggedPort<'p, P> {
     /// Takes a message that is as long as the place for it.
     async fn take(&self, from: Rank, into: &mut [u8]) -> Result<(), Error> {
         let expected = into.len();
-        let came = match receive(self.port, from, self.tag, into).await {
-            Ok(came) => came,
-            Err(error) => match *error.cause() {
-                Cause::Length { bytes, room, .. } if room == expected => bytes,
-                _ => return Err(error),
-            },
-        };
-        if came == expected {
-            return Ok(());
-        }
-        let (packed, unpacked) = (format!("{came} bytes"), format!("{expected} bytes"));
-        Err(Cause::Mismatch { from, piece: 0, packed, unpacked }.into())
+        whole(from, expected, receive(self.port, from, self.tag, into).await)
     }
+
+    /// Both at the same time.
+    async fn give_and_take(&self, (to, bytes): (Rank, &[u8]), (from, into): (Rank, &mut [u8])) -> Result<(), Error> {
+        let (expected, protocol) = (into.len(), Protocol::of_length(self.port, bytes.len()));
+        whole(from, expected, send_and_receive(self.port, (to, bytes), (from, into), self.tag, protocol).await)
+    }
+}
+
+/// Is what came as long as it has to be?
+fn whole(from: Rank, expected: usize, came: Result<usize, Error>) -> Result<(), Error> {
+    let came = match came {
+        Ok(came) => came,
+        Err(error) => match *error.cause() {
+            Cause::Length { bytes, room, .. } if room == expected => bytes,
+            _ => return Err(error),
+        },
+    };
+    if came == expected {
+        return Ok(());
+    }
+    let (packed, unpacked) = (format!("{came} bytes"), format!("{expected} bytes"));
+    Err(Cause::Mismatch { from, piece: 0, packed, unpacked }.into())
 }
 
 /// Is there such a member?

@@ -43,7 +43,7 @@ async fn towards<P: Port, T: Element, F: Fn(T, T) -> T>(work: &mut Reduction<'_,
             if away >> dimension == 1 {
                 return work.give_window(dimension).await;
             }
-            work.widen(dimension, window).await?;
+            work.widen(dimension, window, false).await?;
         }
         return Ok(());
     }
@@ -51,7 +51,7 @@ async fn towards<P: Port, T: Element, F: Fn(T, T) -> T>(work: &mut Reduction<'_,
         if away >> dimension & 1 == 1 {
             return work.give_window(dimension).await;
         }
-        work.combine(dimension).await?;
+        work.combine(dimension, None).await?;
     }
     Ok(())
 }

@@ -22,13 +22,23 @@ pub(super) struct Reduction<'v, P, T, F> {
     combine: F,
     /// Which values this member still works on.
     window: Range<usize>,
-    bytes: Vec<u8>,
+    /// What goes out, and what comes in.
+    given: Vec<u8>,
+    taken: Vec<u8>,
 }
 
 impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
     pub(super) fn new(port: &'v P, tag: Tag, values: &'v mut [T], combine: F) -> Self {
         let window = 0..values.len();
-        Self { link: TaggedPort::new(port, tag), cube: Cube::of(port), values, combine, window, bytes: Vec::new() }
+        Self {
+            link: TaggedPort::new(port, tag),
+            cube: Cube::of(port),
+            values,
+            combine,
+            window,
+            given: Vec::new(),
+            taken: Vec::new(),
+        }
     }
 
     pub(super) fn is_long(&self) -> bool {
@@ -36,17 +46,22 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
     }
 
     async fn give(&mut self, to: Rank, range: Range<usize>) -> Result<(), Error> {
-        write_all(&self.values[range], &mut self.bytes);
-        self.link.give(to, &self.bytes).await
+        write_all(&self.values[range], &mut self.given);
+        self.link.give(to, &self.given).await
     }
 
-    /// Takes what `from` has of these values; `merge` makes one of ours and theirs.
-    async fn take(&mut self, from: Rank, range: Range<usize>, merge: impl Fn(&F, T, T) -> T) -> Result<(), Error> {
-        self.bytes.resize(range.len() * T::BYTES, 0);
-        self.link.take(from, &mut self.bytes).await?;
-        let theirs = self.bytes.chunks_exact(T::BYTES).map(T::read);
+    /// Takes so many values of `from`, and gives it some of ours at the same time if it is to get any.
+    async fn trade(&mut self, from: Rank, take: usize, give: Option<Range<usize>>) -> Result<(), Error> {
+        self.taken.resize(take * T::BYTES, 0);
+        let Some(give) = give else { return self.link.take(from, &mut self.taken).await };
+        write_all(&self.values[give], &mut self.given);
+        self.link.give_and_take((from, &self.given), (from, &mut self.taken)).await
+    }
+
+    /// Makes one of ours and of what was taken.
+    fn merge(&mut self, range: Range<usize>, merge: impl Fn(&F, T, T) -> T) {
+        let theirs = self.taken.chunks_exact(T::BYTES).map(T::read);
         self.values[range].iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = merge(&self.combine, *mine, theirs));
-        Ok(())
     }
 
     pub(super) async fn give_all(&mut self, to: Rank) -> Result<(), Error> {
@@ -54,17 +69,25 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
     }
 
     pub(super) async fn replace_all(&mut self, from: Rank) -> Result<(), Error> {
-        self.take(from, 0..self.values.len(), |_, _, theirs| theirs).await
+        self.trade(from, self.values.len(), None).await?;
+        self.merge(0..self.values.len(), |_, _, theirs| theirs);
+        Ok(())
     }
 
-    /// Combines our window with the one at the other end of that edge, which has been or is being sent.
-    pub(super) async fn combine(&mut self, dimension: u32) -> Result<(), Error> {
-        let (across, window) = (self.cube.across(dimension), self.window.clone());
+    /// Combines our window with the one at the other end of that edge, which gets these values of ours at the same time, if any.
+    pub(super) async fn combine(&mut self, dimension: u32, give: Option<Range<usize>>) -> Result<(), Error> {
+        let window = self.window.clone();
+        self.trade(self.cube.across(dimension), window.len(), give).await?;
         if self.cube.is_upper(dimension) {
-            self.take(across, window, |combine, mine, theirs| combine(theirs, mine)).await
+            self.merge(window, |combine, mine, theirs| combine(theirs, mine));
         } else {
-            self.take(across, window, |combine, mine, theirs| combine(mine, theirs)).await
+            self.merge(window, |combine, mine, theirs| combine(mine, theirs));
         }
+        Ok(())
+    }
+
+    pub(super) fn window(&self) -> Range<usize> {
+        self.window.clone()
     }
 
     pub(super) async fn give_window(&mut self, dimension: u32) -> Result<(), Error> {
@@ -77,7 +100,8 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
         if let Some(actor) = actor {
             self.give_all(actor).await?;
         } else if let Some(other) = self.cube.represents() {
-            self.take(other, self.window.clone(), |combine, mine, theirs| combine(mine, theirs)).await?;
+            self.trade(other, self.window.len(), None).await?;
+            self.merge(self.window.clone(), |combine, mine, theirs| combine(mine, theirs));
         }
         Ok(actor)
     }
@@ -95,17 +119,18 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
         let mut windows = Vec::new();
         for dimension in self.cube.dimensions() {
             let (ours, theirs) = self.halves(&self.window, dimension);
-            self.give(self.cube.across(dimension), theirs).await?;
             windows.push(core::mem::replace(&mut self.window, ours));
-            self.combine(dimension).await?;
+            self.combine(dimension, Some(theirs)).await?;
         }
         Ok(windows)
     }
 
-    /// Takes the half that the other end of that edge has made, so that `window` is whole again.
-    pub(super) async fn widen(&mut self, dimension: u32, window: Range<usize>) -> Result<(), Error> {
+    /// Takes the half that the other end of that edge has made, so that `window` is whole again; it gets ours at the same time if it wants it.
+    pub(super) async fn widen(&mut self, dimension: u32, window: Range<usize>, give: bool) -> Result<(), Error> {
         let (_, theirs) = self.halves(&window, dimension);
-        self.window = window;
-        self.take(self.cube.across(dimension), theirs, |_, _, theirs| theirs).await
+        let ours = core::mem::replace(&mut self.window, window);
+        self.trade(self.cube.across(dimension), theirs.len(), give.then_some(ours)).await?;
+        self.merge(theirs, |_, _, theirs| theirs);
+        Ok(())
     }
 }

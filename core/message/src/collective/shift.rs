@@ -1,6 +1,6 @@
 //! Everybody's bytes to whoever is so many places further on. [`Ring`](crate::Ring) does it along the edges of a hypercube.
 use super::{Tag, TaggedPort};
-use crate::receive;
+use crate::{Protocol, send_and_receive};
 use foregather_machine::{Cause, Error, Port};
 
 /// Sends `out` to the member `distance` places further on, round the end, and takes into the front of `into` what comes from the one
@@ -17,6 +17,5 @@ pub async fn shift<P: Port>(port: &P, distance: u32, out: &[u8], into: &mut [u8]
         into.copy_from_slice(out);
         return Ok(bytes);
     }
-    link.give(to, out).await?;
-    receive(port, from, link.tag, into).await
+    send_and_receive(port, (to, out), (from, into), link.tag, Protocol::of_length(port, out.len())).await
 }

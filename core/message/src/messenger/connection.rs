@@ -1,5 +1,6 @@
 //! What one side knows of its connection with one peer, room by room.
 use super::chase::Pursuit;
+use super::loan::Loans;
 use super::port::Packets;
 use super::receive::Unpacking;
 use super::rendezvous::Offers;
@@ -18,6 +19,8 @@ pub(super) struct Connection {
     pub(super) offers: Offers,
     /// Packets that have come in part, and what is to be answered.
     pub(super) packets: Packets,
+    /// Packets that wait in the memory of either side.
+    pub(super) loans: Loans,
     /// Who waits for whom.
     pub(super) pursuit: Pursuit,
     /// The peer's messenger has gone away without leaving.
@@ -32,6 +35,7 @@ impl Connection {
             unpacking: Unpacking::default(),
             offers: Offers::default(),
             packets: Packets::default(),
+            loans: Loans::default(),
             pursuit: Pursuit::default(),
             gone: Cell::new(false),
         }
@@ -39,6 +43,7 @@ impl Connection {
 
     /// Is anything still to be sent there that could end a wait, as soon as there is room?
     pub(super) fn is_behind(&self, terms: Terms) -> bool {
-        self.offers.untold() > 0 || self.link.is_untold() || self.packets.has_requests() || self.link.overdue(terms)
+        let offers = self.offers.untold() > 0 || self.loans.is_untold();
+        offers || self.link.is_untold() || self.packets.has_requests() || self.link.overdue(terms)
     }
 }

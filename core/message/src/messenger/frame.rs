@@ -19,7 +19,9 @@ pub(super) enum FrameKind {
     Signal,
     /// Part of a sized packet; the extra bits are its kind and whether more follows.
     Packet,
-    /// So many offers were taken (extra bits).
+    /// A sized packet that waits in the sender's memory: its tag, a key, its length.
+    Lent,
+    /// So many offers were taken, and the packet that is lent if the highest bit is set (extra bits).
     Done,
     /// Credits and nothing else.
     Credit,
@@ -43,6 +45,7 @@ impl Kinds for FrameKind {
         Self::Offer,
         Self::Signal,
         Self::Packet,
+        Self::Lent,
         Self::Done,
         Self::Credit,
         Self::Abort,

@@ -9,12 +9,13 @@
 //! - what they stand on: [`connection`], one with each peer; [`rendezvous`]: pieces that wait to be fetched; [`unexpected`]: what came before it
 //!   was asked for; [`front`]: what is there of a message. [`piece`], [`frame`]: what crosses the wire.
 //! - [`chase`]: who waits for whom, and whether that goes round.
-//! - [`port`]: null messages and sized packets over the same frames. [`settings`]: thresholds.
+//! - [`port`]: null messages and sized packets over the same frames; [`loan`]: long packets that stay where they are. [`settings`]: thresholds.
 
 mod chase;
 mod connection;
 mod frame;
 mod front;
+mod loan;
 mod piece;
 mod port;
 mod progress;
@@ -67,6 +68,8 @@ pub struct Messenger<F: Fabric> {
     backlog: Cell<bool>,
     /// Memories of ours that peers may read: while there are any, each wait helps them.
     exposed: Cell<u32>,
+    /// Packets that peers lend, and that no wait has fetched yet.
+    loans: Cell<u32>,
     /// Offers of owned memory, and whether their handles were dropped.
     owned: RefCell<Vec<(Posted, bool)>>,
     /// Who comes first when a message from anybody is wanted.
@@ -133,6 +136,7 @@ impl<F: Fabric> Messenger<F> {
             unexpected: Unexpected::new(size, rules.kept_bytes),
             backlog: Cell::new(false),
             exposed: Cell::new(0),
+            loans: Cell::new(0),
             owned: RefCell::default(),
             turn: Cell::new((here.rank + 1) % size.max(1)),
             culprit: Cell::new(Lost::on(here.rank)),

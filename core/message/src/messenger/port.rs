@@ -1,5 +1,6 @@
 //! Null messages and sized packets over the same frames, so that every barrier, exchange and collective runs over any fabric.
 use super::frame::FrameKind;
+use super::loan::Loan;
 use super::{Messenger, Waiting};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
@@ -19,6 +20,12 @@ struct Assembling {
     /// `None` if it was not announced and had to be.
     kept: Option<Vec<u8>>,
     come: usize,
+}
+
+/// A packet that was waited for.
+enum Come {
+    Whole(Vec<u8>),
+    Lent(Loan),
 }
 
 /// What a connection knows of packets.
@@ -137,7 +144,7 @@ impl<F: Fabric> Messenger<F> {
     }
 
     /// Sends one frame that costs a credit, as soon as there is one, and room.
-    async fn send(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<(), Error> {
+    pub(super) async fn send(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<(), Error> {
         let post = || {
             if !self.with(to).link.take_credit() {
                 return None;
@@ -170,7 +177,15 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    async fn send_packet(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error> {
+    /// Sends a packet through the fabric's buffers, frame by frame.
+    async fn send_frames(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error> {
+        let whole = Whole(self, to);
+        self.send_parts(to, packet, tag, bytes).await?;
+        core::mem::forget(whole);
+        Ok(())
+    }
+
+    async fn send_parts(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error> {
         if let Packet::Probe | Packet::Request = packet {
             return self.send(to, FrameKind::Packet, extra(packet, false), &tag.to_le_bytes()).await;
         }
@@ -263,10 +278,10 @@ impl<F: Fabric> Port for Messenger<F> {
     fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> impl Future<Output = Result<(), Error>> {
         self.fabric.cpu().run_inline(async move {
             self.free(to, packet, bytes.len())?;
-            let whole = Whole(self, to);
-            self.send_packet(to, packet, tag, bytes).await?;
-            core::mem::forget(whole);
-            Ok(())
+            if self.lends(packet, bytes.len()) {
+                return Box::pin(self.lend(to, tag, bytes, async || Ok(()))).await;
+            }
+            self.send_frames(to, packet, tag, bytes).await
         })
     }
 
@@ -281,22 +296,49 @@ impl<F: Fabric> Port for Messenger<F> {
     fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> impl Future<Output = Result<usize, Error>> {
         self.fabric.cpu().run_inline(async move {
             self.known(from)?;
-            let mut arrived = || {
+            let room = into.len();
+            let arrived = || {
                 let mut inbox = self.inbox.borrow_mut();
                 if let Some(message) = inbox.take_message((from, tag)) {
-                    let room = into.len();
-                    let Some(into) = into.get_mut(..message.len()) else {
-                        return Some(Err(Cause::Length { what: "the message that came", bytes: message.len(), room }.into()));
-                    };
-                    into.copy_from_slice(&message);
-                    return Some(Ok(message.len()));
+                    return Some(Ok(Come::Whole(message)));
                 }
-                inbox.take_unposted((from, tag)).then(|| Err(Cause::Unposted { from, tag }.into()))
+                if inbox.take_unposted((from, tag)) {
+                    return Some(Err(Cause::Unposted { from, tag }.into()));
+                }
+                let loan = self.loan(from).filter(|loan| loan.tag == tag && loan.bytes <= room);
+                loan.map(|loan| Ok(Come::Lent(loan)))
             };
-            match arrived() {
-                Some(end) => end,
-                None => self.until("a packet", Waiting::Packet(from), arrived).await,
+            let come = match arrived() {
+                Some(come) => come?,
+                None => self.until("a packet", Waiting::Packet(from), arrived).await?,
+            };
+            match come {
+                Come::Whole(message) => {
+                    let bytes = message.len();
+                    let refused = Cause::Length { what: "the message that came", bytes, room };
+                    into.get_mut(..bytes).ok_or(refused)?.copy_from_slice(&message);
+                    Ok(bytes)
+                }
+                Come::Lent(loan) => self.fetch_loan(from, into).await.map(|()| loan.bytes),
             }
+        })
+    }
+
+    fn transmit_and_accept(
+        &self,
+        (to, packet): (Rank, Packet),
+        out: &[u8],
+        from: Rank,
+        into: &mut [u8],
+        tag: u32,
+    ) -> impl Future<Output = Result<usize, Error>> {
+        self.fabric.cpu().run_inline(async move {
+            self.free(to, packet, out.len())?;
+            if self.lends(packet, out.len()) {
+                return Box::pin(self.lend(to, tag, out, async || self.accept(from, tag, into).await)).await;
+            }
+            self.send_frames(to, packet, tag, out).await?;
+            self.accept(from, tag, into).await
         })
     }
 

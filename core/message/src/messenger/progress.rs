@@ -1,6 +1,7 @@
 //! The one wait there is, and what each of its looks does for others: it takes in what has come, gives buffers back, and says what it owes.
 use super::connection::Connection;
 use super::frame::{FrameKind, Head};
+use super::loan::FETCHED;
 use super::rendezvous::Offer;
 use super::unexpected::Arrived;
 use super::{Messenger, count};
@@ -41,11 +42,16 @@ enum LookResult<T> {
     End(Result<T, Error>),
     /// First something has to be fetched for a peer that cannot go on before.
     Fetch(Rank, Offer),
+    /// First a packet has to be fetched that a peer lends.
+    Borrow(Rank),
 }
 
 /// Bits of an Abort: its sender fails altogether; its sender goes away.
 const FAILS: u16 = 1;
 const GONE: u16 = 2;
+
+/// So long a rank whose memory is gone may take to say why.
+const REASON: Nanos = Nanos::from_ms(100);
 
 /// What serving came to.
 pub(super) enum Served {
@@ -156,6 +162,9 @@ impl<F: Fabric> Messenger<F> {
             }
             Ok(Served::Nothing) => {}
         }
+        if let Some(lender) = self.lender() {
+            return Some(LookResult::Borrow(lender));
+        }
         // Before who gave up because of it.
         if self.circles.is_chased()
             && let Err(circle) = self.chase(what, waiting)
@@ -174,9 +183,19 @@ impl<F: Fabric> Messenger<F> {
         &self,
         what: &'static str,
         waiting: Waiting,
+        found: impl FnMut() -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.until_by(what, waiting, self.deadline.get(), found).await
+    }
+
+    async fn until_by<T>(
+        &self,
+        what: &'static str,
+        waiting: Waiting,
+        deadline: Nanos,
         mut found: impl FnMut() -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        let mut why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(self.deadline.get()) };
+        let mut why = WaitContext { peer: waiting.peer(), ..WaitContext::new(what, self.here.rank).until(deadline) };
         self.circles.begin_wait();
         let mut patience = self.patience(waiting);
         loop {
@@ -184,7 +203,9 @@ impl<F: Fabric> Messenger<F> {
             let waited = self.waiter.on_lane_for(&*self.fabric, why, waiting.peer(), patience, look).await;
             match waited.map_err(|error| self.blamed(error))? {
                 Some(LookResult::End(end)) => return end.map_err(|error| self.blamed(error)),
-                Some(LookResult::Fetch(from, offer)) => self.fetch_aside(from, offer).await?,
+                // Boxed, since every wait has room for what it holds.
+                Some(LookResult::Fetch(from, offer)) => Box::pin(self.fetch_aside(from, offer)).await?,
+                Some(LookResult::Borrow(from)) => Box::pin(self.fetch_loan_aside(from)).await?,
                 None => {
                     if why.since == Nanos::ZERO {
                         why = why.since(self.fabric.now() - patience);
@@ -270,7 +291,8 @@ impl<F: Fabric> Messenger<F> {
     fn obey_other(&self, from: Rank, head: Head, bytes: &[u8]) -> Result<Taken, Error> {
         let with = self.with(from);
         match head.kind {
-            FrameKind::Done if with.offers.fetch(head.extra) => {}
+            FrameKind::Done if head.extra == FETCHED && with.loans.fetch() => {}
+            FrameKind::Done if head.extra < FETCHED && with.offers.fetch(head.extra) => {}
             FrameKind::Done => return Err(garbled(from, "more pieces fetched than were offered")),
             FrameKind::Abort => {
                 let blame = Lost::unpack(from, bytes, self.size);
@@ -291,6 +313,7 @@ impl<F: Fabric> Messenger<F> {
                 slot.set(slot.get() + 1);
             }
             FrameKind::Packet => self.take_packet(from, head.extra, bytes)?,
+            FrameKind::Lent => self.take_loan(from, bytes)?,
             FrameKind::Chase | FrameKind::Heard | FrameKind::Deadlock => self.note_chase(from, head.kind, bytes)?,
             FrameKind::Credit | FrameKind::Data | FrameKind::Last | FrameKind::Offer => {}
         }
@@ -426,34 +449,56 @@ impl<F: Fabric> Messenger<F> {
         if self.exposed.get() > 0 {
             reached("messenger:4");
         }
-        let bytes = offer.bytes();
+        let mut aside = self.room_aside(from, offer.bytes())?;
+        self.fetch(from, &offer, &mut [&mut aside]).await?;
+        self.keep(from, Arrived::Fetched(offer, aside), false);
+        Ok(())
+    }
+
+    /// Memory for what `from` offers or lends.
+    pub(super) fn room_aside(&self, from: Rank, bytes: usize) -> Result<Vec<u8>, Error> {
         let mut aside = Vec::new();
         if aside.try_reserve_exact(bytes).is_err() {
             self.give_up(from);
             return Err(Cause::Length { what: "a message that came", bytes, room: 0 }.into());
         }
         aside.resize(bytes, 0);
-        self.fetch(from, &offer, &mut [&mut aside]).await?;
-        self.keep(from, Arrived::Fetched(offer, aside), false);
-        Ok(())
+        Ok(aside)
     }
 
-    /// What `from` has offered is gone, since it has given that message up: it said why before it took the pieces away.
-    pub(super) fn withdrawn(&self, from: Rank) -> Error {
+    /// What `from` has exposed is gone, since it has given that up: it said why before it took the memory away, but a frame may come later
+    /// than a read fails.
+    pub(super) async fn withdrawn(&self, from: Rank) -> Error {
         reached("messenger:5");
+        let said = || self.reason(from);
+        let doing = "a piece in its sender's memory";
+        let reason = match said() {
+            Some(reason) => reason,
+            None => {
+                reached("messenger:13");
+                // Boxed, since every fetch has room for what it holds.
+                let deadline = self.deadline.get().min(self.fabric.now() + REASON);
+                Box::pin(self.until_by(doing, Waiting::From(from), deadline, said)).await
+            }
+        };
+        match reason {
+            Err(error) if !matches!(error.cause(), Cause::TimedOut { .. }) => error,
+            _ => self.accused(self.with(from).link.ended().unwrap_or(Lost::on(from)), doing),
+        }
+    }
+
+    /// Has `from` said why it gave up? The rest of what it sent is of no use any more.
+    fn reason(&self, from: Rank) -> Option<Result<(), Error>> {
         let with = self.with(from);
         while with.link.ended().is_none() {
-            // The rest of the message is of no use any more.
-            let taken = if with.unpacking.held.replace(false) { Some(Ok(Taken::Obeyed(true))) } else { self.front_frame(from) };
+            let taken = if with.unpacking.held.replace(false) { Ok(Taken::Obeyed(true)) } else { self.front_frame(from)? };
             match taken {
-                Some(Ok(Taken::Obeyed(costs))) => self.give_back(from, costs),
-                Some(Ok(Taken::Message(head))) => self.give_back(from, head.kind.costs()),
-                Some(Err(error)) => return error,
-                None => break,
+                Ok(Taken::Obeyed(costs)) => self.give_back(from, costs),
+                Ok(Taken::Message(head)) => self.give_back(from, head.kind.costs()),
+                Err(error) => return Some(Err(error)),
             }
         }
-        let blame = with.link.ended().unwrap_or(Lost::on(from));
-        self.accused(blame, "a piece in its sender's memory")
+        Some(Ok(()))
     }
 
     fn front_frame(&self, from: Rank) -> Option<Result<Taken, Error>> {
@@ -468,6 +513,9 @@ impl<F: Fabric> Messenger<F> {
             let with = self.with(peer);
             if with.offers.untold() > 0 {
                 self.retell(peer);
+            }
+            if with.loans.is_untold() {
+                self.tell_loan(peer);
             }
             if with.link.is_untold() {
                 self.tell_abort(peer);

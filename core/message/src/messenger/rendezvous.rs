@@ -3,6 +3,7 @@
 //! Offers are posted and fetched in the order of their connection, so both sides count them: an offer is fetched once as many were. Memory
 //! is exposed within [`exposing`], or owned by the lane ([`Exposures`](foregather_machine::Exposures)): no handle that can be forgotten holds it.
 use super::frame::{FrameKind, Head};
+use super::loan::FETCHED;
 use super::piece::{LENGTH, PieceFormat, SHORT};
 use super::send::Outgoing;
 use super::{Messenger, Waiting, count};
@@ -155,7 +156,7 @@ impl<F: Fabric> Messenger<F> {
 
     pub(super) fn retell(&self, to: Rank) {
         let untold = &self.with(to).offers.untold;
-        let told = untold.get().min(u32::from(u16::MAX));
+        let told = untold.get().min(u32::from(FETCHED - 1));
         match self.post(to, FrameKind::Done, told as u16, &[]) {
             Ok(true) => untold.set(untold.get() - told),
             Ok(false) => self.backlog.set(true),
@@ -372,13 +373,18 @@ impl<F: Fabric> Drop for Pending<'_, F> {
 impl<F: Fabric> Messenger<F> {
     /// Fetches what a peer offers, and tells it so.
     pub(super) async fn fetch(&self, from: Rank, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
-        let got = self.fabric.get(self.address(from), offer.key, into).await;
-        if let Err(error) = got {
-            let error = if let Cause::Unexposed { .. } = error.cause() { self.withdrawn(from) } else { error };
+        self.bring(from, offer.key, into).await?;
+        self.tell_fetched(from);
+        Ok(())
+    }
+
+    /// Reads what `from` has exposed under that key.
+    pub(super) async fn bring(&self, from: Rank, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
+        if let Err(error) = self.fabric.get(self.address(from), key, into).await {
+            let error = if let Cause::Unexposed { .. } = error.cause() { self.withdrawn(from).await } else { error };
             return Err(self.blamed(error));
         }
-        count(&self.traffic.direct_bytes, offer.bytes() as u64);
-        self.tell_fetched(from);
+        count(&self.traffic.direct_bytes, into.iter().map(|piece| piece.len() as u64).sum());
         Ok(())
     }
 }

@@ -52,6 +52,8 @@ pub(super) struct Rules {
     pub(super) chases: bool,
     /// Offers to a peer that it need not have fetched: each may be answered by a frame that costs no credit.
     pub(super) open: u32,
+    /// Is there room for one more answer, to a packet that is lent?
+    pub(super) lends: bool,
 }
 
 impl Settings {
@@ -76,9 +78,11 @@ impl Settings {
         };
         let left = limits.spare - full.div_ceil(full - alert) - SPARE;
         let chases = chase::FRAMES <= left;
+        let left = if chases { left - chase::FRAMES } else { left };
+        let lends = left > 0;
         // One of them is among the spare ones that every messenger needs.
-        let open = 1 + if chases { left - chase::FRAMES } else { left };
-        Ok(Rules { terms: Terms { full, alert }, direct_at, kept_bytes: self.kept_bytes, chases, open })
+        let open = 1 + left - u32::from(lends);
+        Ok(Rules { terms: Terms { full, alert }, direct_at, kept_bytes: self.kept_bytes, chases, open, lends })
     }
 }
 
