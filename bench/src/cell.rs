@@ -15,6 +15,12 @@ pub enum WorkDistribution {
     LogNormal,
     /// As uniform, but odd ranks have three times the work of even ones; over both the mean is the grain.
     Imbalanced,
+    /// Always as long.
+    Constant,
+    /// Half of it, and in one draw of ten eleven times as long.
+    Bimodal,
+    /// Always as long, but three times as long for rank 1.
+    SlowMember,
 }
 
 /// What to measure. Hogs and quota are the caller's business.

@@ -3,7 +3,7 @@
 //! - [`Cell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds; one line of JSON.
 //! - [`Episodes`]: what every member does, whoever's barrier it waits in. [`ours`] is our own.
 //! - [`rust_std`]: the one peer that needs no library and no unsafe code.
-//! - [`Work`]: computation of a known length that no compiler removes.
+//! - [`Work`]: computation of a known length that no compiler removes. [`Stranger`]: what disturbs a team.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
 //! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
@@ -29,10 +29,12 @@ pub mod prices;
 pub mod rust_std;
 pub mod shift;
 pub mod skew;
+mod stranger;
 pub mod teams;
 pub mod victim;
 mod work;
 
 pub use cell::{Cell, CellResult, WorkDistribution};
 pub use episodes::{Episodes, Meeting};
-pub use work::{Work, hog};
+pub use stranger::{Stranger, hog};
+pub use work::Work;

@@ -5,6 +5,11 @@ use std::hint::black_box;
 
 /// The variance of the logarithm of log-normal work whose deviation equals its mean: `ln 2`.
 const LOG_VARIANCE: f64 = std::f64::consts::LN_2;
+/// Short and long draws of bimodal work, in grains, and how often a draw is long: a grain on average.
+const BIMODAL: [f64; 2] = [0.5, 5.5];
+const BIMODAL_LONG: f64 = 0.1;
+/// The slow member: not the one that measures.
+const SLOW: u64 = 1;
 /// Iterations measured at once when calibrating: some tens of microseconds.
 const CALIBRATION: u64 = 20_000;
 
@@ -35,12 +40,14 @@ impl Work {
         (0..20).map(|_| once()).fold(0.0, f64::max)
     }
 
-    /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank. Members of different ranks draw
+    /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank, and rank 1 of
+    /// [`WorkDistribution::SlowMember`] has three times as much. Members of different ranks draw
     /// different lengths, the same in every run.
     pub fn new(grain_ns: u64, iterations_per_us: f64, shape: WorkDistribution, rank: u64) -> Self {
         let part = match shape {
             WorkDistribution::Imbalanced if rank.is_multiple_of(2) => 0.5,
             WorkDistribution::Imbalanced => 1.5,
+            WorkDistribution::SlowMember if rank == SLOW => 3.0,
             _ => 1.0,
         };
         let iterations = part * grain_ns as f64 / 1e3 * iterations_per_us;
@@ -59,6 +66,8 @@ impl Work {
         self.iterations
             * match self.shape {
                 WorkDistribution::Uniform | WorkDistribution::Imbalanced => 0.75 + 0.5 * self.uniform(),
+                WorkDistribution::Constant | WorkDistribution::SlowMember => 1.0,
+                WorkDistribution::Bimodal => BIMODAL[usize::from(self.uniform() <= BIMODAL_LONG)],
                 WorkDistribution::Exponential => -self.uniform().ln(),
                 WorkDistribution::LogNormal => (LOG_VARIANCE.sqrt() * self.normal() - LOG_VARIANCE / 2.0).exp(),
             }
@@ -75,13 +84,6 @@ impl Work {
         if self.iterations > 0.0 {
             compute(self.next() as u64);
         }
-    }
-}
-
-/// Computes until `stop` says so: a foreign program that wants the processor.
-pub fn hog(stop: impl Fn() -> bool) {
-    while !stop() {
-        compute(CALIBRATION);
     }
 }
 
@@ -109,6 +111,10 @@ mod tests {
             (WorkDistribution::Uniform, 5, (1.0, uniform)),
             (WorkDistribution::Exponential, 5, (1.0, 1.0)),
             (WorkDistribution::LogNormal, 5, (1.0, 1.0)),
+            (WorkDistribution::Constant, 5, (1.0, 0.0)),
+            (WorkDistribution::Bimodal, 5, (1.0, 1.5)),
+            (WorkDistribution::SlowMember, 0, (1.0, 0.0)),
+            (WorkDistribution::SlowMember, 1, (3.0, 0.0)),
             (WorkDistribution::Imbalanced, 4, (0.5, 0.5 * uniform)),
             (WorkDistribution::Imbalanced, 5, (1.5, 1.5 * uniform)),
         ] {

@@ -16,6 +16,7 @@ pub enum Measure {
     #[command(after_help = "Example: foregather measure barriers --quick\n\
                             Example: foregather measure barriers --rows '2t pinned' --waiters central/spin,hurdles --repetitions 15\n\
                             Example: foregather measure barriers --full --output matrix.json && foregather report matrix.json\n\
+                            Example: foregather measure barriers --draw --rows 12 --waiters central/adaptive,central/block\n\
                             Example: foregather measure barriers --ablation --output ablation.json\n\
                             Example: foregather measure barriers --predict --rows '2t' --waiters central/adaptive,central/block\n\
                             Example: foregather measure barriers --validate --check")]
@@ -325,18 +326,25 @@ fn seconds(text: &str) -> Result<f64, String> {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Barriers {
     /// Eight rows and the main waiters, in 20 seconds.
-    #[arg(long, conflicts_with = "full")]
+    #[arg(long, conflicts_with_all = ["full", "wide", "draw"])]
     pub quick: bool,
+    /// 160 drawn rows beside the fixed ones, in cells of 200 ms: the main policies and all peers. Half an hour.
+    #[arg(long, conflicts_with_all = ["wide", "draw", "rows"])]
+    pub full: bool,
     /// Also five and six threads, uneven work, fork-join episodes and processor quotas; central barriers, and adaptive ones of
     /// other kinds; seven repetitions. Half an hour.
-    #[arg(long)]
-    pub full: bool,
+    #[arg(long, conflicts_with = "draw")]
+    pub wide: bool,
+    /// Rows drawn by this seed, or by one taken from the clock: teams of 2 to 16 threads, crowded, disturbed and alone in equal
+    /// parts. 160 unless --rows says how many.
+    #[arg(long, value_name = "SEED")]
+    pub draw: Option<Option<u64>>,
     /// The adaptive waiter, and again with each rule of its decision table off in turn, in rows where some rule is known to
     /// matter. Ten minutes.
-    #[arg(long, conflicts_with_all = ["quick", "full", "waiters"])]
+    #[arg(long, conflicts_with_all = ["quick", "full", "wide", "draw", "waiters"])]
     pub ablation: bool,
     /// Holds the simulator of processors against this machine: eight rows, V1 to V8, measured and simulated, in a minute.
-    #[arg(long, conflicts_with_all = ["quick", "full", "ablation", "waiters"])]
+    #[arg(long, conflicts_with_all = ["quick", "full", "wide", "draw", "ablation", "waiters"])]
     pub validate: bool,
     /// End with 1 if fewer than six of the eight are within a factor of 1.5.
     #[arg(long, requires = "validate")]
@@ -345,7 +353,8 @@ pub struct Barriers {
     /// off: of the waiters named, or of the adaptive one and a few fixed ones.
     #[arg(long, conflicts_with_all = ["ablation", "validate"])]
     pub predict: bool,
-    /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; with --validate `V3;V4`.
+    /// Only rows whose name contains one of these, separated by semicolons: `2t pinned;4t, 1 us`; or any row by its whole name:
+    /// `5t + 2 bursts:10 log-normal, 5 us`. With --validate `V3;V4`; with --draw how many.
     #[arg(long)]
     pub rows: Option<String>,
     /// Only these waiters, separated by commas.

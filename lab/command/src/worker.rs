@@ -1,7 +1,7 @@
 //! What this program does when it is its own child: cells, hogs and slaves, each in a process of its own.
 use foregather_bench::blas::{self, BlasCell};
 use foregather_bench::teams::{self, TeamCell};
-use foregather_bench::{Cell, CellResult, dsm, hog, messages, ours, ping_pong, rust_std};
+use foregather_bench::{Cell, CellResult, Stranger, dsm, messages, ours, ping_pong, rust_std};
 use foregather_host::dl::Library;
 use foregather_host::sched;
 use foregather_jobs::app;
@@ -19,10 +19,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
         "__cell" => cell(&rest),
         teams::VERB => team_cell(&rest),
         blas::VERB => blas_cell(&rest),
-        "__hog" => {
-            hog(|| false);
-            Ok(())
-        }
+        "__hog" => stranger(&rest),
         "__held" => held(&rest),
         "__under" => under(&rest),
         "__library" => library(&rest),
@@ -37,6 +34,13 @@ pub fn run_if_asked() -> Option<ExitCode> {
     let Err(error) = end else { return Some(ExitCode::SUCCESS) };
     eprintln!("foregather: {error}");
     Some(ExitCode::from(3))
+}
+
+/// A program beside a team that knows nothing of it: a hog, unless another one is named.
+fn stranger(args: &[String]) -> Result<(), String> {
+    let named = args.first().map_or(Some(Stranger::Hog), |name| Stranger::parse(name));
+    named.ok_or("no stranger is named like that")?.run(foregather_host::affinity::allowed().len(), || false);
+    Ok(())
 }
 
 /// One cell of the barrier matrix, waited in by one of our own barriers or by Rust's.

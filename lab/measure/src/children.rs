@@ -1,5 +1,6 @@
 //! Processes that a measurement needs: cells, and hogs beside them. All are children that end with this process.
 use anyhow::{Context, Result, bail};
+use foregather_bench::Stranger;
 use foregather_host::cgroup::QuotaGroup;
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
@@ -13,23 +14,37 @@ pub fn myself() -> PathBuf {
     PathBuf::from("/proc/self/exe").canonicalize().unwrap_or_else(|_| "/proc/self/exe".into())
 }
 
-/// CPU-bound processes outside the team; they end when this is dropped.
+/// Processes outside the team that want processors, too; they end when this is dropped.
 pub struct Hogs {
     /// Kept for their end.
     _running: Vec<Child>,
 }
 
 impl Hogs {
-    /// Starts so many of that nice value, and gives the kernel a moment to place them.
+    /// Starts so many of that nice value that compute without end, and gives the kernel a moment to place them.
     ///
     /// # Errors
     /// If a process cannot be started.
     pub fn start(count: u32, nice: i8) -> Result<Self> {
+        Self::strange(Stranger::Hog, count, nice)
+    }
+
+    /// The same of any strangers.
+    ///
+    /// # Errors
+    /// If a process cannot be started.
+    pub fn strange(kind: Stranger, count: u32, nice: i8) -> Result<Self> {
         let start = |_| {
             let mut command = Command::new(myself());
             // Nice 0 is what they have, or what this process is not allowed to give them.
             let nicer = (nice != 0).then(|| under(&nice.to_string()));
-            command.args(nicer.iter().flatten()).arg("__hog").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            command.args(nicer.iter().flatten()).arg("__hog");
+            // What the usual ones do need not be said.
+            command
+                .args((kind != Stranger::Hog).then(|| kind.to_string()))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
             Child::spawn(command, &[])
         };
         let hogs = Self { _running: (0..count).map(start).collect::<Result<_, _>>().context("cannot start a hog")? };

@@ -93,7 +93,7 @@ impl Baseline {
         };
         let rows: Vec<Row> = results.measurements.iter().filter_map(Row::of).filter(|row| wanted(&row.waiter)).collect();
         let whom = waiters.map_or_else(|| format!("KIND{CANDIDATE}"), |waiters| waiters.join(", "));
-        ensure!(!rows.is_empty(), "no row of {whom} beside peers: `foregather measure barriers --full --output FILE` has some");
+        ensure!(!rows.is_empty(), "no row of {whom} beside peers: `foregather measure barriers --wide --output FILE` has some");
         let machine = Machine { noise: results.noise.verdict, measured_unix_s: results.started_unix_s, ..results.provenance };
         Ok(Self { schema: SCHEMA.to_owned(), machine, rows })
     }
@@ -188,6 +188,6 @@ pub(super) mod tests {
         let error = |text: &str| format!("{:#}", Baseline::parse(text, None).unwrap_err());
         assert!(error("{}").contains("neither"), "{}", error("{}"));
         assert!(error(r#"{"schema":"lab/1"}"#).contains("lab/1"));
-        assert!(error(&RESULTS.replace("central/adaptive", "central/spin")).contains("measure barriers --full"));
+        assert!(error(&RESULTS.replace("central/adaptive", "central/spin")).contains("measure barriers --wide"));
     }
 }

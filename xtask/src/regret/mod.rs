@@ -111,7 +111,7 @@ fn measure(before: &Baseline, repetitions: u32) -> Result<PathBuf> {
     let mut rows: Vec<&str> = before.rows.iter().map(|row| row.row.as_str()).collect();
     rows.dedup();
     let mut foregather = Command::new(target.join("dist/foregather"));
-    foregather.args(["measure", "barriers", "--full", "--rows", &rows.join(";"), "--repetitions", &repetitions.to_string()]);
+    foregather.args(["measure", "barriers", "--wide", "--rows", &rows.join(";"), "--repetitions", &repetitions.to_string()]);
     ended(foregather.arg("--output").arg(&results).stdout(Stdio::null()).current_dir(root), "foregather measure barriers")?;
     Ok(results)
 }

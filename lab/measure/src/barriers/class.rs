@@ -22,11 +22,17 @@ pub enum LoadClass {
     Quota,
     /// Two barriers an episode.
     ForkJoin,
+    /// Drawn: more members than processors, beside strangers.
+    DrawnCrowded,
+    /// Drawn: a processor for each member, beside strangers.
+    DrawnDisturbed,
+    /// Drawn: any team, alone.
+    DrawnAlone,
 }
 
 impl LoadClass {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::TwoPinned,
         Self::TwoFree,
         Self::Many,
@@ -36,6 +42,9 @@ impl LoadClass {
         Self::LogNormal,
         Self::Quota,
         Self::ForkJoin,
+        Self::DrawnCrowded,
+        Self::DrawnDisturbed,
+        Self::DrawnAlone,
     ];
 
     /// Its name in results.
@@ -50,6 +59,9 @@ impl LoadClass {
             Self::LogNormal => "log-normal",
             Self::Quota => "quota",
             Self::ForkJoin => "fork-join",
+            Self::DrawnCrowded => "drawn crowded",
+            Self::DrawnDisturbed => "drawn disturbed",
+            Self::DrawnAlone => "drawn alone",
         }
     }
 
@@ -73,10 +85,14 @@ impl LoadClass {
 pub type Subset = (&'static str, fn(LoadClass) -> bool);
 
 /// The subsets, those with the most general names first.
-pub const SUBSETS: [Subset; 5] = [
+pub const SUBSETS: [Subset; 9] = [
     ("core", LoadClass::is_core),
     ("extended", LoadClass::is_extended),
     ("log-normal", |class| matches!(class, LoadClass::LogNormal)),
     ("quota", |class| matches!(class, LoadClass::Quota)),
     ("fork-join", |class| matches!(class, LoadClass::ForkJoin)),
+    ("drawn", |class| matches!(class, LoadClass::DrawnCrowded | LoadClass::DrawnDisturbed | LoadClass::DrawnAlone)),
+    ("drawn crowded", |class| matches!(class, LoadClass::DrawnCrowded)),
+    ("drawn disturbed", |class| matches!(class, LoadClass::DrawnDisturbed)),
+    ("drawn alone", |class| matches!(class, LoadClass::DrawnAlone)),
 ];

@@ -40,7 +40,7 @@ impl Plan<'_> {
         let mut matrix = Matrix { notes: self.left_out(), ..Matrix::default() };
         let mut random = SplitMix(self.seed);
         for row in self.rows {
-            let _hogs = Hogs::start(row.hogs, 0)?;
+            let _hogs = Hogs::strange(row.stranger, row.hogs, 0)?;
             let group = row.quota.map(QuotaGroup::new).transpose()?;
             let mut runs: Vec<Runs> = self.waiters.iter().map(|_| Runs::default()).collect();
             for _ in 0..self.repetitions {

@@ -1,6 +1,6 @@
 //! The rows of the matrix: which team, beside whom, where, how fine.
 use super::class::LoadClass;
-use foregather_bench::WorkDistribution;
+use foregather_bench::{Stranger, WorkDistribution};
 use foregather_cli::Barriers;
 use foregather_host::affinity;
 use foregather_host::cgroup::QuotaGroup;
@@ -10,8 +10,10 @@ use foregather_host::cgroup::QuotaGroup;
 pub struct Row {
     /// Members of the team.
     pub threads: u32,
-    /// CPU-bound processes beside it.
+    /// Processes beside it that want processors, too.
     pub hogs: u32,
+    /// What these do.
+    pub stranger: Stranger,
     /// One member per processor, instead of where the kernel likes.
     pub pinned: bool,
     /// Processors' worth of time, if limited.
@@ -22,11 +24,25 @@ pub struct Row {
     pub shape: WorkDistribution,
     /// Two barriers an episode, as a parallel region has.
     pub fork_join: bool,
+    /// Drawn from the space of rows, and not one of the fixed ones.
+    pub drawn: bool,
 }
+
+/// Names of distributions within those of rows.
+const SHAPES: [(WorkDistribution, &str); 7] = [
+    (WorkDistribution::Uniform, ""),
+    (WorkDistribution::Exponential, " exponential"),
+    (WorkDistribution::LogNormal, " log-normal"),
+    (WorkDistribution::Imbalanced, " imbalanced"),
+    (WorkDistribution::Constant, " constant"),
+    (WorkDistribution::Bimodal, " bimodal"),
+    (WorkDistribution::SlowMember, " slow member"),
+];
 
 impl Row {
     const fn new((threads, hogs, pinned): LoadKey, grain_us: u32) -> Self {
-        Self { threads, hogs, pinned, quota: None, grain_us, shape: WorkDistribution::Uniform, fork_join: false }
+        let (stranger, shape) = (Stranger::Hog, WorkDistribution::Uniform);
+        Self { threads, hogs, stranger, pinned, quota: None, grain_us, shape, fork_join: false, drawn: false }
     }
 
     const fn free(threads: u32, grain_us: u32) -> Self {
@@ -47,29 +63,52 @@ impl Row {
 
     /// Its name in results: load, then grain.
     pub fn name(&self) -> String {
-        let hogs = match self.hogs {
-            0 => String::new(),
-            1 => " + 1 hog".into(),
-            n => format!(" + {n} hogs"),
+        let strangers = match (self.hogs, self.stranger) {
+            (0, _) => String::new(),
+            (1, Stranger::Hog) => " + 1 hog".into(),
+            (n, Stranger::Hog) => format!(" + {n} hogs"),
+            (n, stranger) => format!(" + {n} {stranger}"),
         };
         let quota = self.quota.map_or(String::new(), |cpus| format!(" in {cpus:.1} cpus"));
-        let shape = match self.shape {
-            WorkDistribution::Uniform => "",
-            WorkDistribution::Exponential => " exponential",
-            WorkDistribution::LogNormal => " log-normal",
-            WorkDistribution::Imbalanced => " imbalanced",
-        };
+        let shape = SHAPES.iter().find(|(shape, _)| *shape == self.shape).map_or("", |(_, name)| name);
         let (pinned, fork_join) = (if self.pinned { " pinned" } else { "" }, if self.fork_join { " fork-join" } else { "" });
-        format!("{}t{pinned}{hogs}{quota}{shape}{fork_join}, {} us", self.threads, self.grain_us)
+        format!("{}t{pinned}{strangers}{quota}{shape}{fork_join}, {} us", self.threads, self.grain_us)
+    }
+
+    /// The row of that name, if there can be one.
+    pub fn parse(name: &str) -> Option<Self> {
+        let (load, grain) = name.strip_suffix(" us")?.rsplit_once(", ")?;
+        let (load, fork_join) = cut(load, " fork-join");
+        let named = |(_, name): &&(WorkDistribution, &str)| !name.is_empty() && load.ends_with(name);
+        let (shape, shape_name) = SHAPES.iter().find(named).unwrap_or(&SHAPES[0]);
+        let load = load.strip_suffix(shape_name)?;
+        let (load, quota) = match load.strip_suffix(" cpus").and_then(|load| load.rsplit_once(" in ")) {
+            Some((load, cpus)) => (load, Some(cpus.parse().ok().filter(|cpus: &f64| cpus.is_finite() && *cpus > 0.0)?)),
+            None => (load, None),
+        };
+        let (team, (hogs, stranger)) = match load.split_once(" + ") {
+            Some((team, strangers)) => (team, strangers_of(strangers)?),
+            None => (load, (0, Stranger::Hog)),
+        };
+        let (team, pinned) = cut(team, " pinned");
+        let threads = team.strip_suffix('t')?.parse().ok().filter(|threads| (1..=1_024).contains(threads))?;
+        let row = Self::new((threads, hogs, pinned), grain.parse().ok()?);
+        let row = Self { quota, shape: *shape, stranger, fork_join, ..row };
+        // What is written in another way is not the name of a row.
+        (row.name() == name).then_some(row)
     }
 
     /// The class of load that it belongs to.
     pub fn class(&self) -> LoadClass {
         match (self.shape, self.threads) {
+            _ if self.drawn && self.hogs == 0 => LoadClass::DrawnAlone,
+            (_, threads) if self.drawn && threads > affinity::allowed().len() as u32 => LoadClass::DrawnCrowded,
+            _ if self.drawn => LoadClass::DrawnDisturbed,
             _ if self.fork_join => LoadClass::ForkJoin,
             _ if self.quota.is_some() => LoadClass::Quota,
             (WorkDistribution::LogNormal, _) => LoadClass::LogNormal,
             (WorkDistribution::Exponential | WorkDistribution::Imbalanced, _) => LoadClass::Shapes,
+            (WorkDistribution::Constant | WorkDistribution::Bimodal | WorkDistribution::SlowMember, _) => LoadClass::Shapes,
             _ if self.hogs > 0 => LoadClass::Hogs,
             (WorkDistribution::Uniform, 2) => {
                 if self.pinned {
@@ -82,6 +121,17 @@ impl Row {
             (WorkDistribution::Uniform, _) => LoadClass::Many,
         }
     }
+}
+
+/// Without a suffix, and whether it was there.
+fn cut<'n>(name: &'n str, suffix: &str) -> (&'n str, bool) {
+    name.strip_suffix(suffix).map_or((name, false), |cut| (cut, true))
+}
+
+fn strangers_of(text: &str) -> Option<(u32, Stranger)> {
+    let (count, what) = text.split_once(' ')?;
+    let count = count.parse().ok().filter(|count| (1..=1_024).contains(count))?;
+    Some((count, if what == "hogs" { Stranger::Hog } else { Stranger::parse(what)? }))
 }
 
 /// Threads, hogs, pinned.
@@ -97,8 +147,12 @@ pub fn rows(options: &Barriers) -> (Vec<Row>, Vec<String>) {
     let grains: &[u32] = if options.quick { &[0, 20] } else { &GRAINS_US };
     let loads: &[usize] = if options.quick { &[0, 1, 3, 6] } else { &[0, 1, 2, 3, 4, 5, 6, 7] };
     let core = grains.iter().flat_map(|&grain| loads.iter().map(move |&load| Row::new(LOADS[load], grain)));
-    let mut rows: Vec<Row> = if options.ablation { ablation() } else { core.collect() };
-    if options.full {
+    let mut rows: Vec<Row> = match () {
+        () if options.ablation => ablation(),
+        () if options.draw.is_some() => Vec::new(),
+        () => core.collect(),
+    };
+    if options.wide {
         rows.extend(beyond());
         match QuotaGroup::new(1.0) {
             Ok(_) => rows.extend(quota()),
@@ -112,7 +166,7 @@ pub fn rows(options: &Barriers) -> (Vec<Row>, Vec<String>) {
     (rows, notes)
 }
 
-/// What the full matrix has besides the core and the quotas.
+/// What the wide matrix has besides the core and the quotas.
 fn beyond() -> Vec<Row> {
     use WorkDistribution::{Exponential, Imbalanced, LogNormal};
     let more = [5, 6].into_iter().flat_map(|threads| [0, 1, 20].map(|grain| Row::free(threads, grain)));
@@ -169,8 +223,9 @@ mod tests {
     }
 
     #[test]
-    fn the_full_matrix_has_the_classes_it_is_known_for() {
+    fn the_wide_matrix_has_the_classes_it_is_known_for() {
         let rows: Vec<Row> = [rows(&Barriers::default()).0, beyond(), quota().to_vec()].concat();
+        assert!(rows.iter().all(|row| Row::parse(&row.name()).as_ref() == Some(row)), "a name is its row");
         let names: BTreeSet<_> = rows.iter().map(Row::name).collect();
         assert_eq!(names.len(), rows.len());
         for name in
@@ -190,7 +245,31 @@ mod tests {
     }
 
     #[test]
-    fn every_row_of_the_ablation_is_one_of_the_full_matrix() {
+    fn what_is_no_row_has_no_name() {
+        for row in [
+            "2t + 3 bursts:10 slow member, 5 us",
+            "16t + 2 wakes bimodal fork-join, 0 us",
+            "2t pinned + 1 team in 1.5 cpus, 7 us",
+        ] {
+            assert_eq!(Row::parse(row).map(|parsed| parsed.name()).as_deref(), Some(row));
+        }
+        for wrong in [
+            "",
+            "2t",
+            "2t, us",
+            "0t, 1 us",
+            "2t + 1 hogs, 1 us",
+            "2t + 0 hogs, 1 us",
+            "t, 1 us",
+            "2t in nan cpus, 1 us",
+            "02t, 1 us",
+        ] {
+            assert_eq!(Row::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_ablation_is_one_of_the_wide_matrix() {
         let all: Vec<Row> = [rows(&Barriers::default()).0, beyond()].concat();
         let rows = ablation();
         assert!(rows.iter().filter(|row| !row.pinned).all(|row| all.contains(row)));

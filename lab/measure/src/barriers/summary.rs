@@ -20,12 +20,10 @@ pub fn all(cells: &[Measurement]) -> Vec<Measurement> {
             waiters.push(waiter);
         }
     }
-    // A subset that adds nothing to those before would only say the same again.
-    let class = |cell: &Measurement| LoadClass::parse(cell.labels.get("class")?);
-    let adds = |(at, (_, holds)): &(usize, &Subset)| {
-        let new = |class: LoadClass| holds(class) && !SUBSETS[..*at].iter().any(|(_, earlier)| earlier(class));
-        cells.iter().filter_map(class).any(new)
-    };
+    // A subset of the same rows as one before would only say the same again.
+    let classes: Vec<LoadClass> = cells.iter().filter_map(|cell| LoadClass::parse(cell.labels.get("class")?)).collect();
+    let same = |one: &Subset, other: &Subset| classes.iter().all(|&class| one.1(class) == other.1(class));
+    let adds = |(at, subset): &(usize, &Subset)| !SUBSETS[..*at].iter().any(|earlier| same(earlier, subset));
     let subsets = SUBSETS.iter().enumerate().filter(adds).map(|(_, subset)| subset);
     subsets.flat_map(|subset| waiters.iter().filter_map(|waiter| one(cells, subset, waiter))).collect()
 }

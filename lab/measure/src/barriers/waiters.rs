@@ -36,19 +36,24 @@ const PLAIN: [&str; 4] = ["spin", "yield", "block", "spin-yield:2us"];
 /// Bounds as multiples of the two switches, and what others write down; a few are enough for a quick look.
 const BOUNDS: [&str; 8] = ["CS:local", "CS+:local", "2CS+:local", "CS:remote", "CS+:remote", "2CS+:remote", "20us", "50us"];
 const QUICK_BOUNDS: [&str; 3] = ["2CS+:local", "CS:remote", "2CS+:remote"];
-/// Barriers that the full matrix has beside the central one, and the smallest team for which they are another algorithm.
+/// What drawn rows are measured with, the candidate first: each is the best fixed policy of some rows.
+const DRAWN: [&str; 6] = ["adaptive", "spin", "yield", "block", "spin-yield:2us", "two-phase:2CS+:remote"];
+/// Barriers that the wide matrix has beside the central one, and the smallest team for which they are another algorithm.
 const OTHERS: [&str; 2] = ["dissemination", "tree"];
 const OTHERS_FROM: u32 = 3;
-/// Policies that all barriers are shown with unless the matrix is full.
+/// Policies that all barriers are shown with unless the matrix is wide.
 const FEW: [&str; 2] = ["spin", "spin-yield:CS:remote"];
 
 fn own_names(options: &Barriers) -> Vec<String> {
+    if options.full || options.draw.is_some() {
+        return DRAWN.map(|policy| format!("central/{policy}")).into();
+    }
     let bounds = if options.quick { QUICK_BOUNDS.as_slice() } else { &BOUNDS };
     let plain = PLAIN.iter().map(|policy| format!("central/{policy}"));
     let two_phase = bounds.iter().map(|bound| format!("central/two-phase:{bound}"));
     let adaptive = OTHERS.iter().map(|kind| format!("{kind}/adaptive")).filter(|_| !options.quick);
     let few = ["dissemination", "tree", "butterfly"].into_iter().flat_map(|kind| FEW.map(|policy| format!("{kind}/{policy}")));
-    let few = few.filter(|_| !options.quick && !options.full);
+    let few = few.filter(|_| !options.quick && !options.wide);
     [CANDIDATE.to_owned()].into_iter().chain(plain).chain(two_phase).chain(adaptive).chain(few).collect()
 }
 
@@ -169,8 +174,8 @@ mod tests {
 
     #[test]
     fn the_candidate_comes_first_and_is_no_yardstick() {
-        for (quick, full) in [(true, false), (false, false), (false, true)] {
-            let (all, _) = waiters(&Barriers { quick, full, ..Barriers::default() }, &Costs::TYPICAL);
+        for (quick, wide) in [(true, false), (false, false), (false, true)] {
+            let (all, _) = waiters(&Barriers { quick, wide, ..Barriers::default() }, &Costs::TYPICAL);
             assert_eq!(all[0].name, CANDIDATE);
             assert!(all.iter().all(|waiter| waiter.yardstick != waiter.name.contains("/adaptive")), "{all:?}");
             assert!(quick || all.iter().filter(|waiter| waiter.yardstick).count() > 12, "{all:?}");

@@ -15,7 +15,7 @@ pub mod verdict;
 use super::{rows::Row, waiters::CANDIDATE, waiters::Waiter};
 use crate::calibration::{Calibration, factor};
 use anyhow::Result;
-use foregather_bench::ours;
+use foregather_bench::{Stranger, ours};
 use foregather_host::{affinity, interrupt};
 use foregather_machine::{Costs, Nanos};
 use foregather_results::progress::Progress;
@@ -76,11 +76,15 @@ impl Plan<'_> {
     /// A measurement for each cell that can be simulated, one for each group of them, and what was left out.
     pub fn run(&self, cells: &[Measurement], quiet: bool) -> (Vec<Measurement>, Vec<String>) {
         let likeness = Calibration::of(self.costs);
-        let (left_out, rows): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| row.fork_join);
+        let (left_out, rows): (Vec<&Row>, Vec<&Row>) =
+            self.rows.iter().partition(|row| row.fork_join || row.stranger != Stranger::Hog);
         let mut notes = Vec::new();
         if !left_out.is_empty() {
             let names: Vec<String> = left_out.iter().map(|row| row.name()).collect();
-            notes.push(format!("not predicted, since the simulator's teams have no fork-join episodes: {}", names.join("; ")));
+            notes.push(format!(
+                "not predicted, since the simulator has no fork-join episodes and no strangers but hogs: {}",
+                names.join("; ")
+            ));
         }
         let waiters: Vec<&Waiter> = self.waiters.iter().filter(|waiter| self.simulates(waiter)).collect();
         let mut progress = Progress::new("predict", rows.len() * waiters.len(), quiet);

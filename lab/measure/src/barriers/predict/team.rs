@@ -49,7 +49,7 @@ impl Team<'_> {
         let row = self.row;
         let quota_ms = row.quota.map(|cpus| (cpus * 100.0).round() as u32);
         let (pins, start) = start.processors(self.cpus);
-        let compute = compute(row.grain_us, row.shape);
+        let compute = compute(row);
         let team = Job {
             kind: self.kind,
             group: quota_ms.map(|_| 0),
@@ -72,16 +72,25 @@ impl Team<'_> {
 }
 
 /// How long members compute between two barriers, as in the cells of the machine. Nothing at all is the least that there is.
-fn compute(grain_us: u32, shape: WorkDistribution) -> Distribution {
-    let grain = Nanos::from_us(u64::from(grain_us));
+fn compute(row: &Row) -> Distribution {
+    let grain = Nanos::from_us(u64::from(row.grain_us));
     if grain == Nanos::ZERO {
         return Distribution::Constant(Nanos(1));
     }
     let (mean_ns, uniform) = (grain.0 as f64, |of: Nanos| Distribution::Uniform { from: of.percent(75), to: of.percent(125) });
-    match shape {
+    match row.shape {
         WorkDistribution::Uniform => uniform(grain),
         WorkDistribution::Exponential => Distribution::Exponential { mean_ns },
         WorkDistribution::LogNormal => Distribution::LogNormal { mean_ns, variation: 1.0 },
+        WorkDistribution::Constant => Distribution::Constant(grain),
+        WorkDistribution::Bimodal => {
+            let draws = (0..10).map(|draw| grain.percent(if draw == 0 { 550 } else { 50 }));
+            Distribution::Trace(draws.collect())
+        }
+        WorkDistribution::SlowMember => {
+            let parts = (0..row.threads).map(|rank| Distribution::Constant(if rank == 1 { grain * 3 } else { grain }));
+            Distribution::ByRank(parts.collect())
+        }
         // Odd ranks have three times the work of even ones.
         WorkDistribution::Imbalanced => Distribution::ByRank([50, 150].map(|part| uniform(grain.percent(part))).into()),
     }
@@ -102,6 +111,10 @@ mod tests {
         Team { row, kind: Algorithm::Central, policy: Policy::Block, cpus: 2, span: Nanos::from_ms(1) }.study(start, &LIKENESS, 1)
     }
 
+    fn compute(grain_us: u32, shape: WorkDistribution) -> Distribution {
+        super::compute(&Row { shape, grain_us, ..row("2t, 1 us") })
+    }
+
     #[test]
     fn every_shape_is_the_distribution_that_the_cells_draw_from() {
         let ns = |from, to| Distribution::Uniform { from: Nanos(from), to: Nanos(to) };
@@ -110,9 +123,15 @@ mod tests {
         assert_eq!(compute(1, WorkDistribution::LogNormal), Distribution::LogNormal { mean_ns: 1e3, variation: 1.0 });
         let imbalanced = compute(20, WorkDistribution::Imbalanced);
         assert_eq!(imbalanced, Distribution::ByRank([ns(7_500, 12_500), ns(22_500, 37_500)].into()));
-        for shape in
-            [WorkDistribution::Uniform, WorkDistribution::Exponential, WorkDistribution::LogNormal, WorkDistribution::Imbalanced]
-        {
+        assert_eq!(compute(20, WorkDistribution::SlowMember).mean_ns(), 40e3, "of two members, one with 60 us");
+        for shape in [
+            WorkDistribution::Uniform,
+            WorkDistribution::Exponential,
+            WorkDistribution::LogNormal,
+            WorkDistribution::Imbalanced,
+            WorkDistribution::Constant,
+            WorkDistribution::Bimodal,
+        ] {
             assert!((compute(20, shape).mean_ns() - 20e3).abs() < 1e-6, "{shape:?}");
             assert_eq!(compute(0, shape), Distribution::Constant(Nanos(1)), "{shape:?}");
         }
