@@ -1,6 +1,16 @@
 //! Who is in a team: for each member one line of words that it alone writes, so that others can tell where it runs, whether it
 //! does, and whether it has arrived. The words may be in a segment that several processes map.
-use foregather_machine::{Cpu, CpuId, Rank, ThreadId, VALUE_MASK, WordLine};
+use foregather_machine::{Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK, WordLine};
+
+/// The second word of the first line: the stamp of the time until which the team is crowded out; 0 if it never was.
+const CROWDED_OUT: usize = 1;
+/// What is said there is at most so many stamps, some four seconds, ahead: stamps go round after weeks.
+const AHEAD: u32 = 1 << 12;
+
+/// A time in units of about a millisecond, never 0.
+fn stamp(at: Nanos) -> u32 {
+    ((at.0 >> 20) as u32 & VALUE_MASK).max(1)
+}
 
 /// The words of a member's line.
 const ARRIVED: usize = 0;
@@ -13,7 +23,7 @@ const FIXED: u32 = VALUE_MASK;
 
 /// The members of a team, as all of them see it.
 pub struct Roster<'t, C: Cpu> {
-    /// Line 0 has the word of whoever moves at present, then comes a line a member.
+    /// Line 0 has the word of whoever moves at present and the stamp until which the team is crowded out; then a line a member.
     lines: &'t [WordLine<C::Word>],
 }
 
@@ -99,6 +109,19 @@ impl<'t, C: Cpu> Roster<'t, C> {
     /// From now on nobody moves, since one must not.
     pub(crate) fn fix(self, cpu: &C, rank: Rank) {
         cpu.store(self.word(rank, AFFINITY), FIXED);
+    }
+
+    /// Do strangers take turns from a team that is larger than its processors, as far as any member has found out lately?
+    #[inline]
+    pub(crate) fn is_crowded_out(self, cpu: &C, now: Nanos) -> bool {
+        let until = cpu.load(&self.lines[0][CROWDED_OUT]);
+        let left = until.wrapping_sub(stamp(now)) & VALUE_MASK;
+        until != 0 && left != 0 && left <= AHEAD
+    }
+
+    /// A member says until when; a time that is over ends it.
+    pub(crate) fn crowd_out(self, cpu: &C, until: Nanos) {
+        cpu.store(&self.lines[0][CROWDED_OUT], stamp(until));
     }
 
     /// Takes the right to move, which one member has at a time, until it drops it.

@@ -160,6 +160,21 @@ pub trait Surroundings {
     fn preemptions(&self) -> Option<u64> {
         None
     }
+    /// Has a scout come back from that processor, as one does at once where nothing else runs? Asking about another one sends it
+    /// there; `None`: none can be sent.
+    fn is_idle(&self, cpu: CpuId) -> Option<bool> {
+        let _ = cpu;
+        None
+    }
+    /// Has a member said that strangers take turns from a team that is larger than its processors?
+    fn is_crowded_out(&self, now: Nanos) -> bool {
+        let _ = now;
+        false
+    }
+    /// Says so to all members, until then; a time that is over ends it.
+    fn crowd_out(&self, until: Nanos) {
+        let _ = until;
+    }
     /// May members be moved? Only if all have come and all may use the same processors.
     fn is_movable(&self) -> bool {
         false

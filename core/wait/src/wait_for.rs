@@ -109,6 +109,22 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.cpu.preemptions()
     }
 
+    fn is_idle(&self, cpu: CpuId) -> Option<bool> {
+        self.cpu.idle(cpu)
+    }
+
+    fn is_crowded_out(&self, now: Nanos) -> bool {
+        // A wait for a message gives way by a row of its own.
+        let team = self.whom.roster().filter(|_| !self.is_message());
+        team.is_some_and(|roster| roster.is_crowded_out(self.cpu, now))
+    }
+
+    fn crowd_out(&self, until: Nanos) {
+        if let Some(roster) = self.whom.roster() {
+            roster.crowd_out(self.cpu, until);
+        }
+    }
+
     fn is_movable(&self) -> bool {
         self.whom.roster().is_some_and(|roster| roster.movable(self.cpu, self.rank))
     }

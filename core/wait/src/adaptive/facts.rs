@@ -42,6 +42,7 @@ facts! {
     22 MESSAGE "I wait for a message";
     23 BRIEF_OVER "I have waited for longer than two local hand-overs";
     24 LOPSIDED "my processor has at least twice its even part of the members";
+    25 CROWDED_OUT "the team is larger than its processors, and a stranger took a turn from it";
 }
 
 impl Facts {

@@ -6,6 +6,7 @@
 //!   table says.
 //!
 //! States, sequence and races: `README.md`.
+mod crowd;
 mod facts;
 mod state;
 mod steps;

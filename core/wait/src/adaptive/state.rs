@@ -1,4 +1,5 @@
 //! What a member learns from wait to wait. Every bound is a multiple of one of the machine's three costs.
+use super::crowd::Crowd;
 use super::steps::ThisWait;
 use super::{Adaptive, Facts, Rules};
 use crate::Surroundings;
@@ -40,6 +41,8 @@ pub(crate) struct AdaptiveState {
     /// How often it had been preempted when it was last asked, and when that was.
     preemptions: Option<u64>,
     asked: Nanos,
+    /// What the team knows of strangers.
+    pub(super) crowd: Crowd,
     /// The wait that it is in.
     pub(super) now: ThisWait,
 }
@@ -61,13 +64,14 @@ impl AdaptiveState {
             undisturbed_from: Nanos::ZERO,
             preemptions: None,
             asked: Nanos::ZERO,
+            crowd: Crowd::default(),
             now: ThisWait::default(),
         }
     }
 
     /// Shall the next wait begin with blind pauses?
     pub(super) fn blinks(&self) -> bool {
-        self.lately == 0 && !self.of.without.has(Rules::BLINK)
+        self.lately == 0 && !self.crowd.is_out() && !self.of.without.has(Rules::BLINK)
     }
 
     /// A wait begins that the blind pauses did not end.
@@ -122,6 +126,11 @@ impl AdaptiveState {
     /// One wait less in which yields are held in distrust.
     pub(super) fn slept_instead(&mut self) {
         self.distrust = self.distrust.saturating_sub(1);
+    }
+
+    /// Yields are as good as before.
+    pub(super) fn trust_again(&mut self) {
+        (self.distrust, self.next_distrust) = (0, DISTRUST.0);
     }
 
     pub(super) fn may_move(&self, now: Nanos) -> bool {

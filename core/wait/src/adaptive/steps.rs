@@ -1,4 +1,5 @@
 //! One wait by the decision table, from the end of the blind pauses on.
+use super::crowd::Found;
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
 use foregather_machine::{CpuId, Nanos, Rank, ThreadId, reached};
@@ -97,10 +98,16 @@ impl Strategy for AdaptiveState {
                 if missing > PREEMPTED {
                     self.preempted(now);
                 }
+                if missing > self.of.slow() {
+                    self.crowd.lost_a_turn(self.of, wait.around, self.now.place);
+                }
             }
             Effect::Yielded(span) => {
                 let stranger = self.has_yielded(span);
                 self.now.lasting |= Facts::STRANGER.when(stranger);
+                if stranger {
+                    self.crowd.lost_a_turn(self.of, wait.around, self.now.place);
+                }
             }
             Effect::Asked(runs) => self.is_answered(runs),
             Effect::Scouted(answer) => {
@@ -148,6 +155,15 @@ impl AdaptiveState {
         facts |= Facts::MESSAGE.when(around.is_message());
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
+        match self.crowd.look(of, wait, now) {
+            Found::Room => {}
+            Found::Out => return facts | Facts::CROWDED_OUT,
+            Found::Ended => {
+                // Whoever took that turn has gone.
+                self.trust_again();
+                facts = facts.without(Facts::DISTRUSTED);
+            }
+        }
         if self.is_any_here(wait) {
             self.found_here();
             facts |= Facts::HERE | self.facts();

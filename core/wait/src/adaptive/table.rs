@@ -53,7 +53,13 @@ const CROWD: Facts = Facts::HERE.union(Facts::CROWDED).union(Facts::MOVABLE);
 const FLIGHT: Facts = Facts::STRANGER.union(Facts::MOVABLE).union(Facts::EMPTIER);
 
 /// The rows, first come first.
-pub const TABLE: [Rule; 15] = [
+pub const TABLE: [Rule; 16] = [
+    rule(
+        "sleep-in-crowd",
+        Facts::CROWDED_OUT,
+        Action::Park,
+        "every pause of any member is paid with a turn that all wait for; sleepers keep their claim, wherever they are",
+    ),
     rule("flee", FLIGHT, Action::Move, "a stranger computes on my processor: whatever the other one does, nothing is lost"),
     rule(
         "leave-crowd",
@@ -140,7 +146,8 @@ impl Rules {
     pub const NONE: Self = Self(0);
     /// The blind pauses before the first decision.
     pub(crate) const BLINK: Self = Self(1 << TABLE.len());
-    pub(crate) const SCOUT: Self = Self(1 << 4);
+    pub(crate) const SLEEP_IN_CROWD: Self = Self(1);
+    pub(crate) const SCOUT: Self = Self(1 << 5);
 
     /// The rule of that name; `blink` for the blind pauses. Spinning and sleeping cannot be switched off: without them there
     /// would be nothing left to do.
@@ -216,6 +223,7 @@ mod tests {
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER | Facts::LOPSIDED, "leave-crowd"),
             (CROWD | Facts::EMPTIER | Facts::MUCH_EMPTIER | Facts::FAR_EMPTIER, "scout"),
             (FLIGHT, "flee"),
+            (FLIGHT | Facts::CROWDED_OUT, "sleep-in-crowd"),
             (Facts::STRANGER | Facts::EMPTIER, "spin"),
             (Facts::MESSAGE | Facts::DISTURBED | Facts::BRIEF_OVER, "give-way"),
             (Facts::MESSAGE | Facts::BRIEF_OVER, "spin"),
@@ -238,6 +246,7 @@ mod tests {
     #[test]
     fn names_are_those_of_the_rows() {
         assert_eq!(Rules::named("scout"), Some(Rules::SCOUT));
+        assert_eq!(Rules::named("sleep-in-crowd"), Some(Rules::SLEEP_IN_CROWD));
         let names: std::collections::BTreeSet<_> = TABLE.iter().map(|rule| rule.name).collect();
         assert_eq!(names.len(), TABLE.len());
     }

@@ -25,6 +25,7 @@ fn not_to_be_moved(team: &Team) {
 fn places(rule: &str) -> &'static [CpuId] {
     match rule {
         "leave-crowd" => &[0, 0],
+        "sleep-in-crowd" => &[0, 1],
         "spin" | "ask" | "stay" | "pull" | "sleep" | "give-way" => &[1],
         _ => &[0],
     }
@@ -33,7 +34,7 @@ fn places(rule: &str) -> &'static [CpuId] {
 /// A history that leads to a state in which that rule decides.
 fn provoke(rule: &str, team: &Team) {
     match rule {
-        "flee" => {
+        "flee" | "sleep-in-crowd" => {
             team.me.yield_span.set(MS * 2);
             waits(team, 1, MS * 5);
         }
@@ -137,7 +138,7 @@ fn a_crowd_is_left_for_a_strangers_processor_only_if_it_is_twice_its_even_part()
 /// The slow yield was in an earlier wait, in which somebody else moved; it is not forgotten while the crowd is there.
 #[test]
 fn a_stranger_beside_a_crowd_is_fled_from_later_too() {
-    let team = Team::new(&[0, 1]);
+    let team = Team::without("sleep-in-crowd", &[0, 1]);
     crowd(&team);
     team.mover().set(1);
     team.me.yield_span.set(MS * 2);

@@ -116,6 +116,11 @@ impl Team {
         &self.lines[0][0]
     }
 
+    /// The word that says until when the team is crowded out.
+    pub(crate) fn crowded_out(&self) -> &Cell<u32> {
+        &self.lines[0][1]
+    }
+
     /// Waits in an episode of which the event comes so much later.
     pub(crate) fn wait(&self, span: Nanos) -> Outcome {
         self.me.event.set(self.me.now.get() + span);

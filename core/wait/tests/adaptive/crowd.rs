@@ -1,0 +1,135 @@
+//! A team that is larger than its processors, beside strangers: one member finds them, all sleep, and it watches until they go.
+use crate::script::{Awaits, Did, MS, OF, Outcome, Team, US};
+use foregather_machine::{Affinity, Nanos};
+
+/// One more member than processors.
+const CROWD: &[u32] = &[0, 1];
+
+/// A yield goes to a stranger for half a tick.
+fn loses_a_turn(team: &Team) -> Outcome {
+    team.me.yield_span.set(MS * 2);
+    let end = team.wait(MS * 5);
+    team.me.yield_span.set(Nanos(700));
+    end
+}
+
+fn sleeps(end: &Outcome) -> bool {
+    end.rules == ["sleep-in-crowd"]
+}
+
+#[test]
+fn the_first_lost_turn_makes_the_team_sleep_at_once_until_nothing_is_heard_of_it() {
+    let team = Team::new(CROWD);
+    assert!(!sleeps(&team.wait(US * 30)));
+    let end = loses_a_turn(&team);
+    assert_eq!(end.did, [Did::Yield, Did::Scout(0), Did::Park], "{end:?}");
+    let until = team.crowded_out().get();
+    assert_ne!(until, 0);
+
+    let other = Team::new(CROWD);
+    other.crowded_out().set(until);
+    let end = other.wait(US * 30);
+    assert_eq!(end.did, [Did::SpinBriefly, Did::Park], "it learns of it after its first blind pauses, and sends no scout");
+    assert_eq!(other.wait(US * 30).did, [Did::Park]);
+    other.me.pass(OF.tick * 33);
+    assert!(!sleeps(&other.wait(US * 30)), "whoever found it may have gone");
+    assert_eq!(other.crowded_out().get(), until);
+}
+
+#[test]
+fn a_preempted_spin_tells_of_strangers_and_an_interrupt_does_not() {
+    for (gap, expected) in [(MS * 3, true), (US * 900, false)] {
+        let team = Team::new(&[1, 1]);
+        team.me.gap.set(gap);
+        team.wait(MS * 4);
+        assert_eq!(team.crowded_out().get() != 0, expected, "preempted for {gap}");
+    }
+}
+
+#[test]
+fn scouts_that_come_back_from_every_processor_end_it() {
+    let team = Team::new(CROWD);
+    loses_a_turn(&team);
+    team.me.idle.set(Some(true));
+    let mut asked = vec![];
+    let sleeping = (0..99).take_while(|_| {
+        let end = team.wait(OF.remote * 5);
+        asked.extend(end.did.iter().filter_map(|did| if let Did::Scout(cpu) = did { Some(*cpu) } else { None }));
+        sleeps(&end)
+    });
+    assert_eq!(sleeping.count(), 15, "the sixteenth answer ends it");
+    // It hears from one processor, and sends the scout to the next.
+    assert_eq!(asked[..6], [0, 1, 1, 0, 0, 1]);
+    let end = team.wait(US * 3);
+    assert_eq!(end.rules, ["yield"], "yields are as good as before");
+}
+
+#[test]
+fn a_busy_processor_outweighs_two_idle_ones() {
+    let team = Team::new(CROWD);
+    loses_a_turn(&team);
+    for _ in 0..200 {
+        for idle in [Some(true), Some(true), Some(false)] {
+            team.me.idle.set(idle);
+            assert!(sleeps(&team.wait(OF.remote * 5)));
+        }
+    }
+}
+
+#[test]
+fn where_no_scout_can_be_sent_it_ends_by_itself() {
+    let team = Team::new(CROWD);
+    team.me.idle.set(None);
+    loses_a_turn(&team);
+    let began = team.me.now.get();
+    let sleeping = (0..9_999).take_while(|_| sleeps(&team.wait(US * 100))).count();
+    assert!(sleeping > 0 && team.me.now.get() - began <= OF.tick * 33);
+}
+
+/// After an end that was soon regretted, scouts are sent later and later.
+#[test]
+fn strangers_that_come_back_soon_are_believed_for_longer() {
+    let team = Team::new(CROWD);
+    team.me.idle.set(Some(true));
+    let span = || {
+        let began = team.me.now.get();
+        loses_a_turn(&team);
+        while sleeps(&team.wait(OF.remote * 5)) {}
+        team.me.now.get() - began
+    };
+    let [first, second, third, fourth] = [span(), span(), span(), span()];
+    assert!(second > first && third - second >= OF.tick && fourth - third >= OF.tick * 2, "{first} {second} {third} {fourth}");
+    team.me.pass(OF.tick * 9);
+    assert_eq!(span(), first, "long after it is news");
+}
+
+/// Two members found the strangers, and the other one ended it: this one, too, is done.
+#[test]
+fn what_another_member_ended_is_over() {
+    let team = Team::new(CROWD);
+    loses_a_turn(&team);
+    assert!(sleeps(&team.wait(OF.remote * 5)));
+    team.crowded_out().set(1);
+    assert!(!sleeps(&team.wait(US * 30)));
+    #[cfg(feature = "probes")]
+    assert!(foregather_machine::reached_here().contains_key("adaptive:9"));
+    team.crowded_out().set(1_000);
+    let end = team.wait(OF.remote * 5);
+    assert_eq!((sleeps(&end), end.did), (true, vec![Did::Park]), "found by another one, which sends the scouts");
+}
+
+#[test]
+fn teams_that_fit_cannot_move_or_wait_for_messages_never_do() {
+    let spoilers: [fn(&Team); 3] = [
+        |team| team.me.affinity.set(Some(Affinity { fingerprint: 7, width: 3, beyond: 3 })),
+        |team| team.others[0].affinity.set(None),
+        |team| team.whom.set(Awaits::Message(None)),
+    ];
+    for (at, spoil) in spoilers.iter().enumerate() {
+        let team = Team::new(CROWD);
+        spoil(&team);
+        team.enroll();
+        loses_a_turn(&team);
+        assert_eq!(team.crowded_out().get(), 0, "case {at}");
+    }
+}
