@@ -137,6 +137,11 @@ pub trait Surroundings {
         let _ = rank;
         None
     }
+    /// Is a member there that may compute for as long as it likes while this one waits: a leader, which goes on without it?
+    fn is_leader_at(&self, place: Option<CpuId>) -> bool {
+        let _ = place;
+        false
+    }
     /// The thread of a member.
     fn thread_of(&self, rank: Rank) -> Option<ThreadId> {
         let _ = rank;

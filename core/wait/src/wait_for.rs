@@ -12,8 +12,9 @@ pub enum WaitFor<'t, C: Cpu> {
     /// All members that have not arrived as often as this one (a barrier; a leader for its workers). If all have, for any of the
     /// others: one of them has yet to pass it on.
     All(Roster<'t, C>),
-    /// One member alone (a lock; a worker for its leader).
-    Member(Roster<'t, C>, Rank),
+    /// One member that goes on when all have arrived (a worker for its leader): all that have not arrived as often as this one; once
+    /// all have, that member alone.
+    Leader(Roster<'t, C>, Rank),
     /// A message of one member, or of any: where others compute, it is not worth their time.
     Message(Roster<'t, C>, Option<Rank>),
     /// Nothing is known of them.
@@ -30,7 +31,7 @@ impl<C: Cpu> Copy for WaitFor<'_, C> {}
 impl<'t, C: Cpu> WaitFor<'t, C> {
     fn roster(self) -> Option<Roster<'t, C>> {
         match self {
-            Self::All(roster) | Self::Member(roster, _) | Self::Message(roster, _) => Some(roster),
+            Self::All(roster) | Self::Leader(roster, _) | Self::Message(roster, _) => Some(roster),
             Self::Unknown => None,
         }
     }
@@ -46,7 +47,22 @@ pub(crate) struct Around<'w, C: Cpu> {
     pub(crate) turn: RefCell<Option<Turn<'w, 'w, C>>>,
 }
 
+/// Those who have not arrived as often as this member.
+enum Behind {
+    /// There are none.
+    None,
+    /// There are some, and that is the first that is wanted.
+    Some(Option<Rank>),
+}
+
 impl<C: Cpu> Around<'_, C> {
+    fn find_behind(&self, roster: Roster<'_, C>, wanted: &mut dyn FnMut(Rank) -> bool) -> Behind {
+        let episode = self.cpu.load(roster.arrived(self.rank));
+        let behind = |&other: &Rank| episode.wrapping_sub(self.cpu.load(roster.arrived(other))) & VALUE_MASK == 1;
+        let mut others = self.others().filter(behind).peekable();
+        if others.peek().is_none() { Behind::None } else { Behind::Some(others.find(|&rank| wanted(rank))) }
+    }
+
     fn others(&self) -> impl Iterator<Item = Rank> {
         let (rank, size) = (self.rank, self.size());
         (1..size.min(MOST)).map(move |step| (rank + step) % size)
@@ -69,15 +85,16 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
         match self.whom {
             WaitFor::Unknown => None,
-            WaitFor::Member(_, peer) | WaitFor::Message(_, Some(peer)) => wanted(peer).then_some(peer),
+            WaitFor::Message(_, Some(peer)) => wanted(peer).then_some(peer),
             WaitFor::Message(_, None) => self.others().find(|&other| wanted(other)),
-            WaitFor::All(roster) => {
-                let episode = self.cpu.load(roster.arrived(self.rank));
-                let behind = |other: Rank| episode.wrapping_sub(self.cpu.load(roster.arrived(other))) & VALUE_MASK == 1;
-                let mut all_came = true;
-                let found = self.others().filter(|&other| behind(other)).inspect(|_| all_came = false).find(|&rank| wanted(rank));
-                if all_came { self.others().find(|&other| wanted(other)) } else { found }
-            }
+            WaitFor::All(roster) => match self.find_behind(roster, wanted) {
+                Behind::None => self.others().find(|&other| wanted(other)),
+                Behind::Some(found) => found,
+            },
+            WaitFor::Leader(roster, leader) => match self.find_behind(roster, wanted) {
+                Behind::None => wanted(leader).then_some(leader),
+                Behind::Some(found) => found,
+            },
         }
     }
 
@@ -87,6 +104,11 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
 
     fn cpu_of(&self, rank: Rank) -> Option<CpuId> {
         self.whom.roster()?.cpu_of(self.cpu, rank)
+    }
+
+    fn is_leader_at(&self, place: Option<CpuId>) -> bool {
+        let WaitFor::Leader(roster, leader) = self.whom else { return false };
+        place.is_some() && roster.cpu_of(self.cpu, leader) == place
     }
 
     fn thread_of(&self, rank: Rank) -> Option<ThreadId> {

@@ -88,6 +88,10 @@ impl<C: Cpu> TeamLeader<C> {
 
     /// Waits for those who have not begun, and for all others as long as it takes. Whether all is done.
     async fn in_time(&mut self, began: Nanos, own: Nanos) -> Result<bool, Error> {
+        // Those who have not begun have no processor, and it would keep one from them.
+        if self.handle.is_crowded() {
+            return Ok(false);
+        }
         // Who was late and is back begins at once.
         let watch = if self.late { READY } else { own.min(self.wake).max(READY) };
         let leader = &mut self.handle;

@@ -19,8 +19,12 @@ struct Seen {
     done: Vec<Vec<u32>>,
 }
 
-/// A team of `size` on `cpus` processors, beside hogs that never stop. Each part computes for the grain.
+/// A team of `size` on `cpus` processors, beside hogs that never stop. Each part computes for [`GRAIN`].
 fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpAfter) -> Seen {
+    run_parts_of(GRAIN, cpus, size, hogs, policy, help_after)
+}
+
+fn run_parts_of(grain: Nanos, cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpAfter) -> Seen {
     let machine = MachineSpec { cpus, scheduler: Scheduler::Eevdf(Eevdf::LINUX), ..MachineSpec::tsafrir2002() };
     let team = ForkJoin::new(size).unwrap();
     let (done, courses) = (RefCell::new(vec![vec![0; size as usize]; REGIONS as usize]), RefCell::new(Vec::new()));
@@ -31,7 +35,7 @@ fn run(cpus: u32, size: u32, hogs: u32, policy: Policy, help_after: HelpAfter) -
         async move {
             let part = async |rank: u32| {
                 let here = region.get();
-                cpu.delay(GRAIN).await;
+                cpu.delay(grain).await;
                 assert_eq!(region.get(), here, "the region was over before part {rank}");
                 done.borrow_mut()[here][rank as usize] += 1;
             };
@@ -94,6 +98,17 @@ fn a_leader_alone_on_its_processor_does_the_parts_of_those_who_cannot_come() {
     let seen = run(1, 3, 0, Policy::TwoPhase { spin: GRAIN * 4 }, HelpAfter::AsLongAgain);
     let late: u32 = seen.courses.iter().map(|course| course.late).sum();
     assert!(late > REGIONS / 2, "{late} of {} parts", 2 * REGIONS);
+}
+
+/// Four members a processor: who has done its part hands its processor to the next at once, and the leader does what nobody has begun.
+#[test]
+fn a_team_larger_than_the_machine_keeps_every_processor_at_work() {
+    for (grain, most) in [(Nanos::from_us(5), Nanos::from_us(33)), (Nanos::from_us(20), Nanos::from_us(108))] {
+        let seen = run_parts_of(grain, 2, 8, 0, Policy::default(), HelpAfter::AsLongAgain);
+        let settled = &seen.courses[10..];
+        let whole = Nanos(settled.iter().map(|course| course.whole.0).sum::<u64>() / settled.len() as u64);
+        assert!(whole <= most, "parts of {grain}: {whole} a region");
+    }
 }
 
 #[test]

@@ -79,8 +79,8 @@ pub fn load() -> io::Result<Option<Kept>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read?,
     };
-    let machine = facts::machine();
-    let of_this = kept["cpu"].as_str() == machine.cpu.as_deref() && kept["kernel"].as_str() == Some(&machine.kernel);
+    let (model, kernel) = facts::model_and_kernel();
+    let of_this = kept["cpu"].as_str() == model.as_deref() && kept["kernel"].as_str() == Some(&kernel);
     // Costs of another machine may be of another version: they are no use, and no mistake.
     if !of_this && kept["schema"].as_str() == Some(SCHEMA) {
         return Ok(None);
@@ -110,12 +110,12 @@ fn unusable(path: &Path, why: &str) -> io::Error {
 }
 
 fn text(kept: Kept) -> String {
-    let (machine, costs) = (facts::machine(), kept.costs);
+    let ((model, kernel), costs) = (facts::model_and_kernel(), kept.costs);
     let mut file = json!({
         "schema": SCHEMA,
         // Whose costs they are: another processor or kernel has others.
-        "cpu": machine.cpu,
-        "kernel": machine.kernel,
+        "cpu": model,
+        "kernel": kernel,
         "local_switch_ns": costs.local_switch.0,
         "remote_wake_ns": costs.remote_wake.0,
         "waker_ns": costs.waker.0,

@@ -7,7 +7,11 @@ use rustix::mm::{UserfaultfdFlags, userfaultfd};
 use rustix::time::{ClockId, clock_getres};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
+
+/// More than the kernel says of one processor, in bytes.
+const FIRST_CPU: u64 = 8 << 10;
 
 /// The machine that this process runs on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +72,13 @@ pub fn machine() -> Machine {
     }
 }
 
+/// By what costs are told from those of another machine: the processor's model, and the kernel's release and version. All the rest of
+/// [`machine`] takes a millisecond to read.
+pub(crate) fn model_and_kernel() -> (Option<String>, String) {
+    let files = Files(PathBuf::from("/"));
+    (files.model(), files.kernel())
+}
+
 /// The files of a machine, below a directory, so that other machines' files can be tested.
 struct Files(PathBuf);
 
@@ -82,7 +93,7 @@ impl Files {
         let cpuinfo = self.read("proc/cpuinfo").unwrap_or_default();
         let meminfo = self.read("proc/meminfo").unwrap_or_default();
         let cmdline = self.read("proc/cmdline").unwrap_or_default();
-        let (release, version) = (self.read("proc/sys/kernel/osrelease"), self.read("proc/sys/kernel/version"));
+        let version = self.read("proc/sys/kernel/version");
         let online = self.read("sys/devices/system/cpu/online").and_then(|list| parse_list(&list)).unwrap_or_default();
         let siblings = self.read("sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
         let nodes = self.read("sys/devices/system/node/online");
@@ -90,7 +101,7 @@ impl Files {
         let idle = ["driver", "governor"].map(|what| self.read(&format!("sys/devices/system/cpu/cpuidle/current_{what}")));
         let thp = self.read("sys/kernel/mm/transparent_hugepage/enabled");
         Machine {
-            cpu: field(&cpuinfo, "model name").or_else(|| field(&cpuinfo, "CPU implementer")),
+            cpu: self.model(),
             microcode: field(&cpuinfo, "microcode"),
             cpus_online: if online.is_empty() { parallelism() } else { online.len() as u32 },
             threads_per_core: count(siblings),
@@ -99,7 +110,7 @@ impl Files {
             caches: self.caches(),
             memory_kib: field(&meminfo, "MemTotal").and_then(|text| text.split(' ').next()?.parse().ok()),
             preemption: self.preemption(version.as_deref().unwrap_or_default(), &cmdline),
-            kernel: joined(&[release, version], " ").unwrap_or_default(),
+            kernel: self.kernel(),
             kernel_cmdline_hints: cmdline_hints(&cmdline),
             clocksource: self.read("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             governor: self.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -108,6 +119,19 @@ impl Files {
             thp: thp.and_then(|text| chosen(&text)),
             ..Machine::default()
         }
+    }
+
+    /// The kernel writes the file anew for each reader, line by line, and the first processor's lines are enough.
+    fn model(&self) -> Option<String> {
+        let mut first = Vec::new();
+        fs::File::open(self.0.join("proc/cpuinfo")).ok()?.take(FIRST_CPU).read_to_end(&mut first).ok()?;
+        let first = String::from_utf8_lossy(&first);
+        field(&first, "model name").or_else(|| field(&first, "CPU implementer"))
+    }
+
+    fn kernel(&self) -> String {
+        let [release, version] = ["osrelease", "version"].map(|what| self.read(&format!("proc/sys/kernel/{what}")));
+        joined(&[release, version], " ").unwrap_or_default()
     }
 
     fn sockets(&self, online: &[u32]) -> Option<u32> {

@@ -40,19 +40,19 @@ pub fn store(name: &str, schema: &str, numbers: &Numbers) -> io::Result<PathBuf>
 }
 
 fn text(schema: &str, numbers: &Numbers) -> String {
-    let machine = facts::machine();
+    let (model, kernel) = facts::model_and_kernel();
     let numbers: Map<String, Value> = numbers.iter().map(|(name, &number)| (name.clone(), number.into())).collect();
-    let file = json!({ "schema": schema, "cpu": machine.cpu, "kernel": machine.kernel, "numbers": numbers });
+    let file = json!({ "schema": schema, "cpu": model, "kernel": kernel, "numbers": numbers });
     format!("{file:#}\n")
 }
 
 fn parse(text: &str, schema: &str) -> Result<Numbers, String> {
     let kept: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let machine = facts::machine();
+    let (model, kernel) = facts::model_and_kernel();
     if kept["schema"].as_str() != Some(schema) {
         return Err(format!("its schema is {}, not {schema:?}", kept["schema"]));
     }
-    if kept["cpu"].as_str() != machine.cpu.as_deref() || kept["kernel"].as_str() != Some(&machine.kernel) {
+    if kept["cpu"].as_str() != model.as_deref() || kept["kernel"].as_str() != Some(&kernel) {
         return Err("it was measured on another processor or kernel".to_owned());
     }
     let numbers = kept["numbers"].as_object().ok_or("it has no numbers")?;

@@ -1,18 +1,16 @@
-//! What switching costs here: kept from an earlier run, or measured in passing, in less than 20 ms.
+//! What switching costs here: kept from an earlier run, or what is typical; then it is measured for the programs to come, while nobody
+//! wants the processors, in less than 20 ms.
 //!
 //! The lab measures with more care; what it keeps goes before this.
 use crate::{Thread, Word, run};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use foregather_host::costs::{self, Kept};
 use foregather_host::sched::{self, SchedClass};
-use foregather_host::{affinity, facts, forks};
+use foregather_host::{affinity, facts};
 use foregather_machine::{CachePadded, Clock, Costs, CpuId, Error, Nanos, Rank, WaitContext, Words, block_on};
 use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::OnceLock;
-use std::time::Duration;
 
-/// How often it is looked whether another thread has found the costs out.
-const MOMENT: Duration = Duration::from_micros(50);
 /// How long one of the four parts takes at most.
 const PART: Nanos = Nanos::from_ms(4);
 /// How long a processor is left idle before a sleeper there is woken.
@@ -23,48 +21,38 @@ const WAKES: u32 = 40;
 /// Fewer samples than that tell nothing.
 const ENOUGH: usize = 20;
 
+/// Half of the samples may take so many times as long as the quarter that counts: more is others' work.
+const SPREAD: u64 = 2;
+
 static COSTS: OnceLock<Costs> = OnceLock::new();
-/// Who is finding them out: one more than the generation of its process, or nobody.
-static BEGUN: AtomicU32 = AtomicU32::new(0);
+/// Are the costs being measured, or were they, for programs to come?
+static MEASURED: AtomicBool = AtomicBool::new(false);
 
-/// The costs that every wait of this process reckons with. One thread finds them out, and the others wait for it; in the child of
-/// a fork it is not there, and another one begins anew.
+/// The costs that every wait of this process reckons with. None waits for them: a program's first region comes before they could be
+/// measured.
 pub(crate) fn of_this_machine() -> Costs {
-    loop {
-        if let Some(costs) = COSTS.get() {
-            return *costs;
-        }
-        let (begun, here) = (BEGUN.load(Relaxed), forks::generation() + 1);
-        if begun == here {
-            std::thread::sleep(MOMENT);
-        } else if BEGUN.compare_exchange(begun, here, Relaxed, Relaxed).is_ok() {
-            let _ended = Ended;
-            // Not within the initialisation, whose lock a fork would copy.
-            let costs = costs::load().ok().flatten().map_or_else(measured_and_kept, |kept| kept.costs);
-            return *COSTS.get_or_init(|| costs);
-        }
+    if let Some(costs) = COSTS.get() {
+        return *costs;
     }
+    // Not within the initialisation, whose lock a fork would copy.
+    let kept = costs::load().ok().flatten();
+    let typical = Costs { tick: facts::tick().unwrap_or(Costs::TYPICAL.tick), ..Costs::TYPICAL };
+    // An unoptimised program measures what is true of no other.
+    if kept.is_none() && costs::path().is_some() && !cfg!(debug_assertions) && !MEASURED.swap(true, Relaxed) {
+        // Without that thread the next program finds typical costs, too.
+        let _ = std::thread::Builder::new().name("costs".into()).spawn(measure_and_keep);
+    }
+    *COSTS.get_or_init(|| kept.map_or(typical, |kept| kept.costs))
 }
 
-/// Nobody is finding out the costs any more, whatever came of it.
-struct Ended;
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        BEGUN.store(0, Relaxed);
-    }
-}
-
-/// What cannot be measured is taken for typical. It is kept only if all of it was measured, since the next process may find
-/// the machine quieter or have more processors, and only by an optimised program, since it holds for all.
-fn measured_and_kept() -> Costs {
-    let measured = measure().unwrap_or_default();
-    let costs = measured.or(Costs::TYPICAL);
-    if measured.is_complete() && !cfg!(debug_assertions) {
-        // Without a place to keep them every process measures anew.
+/// Keeps the costs if all of them could be measured: the next process may find the machine quieter, or have more processors.
+fn measure_and_keep() {
+    if sched::set_class(SchedClass::Idle, 0).is_ok()
+        && let Ok(measured) = measure()
+        && let Some(costs) = measured.complete()
+    {
         let _ = costs::store(Kept { costs, quick: true });
     }
-    costs
 }
 
 /// As far as it could be measured.
@@ -79,20 +67,16 @@ struct Measured {
 }
 
 impl Measured {
-    fn is_complete(&self) -> bool {
-        let all = [self.local_switch, self.remote_wake, self.waker, self.yield_switch, self.line_round_trip, self.tick];
-        all.iter().all(Option::is_some)
-    }
-
-    fn or(&self, typical: Costs) -> Costs {
-        Costs {
-            local_switch: self.local_switch.unwrap_or(typical.local_switch),
-            remote_wake: self.remote_wake.unwrap_or(typical.remote_wake),
-            waker: self.waker.unwrap_or(typical.waker),
-            yield_switch: self.yield_switch.unwrap_or(typical.yield_switch),
-            line_round_trip: self.line_round_trip.unwrap_or(typical.line_round_trip),
-            tick: self.tick.unwrap_or(typical.tick),
-        }
+    /// If nothing is missing.
+    fn complete(&self) -> Option<Costs> {
+        Some(Costs {
+            local_switch: self.local_switch?,
+            remote_wake: self.remote_wake?,
+            waker: self.waker?,
+            yield_switch: self.yield_switch?,
+            line_round_trip: self.line_round_trip?,
+            tick: self.tick?,
+        })
     }
 }
 
@@ -139,10 +123,11 @@ fn pair<T: Send>(cpus: [CpuId; 2], body: impl Fn(&Thread, Rank) -> T + Sync) -> 
     ends.into_iter().next().expect("two have ended")
 }
 
-/// The lower quartile: what disturbs a measurement makes it longer.
+/// The lower quartile: what disturbs a measurement makes it longer. `None` if there are too few, or others have had their way.
 fn typical_of(mut samples: Vec<Nanos>) -> Option<Nanos> {
     samples.sort_unstable();
-    samples.get(samples.len() / 4).copied().filter(|&ns| samples.len() >= ENOUGH && ns > Nanos::ZERO)
+    let [quarter, half] = [4, 2].map(|part| samples.get(samples.len() / part).copied().unwrap_or_default());
+    (samples.len() >= ENOUGH && quarter > Nanos::ZERO && half <= quarter * SPREAD).then_some(quarter)
 }
 
 /// The partners hand a word to and fro: halves of the first one's round trips.
@@ -204,23 +189,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_measured_is_a_time_and_the_rest_is_typical() {
+    fn what_is_measured_is_a_time() {
         let measured = measure().unwrap();
-        let costs = measured.or(Costs::TYPICAL);
-        for cost in [costs.local_switch, costs.remote_wake, costs.waker, costs.yield_switch, costs.line_round_trip] {
+        for cost in [measured.local_switch, measured.remote_wake, measured.waker, measured.yield_switch, measured.line_round_trip]
+        {
             // Any of them is measured in parts of a few milliseconds.
-            assert!(cost > Nanos::ZERO && cost < Nanos::from_ms(100), "{measured:?}");
+            assert!(cost.is_none_or(|cost| cost > Nanos::ZERO && cost < Nanos::from_ms(100)), "{measured:?}");
         }
-        assert!(costs.tick > costs.yield_switch, "{measured:?}");
         assert!(measured.remote_wake.is_none() || affinity::allowed().len() > 1);
-        assert_eq!(Measured::default().or(Costs::TYPICAL), Costs::TYPICAL);
     }
 
     #[test]
-    fn a_quartile_needs_samples() {
-        assert_eq!(typical_of((1..=40).map(Nanos).rev().collect()), Some(Nanos(11)));
-        assert_eq!(typical_of((1..ENOUGH as u64).map(Nanos).collect()), None);
+    fn a_quartile_needs_samples_of_one_kind() {
+        assert_eq!(typical_of((1..=40).map(|us| Nanos(40 + us)).rev().collect()), Some(Nanos(51)));
+        assert_eq!(typical_of((1..ENOUGH as u64).map(|us| Nanos(40 + us)).collect()), None);
         assert_eq!(typical_of(vec![Nanos::ZERO; 40]), None);
+        let disturbed = [vec![Nanos(10); 15], vec![Nanos(4_000); 25]].concat();
+        assert_eq!(typical_of(disturbed), None);
     }
 
     #[test]
@@ -234,7 +219,7 @@ mod tests {
             line_round_trip: some,
             tick: some,
         };
-        assert!(all.is_complete() && !Measured { waker: None, ..all }.is_complete());
+        assert!(all.complete().is_some() && Measured { waker: None, ..all }.complete().is_none());
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl<C: Cpu> End<C> {
 
     /// The ranks of all workers.
     #[inline]
-    pub(super) fn workers(&self) -> impl Iterator<Item = Rank> + use<C> {
+    pub(super) fn workers(&self) -> impl DoubleEndedIterator<Item = Rank> + use<C> {
         LEADER + 1..self.team.size
     }
 

@@ -107,7 +107,8 @@ impl<C: Cpu> Leader<C> {
         !self.open.get() || begun().is_some() || end.cpu.spin_for(end.team.joined(), span, begun).await.0.is_some()
     }
 
-    /// Takes the part of a worker that has not begun it, the lowest one, for the leader to do; then say [`Leader::done_late`].
+    /// Takes the part of a worker that has not begun it, for the leader to do; then say [`Leader::done_late`]. Those go first that
+    /// were last on the leader's processor, since they wait for it; of the others the highest, since the lower ones begin before it.
     /// `None` if all parts are taken: those are being done. The worker will find its part taken and wait for the next region.
     ///
     /// # Errors
@@ -126,7 +127,9 @@ impl<C: Cpu> Leader<C> {
             }
             takes
         };
-        self.in_hand = end.workers().find(takes);
+        let here = end.cpu.place();
+        let is_here = |&worker: &Rank| here.is_some() && end.roster().cpu_of(&end.cpu, worker) == here;
+        self.in_hand = end.workers().filter(is_here).find(takes).or_else(|| end.workers().rev().find(takes));
         Ok(self.in_hand)
     }
 
@@ -177,6 +180,11 @@ impl<C: Cpu> Leader<C> {
     /// How many members have parts of regions, the leader among them.
     pub fn present(&self) -> u32 {
         self.end.parts() + 1
+    }
+
+    /// Are there more members present than processors that the leader may use? Not known where it must not be moved.
+    pub fn is_crowded(&self) -> bool {
+        self.end.cpu.affinity().is_some_and(|affinity| self.present() > affinity.width)
     }
 
     /// There are no more regions: the workers' next wait gives `None`.

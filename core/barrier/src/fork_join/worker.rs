@@ -100,7 +100,7 @@ impl<C: Cpu> Worker<C> {
             };
             new.then_some(value)
         };
-        let why = move || (end.context(deadline).of(LEADER), WaitFor::Member(end.roster(), LEADER));
+        let why = move || (end.context(deadline).of(LEADER), WaitFor::Leader(end.roster(), LEADER));
         match end.wait(on, end.account().sample(), why, come) {
             Wait::Now(value) => Ok(value),
             Wait::Slow(rest) => Err(end.cpu.run_inline(rest)),

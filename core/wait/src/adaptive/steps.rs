@@ -103,7 +103,8 @@ impl Strategy for AdaptiveState {
                 }
             }
             Effect::Yielded(span) => {
-                let stranger = self.has_yielded(span);
+                // A leader's turn is as long as a stranger's.
+                let stranger = !wait.around.is_leader_at(self.now.place) && self.has_yielded(span);
                 self.now.lasting |= Facts::STRANGER.when(stranger);
                 if stranger {
                     self.crowd.lost_a_turn(self.of, wait.around, self.now.place);

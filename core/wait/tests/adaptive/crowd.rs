@@ -36,6 +36,21 @@ fn the_first_lost_turn_makes_the_team_sleep_at_once_until_nothing_is_heard_of_it
     assert_eq!(other.crowded_out().get(), until);
 }
 
+/// It computes for as long as it likes while its workers wait, and forks again and again.
+#[test]
+fn the_turn_of_a_leader_is_no_strangers() {
+    let team = Team::new(CROWD);
+    team.whom.set(Awaits::Leader(1, None));
+    loses_a_turn(&team);
+    assert_eq!(team.crowded_out().get(), 0);
+    assert_eq!(team.wait(US).rules, ["yield"], "yields are as good as before");
+    team.put(1, 1);
+    team.whom.set(Awaits::Leader(1, Some(2)));
+    team.put(2, 0);
+    loses_a_turn(&team);
+    assert_ne!(team.crowded_out().get(), 0, "the leader is elsewhere");
+}
+
 #[test]
 fn a_preempted_spin_tells_of_strangers_and_an_interrupt_does_not() {
     for (gap, expected) in [(MS * 3, true), (US * 900, false)] {

@@ -97,7 +97,7 @@ fn only_messages_give_way_and_only_beside_others() {
         (Awaits::Message(Some(1)), MS * 3, 1),
         (Awaits::Message(None), MS * 3, 1),
         (Awaits::Message(Some(1)), Nanos::ZERO, 0),
-        (Awaits::Member(1), MS * 3, 0),
+        (Awaits::Leader(1, None), MS * 3, 0),
     ] {
         let team = Team::new(&[1]);
         team.whom.set(whom);

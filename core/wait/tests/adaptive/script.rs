@@ -21,7 +21,8 @@ pub(crate) const ME: Rank = 0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaits {
     All,
-    Member(Rank),
+    /// Its leader, which waits for that one.
+    Leader(Rank, Option<Rank>),
     Message(Option<Rank>),
 }
 
@@ -149,7 +150,8 @@ impl Team {
         let arrived = self.roster().arrived(ME);
         arrived.set(arrived.get() + 1);
         for rank in 1..self.roster().size() {
-            self.roster().arrived(rank).set(arrived.get() - 1);
+            let behind = if let Awaits::Leader(_, behind) = self.whom.get() { behind == Some(rank) } else { true };
+            self.roster().arrived(rank).set(arrived.get() - u32::from(behind));
         }
         self.snapshot()
     }
@@ -158,7 +160,7 @@ impl Team {
         let (roster, context) = (self.roster(), WaitContext::new("script", ME).until(self.deadline.get()));
         let whom = match self.whom.get() {
             Awaits::All => WaitFor::All(roster),
-            Awaits::Member(rank) => WaitFor::Member(roster, rank),
+            Awaits::Leader(rank, _) => WaitFor::Leader(roster, rank),
             Awaits::Message(sender) => WaitFor::Message(roster, sender),
         };
         let come = || self.me.come();

@@ -100,10 +100,12 @@ fn an_event_that_comes_while_it_asks_ends_the_wait() {
 #[test]
 fn only_those_who_have_not_arrived_are_looked_at() {
     let team = Team::new(&[0, 1]);
-    team.whom.set(Awaits::Member(2));
+    team.whom.set(Awaits::Leader(2, None));
     assert_eq!(team.wait(US * 30).did, [SpinBriefly, SPIN, Ask(3), Park], "the first is here, but nobody waits for it");
-    team.whom.set(Awaits::Member(1));
+    team.whom.set(Awaits::Leader(1, None));
     assert_eq!(team.wait(US).did, [SpinBriefly, Yield, Yield]);
+    team.whom.set(Awaits::Leader(2, Some(1)));
+    assert_eq!(team.wait(US).did, [Yield, Yield], "the leader is elsewhere, but waits for the one here");
 }
 
 /// What was missing was somebody else's time.

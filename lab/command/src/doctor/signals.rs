@@ -26,13 +26,13 @@ fn signal(name: &'static str, there: bool, found: impl Into<String>, remedy: &st
     check(name, if there { Status::Ok } else { Status::Missing }, found, if there { "" } else { remedy })
 }
 
-/// Kept ones, or those that any program would measure that needs them.
+/// Kept ones, or those that any program takes that needs them.
 fn machine_costs(careful: bool) -> Check {
     let Costs { local_switch, remote_wake, waker, yield_switch, tick, .. } = Thread::current().costs();
     let found = format!(
         "local hand-over {yield_switch} by yield, {local_switch} by blocking; remote block and wake {remote_wake}, {waker} of it \
          in the waker; tick {tick}{}",
-        if careful { "" } else { "; measured in passing" }
+        if careful { "" } else { "; typical ones, or measured in passing" }
     );
     check("machine costs", note_unless(careful), found, if careful { "" } else { MEASURE })
 }

@@ -3,9 +3,9 @@
 mod crossovers;
 pub mod output;
 
-use crate::Measured;
 use crate::children::Hogs;
 use crate::runners::RunnerSet;
+use crate::{Measured, machine_file};
 use anyhow::{Result, bail};
 use foregather_bench::blas::{BlasCell, BlasResult, Routine, VERB, ours};
 use foregather_cli::{Blas, BlasPart};
@@ -51,6 +51,7 @@ pub fn run(options: &Blas, quiet: bool) -> Result<Measured> {
     let mut found = Measured::default();
     let runners = KIND.runners(options.runners.as_deref(), &mut found.notes)?;
     let rows = rows(options)?;
+    machine_file::load_or_measure()?;
     let ms = options.ms.unwrap_or(if options.quick { BRIEF_MS } else { USUAL_MS });
     let threads = options.threads.unwrap_or_else(|| (affinity::allowed().len() as u32).clamp(1, THREADS));
     let (env, mut random) = ([("FOREGATHER_THREADS".to_owned(), threads.to_string())], SplitMix(options.seed));

@@ -9,7 +9,7 @@ pub mod published;
 pub mod tables;
 
 use super::children;
-use crate::Measured;
+use crate::{Measured, machine_file};
 use anyhow::{Context, Result, bail};
 use foregather_bench::dsm::{DsmBenchmark, Figures, Plan, Timed, VERB};
 use foregather_cli::{Dsm, DsmPart};
@@ -86,6 +86,7 @@ pub fn run(options: &Dsm, quiet: bool) -> Result<Measured> {
             .notes
             .push("both ranks share a processor, since this process may use only one: each fault takes two switches".into());
     }
+    machine_file::load_or_measure()?;
     let cpus = [cpus[0], cpus[1 % cpus.len()]];
     let turns = options.turns.unwrap_or(if options.quick { QUICK_TURNS } else { TURNS });
     let mut progress = Progress::new("shared memory", turns as usize * cells.len(), quiet);

@@ -6,7 +6,7 @@
 pub mod output;
 
 use super::children;
-use crate::Measured;
+use crate::{Measured, machine_file};
 use anyhow::{Context, Result, anyhow, bail};
 use foregather_bench::messages::{Answer, Plan, Task, Transport, VERB, World};
 use foregather_cli::{MessagePart, Messages, RankWorld};
@@ -51,6 +51,7 @@ pub fn run(options: &Messages, quiet: bool) -> Result<Measured> {
     };
     let pins = [cpus[0], cpus[1 % cpus.len()]];
     let tasks = tasks(options, &ways, &policies);
+    machine_file::load_or_measure()?;
     let mut progress = Progress::new("messages", tasks.len(), quiet);
     let mut trouble = None;
     for task in tasks {

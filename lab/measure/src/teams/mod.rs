@@ -2,9 +2,9 @@
 //! several lengths and beside hogs.
 pub mod output;
 
-use crate::Measured;
 use crate::children::Hogs;
 use crate::runners::{Runner, RunnerSet};
+use crate::{Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::teams::{TeamCell, VERB, ours};
 use foregather_bench::{CellResult, Work};
@@ -55,6 +55,7 @@ pub fn run(options: &Teams, quiet: bool) -> Result<Measured> {
     let (repetitions, ms) = if options.quick { BRIEF } else { USUAL };
     let (repetitions, ms) = (options.repetitions.unwrap_or(repetitions), options.ms.unwrap_or(ms));
     let rows = rows(options);
+    machine_file::load_or_measure()?;
     let (iterations_per_us, mut random) = (Work::iterations_per_us(), SplitMix(options.seed));
     let mut progress = Progress::new("teams", rows.len() * runners.len() * repetitions as usize, quiet);
     for row in rows {

@@ -30,45 +30,73 @@ pub struct Facts {
     pub why_not_tsc: Option<String>,
 }
 
-pub(super) struct Calibrated {
-    pub(super) conversion: Conversion,
-    pub(super) facts: Facts,
+/// What was seen when this process first asked for the time.
+pub(super) struct FirstLook {
+    invariant: bool,
+    /// A reading to compare a later one with; or why the counter is no clock.
+    raw: Result<Sample, String>,
 }
 
-impl Calibrated {
-    pub(super) fn measure() -> Self {
+impl FirstLook {
+    pub(super) fn take() -> Self {
+        let cpuid = counter::cpuid_invariant();
         let read = |path| std::fs::read_to_string(path).ok();
         let evidence = Evidence {
             x86_64: cfg!(target_arch = "x86_64"),
             asked: std::env::var("FOREGATHER_CLOCK").ok(),
-            cpuid: counter::cpuid_invariant(),
-            cpuinfo: read("/proc/cpuinfo"),
+            cpuid,
+            // The kernel writes it anew for each reader, which takes long where there are many processors.
+            cpuinfo: if cpuid { None } else { read("/proc/cpuinfo") },
             available: read("/sys/devices/system/clocksource/clocksource0/available_clocksource"),
         };
-        let (invariant, objection) = (evidence.invariant(), evidence.objection());
-        match objection.map_or_else(Rate::measure, Err) {
-            Ok(rate) => Self::of(rate.conversion(), rate.hz, rate.error_ppm, invariant, None),
+        let raw = evidence.objection().map_or_else(|| Ok(Sample::take(ClockId::MonotonicRaw)), Err);
+        Self { invariant: evidence.invariant(), raw }
+    }
+
+    /// For how long the counter has yet to be compared.
+    pub(super) fn left(&self) -> Duration {
+        let since = |first: &Sample| Duration::from_nanos(counter::kernel(ClockId::MonotonicRaw).saturating_sub(first.nanos));
+        self.raw.as_ref().map_or(Duration::ZERO, |first| CALIBRATION.saturating_sub(since(first)))
+    }
+
+    /// Once nothing is left: the clock.
+    pub(super) fn calibrated(&self) -> Calibrated {
+        let rate = self.raw.as_ref().map_err(String::clone).and_then(Rate::since);
+        let invariant = self.invariant;
+        match rate {
+            Ok(Rate { hz, error_ppm, conversion }) => Calibrated { conversion, invariant, hz, error_ppm, why_not_tsc: None },
             Err(why) => {
                 let anchor = counter::kernel(ClockId::Monotonic);
                 let unit = 1 << 32;
                 let conversion = Conversion { tsc: false, base: anchor, anchor, nanos_per_cycle: unit, cycles_per_nano: unit };
-                Self::of(conversion, 1e9, 0.0, invariant, Some(why))
+                Calibrated { conversion, invariant, hz: 1e9, error_ppm: 0.0, why_not_tsc: Some(why) }
             }
         }
     }
+}
 
-    fn of(conversion: Conversion, hz: f64, error_ppm: f64, invariant: bool, why_not_tsc: Option<String>) -> Self {
-        let (precision, cost) = step_and_cost(&conversion);
-        let facts = Facts {
-            source: if conversion.tsc { "tsc" } else { "monotonic" },
-            invariant,
-            hz,
-            precision_ns: precision * 1e9 / hz,
-            read_cost_ns: cost * 1e9 / hz,
-            calibration_error_ppm: error_ppm,
-            why_not_tsc,
-        };
-        Self { conversion, facts }
+/// This process's clock.
+pub(super) struct Calibrated {
+    pub(super) conversion: Conversion,
+    invariant: bool,
+    hz: f64,
+    error_ppm: f64,
+    why_not_tsc: Option<String>,
+}
+
+impl Calibrated {
+    /// How good it is, which takes a while to find out.
+    pub(super) fn facts(&self) -> Facts {
+        let (precision, cost) = step_and_cost(&self.conversion);
+        Facts {
+            source: if self.conversion.tsc { "tsc" } else { "monotonic" },
+            invariant: self.invariant,
+            hz: self.hz,
+            precision_ns: precision * 1e9 / self.hz,
+            read_cost_ns: cost * 1e9 / self.hz,
+            calibration_error_ppm: self.error_ppm,
+            why_not_tsc: self.why_not_tsc.clone(),
+        }
     }
 }
 
@@ -109,15 +137,11 @@ impl Evidence {
 struct Rate {
     hz: f64,
     error_ppm: f64,
-    base: u64,
-    anchor: u64,
+    conversion: Conversion,
 }
 
 impl Rate {
-    fn measure() -> Result<Self, String> {
-        let anchor = Sample::take(ClockId::Monotonic);
-        let first = Sample::take(ClockId::MonotonicRaw);
-        std::thread::sleep(CALIBRATION);
+    fn since(first: &Sample) -> Result<Self, String> {
         let last = Sample::take(ClockId::MonotonicRaw);
         let (cycles, nanos) = (last.cycles.saturating_sub(first.cycles) as f64, last.nanos.saturating_sub(first.nanos) as f64);
         let hz = cycles * 1e9 / nanos;
@@ -125,18 +149,16 @@ impl Rate {
             return Err(format!("the counter seems to run at {hz:.0} Hz against the kernel's raw clock"));
         }
         let error_ppm = (first.width + last.width) as f64 / 2.0 / cycles * 1e6;
-        Ok(Self { hz, error_ppm, base: anchor.cycles, anchor: anchor.nanos })
-    }
-
-    fn conversion(&self) -> Conversion {
-        let cycles_per_nano = self.hz / 1e9;
-        Conversion {
+        let (cycles_per_nano, now) = (hz / 1e9, Sample::take(ClockId::Monotonic));
+        let conversion = Conversion {
             tsc: true,
-            base: self.base,
-            anchor: self.anchor,
+            // From before the kernel's clock was read: nothing that was read of it until now is later than what follows.
+            base: now.cycles - now.width / 2,
+            anchor: now.nanos,
             nanos_per_cycle: (UNIT / cycles_per_nano).round() as u64,
             cycles_per_nano: (UNIT * cycles_per_nano).round() as u64,
-        }
+        };
+        Ok(Self { hz, error_ppm, conversion })
     }
 }
 
@@ -217,7 +239,10 @@ mod tests {
 
     #[test]
     fn the_facts_are_those_of_a_clock() {
-        let facts = Calibrated::measure().facts;
+        let first = FirstLook::take();
+        std::thread::sleep(first.left());
+        assert_eq!(first.left(), Duration::ZERO);
+        let facts = first.calibrated().facts();
         assert_eq!(facts.source == "tsc", facts.why_not_tsc.is_none(), "{facts:?}");
         assert!(facts.precision_ns > 0.0 && facts.precision_ns < 1e6, "{facts:?}");
         assert!(facts.read_cost_ns > 0.0 && facts.read_cost_ns < 1e6, "{facts:?}");

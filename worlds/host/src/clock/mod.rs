@@ -8,7 +8,7 @@ mod calibration;
 mod counter;
 mod offset;
 
-use calibration::Calibrated;
+use calibration::{Calibrated, FirstLook};
 use foregather_machine::Nanos;
 use rustix::time::ClockId;
 use std::sync::OnceLock;
@@ -17,21 +17,24 @@ pub use calibration::Facts;
 pub use offset::{OffsetBound, cross_cpu_offset_bound};
 
 static CLOCK: OnceLock<Calibrated> = OnceLock::new();
+static FIRST_LOOK: OnceLock<FirstLook> = OnceLock::new();
+static FACTS: OnceLock<Facts> = OnceLock::new();
 
-/// Calibrates the clock now rather than at its first reading, which then takes about ten milliseconds.
+/// Has the clock calibrated from here on, which takes about ten milliseconds. Before that [`now`] asks the kernel, and what counts
+/// cycles waits for the rest of it.
 pub fn init() {
     calibrated();
 }
 
 /// What this process's clock is and how good it is.
 pub fn facts() -> &'static Facts {
-    &calibrated().facts
+    FACTS.get_or_init(|| calibrated().facts())
 }
 
 /// The time.
 #[inline]
 pub fn now() -> Nanos {
-    let conversion = conversion();
+    let Some(Calibrated { conversion, .. }) = CLOCK.get() else { return now_from_the_kernel() };
     Nanos(conversion.anchor + conversion.nanos(conversion.read().saturating_sub(conversion.base)))
 }
 
@@ -67,7 +70,7 @@ pub fn unix_seconds() -> u64 {
 /// How counter and time relate: factors in units of 2^-32.
 struct Conversion {
     tsc: bool,
-    /// The counter at the time `anchor`, some milliseconds before anybody reads this clock.
+    /// The counter at the time `anchor`, just before anybody reads this clock.
     base: u64,
     anchor: u64,
     nanos_per_cycle: u64,
@@ -106,11 +109,34 @@ fn calibrated() -> &'static Calibrated {
     }
 }
 
+/// Looks and values are made before they are set, which takes no time: a fork in between would leave the child waiting for whoever
+/// sets them.
+fn first_look() -> &'static FirstLook {
+    FIRST_LOOK.get().unwrap_or_else(|| {
+        let look = FirstLook::take();
+        FIRST_LOOK.get_or_init(|| look)
+    })
+}
+
+/// Until the counter has been compared for long enough.
+#[cold]
+#[inline(never)]
+fn now_from_the_kernel() -> Nanos {
+    let first = first_look();
+    if first.left().is_zero() {
+        let calibrated = first.calibrated();
+        CLOCK.get_or_init(|| calibrated);
+        return now();
+    }
+    Nanos(counter::kernel(ClockId::Monotonic))
+}
+
 #[cold]
 #[inline(never)]
 fn calibrate_first() -> &'static Calibrated {
-    // Measured before it is set, which takes no time: a fork in between would leave the child waiting for whoever sets it.
-    let calibrated = Calibrated::measure();
+    let first = first_look();
+    std::thread::sleep(first.left());
+    let calibrated = first.calibrated();
     CLOCK.get_or_init(|| calibrated)
 }
 
@@ -155,6 +181,39 @@ mod tests {
             }
         });
         assert!(latest.load(SeqCst) > 0);
+    }
+
+    /// The first look, the kernel's clock, and the change to the counter, by several threads.
+    #[test]
+    fn a_clock_that_is_being_calibrated_never_runs_backwards() {
+        let first = FirstLook::take();
+        let (latest, clock) = (AtomicU64::new(0), OnceLock::<Calibrated>::new());
+        let read = || match clock.get() {
+            Some(Calibrated { conversion, .. }) => {
+                let cycles = if conversion.tsc { counter::tsc_serialized() } else { conversion.read() };
+                conversion.anchor + conversion.nanos(cycles.saturating_sub(conversion.base))
+            }
+            None if first.left().is_zero() => {
+                let calibrated = first.calibrated();
+                clock.get_or_init(|| calibrated);
+                0
+            }
+            None => counter::kernel(ClockId::Monotonic),
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let end = Instant::now() + Duration::from_millis(30);
+                    while Instant::now() < end {
+                        let before = latest.load(SeqCst);
+                        let time = read();
+                        assert!(time == 0 || time >= before, "{time} ns was read after {before} ns");
+                        latest.fetch_max(time, SeqCst);
+                    }
+                });
+            }
+        });
+        assert!(clock.get().is_some());
     }
 
     #[test]
