@@ -77,8 +77,8 @@ pub struct Script {
     pub park_span: Cell<Option<Nanos>>,
     /// The next spin is preempted for so long.
     pub gap: Cell<Nanos>,
-    /// What the system says of preemptions.
-    pub preemptions: Cell<Option<u64>>,
+    /// What the system says of the time in which others had its processor.
+    pub run_queue_wait: Cell<Option<Nanos>>,
     /// The longest spin.
     pub max_spin: Cell<Nanos>,
     /// That verb never returns.
@@ -116,7 +116,7 @@ impl Script {
             ask_span: Cell::new(Nanos::ZERO),
             park_span: Cell::new(None),
             gap: Cell::new(Nanos::ZERO),
-            preemptions: Cell::new(None),
+            run_queue_wait: Cell::new(None),
             max_spin: Cell::new(max),
             stuck_in: Cell::new(None),
             spun: Cell::new(Nanos::ZERO),
@@ -242,8 +242,8 @@ impl Placement for Script {
         self.act(Did::Pull(thread), self.pull_span.get()).await;
         self.granted.get()
     }
-    fn preemptions(&self) -> Option<u64> {
-        self.preemptions.get()
+    fn run_queue_wait(&self) -> Option<Nanos> {
+        self.run_queue_wait.get()
     }
     fn costs(&self) -> Costs {
         Costs::TYPICAL

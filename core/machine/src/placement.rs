@@ -2,7 +2,7 @@
 //!
 //! Every question may go unanswered (`None`) and every action may be refused (`false`): a waiter must come to its end with
 //! fewer signals, too.
-use crate::{Costs, CpuId, ready};
+use crate::{Costs, CpuId, Nanos, ready};
 
 /// The number by which a thread can be asked after in its world: never 0, and it fits into a word's value.
 pub type ThreadId = u32;
@@ -59,8 +59,8 @@ pub trait Placement {
         let _ = thread;
         ready(false)
     }
-    /// How often this thread had to give its processor up to somebody else, ever.
-    fn preemptions(&self) -> Option<u64> {
+    /// For how long this thread has been ready to run while others had its processor, ever.
+    fn run_queue_wait(&self) -> Option<Nanos> {
         None
     }
     /// What switching costs on this machine.

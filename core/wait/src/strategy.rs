@@ -123,6 +123,10 @@ pub trait Surroundings {
     fn is_message(&self) -> bool {
         false
     }
+    /// Do members copy from this one's memory meanwhile, with its help? They are worth it.
+    fn is_copying(&self) -> bool {
+        false
+    }
     /// The first awaited member for which `wanted` holds, beginning with the next rank: so members do not all find the same one.
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
         let _ = wanted;
@@ -161,8 +165,8 @@ pub trait Surroundings {
         let _ = cpu;
         false
     }
-    /// How often this thread was preempted, ever.
-    fn preemptions(&self) -> Option<u64> {
+    /// For how long this thread has been ready to run while others had its processor, ever.
+    fn run_queue_wait(&self) -> Option<Nanos> {
         None
     }
     /// Has a scout come back from that processor, as one does at once where nothing else runs? Asking about another one sends it

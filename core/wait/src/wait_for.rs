@@ -17,6 +17,8 @@ pub enum WaitFor<'t, C: Cpu> {
     Leader(Roster<'t, C>, Rank),
     /// A message of one member, or of any: where others compute, it is not worth their time.
     Message(Roster<'t, C>, Option<Rank>),
+    /// The same while members copy from this one's memory, and it helps them: that is work, and ends when they have done it together.
+    Copy(Roster<'t, C>, Option<Rank>),
     /// Nothing is known of them.
     Unknown,
 }
@@ -31,7 +33,7 @@ impl<C: Cpu> Copy for WaitFor<'_, C> {}
 impl<'t, C: Cpu> WaitFor<'t, C> {
     fn roster(self) -> Option<Roster<'t, C>> {
         match self {
-            Self::All(roster) | Self::Leader(roster, _) | Self::Message(roster, _) => Some(roster),
+            Self::All(roster) | Self::Leader(roster, _) | Self::Message(roster, _) | Self::Copy(roster, _) => Some(roster),
             Self::Unknown => None,
         }
     }
@@ -79,14 +81,18 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
     }
 
     fn is_message(&self) -> bool {
-        matches!(self.whom, WaitFor::Message(..))
+        matches!(self.whom, WaitFor::Message(..) | WaitFor::Copy(..))
+    }
+
+    fn is_copying(&self) -> bool {
+        matches!(self.whom, WaitFor::Copy(..))
     }
 
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
         match self.whom {
             WaitFor::Unknown => None,
-            WaitFor::Message(_, Some(peer)) => wanted(peer).then_some(peer),
-            WaitFor::Message(_, None) => self.others().find(|&other| wanted(other)),
+            WaitFor::Message(_, Some(peer)) | WaitFor::Copy(_, Some(peer)) => wanted(peer).then_some(peer),
+            WaitFor::Message(_, None) | WaitFor::Copy(_, None) => self.others().find(|&other| wanted(other)),
             WaitFor::All(roster) => match self.find_behind(roster, wanted) {
                 Behind::None => self.others().find(|&other| wanted(other)),
                 Behind::Some(found) => found,
@@ -127,8 +133,8 @@ impl<C: Cpu> Surroundings for Around<'_, C> {
         self.cpu.allows(cpu)
     }
 
-    fn preemptions(&self) -> Option<u64> {
-        self.cpu.preemptions()
+    fn run_queue_wait(&self) -> Option<Nanos> {
+        self.cpu.run_queue_wait()
     }
 
     fn is_idle(&self, cpu: CpuId) -> Option<bool> {

@@ -138,13 +138,13 @@ impl Waiter {
         &self,
         lane: &F,
         context: WaitContext,
-        sender: Option<Rank>,
+        whom: WaitFor<'_, F::Cpu>,
         patience: Nanos,
         probe: impl FnMut() -> Option<T>,
     ) -> Result<Option<T>, Error> {
-        let (cpu, roster) = (lane.cpu(), Roster::new(lane.roster()));
-        self.publish_cpu(cpu, roster, context.rank);
-        let why = || (context.until(context.deadline.min(cpu.now() + patience)), WaitFor::Message(roster, sender));
+        let cpu = lane.cpu();
+        self.publish_cpu(cpu, Roster::new(lane.roster()), context.rank);
+        let why = || (context.until(context.deadline.min(cpu.now() + patience)), whom);
         let (found, waited) = match self.wait_part(cpu, lane.bell(), false, why, probe) {
             Wait::Now(end) => end,
             Wait::Slow(rest) => match rest.await {

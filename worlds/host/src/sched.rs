@@ -1,7 +1,10 @@
 //! How the kernel schedules this thread, and how busy the machine is.
+use crate::forks;
+use core::cell::OnceCell;
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::process::setpriority_process;
 use std::fs;
+use std::os::unix::fs::FileExt;
 
 /// A scheduling class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,6 +167,22 @@ pub fn run_queue_wait() -> Option<Nanos> {
         }
     }
     Some(total)
+}
+
+/// The same of the calling thread alone, for one read of a file that stays open: a microsecond. `None` in the child of a fork, too, if
+/// its parent's thread had asked.
+pub fn thread_run_queue_wait() -> Option<Nanos> {
+    thread_local! {
+        /// This thread's file, and the generation of its process: in the child of a fork it is still the parent's.
+        static FILE: OnceCell<(u32, Option<fs::File>)> = const { OnceCell::new() };
+    }
+    let here = forks::generation();
+    let read = |(generation, file): &(u32, Option<fs::File>)| {
+        let mut text = [0; 64];
+        let bytes = file.as_ref().filter(|_| *generation == here)?.read_at(&mut text, 0).ok()?;
+        parse_schedstat(core::str::from_utf8(&text[..bytes]).ok()?)
+    };
+    FILE.try_with(|file| read(file.get_or_init(|| (here, fs::File::open("/proc/thread-self/schedstat").ok())))).ok()?
 }
 
 /// `0.09 0.05 0.02 1/85 6092`: the fourth field is runnable over all threads.

@@ -7,7 +7,7 @@ use core::cell::Cell;
 use core::future::Future;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::affinity::{self, Mask};
-use foregather_host::{cgroup, clock, scout, usage};
+use foregather_host::{cgroup, clock, sched, scout, usage};
 use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, ready};
 use std::sync::OnceLock;
 
@@ -108,8 +108,8 @@ impl<G: Guard> Placement for Thread<G> {
         if self.may_be_moved() { Enrolled::believed().map(|enrolled| enrolled.affinity) } else { None }
     }
 
-    fn preemptions(&self) -> Option<u64> {
-        Some(usage::thread_switches().involuntary)
+    fn run_queue_wait(&self) -> Option<Nanos> {
+        sched::thread_run_queue_wait()
     }
 
     fn allows(&self, cpu: CpuId) -> bool {

@@ -7,6 +7,7 @@ use super::unexpected::Arrived;
 use super::{Messenger, count};
 use crate::link::Lost;
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Rank, WaitContext, reached};
+use foregather_wait::{Roster, WaitFor};
 
 /// What a wait is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -200,7 +201,9 @@ impl<F: Fabric> Messenger<F> {
         let mut patience = self.patience(waiting);
         loop {
             let look = || self.look(what, waiting, &mut found);
-            let waited = self.waiter.on_lane_for(&*self.fabric, why, waiting.peer(), patience, look).await;
+            let roster = Roster::new(self.fabric.roster());
+            let whom = if self.exposed.get() > 0 { WaitFor::Copy } else { WaitFor::Message };
+            let waited = self.waiter.on_lane_for(&*self.fabric, why, whom(roster, waiting.peer()), patience, look).await;
             match waited.map_err(|error| self.blamed(error))? {
                 Some(LookResult::End(end)) => return end.map_err(|error| self.blamed(error)),
                 // Boxed, since every wait has room for what it holds.

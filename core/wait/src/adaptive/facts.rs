@@ -37,12 +37,13 @@ facts! {
     17 LONG "an episode takes more than six of them";
     18 FITS "the team has two members, and as many processors";
     19 PULLABLE "members may be moved, and I have not pulled one lately";
-    20 DISTURBED "I was preempted, a few ticks ago at most: while I spun, or, if I wait for messages, at any time";
+    20 DISTURBED "others had my processor, a few ticks ago at most: while I spun, or, if I wait for messages, for a twentieth of the time";
     21 CHEAP "to hand over on one processor costs less than a quarter of a remote wake-up";
-    22 MESSAGE "I wait for a message";
+    22 MESSAGE "I wait for a message, and nobody copies from my memory meanwhile";
     23 BRIEF_OVER "I have waited for longer than two local hand-overs";
     24 LOPSIDED "my processor has at least twice its even part of the members";
     25 CROWDED_OUT "the team is larger than its processors, and a stranger took a turn from it";
+    26 ROOMY "an episode takes longer than a remote wake-up";
 }
 
 impl Facts {

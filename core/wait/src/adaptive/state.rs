@@ -18,6 +18,10 @@ const GOOD: u32 = 256;
 const STOPPED: u64 = 4;
 /// After a move no member moves for half a tick, then twice that and so on, up to this many ticks.
 const LONGEST_HOLD: u64 = 125;
+/// Who loses less than that to others, in percent of the time, has the processor for itself.
+const LOST: u64 = 5;
+/// A shorter gap in a spin is no stranger's turn but an interrupt.
+pub(super) const PREEMPTED: Nanos = Nanos::from_us(100);
 /// How many ticks after a preemption a stranger is believed to be there still.
 const DISTURBED: u64 = 8;
 
@@ -38,8 +42,8 @@ pub(crate) struct AdaptiveState {
     next_pull: Nanos,
     /// Until then it shares its processor with a stranger.
     undisturbed_from: Nanos,
-    /// How often it had been preempted when it was last asked, and when that was.
-    preemptions: Option<u64>,
+    /// How long it had waited for its processor when it was last asked, and when that was.
+    queued: Option<Nanos>,
     asked: Nanos,
     /// What the team knows of strangers.
     pub(super) crowd: Crowd,
@@ -62,7 +66,7 @@ impl AdaptiveState {
             hold: of.tick.percent(50),
             next_pull: Nanos::ZERO,
             undisturbed_from: Nanos::ZERO,
-            preemptions: None,
+            queued: None,
             asked: Nanos::ZERO,
             crowd: Crowd::default(),
             now: ThisWait::default(),
@@ -99,6 +103,7 @@ impl AdaptiveState {
             | Facts::DISTRUSTED.when(self.distrust > 0)
             | Facts::CHEAP.when(hand_over * 4 < self.of.remote)
             | Facts::TINY.when(episode > Nanos::ZERO && episode < hand_over * 2)
+            | Facts::ROOMY.when(episode > self.of.remote)
             | Facts::LONG.when(episode > hand_over * 6)
     }
 
@@ -155,16 +160,18 @@ impl AdaptiveState {
         self.undisturbed_from = now + self.of.tick * DISTURBED;
     }
 
-    /// Was it preempted since the last time? Asked once in a quarter of a tick, since that costs a system call. A preemption between waits, or in
-    /// the pauses that nobody times, leaves no other trace.
-    pub(super) fn ask_for_preemptions(&mut self, around: &dyn Surroundings, now: Nanos) {
-        if now - self.asked < self.of.slow() {
+    /// Have others had its processor since the last time? Asked once in a quarter of a tick, since that costs a system call. What is lost
+    /// between waits, or in the pauses that nobody times, leaves no other trace. A thread of the kernel that comes now and then for some
+    /// microseconds costs less than sleeping would.
+    pub(super) fn ask_for_lost_time(&mut self, around: &dyn Surroundings, now: Nanos) {
+        let span = now - self.asked;
+        if span < self.of.slow() {
             return;
         }
         self.asked = now;
-        let preemptions = around.preemptions();
-        if core::mem::replace(&mut self.preemptions, preemptions)
-            .is_some_and(|before| preemptions.is_some_and(|now| now > before))
+        let queued = around.run_queue_wait();
+        if let (Some(before), Some(after)) = (core::mem::replace(&mut self.queued, queued), queued)
+            && after - before > PREEMPTED.max(span.percent(LOST))
         {
             self.preempted(now);
         }

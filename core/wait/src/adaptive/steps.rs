@@ -1,14 +1,12 @@
 //! One wait by the decision table, from the end of the blind pauses on.
 use super::crowd::Found;
+use super::state::PREEMPTED;
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
 use foregather_machine::{CpuId, Nanos, Rank, ThreadId, reached};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
 const MOST_ASKED: usize = 4;
-
-/// A shorter gap in a spin is no stranger's turn but an interrupt.
-const PREEMPTED: Nanos = Nanos::from_us(100);
 
 /// What one wait has come to so far.
 #[derive(Default)]
@@ -45,7 +43,7 @@ impl Strategy for AdaptiveState {
         let blinks = self.blinks();
         self.begin_wait(wait.began, wait.account.waits());
         if wait.around.is_message() {
-            self.ask_for_preemptions(wait.around, wait.began);
+            self.ask_for_lost_time(wait.around, wait.began);
         }
         self.now = ThisWait {
             limit: self.of.bound().min(wait.max_spin),
@@ -153,7 +151,7 @@ impl AdaptiveState {
         facts |= Facts::BOUND.when(elapsed >= self.now.limit);
         facts |= Facts::CAP.when(elapsed >= of.cap(around.size()).min(wait.max_spin));
         facts |= Facts::DISTURBED.when(self.is_disturbed(now));
-        facts |= Facts::MESSAGE.when(around.is_message());
+        facts |= Facts::MESSAGE.when(around.is_message() && !around.is_copying());
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
         match self.crowd.look(of, wait, now) {

@@ -60,7 +60,15 @@ pub const TABLE: [Rule; 16] = [
         Action::Park,
         "every pause of any member is paid with a turn that all wait for; sleepers keep their claim, wherever they are",
     ),
-    rule("flee", FLIGHT, Action::Move, "a stranger computes on my processor: whatever the other one does, nothing is lost"),
+    unless(
+        rule(
+            "flee",
+            FLIGHT,
+            Action::Move,
+            "a stranger computes on my processor, and there is little work that would be done one after the other elsewhere",
+        ),
+        Facts::ROOMY,
+    ),
     rule(
         "leave-crowd",
         CROWD.union(Facts::FAR_EMPTIER).union(Facts::LOPSIDED),

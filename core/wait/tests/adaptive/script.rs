@@ -24,6 +24,7 @@ pub(crate) enum Awaits {
     /// Its leader, which waits for that one.
     Leader(Rank, Option<Rank>),
     Message(Option<Rank>),
+    Copy(Rank),
 }
 
 /// Spins in a row.
@@ -162,6 +163,7 @@ impl Team {
             Awaits::All => WaitFor::All(roster),
             Awaits::Leader(rank, _) => WaitFor::Leader(roster, rank),
             Awaits::Message(sender) => WaitFor::Message(roster, sender),
+            Awaits::Copy(reader) => WaitFor::Copy(roster, Some(reader)),
         };
         let come = || self.me.come();
         self.waiter.wait_part(&self.me, &self.event, false, || (context, whom), come).finish().await.map(|((), waited)| waited)
