@@ -7,9 +7,11 @@ use super::triangle::Triangle;
 use crate::crossover::{Routine, memory};
 use crate::error::{Error, same};
 use crate::kernels::columns::{BOTH, columns_and_rows};
-use crate::kernels::level1::axpy;
+use crate::kernels::corner::{self, ORDER};
+use crate::kernels::level1::{axpy, dot};
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::update::{add, scale};
+use crate::options::Uplo;
 use crate::parts::Parts;
 use crate::scalar::Scalar;
 use crate::team::done;
@@ -28,6 +30,8 @@ pub struct Symv<'a, T: Scalar> {
     product: Product<'a, T>,
     beta: T,
     y: VectorMut<'a, T>,
+    cells: usize,
+    /// One for each cell; none if there is one cell, which adds to `y` itself, at the end.
     sums: Vec<OnceLock<Vec<T>>>,
 }
 
@@ -57,14 +61,14 @@ impl<'a, T: Scalar> Symv<'a, T> {
         same("symv", 9, "y", y.len(), a.order())?;
         let cells = if a.is_dense() && a.order() >= SPLIT_FROM { BLOCKS } else { 1 };
         let x = if alpha == T::ZERO { Cow::Borrowed(&[][..]) } else { dense::read(x) };
-        let sums = (0..cells).map(|_| OnceLock::new()).collect();
+        let sums = (0..if cells > 1 { cells } else { 0 }).map(|_| OnceLock::new()).collect();
         let product = Product { hermitian: hermitian && T::COMPLEX, alpha, a, x };
-        Ok(Self { product, beta, y, sums })
+        Ok(Self { product, beta, y, cells, sums })
     }
 
     /// The two runs of columns that are a cell's.
     fn columns(&self, cell: usize) -> [Range<usize>; 2] {
-        let (n, runs) = (self.product.a.order(), 2 * self.sums.len());
+        let (n, runs) = (self.product.a.order(), 2 * self.cells);
         let run = |at: usize| n * at / runs..n * (at + 1) / runs;
         [run(cell), run(runs - 1 - cell)]
     }
@@ -73,6 +77,12 @@ impl<'a, T: Scalar> Symv<'a, T> {
 impl<T: Scalar> Product<'_, T> {
     /// Adds what some columns stand for.
     fn add_columns(&self, columns: Range<usize>, y: &mut [T]) {
+        if self.a.is_dense() {
+            for from in columns.clone().step_by(ORDER) {
+                self.add_dense(from..columns.end.min(from + ORDER), y);
+            }
+            return;
+        }
         let mut col = columns.start;
         while col + BOTH <= columns.end {
             self.add_group(col, y);
@@ -81,6 +91,47 @@ impl<T: Scalar> Product<'_, T> {
         for col in col..columns.end {
             let column = self.a.split(col);
             self.add_one(col, &column, T::ZERO, [0..column.2.len(), 0..0], y);
+        }
+    }
+
+    /// At most [`ORDER`] columns of a triangle that is stored whole: the corner on the diagonal as a square, the rectangle above or
+    /// below it by as many columns at a time as there are.
+    fn add_dense(&self, cols: Range<usize>, y: &mut [T]) {
+        let mut columns: [&[T]; ORDER] = [&[]; ORDER];
+        let mut factors = [T::ZERO; ORDER];
+        for (at, col) in cols.clone().enumerate() {
+            columns[at] = self.a.column(col).1;
+            factors[at] = self.alpha * self.x[col];
+        }
+        let (columns, factors) = (&mut columns[..cols.len()], &factors[..cols.len()]);
+        let uplo = self.a.shape.uplo;
+        corner::add(self.hermitian, self.conj(), uplo, columns, factors, &mut y[cols.clone()]);
+        let rows = if uplo == Uplo::Lower { cols.end..self.a.order() } else { 0..cols.start };
+        if rows.is_empty() {
+            return;
+        }
+        // Of each column what lies in the rectangle: the end of a lower one, the start of an upper one.
+        for column in columns.iter_mut() {
+            let from = if uplo == Uplo::Lower { column.len() - rows.len() } else { 0 };
+            *column = &column[from..from + rows.len()];
+        }
+        self.add_rectangle(cols, rows, columns, factors, y);
+    }
+
+    /// Columns that have these rows, of which none is theirs: seen as columns and as rows.
+    fn add_rectangle(&self, cols: Range<usize>, rows: Range<usize>, columns: &[&[T]], factors: &[T], y: &mut [T]) {
+        let ([as_column, as_row], x) = (self.conj(), &self.x[rows.clone()]);
+        let (groups, rest) = columns.as_chunks::<BOTH>();
+        for (at, (group, factors)) in groups.iter().zip(factors.as_chunks::<BOTH>().0).enumerate() {
+            let sums = columns_and_rows(self.conj(), *factors, *group, x, &mut y[rows.clone()]);
+            for (y, sum) in y[cols.start + at * BOTH..].iter_mut().zip(sums) {
+                *y += self.alpha * sum;
+            }
+        }
+        let done = groups.len() * BOTH;
+        for (at, column) in rest.iter().enumerate() {
+            dense::add(as_column, factors[done + at], column, &mut y[rows.clone()]);
+            y[cols.start + done + at] += self.alpha * dot(as_row, column, x);
         }
     }
 
@@ -129,11 +180,13 @@ impl<T: Scalar> Parts for Symv<'_, T> {
     type Output = ();
 
     fn cells(&self) -> usize {
-        self.sums.len()
+        self.cells
     }
 
     fn part(&self, cells: Range<usize>) {
-        for cell in cells {
+        assert!(cells.end <= self.cells, "cells {cells:?} of {}", self.cells);
+        // A single cell has no sum of its own: it is computed in the result, which is nobody's to write before the end.
+        for cell in cells.filter(|_| self.cells > 1) {
             let mut sum = vec![T::ZERO; self.product.a.order()];
             if self.product.alpha != T::ZERO {
                 self.columns(cell).into_iter().for_each(|columns| self.product.add_columns(columns, &mut sum));
@@ -143,6 +196,9 @@ impl<T: Scalar> Parts for Symv<'_, T> {
     }
 
     fn finish(mut self) {
+        if self.cells == 1 {
+            return self.whole();
+        }
         scale(self.beta, self.y.reborrow());
         let mut sums = self.sums.into_iter().map(|sum| sum.into_inner().expect("every cell has been computed"));
         if self.product.alpha != T::ZERO
@@ -154,13 +210,14 @@ impl<T: Scalar> Parts for Symv<'_, T> {
     }
 
     fn whole(mut self) {
-        // What is added to nought may as well be added there, to the same bits.
-        if self.cells() > 1 || self.beta != T::ZERO || self.product.alpha == T::ZERO {
-            self.part(0..self.cells());
+        if self.cells > 1 {
+            self.part(0..self.cells);
             return self.finish();
         }
         scale(self.beta, self.y.reborrow());
-        dense::write(self.y, |y| self.product.add_columns(0..self.product.a.order(), y));
+        if self.product.alpha != T::ZERO {
+            dense::write(self.y, |y| self.product.add_columns(0..self.product.a.order(), y));
+        }
     }
 }
 
