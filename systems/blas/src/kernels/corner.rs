@@ -1,6 +1,6 @@
 //! A small corner on the diagonal of a symmetric or Hermitian matrix: written out as a square, so that its columns are registers.
 use super::dispatch::by_processor;
-use super::lines::{load, store};
+use super::lines::{Lines, load, plus, store};
 use crate::options::Uplo;
 use crate::scalar::Scalar;
 
@@ -19,7 +19,7 @@ by_processor! {
 fn add_body<T: Scalar, const FUSED: bool>(hermitian: bool, conj: [bool; 2], uplo: Uplo, columns: &[&[T]], x: &[T], y: &mut [T]) {
     let order = columns.len();
     assert!(order <= ORDER && x.len() == order && y.len() == order, "shapes of a corner");
-    let mut square = [[T::ZERO; ORDER]; ORDER];
+    let Lines(mut square): Lines<T, ORDER> = Lines::new();
     for (col, column) in columns.iter().enumerate() {
         // The rows of the corner, and the first of them.
         let (from, part) =
@@ -35,9 +35,7 @@ fn add_body<T: Scalar, const FUSED: bool>(hermitian: bool, conj: [bool; 2], uplo
     }
     let mut sums: [T; ORDER] = load(y);
     for (column, &x) in square.iter().zip(x) {
-        for (sum, &element) in sums.iter_mut().zip(column) {
-            *sum = sum.add_product::<FUSED>(element, x);
-        }
+        sums = plus::<T, FUSED, ORDER>(sums, x, column);
     }
     store(&sums, y);
 }

@@ -2,9 +2,24 @@
 use super::matrix::{Layout, Matrix, MatrixMut};
 use crate::scalar::Scalar;
 
+/// Lines that begin where lines of memory do: what was written to one would reach its next reader late from across two of those.
+#[repr(align(64))]
+pub(super) struct Lines<T, const N: usize>(pub(super) [[T; N]; N]);
+
+impl<T: Scalar, const N: usize> Lines<T, N> {
+    /// Noughts.
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self([[T::ZERO; N]; N])
+    }
+}
+
 /// At most `N` elements, and noughts after them.
 #[inline(always)]
 pub(super) fn load<T: Scalar, const N: usize>(from: &[T]) -> [T; N] {
+    if let Ok(whole) = from.try_into() {
+        return whole;
+    }
     let mut line = [T::ZERO; N];
     put(from, &mut line);
     line
@@ -13,6 +28,10 @@ pub(super) fn load<T: Scalar, const N: usize>(from: &[T]) -> [T; N] {
 /// Writes as many elements of a line as there is room for.
 #[inline(always)]
 pub(super) fn store<T: Scalar, const N: usize>(line: &[T; N], to: &mut [T]) {
+    if let Ok(whole) = <&mut [T; N]>::try_from(&mut *to) {
+        *whole = *line;
+        return;
+    }
     let len = to.len().min(N);
     put(&line[..len], to);
 }
@@ -44,26 +63,42 @@ fn piece<T: Scalar, const LEN: usize>(from: &[T], to: &mut [T], at: usize) -> us
     at + LEN
 }
 
-/// The columns of a matrix of at most `N` rows and columns, each followed by noughts, conjugated if so asked.
+/// `line + factor * other`. Made anew and without an exit from the loop: so the compiler makes whole registers of it.
 #[inline(always)]
-pub(super) fn columns<T: Scalar, const N: usize>(matrix: Matrix<'_, T>, conj: bool) -> [[T; N]; N] {
-    let mut columns = [[T::ZERO; N]; N];
-    let Layout { rows, cols, .. } = matrix.layout;
+pub(super) fn plus<T: Scalar, const FUSED: bool, const N: usize>(mut line: [T; N], factor: T, other: &[T; N]) -> [T; N] {
+    for lane in 0..N {
+        line[lane] = line[lane].add_product::<FUSED>(other[lane], factor);
+    }
+    line
+}
+
+/// The columns of a matrix of at most `N` rows and columns, where they lie if they lie side by side and are meant as they are, else
+/// copied into `held`.
+#[inline(always)]
+pub(super) fn columns<'m, T: Scalar, const N: usize>(
+    matrix: Matrix<'m, T>,
+    conj: bool,
+    held: &'m mut Option<Lines<T, N>>,
+) -> [&'m [T]; N] {
+    let Layout { rows, cols, down, .. } = matrix.layout;
     assert!(rows <= N && cols <= N, "lines are short");
-    if matrix.layout.down == 1 {
+    let mut columns: [&[T]; N] = [&[]; N];
+    if down == 1 && !(conj && T::COMPLEX) {
         for (at, column) in columns[..cols].iter_mut().enumerate() {
-            *column = load(side_by_side(matrix, at));
+            *column = side_by_side(matrix, at);
         }
-    } else {
-        let transposed = matrix.t();
-        for row in 0..rows {
-            for (column, &value) in columns.iter_mut().zip(side_by_side(transposed, row)) {
-                column[row] = value;
-            }
+        return columns;
+    }
+    let copy = held.insert(Lines::new());
+    let lines = if down == 1 { matrix } else { matrix.t() };
+    for line in 0..lines.col_count() {
+        for (at, &value) in side_by_side(lines, line).iter().enumerate() {
+            let (row, col) = if down == 1 { (at, line) } else { (line, at) };
+            copy.0[col % N][row % N] = value.conj_if(conj);
         }
     }
-    if conj && T::COMPLEX {
-        columns.as_flattened_mut().iter_mut().for_each(|value| *value = value.conj());
+    for (column, copy) in columns[..cols].iter_mut().zip(&copy.0) {
+        *column = &copy[..rows];
     }
     columns
 }
@@ -108,11 +143,11 @@ mod tests {
             let by_columns = Matrix::columns(&memory, rows, cols, rows + 2).unwrap();
             let by_rows = Matrix::rows(&memory, rows, cols, cols + 1).unwrap();
             for matrix in [by_columns, by_rows, by_rows.t(), by_columns.t()] {
-                let all = columns::<c64, 8>(matrix, conj);
-                for (col, row) in (0..8).flat_map(|col| (0..8).map(move |row| (col, row))) {
-                    let inside = row < matrix.row_count() && col < matrix.col_count();
-                    let wanted = if inside { matrix.get(row, col).conj_if(conj) } else { c64::ZERO };
-                    assert_eq!(all[col][row], wanted, "({row}, {col})");
+                let mut held = None;
+                for (col, column) in columns::<c64, 8>(matrix, conj, &mut held).into_iter().enumerate() {
+                    let wanted = (0..matrix.row_count()).map(|row| matrix.get(row, col).conj_if(conj));
+                    let inside = col < matrix.col_count();
+                    assert!(if inside { column.iter().copied().eq(wanted) } else { column.is_empty() }, "column {col}");
                 }
             }
         }

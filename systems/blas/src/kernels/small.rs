@@ -1,12 +1,12 @@
 //! The product of matrices so small that to pack them, to choose a path and to allocate would cost more than the product.
 //!
-//! Both factors are copied into arrays on the stack, and a column of the result is a few registers. No part of a larger result is
-//! so small in all three directions: the grids of level 3 have wider cells (`product`), so a part takes the path of the whole.
+//! The result is computed in blocks of registers, of as many rows as there are left, from columns where they lie. No part of a larger
+//! result is so small in all three directions: the grids of level 3 have wider cells (`product`), so a part takes the path of the
+//! whole.
 use super::dispatch::by_processor;
-use super::lines::{columns, load, store};
+use super::lines::{columns, plus, side_by_side_mut};
 use super::matrix::MatrixMut;
 use super::product::Factor;
-use super::vector::VectorMut;
 use crate::scalar::Scalar;
 
 /// The most rows, columns and terms of a small product.
@@ -21,52 +21,79 @@ by_processor! {
 
 #[inline(always)]
 fn small_body<T: Scalar, const FUSED: bool>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: MatrixMut<'_, T>) {
-    match c.row_count().max(c.col_count()).max(a.matrix.col_count()) {
-        0..=4 => sized::<T, FUSED, 4>(alpha, a, b, beta, c),
-        5..=8 => sized::<T, FUSED, 8>(alpha, a, b, beta, c),
-        _ => sized::<T, FUSED, ORDER>(alpha, a, b, beta, c),
+    let (a, b, mut c) = if c.layout.down == 1 { (a, b, c) } else { (b.t(), a.t(), c.t()) };
+    let (rows, cols, depth) = (c.row_count(), c.col_count(), a.matrix.col_count());
+    let (mut left, mut right) = (None, None);
+    let left = columns::<T, ORDER>(a.matrix, a.conj, &mut left);
+    let right = columns::<T, ORDER>(b.matrix, b.conj, &mut right);
+    for from in (0..cols).step_by(TOGETHER) {
+        // Columns that are missing at the end are the last one again, and not written.
+        let factors = std::array::from_fn(|at| right[(from + at).min(cols - 1) % ORDER]);
+        let mut block = Block { alpha, beta, left: &left[..depth], factors, from, c: c.reborrow() };
+        let mut row = 0;
+        if rows == 16 {
+            row = block.rows::<FUSED, 16>(row);
+        }
+        if rows & 8 != 0 {
+            row = block.rows::<FUSED, 8>(row);
+        }
+        if rows & 4 != 0 {
+            row = block.rows::<FUSED, 4>(row);
+        }
+        if rows & 2 != 0 {
+            row = block.rows::<FUSED, 2>(row);
+        }
+        if rows & 1 != 0 {
+            block.rows::<FUSED, 1>(row);
+        }
     }
 }
 
-#[inline(always)]
-fn sized<T: Scalar, const FUSED: bool, const N: usize>(
+/// Some columns of the result, from `from` on.
+struct Block<'m, 'c, T> {
     alpha: T,
-    a: Factor<'_, T>,
-    b: Factor<'_, T>,
     beta: T,
-    c: MatrixMut<'_, T>,
-) {
-    let (a, b, mut c) = if c.layout.down == 1 { (a, b, c) } else { (b.t(), a.t(), c.t()) };
-    let depth = a.matrix.col_count();
-    let (left, right) = (columns::<T, N>(a.matrix, a.conj), columns::<T, N>(b.matrix, b.conj));
-    for from in (0..c.col_count()).step_by(TOGETHER) {
-        let mut sums = [[T::ZERO; N]; TOGETHER];
-        for (k, left) in left[..depth].iter().enumerate() {
-            for (at, sums) in sums.iter_mut().enumerate() {
-                let factor = right[from + at][k];
-                for lane in 0..N {
-                    sums[lane] = sums[lane].add_product::<FUSED>(left[lane], factor);
-                }
+    left: &'m [&'m [T]],
+    factors: [&'m [T]; TOGETHER],
+    from: usize,
+    c: MatrixMut<'c, T>,
+}
+
+impl<T: Scalar> Block<'_, '_, T> {
+    /// Computes so many rows, and returns the one after them.
+    #[inline(always)]
+    fn rows<const FUSED: bool, const ROWS: usize>(&mut self, row: usize) -> usize {
+        let depth = self.left.len();
+        let [one, two, three, four] = self.factors.map(|factors| &factors[..depth]);
+        // Variables of their own: so the compiler keeps each in registers.
+        let [mut first, mut second, mut third, mut fourth] = [[T::ZERO; ROWS]; TOGETHER];
+        for (k, column) in self.left.iter().enumerate() {
+            let Some(line) = column[row..].first_chunk::<ROWS>() else { break };
+            first = plus::<T, FUSED, ROWS>(first, one[k], line);
+            second = plus::<T, FUSED, ROWS>(second, two[k], line);
+            third = plus::<T, FUSED, ROWS>(third, three[k], line);
+            fourth = plus::<T, FUSED, ROWS>(fourth, four[k], line);
+        }
+        for (col, sums) in (self.from..self.c.col_count()).zip([first, second, third, fourth]) {
+            if let Some(line) = side_by_side_mut(&mut self.c, col)[row..].first_chunk_mut::<ROWS>() {
+                *line = combined::<T, FUSED, ROWS>(self.alpha, sums, self.beta, line);
             }
         }
-        for (col, sums) in (from..c.col_count()).zip(&sums) {
-            write::<T, FUSED, N>(alpha, sums, beta, c.reborrow().col(col));
-        }
+        row + ROWS
     }
 }
 
-/// `column = alpha * sums + beta * column`
+/// `alpha * sums + beta * line`
 #[inline(always)]
-fn write<T: Scalar, const FUSED: bool, const N: usize>(alpha: T, sums: &[T; N], beta: T, column: VectorMut<'_, T>) {
-    let column = column.into_slice().expect("the lines of a matrix lie side by side in memory");
-    let line = if beta == T::ZERO {
-        sums.map(|sum| alpha * sum)
-    } else {
-        let mut line: [T; N] = load(column);
-        for (value, &sum) in line.iter_mut().zip(sums) {
-            *value = (beta * *value).add_product::<FUSED>(alpha, sum);
-        }
-        line
-    };
-    store(&line, column);
+fn combined<T: Scalar, const FUSED: bool, const ROWS: usize>(
+    alpha: T,
+    mut sums: [T; ROWS],
+    beta: T,
+    line: &[T; ROWS],
+) -> [T; ROWS] {
+    for lane in 0..ROWS {
+        let scaled = alpha * sums[lane];
+        sums[lane] = if beta == T::ZERO { scaled } else { scaled.add_product::<FUSED>(beta, line[lane]) };
+    }
+    sums
 }

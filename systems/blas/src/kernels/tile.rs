@@ -3,7 +3,7 @@
 //! The columns are copied into rows of fixed width, so that the loops run across columns that have nothing to do with each other:
 //! what becomes of one does not depend on how many there are. A small triangle has narrow rows, which cost less to copy.
 use super::dispatch::by_processor;
-use super::lines::{load, put, side_by_side, side_by_side_mut, store};
+use super::lines::{Lines, load, plus, put, side_by_side, side_by_side_mut, store};
 use super::matrix::{Matrix, MatrixMut};
 use super::product::Factor;
 use crate::options::{Diag, Uplo};
@@ -27,7 +27,7 @@ struct Tile<T, const N: usize> {
     order: usize,
     uplo: Uplo,
     unit: bool,
-    columns: [[T; N]; N],
+    columns: Lines<T, N>,
 }
 
 by_processor! {
@@ -59,22 +59,22 @@ fn sized<T: Scalar, const FUSED: bool, const N: usize>(
     assert!(order <= N && a.matrix.col_count() == order && b.row_count() == order, "shapes of a tile");
     let tile = Tile { order, uplo, unit: diag == Diag::Unit, columns: triangle::<T, N>(a, uplo, diag) };
     let inverses = inverses(&tile);
-    let mut rows = [[T::ZERO; N]; N];
+    let mut rows = Lines::new();
     for from in (0..b.col_count()).step_by(N) {
         let cols = from..b.col_count().min(from + N);
-        read(&b, cols.clone(), &mut rows);
+        read(&b, cols.clone(), &mut rows.0);
         match task {
-            TriangleOp::Multiply => multiply::<T, FUSED, N>(&tile, &mut rows),
-            TriangleOp::Solve => solve::<T, FUSED, N>(&tile, &inverses, &mut rows),
+            TriangleOp::Multiply => multiply::<T, FUSED, N>(&tile, &mut rows.0),
+            TriangleOp::Solve => solve::<T, FUSED, N>(&tile, &inverses, &mut rows.0),
         }
-        write(&mut b, cols, &rows);
+        write(&mut b, cols, &rows.0);
     }
 }
 
 /// The columns of a triangle, with noughts in the other one. A diagonal that is not stored is not read.
 #[inline(always)]
-fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag) -> [[T; N]; N] {
-    let mut columns = [[T::ZERO; N]; N];
+fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag) -> Lines<T, N> {
+    let Lines(mut columns) = Lines::new();
     let (order, skipped) = (a.matrix.row_count(), usize::from(diag == Diag::Unit));
     let by_columns = a.matrix.layout.down == 1;
     let (lines, uplo): (Matrix<'_, T>, Uplo) = if by_columns { (a.matrix, uplo) } else { (a.matrix.t(), uplo.flip()) };
@@ -92,7 +92,7 @@ fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag)
     if a.conj && T::COMPLEX {
         columns.as_flattened_mut().iter_mut().for_each(|value| *value = value.conj());
     }
-    columns
+    Lines(columns)
 }
 
 /// What rows are multiplied by in the place of a division; none where a quotient would lose digits that way, and none for complex
@@ -101,7 +101,7 @@ fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag)
 fn inverses<T: Scalar, const N: usize>(tile: &Tile<T, N>) -> [Option<T>; N] {
     let (least, most) = (T::Real::MIN_POSITIVE / T::Real::EPSILON, T::Real::MAX * T::Real::EPSILON);
     std::array::from_fn(|at| {
-        let pivot = tile.columns[at][at];
+        let pivot = tile.columns.0[at][at];
         let safe = !T::COMPLEX && pivot.abs1() >= least && pivot.abs1() <= most;
         safe.then(|| T::ONE.over(pivot))
     })
@@ -152,39 +152,33 @@ fn multiply<T: Scalar, const FUSED: bool, const N: usize>(tile: &Tile<T, N>, row
         let others = if tile.uplo == Uplo::Lower { 0..row } else { row + 1..order };
         let mut line = rows[row];
         if !tile.unit {
-            line = line.map(|value| tile.columns[row][row] * value);
+            let pivot = tile.columns.0[row][row];
+            line.iter_mut().for_each(|value| *value = pivot * *value);
         }
         for other in others {
-            let factor = tile.columns[other][row];
-            for lane in 0..N {
-                line[lane] = line[lane].add_product::<FUSED>(factor, rows[other][lane]);
-            }
+            line = plus::<T, FUSED, N>(line, tile.columns.0[other][row], &rows[other]);
         }
         rows[row] = line;
     }
 }
 
-/// Column by column of the triangle: an unknown is taken off all rows that wait for it, which do not wait for each other.
+/// Row by row, such that each is known when later ones need it. The row before it, which is known last, is taken off last.
 #[inline(always)]
 fn solve<T: Scalar, const FUSED: bool, const N: usize>(tile: &Tile<T, N>, inverses: &[Option<T>; N], rows: &mut [[T; N]; N]) {
     let order = tile.order.min(N);
+    let at = |step: usize| if tile.uplo == Uplo::Lower { step } else { order - 1 - step };
     for step in 0..order {
-        let row = if tile.uplo == Uplo::Lower { step } else { order - 1 - step };
-        let others = if tile.uplo == Uplo::Lower { row + 1..order } else { 0..row };
+        let row = at(step);
         let mut line = rows[row];
-        if !tile.unit {
-            let pivot = tile.columns[row][row];
-            line = match inverses[row] {
-                Some(inverse) => line.map(|value| value * inverse),
-                None => line.map(|value| value.over(pivot)),
-            };
-            rows[row] = line;
+        for other in (0..step).map(at) {
+            line = plus::<T, FUSED, N>(line, -tile.columns.0[other][row], &rows[other]);
         }
-        for other in others {
-            let factor = -tile.columns[row][other];
-            for lane in 0..N {
-                rows[other][lane] = rows[other][lane].add_product::<FUSED>(factor, line[lane]);
-            }
+        let pivot = tile.columns.0[row][row];
+        match inverses[row] {
+            _ if tile.unit => {}
+            Some(inverse) => line.iter_mut().for_each(|value| *value = inverse * *value),
+            None => line.iter_mut().for_each(|value| *value = value.over(pivot)),
         }
+        rows[row] = line;
     }
 }
