@@ -114,7 +114,7 @@ fn reduce_groups<T: Scalar, N: Copy>(
 }
 
 #[inline(always)]
-fn dot_body<T: Scalar, const FUSED: bool>(conj: bool, x: &[T], y: &[T]) -> T {
+pub(super) fn dot_body<T: Scalar, const FUSED: bool>(conj: bool, x: &[T], y: &[T]) -> T {
     let add = |sum: T, other: T| sum + other;
     if conj && T::COMPLEX {
         reduce(x, y, T::ZERO, |sum: T, x: T, y| sum.add_product::<FUSED>(x.conj(), y), add)

@@ -68,7 +68,9 @@ pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, b
     if alpha == T::ZERO || la.cols == 0 {
         return scale(beta, &mut c);
     }
-    if rows.max(cols).max(la.cols) <= small::ORDER {
+    // The crate has a short way of its own for sums of products of rows and columns that both lie side by side.
+    let dots = !T::COMPLEX && la.right == 1 && la.down != 1 && lb.down == 1;
+    if rows.max(cols).max(la.cols) <= small::ORDER && !dots {
         return small::small(alpha, a, b, beta, c);
     }
     if !T::COMPLEX {

@@ -21,20 +21,36 @@ by_processor! {
 
 #[inline(always)]
 fn small_body<T: Scalar, const FUSED: bool>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, beta: T, c: MatrixMut<'_, T>) {
-    let (a, b, mut c) = if c.layout.down == 1 { (a, b, c) } else { (b.t(), a.t(), c.t()) };
+    let (a, b, c) = if c.layout.down == 1 { (a, b, c) } else { (b.t(), a.t(), c.t()) };
+    // Less room is noughts sooner, if a factor must be copied.
+    match c.row_count().max(c.col_count()).max(a.matrix.col_count()) {
+        0..=4 => sized::<T, FUSED, 4>(alpha, a, b, beta, c),
+        5..=8 => sized::<T, FUSED, 8>(alpha, a, b, beta, c),
+        _ => sized::<T, FUSED, ORDER>(alpha, a, b, beta, c),
+    }
+}
+
+#[inline(always)]
+fn sized<T: Scalar, const FUSED: bool, const N: usize>(
+    alpha: T,
+    a: Factor<'_, T>,
+    b: Factor<'_, T>,
+    beta: T,
+    mut c: MatrixMut<'_, T>,
+) {
     let (rows, cols, depth) = (c.row_count(), c.col_count(), a.matrix.col_count());
     let (mut left, mut right) = (None, None);
-    let left = columns::<T, ORDER>(a.matrix, a.conj, &mut left);
-    let right = columns::<T, ORDER>(b.matrix, b.conj, &mut right);
+    let left = columns::<T, N>(a.matrix, a.conj, &mut left);
+    let right = columns::<T, N>(b.matrix, b.conj, &mut right);
     for from in (0..cols).step_by(TOGETHER) {
         // Columns that are missing at the end are the last one again, and not written.
-        let factors = std::array::from_fn(|at| right[(from + at).min(cols - 1) % ORDER]);
+        let factors = std::array::from_fn(|at| right[(from + at).min(cols - 1) % N]);
         let mut block = Block { alpha, beta, left: &left[..depth], factors, from, c: c.reborrow() };
         let mut row = 0;
-        if rows == 16 {
+        if N == 16 && rows == 16 {
             row = block.rows::<FUSED, 16>(row);
         }
-        if rows & 8 != 0 {
+        if N >= 8 && rows & 8 != 0 {
             row = block.rows::<FUSED, 8>(row);
         }
         if rows & 4 != 0 {

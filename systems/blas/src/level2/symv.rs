@@ -7,11 +7,10 @@ use super::triangle::Triangle;
 use crate::crossover::{Routine, memory};
 use crate::error::{Error, same};
 use crate::kernels::columns::{BOTH, columns_and_rows};
-use crate::kernels::corner::{self, ORDER};
-use crate::kernels::level1::{axpy, dot};
+use crate::kernels::corner::{Mirror, ORDER, add_panel};
+use crate::kernels::level1::axpy;
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::update::{add, scale};
-use crate::options::Uplo;
 use crate::parts::Parts;
 use crate::scalar::Scalar;
 use crate::team::done;
@@ -78,8 +77,11 @@ impl<T: Scalar> Product<'_, T> {
     /// Adds what some columns stand for.
     fn add_columns(&self, columns: Range<usize>, y: &mut [T]) {
         if self.a.is_dense() {
+            let how = Mirror { uplo: self.a.shape.uplo, hermitian: self.hermitian, conj: self.conj() };
             for from in columns.clone().step_by(ORDER) {
-                self.add_dense(from..columns.end.min(from + ORDER), y);
+                let width = ORDER.min(columns.end - from);
+                let panel: [&[T]; ORDER] = std::array::from_fn(|at| if at < width { self.a.column(from + at).1 } else { &[] });
+                add_panel(how, &panel[..width], self.alpha, from, &self.x, y);
             }
             return;
         }
@@ -91,47 +93,6 @@ impl<T: Scalar> Product<'_, T> {
         for col in col..columns.end {
             let column = self.a.split(col);
             self.add_one(col, &column, T::ZERO, [0..column.2.len(), 0..0], y);
-        }
-    }
-
-    /// At most [`ORDER`] columns of a triangle that is stored whole: the corner on the diagonal as a square, the rectangle above or
-    /// below it by as many columns at a time as there are.
-    fn add_dense(&self, cols: Range<usize>, y: &mut [T]) {
-        let mut columns: [&[T]; ORDER] = [&[]; ORDER];
-        let mut factors = [T::ZERO; ORDER];
-        for (at, col) in cols.clone().enumerate() {
-            columns[at] = self.a.column(col).1;
-            factors[at] = self.alpha * self.x[col];
-        }
-        let (columns, factors) = (&mut columns[..cols.len()], &factors[..cols.len()]);
-        let uplo = self.a.shape.uplo;
-        corner::add(self.hermitian, self.conj(), uplo, columns, factors, &mut y[cols.clone()]);
-        let rows = if uplo == Uplo::Lower { cols.end..self.a.order() } else { 0..cols.start };
-        if rows.is_empty() {
-            return;
-        }
-        // Of each column what lies in the rectangle: the end of a lower one, the start of an upper one.
-        for column in columns.iter_mut() {
-            let from = if uplo == Uplo::Lower { column.len() - rows.len() } else { 0 };
-            *column = &column[from..from + rows.len()];
-        }
-        self.add_rectangle(cols, rows, columns, factors, y);
-    }
-
-    /// Columns that have these rows, of which none is theirs: seen as columns and as rows.
-    fn add_rectangle(&self, cols: Range<usize>, rows: Range<usize>, columns: &[&[T]], factors: &[T], y: &mut [T]) {
-        let ([as_column, as_row], x) = (self.conj(), &self.x[rows.clone()]);
-        let (groups, rest) = columns.as_chunks::<BOTH>();
-        for (at, (group, factors)) in groups.iter().zip(factors.as_chunks::<BOTH>().0).enumerate() {
-            let sums = columns_and_rows(self.conj(), *factors, *group, x, &mut y[rows.clone()]);
-            for (y, sum) in y[cols.start + at * BOTH..].iter_mut().zip(sums) {
-                *y += self.alpha * sum;
-            }
-        }
-        let done = groups.len() * BOTH;
-        for (at, column) in rest.iter().enumerate() {
-            dense::add(as_column, factors[done + at], column, &mut y[rows.clone()]);
-            y[cols.start + done + at] += self.alpha * dot(as_row, column, x);
         }
     }
 
