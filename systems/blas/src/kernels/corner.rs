@@ -4,7 +4,7 @@
 use super::columns::{BOTH, both_body};
 use super::dispatch::by_processor;
 use super::level1::dot_body;
-use super::lines::{Lines, load, plus, store};
+use super::lines::{AlignedLines, load, plus, store};
 use crate::options::Uplo;
 use crate::scalar::Scalar;
 use std::array::from_fn;
@@ -74,7 +74,7 @@ fn add_corner<T: Scalar, const FUSED: bool>(how: Mirror, columns: &[&[T]], x: &[
     let Mirror { uplo, hermitian, conj } = how;
     let order = columns.len();
     assert!(order <= ORDER && y.len() == order, "shapes of a corner");
-    let Lines(mut square): Lines<T, ORDER> = Lines::new();
+    let AlignedLines(mut square): AlignedLines<T, ORDER> = AlignedLines::new();
     for (col, column) in columns.iter().enumerate() {
         // The rows of the corner, and the first of them.
         let (from, part) =

@@ -4,9 +4,9 @@ use crate::scalar::Scalar;
 
 /// Lines that begin where lines of memory do: what was written to one would reach its next reader late from across two of those.
 #[repr(align(64))]
-pub(super) struct Lines<T, const N: usize>(pub(super) [[T; N]; N]);
+pub(super) struct AlignedLines<T, const N: usize>(pub(super) [[T; N]; N]);
 
-impl<T: Scalar, const N: usize> Lines<T, N> {
+impl<T: Scalar, const N: usize> AlignedLines<T, N> {
     /// Noughts.
     #[inline(always)]
     pub(super) fn new() -> Self {
@@ -78,7 +78,7 @@ pub(super) fn plus<T: Scalar, const FUSED: bool, const N: usize>(mut line: [T; N
 pub(super) fn columns<'m, T: Scalar, const N: usize>(
     matrix: Matrix<'m, T>,
     conj: bool,
-    held: &'m mut Option<Lines<T, N>>,
+    held: &'m mut Option<AlignedLines<T, N>>,
 ) -> [&'m [T]; N] {
     let Layout { rows, cols, down, .. } = matrix.layout;
     assert!(rows <= N && cols <= N, "lines are short");
@@ -89,7 +89,7 @@ pub(super) fn columns<'m, T: Scalar, const N: usize>(
         }
         return columns;
     }
-    let copy = held.insert(Lines::new());
+    let copy = held.insert(AlignedLines::new());
     let lines = if down == 1 { matrix } else { matrix.t() };
     for line in 0..lines.col_count() {
         for (at, &value) in side_by_side(lines, line).iter().enumerate() {

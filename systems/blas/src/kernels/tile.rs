@@ -3,7 +3,7 @@
 //! The columns are copied into rows of fixed width, so that the loops run across columns that have nothing to do with each other:
 //! what becomes of one does not depend on how many there are. A small triangle has narrow rows, which cost less to copy.
 use super::dispatch::by_processor;
-use super::lines::{Lines, load, plus, put, side_by_side, side_by_side_mut, store};
+use super::lines::{AlignedLines, load, plus, put, side_by_side, side_by_side_mut, store};
 use super::matrix::{Matrix, MatrixMut};
 use super::product::Factor;
 use crate::options::{Diag, Uplo};
@@ -27,7 +27,7 @@ struct Tile<T, const N: usize> {
     order: usize,
     uplo: Uplo,
     unit: bool,
-    columns: Lines<T, N>,
+    columns: AlignedLines<T, N>,
 }
 
 by_processor! {
@@ -59,7 +59,7 @@ fn sized<T: Scalar, const FUSED: bool, const N: usize>(
     assert!(order <= N && a.matrix.col_count() == order && b.row_count() == order, "shapes of a tile");
     let tile = Tile { order, uplo, unit: diag == Diag::Unit, columns: triangle::<T, N>(a, uplo, diag) };
     let inverses = inverses(&tile);
-    let mut rows = Lines::new();
+    let mut rows = AlignedLines::new();
     for from in (0..b.col_count()).step_by(N) {
         let cols = from..b.col_count().min(from + N);
         read(&b, cols.clone(), &mut rows.0);
@@ -73,8 +73,8 @@ fn sized<T: Scalar, const FUSED: bool, const N: usize>(
 
 /// The columns of a triangle, with noughts in the other one. A diagonal that is not stored is not read.
 #[inline(always)]
-fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag) -> Lines<T, N> {
-    let Lines(mut columns) = Lines::new();
+fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag) -> AlignedLines<T, N> {
+    let AlignedLines(mut columns) = AlignedLines::new();
     let (order, skipped) = (a.matrix.row_count(), usize::from(diag == Diag::Unit));
     let by_columns = a.matrix.layout.down == 1;
     let (lines, uplo): (Matrix<'_, T>, Uplo) = if by_columns { (a.matrix, uplo) } else { (a.matrix.t(), uplo.flip()) };
@@ -92,7 +92,7 @@ fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag)
     if a.conj && T::COMPLEX {
         columns.as_flattened_mut().iter_mut().for_each(|value| *value = value.conj());
     }
-    Lines(columns)
+    AlignedLines(columns)
 }
 
 /// What rows are multiplied by in the place of a division; none where a quotient would lose digits that way, and none for complex

@@ -146,7 +146,7 @@ impl<T: Scalar> Parts for Symv<'_, T> {
 
     fn part(&self, cells: Range<usize>) {
         assert!(cells.end <= self.cells, "cells {cells:?} of {}", self.cells);
-        // A single cell has no sum of its own: it is computed in the result, which is nobody's to write before the end.
+        // A single cell has no sum of its own: it is computed in the result, which must not be written before the end.
         for cell in cells.filter(|_| self.cells > 1) {
             let mut sum = vec![T::ZERO; self.product.a.order()];
             if self.product.alpha != T::ZERO {
