@@ -74,7 +74,8 @@ fn add_corner<T: Scalar, const FUSED: bool>(how: Mirror, columns: &[&[T]], x: &[
     let Mirror { uplo, hermitian, conj } = how;
     let order = columns.len();
     assert!(order <= ORDER && y.len() == order, "shapes of a corner");
-    let AlignedLines(mut square): AlignedLines<T, ORDER> = AlignedLines::new();
+    let mut aligned: AlignedLines<T, ORDER> = AlignedLines::new();
+    let square = &mut aligned.0;
     for (col, column) in columns.iter().enumerate() {
         // The rows of the corner, and the first of them.
         let (from, part) =

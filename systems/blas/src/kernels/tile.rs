@@ -74,7 +74,8 @@ fn sized<T: Scalar, const FUSED: bool, const N: usize>(
 /// The columns of a triangle, with noughts in the other one. A diagonal that is not stored is not read.
 #[inline(always)]
 fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag) -> AlignedLines<T, N> {
-    let AlignedLines(mut columns) = AlignedLines::new();
+    let mut aligned = AlignedLines::new();
+    let columns = &mut aligned.0;
     let (order, skipped) = (a.matrix.row_count(), usize::from(diag == Diag::Unit));
     let by_columns = a.matrix.layout.down == 1;
     let (lines, uplo): (Matrix<'_, T>, Uplo) = if by_columns { (a.matrix, uplo) } else { (a.matrix.t(), uplo.flip()) };
@@ -92,7 +93,7 @@ fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag)
     if a.conj && T::COMPLEX {
         columns.as_flattened_mut().iter_mut().for_each(|value| *value = value.conj());
     }
-    AlignedLines(columns)
+    aligned
 }
 
 /// What rows are multiplied by in the place of a division; none where a quotient would lose digits that way, and none for complex
