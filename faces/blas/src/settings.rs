@@ -1,21 +1,29 @@
-//! What the environment asks of this face: read once, at the first call, and nowhere else. What it asks of the team that calls
+//! What the environment asks of this face: read at the first call, and nowhere else. What it asks of the team that calls
 //! are shared by (`FOREGATHER_THREADS`, else `OMP_NUM_THREADS`, and `FOREGATHER_WAIT`) the team reads itself.
-use std::sync::OnceLock;
+//!
+//! An answer is a byte that says all it has to, so it needs no order: every call looks at it, and nothing else.
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// The answers.
-pub(crate) struct Settings {
-    /// `FOREGATHER_BLAS_TRACE`: print at exit which symbols were called, and how often.
-    pub(crate) trace: bool,
-}
+const UNREAD: u8 = 0;
+const NO: u8 = 1;
+const YES: u8 = 2;
 
-/// The settings of this process.
-#[inline]
-pub(crate) fn settings() -> &'static Settings {
-    static SETTINGS: OnceLock<Settings> = OnceLock::new();
-    SETTINGS.get_or_init(read)
+static TRACE: AtomicU8 = AtomicU8::new(UNREAD);
+
+/// `FOREGATHER_BLAS_TRACE`: print at exit which symbols were called, and how often.
+#[inline(always)]
+pub(crate) fn trace() -> bool {
+    match TRACE.load(Relaxed) {
+        NO => false,
+        UNREAD => read(),
+        _ => true,
+    }
 }
 
 #[cold]
-fn read() -> Settings {
-    Settings { trace: std::env::var_os("FOREGATHER_BLAS_TRACE").is_some_and(|value| !value.is_empty() && value != "0") }
+fn read() -> bool {
+    let asked = std::env::var_os("FOREGATHER_BLAS_TRACE").is_some_and(|value| !value.is_empty() && value != "0");
+    // Of threads that call at the same time the first one's answer holds: else some calls might be counted and others not.
+    let answer = if asked { YES } else { NO };
+    TRACE.compare_exchange(UNREAD, answer, Relaxed, Relaxed).map_or_else(|first| first, |_| answer) == YES
 }

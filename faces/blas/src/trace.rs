@@ -2,7 +2,7 @@
 //! called is printed to standard error when the process ends, one a line, with the number of its calls.
 //!
 //! Without a lock: a fork could copy one while another thread holds it, and the child would wait for ever.
-use crate::settings::settings;
+use crate::settings::trace;
 use std::fs::File;
 use std::io::Write;
 use std::mem::ManuallyDrop;
@@ -28,9 +28,9 @@ impl Counter {
     }
 
     /// Counts a call if somebody wants to know.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&'static self) {
-        if settings().trace {
+        if trace() {
             self.count();
         }
     }

@@ -174,3 +174,12 @@ fn a_large_symmetric_matrix_is_split_and_still_right() {
     for_all!(symv_is(7, (530, 0)));
     for_all!(symv_is(8, (613, 0)));
 }
+
+#[test]
+fn symmetric_matrices_of_every_small_order_are_what_the_definition_says() {
+    for n in (0..=25).chain([31, 32, 33, 47, 48, 49, 64]) {
+        for seed in 0..8 {
+            for_all!(symv_is(seed, (n, 0)));
+        }
+    }
+}

@@ -152,3 +152,41 @@ proptest! {
         for_all!(rank_is(seed, shape));
     }
 }
+
+#[test]
+fn small_orders_are_what_the_definitions_say_one_by_one() {
+    for n in 0..=17 {
+        for seed in 0..24 {
+            let (m, k) = ((n + seed as usize * 5) % 18, (n + seed as usize * 7) % 18);
+            for_all!(gemm_is(seed, (n, n, n)));
+            for_all!(gemm_is(seed, (m, n, k)));
+            for_all!(symm_is(seed, (n, m, 0)));
+            for_all!(triangular_is(seed, (n, m, 0)));
+            for_all!(triangular_is(seed, (m, n, 0)));
+            for_all!(rank_is(seed, (n, k, 0)));
+        }
+    }
+}
+
+/// The first unknown of a triangular system with that pivot on its diagonal, nought beside it and that value on the right side.
+fn quotient(n: usize, pivot: f64, value: f64) -> f64 {
+    let mut a = vec![0.0; n * n];
+    (0..n).for_each(|at| a[at * n + at] = pivot);
+    let mut b = vec![value; n];
+    let (view, rhs) = (Matrix::columns(&a, n, n, n).unwrap(), MatrixMut::columns(&mut b, n, 1, n).unwrap());
+    trsm(Side::Left, Uplo::Lower, Trans::No, Diag::Stored, 1.0, view, rhs).unwrap();
+    b[0]
+}
+
+#[test]
+fn a_small_system_divides_by_pivots_that_have_no_good_inverse() {
+    for n in [1, 4, 8, 16, 17, 32] {
+        for pivot in [5e-324, 1e-310, 3e-308, 1e-293, 7e306, 1.7e308, -1.7e308] {
+            assert_eq!(quotient(n, pivot, pivot), 1.0, "{pivot:e} of {n}");
+        }
+        assert_eq!(quotient(n, 0.0, 1.0), f64::INFINITY);
+        assert!(quotient(n, 0.0, 0.0).is_nan() && quotient(n, f64::NAN, 1.0).is_nan());
+        assert_eq!(quotient(n, f64::INFINITY, 1.0), 0.0);
+        assert_eq!(quotient(n, 2.0, f64::NEG_INFINITY), f64::NEG_INFINITY);
+    }
+}

@@ -154,6 +154,9 @@ fn a_team_multiplies_matrices_to_the_bits_of_the_serial_call() {
         (2, 311, 3),
         (303, 2, 3),
         (3, 200, 7),
+        (16, 16, 16),
+        (16, 40, 16),
+        (40, 16, 16),
         (49, 60, 5),
     ];
     let squarer = [(40, 40, 40), (64, 64, 600), (65, 100, 520), (97, 95, 2), (130, 131, 70), (500, 20, 30), (24, 25, 0)];
@@ -196,7 +199,7 @@ fn level3_agrees<T: Number>(m: usize, n: usize) {
 
 #[test]
 fn a_team_computes_level_3_to_the_bits_of_the_serial_call() {
-    for (m, n) in [(0, 4), (1, 80), (80, 1), (3, 150), (33, 65), (140, 50), (50, 130)] {
+    for (m, n) in [(0, 4), (1, 80), (80, 1), (3, 150), (8, 90), (16, 16), (16, 70), (70, 16), (33, 65), (140, 50), (50, 130)] {
         for_all!(level3_agrees(m, n));
     }
 }

@@ -146,7 +146,7 @@ fn fold_all<T: Scalar, const LANES: usize, const WIDTH: usize>(lanes: [[T; LANES
 }
 
 #[inline(always)]
-fn both_body<T: Scalar, const FUSED: bool>(
+pub(super) fn both_body<T: Scalar, const FUSED: bool>(
     conj: [bool; 2],
     alpha: [T; BOTH],
     a: [&[T]; BOTH],

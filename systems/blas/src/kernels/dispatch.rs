@@ -3,11 +3,15 @@
 //! The loops are plain Rust over slices, with sums in as many lanes as the source says: the compiler may not reorder those, so
 //! a loop gives the same bits wherever its elements lie. Only the fused multiply-add differs between processors.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
 /// The vector units for which loops are compiled.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Unit {
     /// What every processor of the architecture has.
-    Plain,
+    Plain = 1,
     /// 256 bits with fused multiply-add.
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -16,17 +20,44 @@ pub(super) enum Unit {
     Avx512,
 }
 
-/// This processor's vector unit. The answer of the first call is kept by the standard library.
+/// This processor's vector unit as its number, nought until the first call. One byte that says all: it needs no order.
+#[cfg(target_arch = "x86_64")]
+static UNIT: AtomicU8 = AtomicU8::new(0);
+
+/// This processor's vector unit: one look at one byte.
 #[inline(always)]
 pub(super) fn unit() -> Unit {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("fma") {
-            return Unit::Avx512;
+        const PLAIN: u8 = Unit::Plain as u8;
+        const AVX2: u8 = Unit::Avx2 as u8;
+        const AVX512: u8 = Unit::Avx512 as u8;
+        match UNIT.load(Relaxed) {
+            AVX512 => Unit::Avx512,
+            AVX2 => Unit::Avx2,
+            PLAIN => Unit::Plain,
+            _ => detect_and_keep(),
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return Unit::Avx2;
-        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Unit::Plain
+}
+
+#[cfg(target_arch = "x86_64")]
+#[cold]
+fn detect_and_keep() -> Unit {
+    let unit = detect();
+    UNIT.store(unit as u8, Relaxed);
+    unit
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> Unit {
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("fma") {
+        return Unit::Avx512;
+    }
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        return Unit::Avx2;
     }
     Unit::Plain
 }
@@ -63,3 +94,15 @@ macro_rules! by_processor {
     };
 }
 pub(super) use by_processor;
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_byte_says_what_the_processor_has() {
+        assert_eq!(unit(), detect());
+        assert_eq!(unit(), detect(), "kept");
+        assert_eq!(UNIT.load(Relaxed), detect() as u8);
+    }
+}

@@ -79,15 +79,8 @@ pub(super) fn fold<N: Copy>(lanes: [N; 8], join: impl Fn(N, N) -> N) -> N {
 fn reduce<T: Scalar, N: Copy>(x: &[T], y: &[T], start: N, step: impl Fn(N, T, T) -> N, join: impl Fn(N, N) -> N) -> N {
     let len = x.len().min(y.len());
     let ((groups, x), (others, y)) = (x[..len].as_chunks::<LANES>(), y[..len].as_chunks::<LANES>());
-    let mut lanes = [start; LANES];
-    for (x, y) in groups.iter().zip(others) {
-        // One flat loop over all lanes: the compiler makes whole registers of it.
-        for at in 0..LANES {
-            lanes[at] = step(lanes[at], x[at], y[at]);
-        }
-    }
-    let lanes = halve::<N, 32, 16>(halve::<N, LANES, 32>(lanes, &join), &join);
-    let mut lanes = halve::<N, 16, 8>(lanes, &join);
+    // Lanes in which nothing has been taken join to what they started with: a short vector begins with the last eight.
+    let mut lanes = if groups.is_empty() { [start; 8] } else { reduce_groups(groups, others, start, &step, &join) };
     let ((chunks, x), (others, y)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
     for (x, y) in chunks.iter().zip(others) {
         for at in 0..8 {
@@ -101,8 +94,27 @@ fn reduce<T: Scalar, N: Copy>(x: &[T], y: &[T], start: N, step: impl Fn(N, T, T)
     total
 }
 
+/// The groups of [`reduce`], put together in eight lanes.
 #[inline(always)]
-fn dot_body<T: Scalar, const FUSED: bool>(conj: bool, x: &[T], y: &[T]) -> T {
+fn reduce_groups<T: Scalar, N: Copy>(
+    x: &[[T; LANES]],
+    y: &[[T; LANES]],
+    start: N,
+    step: impl Fn(N, T, T) -> N,
+    join: impl Fn(N, N) -> N,
+) -> [N; 8] {
+    let mut lanes = [start; LANES];
+    for (x, y) in x.iter().zip(y) {
+        // One flat loop over all lanes: the compiler makes whole registers of it.
+        for at in 0..LANES {
+            lanes[at] = step(lanes[at], x[at], y[at]);
+        }
+    }
+    halve::<N, 16, 8>(halve::<N, 32, 16>(halve::<N, LANES, 32>(lanes, &join), &join), &join)
+}
+
+#[inline(always)]
+pub(super) fn dot_body<T: Scalar, const FUSED: bool>(conj: bool, x: &[T], y: &[T]) -> T {
     let add = |sum: T, other: T| sum + other;
     if conj && T::COMPLEX {
         reduce(x, y, T::ZERO, |sum: T, x: T, y| sum.add_product::<FUSED>(x.conj(), y), add)
@@ -129,4 +141,34 @@ fn squares_body<T: Scalar, const FUSED: bool>(x: &[T]) -> T::Real {
 fn amax_body<T: Scalar, const FUSED: bool>(x: &[T]) -> T::Real {
     let greater = |most: T::Real, size: T::Real| if size > most { size } else { most };
     reduce(x, x, -T::Real::ONE, |most, x, _| greater(most, x.abs1()), greater)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What [`reduce`] gives if every vector, however short, is taken in groups of all lanes.
+    fn grouped(x: &[f64], y: &[f64]) -> f64 {
+        let step = |sum: f64, x: f64, y: f64| x.mul_add(y, sum);
+        let (groups, others) = (x.as_chunks().0, y.as_chunks().0);
+        let mut lanes = reduce_groups(groups, others, 0.0, step, |sum, other| sum + other);
+        let from = groups.len() * LANES;
+        let (chunks, rest) = x[from..].as_chunks::<8>();
+        for (chunk, x) in chunks.iter().enumerate() {
+            lanes = std::array::from_fn(|at| step(lanes[at], x[at], y[from + chunk * 8 + at]));
+        }
+        let start = x.len() - rest.len();
+        (start..x.len()).fold(fold(lanes, |sum, other| sum + other), |sum, at| step(sum, x[at], y[at]))
+    }
+
+    #[test]
+    fn a_short_sum_has_the_bits_of_one_in_all_lanes() {
+        let x: Vec<f64> = (0..200).map(|at| (f64::from(at) * 0.3).sin()).collect();
+        let y: Vec<f64> = (0..200).map(|at| if at % 5 == 0 { -0.0 } else { (f64::from(at) * 0.9).cos() }).collect();
+        for len in 0..200 {
+            let (x, y) = (&x[..len], &y[..len]);
+            let sum = reduce(x, y, 0.0, |sum: f64, x, y| x.mul_add(y, sum), |sum, other| sum + other);
+            assert_eq!(sum.to_bits(), grouped(x, y).to_bits(), "{len} elements");
+        }
+    }
 }

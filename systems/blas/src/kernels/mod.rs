@@ -2,11 +2,14 @@
 //!
 //! All of the crate's unsafe code is here, behind functions that are safe to call.
 pub(crate) mod columns;
+pub(crate) mod corner;
 mod dispatch;
 pub(crate) mod level1;
+mod lines;
 pub(crate) mod matrix;
 pub(crate) mod product;
 pub(crate) mod shared;
+pub(crate) mod small;
 pub(crate) mod tile;
 pub(crate) mod vector;
 

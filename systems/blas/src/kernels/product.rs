@@ -6,6 +6,7 @@
 //! computes complex tiles at the end of the contiguous direction with other roundings than full ones: there the end is a call
 //! of its own, so that it has the same shape in the whole and in the last part, and cells are multiples of [`granule`].
 use super::matrix::{Layout, Matrix, MatrixMut};
+use super::small;
 use crate::grid::Grid;
 use crate::scalar::Scalar;
 
@@ -66,6 +67,11 @@ pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, b
     }
     if alpha == T::ZERO || la.cols == 0 {
         return scale(beta, &mut c);
+    }
+    // The crate has a short way of its own for sums of products of rows and columns that both lie side by side.
+    let dots = !T::COMPLEX && la.right == 1 && la.down != 1 && lb.down == 1;
+    if rows.max(cols).max(la.cols) <= small::ORDER && !dots {
+        return small::small(alpha, a, b, beta, c);
     }
     if !T::COMPLEX {
         return runs(alpha, a, b, beta, c);

@@ -1,16 +1,17 @@
-//! The triangle at the bottom of `trmm` and `trsm`: at most [`ORDER`] rows of it, against [`WIDTH`] columns at a time.
+//! The triangle at the bottom of `trmm` and `trsm`: at most [`ORDER`] rows of it, against as many columns at a time.
 //!
-//! The columns are copied into rows of fixed width, so that the loops run across columns that have nothing to do with each other.
+//! The columns are copied into rows of fixed width, so that the loops run across columns that have nothing to do with each other:
+//! what becomes of one does not depend on how many there are. A small triangle has narrow rows, which cost less to copy.
 use super::dispatch::by_processor;
-use super::matrix::MatrixMut;
+use super::lines::{AlignedLines, load, plus, put, side_by_side, side_by_side_mut, store};
+use super::matrix::{Matrix, MatrixMut};
 use super::product::Factor;
 use crate::options::{Diag, Uplo};
-use crate::scalar::Scalar;
+use crate::scalar::{Real, Scalar};
+use std::ops::Range;
 
 /// The most rows of a triangle.
 pub(crate) const ORDER: usize = 32;
-/// Columns that are worked on together.
-const WIDTH: usize = 32;
 
 /// What is done with a triangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,74 +22,163 @@ pub(crate) enum TriangleOp {
     Solve,
 }
 
-/// A small triangle, copied: row by row, conjugated if it was so meant.
-pub(crate) struct Tile<T> {
+/// A small triangle, copied: column by column, conjugated if it was so meant.
+struct Tile<T, const N: usize> {
     order: usize,
     uplo: Uplo,
     unit: bool,
-    elements: [[T; ORDER]; ORDER],
-}
-
-/// Multiplies or solves with a triangle of at most [`ORDER`] rows.
-///
-/// # Panics
-/// If the triangle is larger, or the shapes do not fit.
-pub(crate) fn tile<T: Scalar>(task: TriangleOp, a: Factor<'_, T>, uplo: Uplo, diag: Diag, mut b: MatrixMut<'_, T>) {
-    let order = a.matrix.row_count();
-    assert!(order <= ORDER && a.matrix.col_count() == order && b.row_count() == order, "shapes of a tile");
-    let mut tile = Tile { order, uplo, unit: diag == Diag::Unit, elements: [[T::ZERO; ORDER]; ORDER] };
-    for row in 0..order {
-        let stored = if uplo == Uplo::Lower { 0..row + 1 } else { row..order };
-        for col in stored.filter(|&col| col != row || !tile.unit) {
-            tile.elements[row][col] = a.matrix.get(row, col).conj_if(a.conj);
-        }
-    }
-    let mut rows = [[T::ZERO; WIDTH]; ORDER];
-    for from in (0..b.col_count()).step_by(WIDTH) {
-        let cols = from..b.col_count().min(from + WIDTH);
-        for (row, line) in rows[..order].iter_mut().enumerate() {
-            for (at, value) in line[..cols.len()].iter_mut().enumerate() {
-                *value = b.get(row, from + at);
-            }
-        }
-        work(task, &tile, &mut rows);
-        for (row, line) in rows[..order].iter().enumerate() {
-            for (at, &value) in line[..cols.len()].iter().enumerate() {
-                b.set(row, from + at, value);
-            }
-        }
-    }
+    columns: AlignedLines<T, N>,
 }
 
 by_processor! {
-    /// Multiplies or solves for one set of columns.
-    fn work(task: TriangleOp, tile: &Tile<T>, rows: &mut [[T; WIDTH]; ORDER]) = work_body
+    /// Multiplies or solves with a triangle of at most [`ORDER`] rows.
+    ///
+    /// # Panics
+    /// If the triangle is larger, or the shapes do not fit.
+    fn tile(task: TriangleOp, a: Factor<'_, T>, uplo: Uplo, diag: Diag, b: MatrixMut<'_, T>) = tile_body
 }
 
 #[inline(always)]
-fn work_body<T: Scalar, const FUSED: bool>(task: TriangleOp, tile: &Tile<T>, rows: &mut [[T; WIDTH]; ORDER]) {
-    // A row is needed by later ones as it was before a product, and as it is after a solution.
-    let upwards = (tile.uplo == Uplo::Lower) == (task == TriangleOp::Multiply);
-    for step in 0..tile.order {
-        let row = if upwards { tile.order - 1 - step } else { step };
-        let others = if tile.uplo == Uplo::Lower { 0..row } else { row + 1..tile.order };
-        let (pivot, mut line) = (tile.elements[row][row], rows[row]);
-        if task == TriangleOp::Multiply && !tile.unit {
-            for value in &mut line {
-                *value = pivot * *value;
+fn tile_body<T: Scalar, const FUSED: bool>(task: TriangleOp, a: Factor<'_, T>, uplo: Uplo, diag: Diag, b: MatrixMut<'_, T>) {
+    match a.matrix.row_count() {
+        0..=8 => sized::<T, FUSED, 8>(task, a, uplo, diag, b),
+        9..=16 => sized::<T, FUSED, 16>(task, a, uplo, diag, b),
+        _ => sized::<T, FUSED, ORDER>(task, a, uplo, diag, b),
+    }
+}
+
+#[inline(always)]
+fn sized<T: Scalar, const FUSED: bool, const N: usize>(
+    task: TriangleOp,
+    a: Factor<'_, T>,
+    uplo: Uplo,
+    diag: Diag,
+    mut b: MatrixMut<'_, T>,
+) {
+    let order = a.matrix.row_count();
+    assert!(order <= N && a.matrix.col_count() == order && b.row_count() == order, "shapes of a tile");
+    let tile = Tile { order, uplo, unit: diag == Diag::Unit, columns: triangle::<T, N>(a, uplo, diag) };
+    let inverses = inverses(&tile);
+    let mut rows = AlignedLines::new();
+    for from in (0..b.col_count()).step_by(N) {
+        let cols = from..b.col_count().min(from + N);
+        read(&b, cols.clone(), &mut rows.0);
+        match task {
+            TriangleOp::Multiply => multiply::<T, FUSED, N>(&tile, &mut rows.0),
+            TriangleOp::Solve => solve::<T, FUSED, N>(&tile, &inverses, &mut rows.0),
+        }
+        write(&mut b, cols, &rows.0);
+    }
+}
+
+/// The columns of a triangle, with noughts in the other one. A diagonal that is not stored is not read.
+#[inline(always)]
+fn triangle<T: Scalar, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag) -> AlignedLines<T, N> {
+    let mut aligned = AlignedLines::new();
+    let columns = &mut aligned.0;
+    let (order, skipped) = (a.matrix.row_count(), usize::from(diag == Diag::Unit));
+    let by_columns = a.matrix.layout.down == 1;
+    let (lines, uplo): (Matrix<'_, T>, Uplo) = if by_columns { (a.matrix, uplo) } else { (a.matrix.t(), uplo.flip()) };
+    for at in 0..order {
+        let stored = if uplo == Uplo::Lower { (at + skipped).min(order)..order } else { 0..at + 1 - skipped };
+        let line = &side_by_side(lines, at)[stored.clone()];
+        if by_columns {
+            put(line, &mut columns[at][stored]);
+        } else {
+            for (column, &value) in columns[stored].iter_mut().zip(line) {
+                column[at] = value;
             }
+        }
+    }
+    if a.conj && T::COMPLEX {
+        columns.as_flattened_mut().iter_mut().for_each(|value| *value = value.conj());
+    }
+    aligned
+}
+
+/// What rows are multiplied by in the place of a division; none where a quotient would lose digits that way, and none for complex
+/// numbers, for which no product is as safe as the division.
+#[inline(always)]
+fn inverses<T: Scalar, const N: usize>(tile: &Tile<T, N>) -> [Option<T>; N] {
+    let (least, most) = (T::Real::MIN_POSITIVE / T::Real::EPSILON, T::Real::MAX * T::Real::EPSILON);
+    std::array::from_fn(|at| {
+        let pivot = tile.columns.0[at][at];
+        let safe = !T::COMPLEX && pivot.abs1() >= least && pivot.abs1() <= most;
+        safe.then(|| T::ONE.over(pivot))
+    })
+}
+
+/// Some columns of `b`, row by row.
+#[inline(always)]
+fn read<T: Scalar, const N: usize>(b: &MatrixMut<'_, T>, cols: Range<usize>, rows: &mut [[T; N]; N]) {
+    let order = b.row_count();
+    if b.layout.down == 1 {
+        for (at, col) in cols.enumerate() {
+            for (row, &value) in rows.iter_mut().zip(side_by_side(b.view(), col)) {
+                row[at % N] = value;
+            }
+        }
+    } else {
+        let lines = b.view().t();
+        for (at, row) in rows[..order].iter_mut().enumerate() {
+            *row = load(&side_by_side(lines, at)[cols.clone()]);
+        }
+    }
+}
+
+/// The way back.
+#[inline(always)]
+fn write<T: Scalar, const N: usize>(b: &mut MatrixMut<'_, T>, cols: Range<usize>, rows: &[[T; N]; N]) {
+    let order = b.row_count();
+    if b.layout.down == 1 {
+        for (at, col) in cols.enumerate() {
+            for (row, value) in rows.iter().zip(side_by_side_mut(b, col)) {
+                *value = row[at % N];
+            }
+        }
+    } else {
+        let mut lines = b.reborrow().t();
+        for (at, row) in rows[..order].iter().enumerate() {
+            store(row, &mut side_by_side_mut(&mut lines, at)[cols.clone()]);
+        }
+    }
+}
+
+/// Row by row, such that each is needed by later ones as it was.
+#[inline(always)]
+fn multiply<T: Scalar, const FUSED: bool, const N: usize>(tile: &Tile<T, N>, rows: &mut [[T; N]; N]) {
+    let order = tile.order.min(N);
+    for step in 0..order {
+        let row = if tile.uplo == Uplo::Lower { order - 1 - step } else { step };
+        let others = if tile.uplo == Uplo::Lower { 0..row } else { row + 1..order };
+        let mut line = rows[row];
+        if !tile.unit {
+            let pivot = tile.columns.0[row][row];
+            line.iter_mut().for_each(|value| *value = pivot * *value);
         }
         for other in others {
-            let factor = tile.elements[row][other];
-            let factor = if task == TriangleOp::Solve { -factor } else { factor };
-            for at in 0..WIDTH {
-                line[at] = line[at].add_product::<FUSED>(factor, rows[other][at]);
-            }
+            line = plus::<T, FUSED, N>(line, tile.columns.0[other][row], &rows[other]);
         }
-        if task == TriangleOp::Solve && !tile.unit {
-            for value in &mut line {
-                *value = value.over(pivot);
-            }
+        rows[row] = line;
+    }
+}
+
+/// Row by row, such that each is known when later ones need it. The row before it, which is known last, is taken off last.
+#[inline(always)]
+fn solve<T: Scalar, const FUSED: bool, const N: usize>(tile: &Tile<T, N>, inverses: &[Option<T>; N], rows: &mut [[T; N]; N]) {
+    let order = tile.order.min(N);
+    let at = |step: usize| if tile.uplo == Uplo::Lower { step } else { order - 1 - step };
+    for step in 0..order {
+        let row = at(step);
+        let mut line = rows[row];
+        for other in (0..step).map(at) {
+            line = plus::<T, FUSED, N>(line, -tile.columns.0[other][row], &rows[other]);
+        }
+        let pivot = tile.columns.0[row][row];
+        match inverses[row] {
+            _ if tile.unit => {}
+            Some(inverse) => line.iter_mut().for_each(|value| *value = inverse * *value),
+            None => line.iter_mut().for_each(|value| *value = value.over(pivot)),
         }
         rows[row] = line;
     }

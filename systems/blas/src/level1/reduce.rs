@@ -28,8 +28,13 @@ pub(crate) fn tree<N: Add<Output = N>>(cells: Range<usize>, of: &impl Fn(usize) 
     tree(cells.start..middle, of) + tree(middle..cells.end, of)
 }
 
-/// The sums of all blocks, added as a team would add them.
-fn blocks<N: Scalar>(len: usize, block: impl Fn(Range<usize>) -> N) -> N {
+/// The sums of all blocks, added as a team would add them; `one` gives the sum of a vector that is one block.
+#[inline(always)]
+fn blocks<N: Scalar>(len: usize, one: impl Fn() -> N, block: impl Fn(Range<usize>) -> N) -> N {
+    if len <= BLOCK { one() } else { many(len, block) }
+}
+
+fn many<N: Scalar>(len: usize, block: impl Fn(Range<usize>) -> N) -> N {
     let grid = grid(len);
     tree(0..grid.cells(), &|cell| block(grid.span(cell..cell + 1)))
 }
@@ -67,7 +72,7 @@ fn dot_of<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> T {
 
 /// The sum of products here.
 pub(crate) fn dot_here<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> T {
-    blocks(x.len(), |span| dot_block(conj, x.range(span.clone()), y.range(span)))
+    blocks(x.len(), || dot_block(conj, x, y), |span| dot_block(conj, x.range(span.clone()), y.range(span)))
 }
 
 /// One block's sum of products.
@@ -104,7 +109,7 @@ pub fn asum<T: Scalar>(x: Vector<'_, T>) -> T::Real {
 
 /// The sum of sizes here.
 pub(crate) fn asum_here<T: Scalar>(x: Vector<'_, T>) -> T::Real {
-    blocks(x.len(), |span| asum_block(x.range(span)))
+    blocks(x.len(), || asum_block(x), |span| asum_block(x.range(span)))
 }
 
 /// One block's sum of sizes.
@@ -125,7 +130,7 @@ pub fn nrm2<T: Scalar>(x: Vector<'_, T>) -> T::Real {
 
 /// The norm here.
 pub(crate) fn nrm2_here<T: Scalar>(x: Vector<'_, T>) -> T::Real {
-    norm_of(x, blocks(x.len(), |span| squares_block(x.range(span))))
+    norm_of(x, blocks(x.len(), || squares_block(x), |span| squares_block(x.range(span))))
 }
 
 /// One block's sum of squares, which may overflow or underflow.
@@ -187,4 +192,33 @@ pub(crate) fn iamax_block<T: Scalar>(x: Vector<'_, T>) -> Option<(usize, T::Real
         None if !x.abs1().is_nan() => Some((at, x.abs1())),
         other => other,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asserts that a vector of so many elements gives the bits of the grid, whatever way the sum goes.
+    fn block_and_grid_agree<T: Scalar>(len: usize, inc: isize, element: impl Fn(f64) -> T) {
+        let memory: Vec<T> = (0..2 * len + 2).map(|at| element((at as f64 * 0.7).sin())).collect();
+        let x = Vector::new(&memory, len, inc).unwrap();
+        let y = Vector::new(&memory[1..], len, inc).unwrap();
+        for conj in [false, true] {
+            assert_eq!(dot_here(conj, x, y), many(len, |at| dot_block(conj, x.range(at.clone()), y.range(at))), "dot {len}");
+        }
+        assert_eq!(asum_here(x), many(len, |at| asum_block(x.range(at))), "asum {len}");
+        assert_eq!(nrm2_here(x), norm_of(x, many(len, |at| squares_block(x.range(at)))), "nrm2 {len}");
+    }
+
+    #[test]
+    fn a_vector_of_one_block_gives_the_bits_of_the_grid() {
+        for len in (0..=17).chain([63, 64, 65, 1000, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK - 1, 2 * BLOCK, 3 * BLOCK]) {
+            for inc in [1, 2, -1] {
+                block_and_grid_agree(len, inc, |value| value);
+                block_and_grid_agree(len, inc, |value| value as f32);
+                block_and_grid_agree(len, inc, |value| crate::c64::new(value, 1.0 - value));
+            }
+        }
+        assert!((0..=BLOCK).all(|len| grid(len).cells() == 1), "what is one block has one cell");
+    }
 }

@@ -7,6 +7,7 @@ use super::triangle::Triangle;
 use crate::crossover::{Routine, memory};
 use crate::error::{Error, same};
 use crate::kernels::columns::{BOTH, columns_and_rows};
+use crate::kernels::corner::{Mirror, ORDER, add_panel};
 use crate::kernels::level1::axpy;
 use crate::kernels::vector::{Vector, VectorMut};
 use crate::level1::update::{add, scale};
@@ -28,6 +29,8 @@ pub struct Symv<'a, T: Scalar> {
     product: Product<'a, T>,
     beta: T,
     y: VectorMut<'a, T>,
+    cells: usize,
+    /// One for each cell; none if there is one cell, which adds to `y` itself, at the end.
     sums: Vec<OnceLock<Vec<T>>>,
 }
 
@@ -57,14 +60,14 @@ impl<'a, T: Scalar> Symv<'a, T> {
         same("symv", 9, "y", y.len(), a.order())?;
         let cells = if a.is_dense() && a.order() >= SPLIT_FROM { BLOCKS } else { 1 };
         let x = if alpha == T::ZERO { Cow::Borrowed(&[][..]) } else { dense::read(x) };
-        let sums = (0..cells).map(|_| OnceLock::new()).collect();
+        let sums = (0..if cells > 1 { cells } else { 0 }).map(|_| OnceLock::new()).collect();
         let product = Product { hermitian: hermitian && T::COMPLEX, alpha, a, x };
-        Ok(Self { product, beta, y, sums })
+        Ok(Self { product, beta, y, cells, sums })
     }
 
     /// The two runs of columns that are a cell's.
     fn columns(&self, cell: usize) -> [Range<usize>; 2] {
-        let (n, runs) = (self.product.a.order(), 2 * self.sums.len());
+        let (n, runs) = (self.product.a.order(), 2 * self.cells);
         let run = |at: usize| n * at / runs..n * (at + 1) / runs;
         [run(cell), run(runs - 1 - cell)]
     }
@@ -73,6 +76,15 @@ impl<'a, T: Scalar> Symv<'a, T> {
 impl<T: Scalar> Product<'_, T> {
     /// Adds what some columns stand for.
     fn add_columns(&self, columns: Range<usize>, y: &mut [T]) {
+        if self.a.is_dense() {
+            let how = Mirror { uplo: self.a.shape.uplo, hermitian: self.hermitian, conj: self.conj() };
+            for from in columns.clone().step_by(ORDER) {
+                let width = ORDER.min(columns.end - from);
+                let panel: [&[T]; ORDER] = std::array::from_fn(|at| if at < width { self.a.column(from + at).1 } else { &[] });
+                add_panel(how, &panel[..width], self.alpha, from, &self.x, y);
+            }
+            return;
+        }
         let mut col = columns.start;
         while col + BOTH <= columns.end {
             self.add_group(col, y);
@@ -129,11 +141,13 @@ impl<T: Scalar> Parts for Symv<'_, T> {
     type Output = ();
 
     fn cells(&self) -> usize {
-        self.sums.len()
+        self.cells
     }
 
     fn part(&self, cells: Range<usize>) {
-        for cell in cells {
+        assert!(cells.end <= self.cells, "cells {cells:?} of {}", self.cells);
+        // A single cell has no sum of its own: it is computed in the result, which must not be written before the end.
+        for cell in cells.filter(|_| self.cells > 1) {
             let mut sum = vec![T::ZERO; self.product.a.order()];
             if self.product.alpha != T::ZERO {
                 self.columns(cell).into_iter().for_each(|columns| self.product.add_columns(columns, &mut sum));
@@ -143,6 +157,9 @@ impl<T: Scalar> Parts for Symv<'_, T> {
     }
 
     fn finish(mut self) {
+        if self.cells == 1 {
+            return self.whole();
+        }
         scale(self.beta, self.y.reborrow());
         let mut sums = self.sums.into_iter().map(|sum| sum.into_inner().expect("every cell has been computed"));
         if self.product.alpha != T::ZERO
@@ -154,13 +171,14 @@ impl<T: Scalar> Parts for Symv<'_, T> {
     }
 
     fn whole(mut self) {
-        // What is added to nought may as well be added there, to the same bits.
-        if self.cells() > 1 || self.beta != T::ZERO || self.product.alpha == T::ZERO {
-            self.part(0..self.cells());
+        if self.cells > 1 {
+            self.part(0..self.cells);
             return self.finish();
         }
         scale(self.beta, self.y.reborrow());
-        dense::write(self.y, |y| self.product.add_columns(0..self.product.a.order(), y));
+        if self.product.alpha != T::ZERO {
+            dense::write(self.y, |y| self.product.add_columns(0..self.product.a.order(), y));
+        }
     }
 }
 

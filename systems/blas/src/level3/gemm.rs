@@ -1,4 +1,5 @@
 //! The product of general matrices. The grid is that of the result's columns, or of its rows if it is tall and thin.
+use super::SMALL;
 use crate::crossover::{Routine, work};
 use crate::error::{Error, same};
 use crate::grid::Grid;
@@ -99,6 +100,14 @@ pub fn gemm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    let size = work::<T>(c.row_count(), c.col_count(), a.op(transa).col_count());
+    let (rows, cols, depth) = (c.row_count(), c.col_count(), a.op(transa).col_count());
+    if rows.max(cols).max(depth) <= SMALL {
+        // One cell: the grid would have nothing to say.
+        let (a, b) = (factor(a, transa), factor(b, transb));
+        check("gemm", a.matrix, b.matrix, &c)?;
+        product(alpha, a, b, beta, c);
+        return Ok(());
+    }
+    let size = work::<T>(rows, cols, depth);
     Gemm::new(transa, transb, alpha, a, b, beta, c).map(|call| done(Routine::Gemm, size, call))
 }

@@ -2,14 +2,13 @@
 //!
 //! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the same.
 use super::gemm::{check, factor};
+use super::{SMALL, square};
 use crate::crossover::{Routine, work};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, product};
 use crate::kernels::shared::Shared;
-use crate::kernels::vector::VectorMut;
-use crate::level1::update::scale;
 use crate::options::{Order, Trans, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
@@ -180,19 +179,26 @@ impl<'a, T: Scalar> Rank<'a, T> {
     }
 
     /// A block on the diagonal: computed as a square, of which a triangle is kept.
-    fn diagonal(&self, at: Range<usize>, mut c: MatrixMut<'_, T>) {
+    fn diagonal(&self, at: Range<usize>, c: MatrixMut<'_, T>) {
         let order = at.len();
-        let mut square = vec![T::ZERO; order * order];
-        let whole = MatrixMut::new(Order::Columns, &mut square, order, order, order).expect("there is room for the square");
+        let (mut short, mut long) = ([T::ZERO; SMALL * SMALL], Vec::new());
+        let square = square(order, &mut short, &mut long);
+        // Line by line as the result lies in memory: columns of its lower triangle, or rows.
+        let by_columns = c.layout.down == 1;
+        let lines = if by_columns { Order::Columns } else { Order::Rows };
+        let whole = MatrixMut::new(lines, square, order, order, order.max(1)).expect("there is room for the square");
         self.add(at.clone(), at, T::ZERO, whole);
-        for col in 0..order {
-            let (_, mut column): (_, VectorMut<'_, T>) = c.reborrow().col(col).split(col);
-            scale(self.beta, column.reborrow());
-            for (row, &sum) in square[col * order..][col..order].iter().enumerate() {
-                column.set(row, column.get(row) + sum);
+        let mut c = if by_columns { c } else { c.t() };
+        for line in 0..order {
+            let kept = if by_columns { line..order } else { 0..line + 1 };
+            let values = c.reborrow().col(line).range(kept.clone()).into_slice().expect("lines lie side by side in memory");
+            let sums = &square[line * order..][kept.clone()];
+            for (value, &sum) in values.iter_mut().zip(sums) {
+                *value = sum + if self.beta == T::ZERO { T::ZERO } else { self.beta * *value };
             }
             if self.hermitian {
-                column.set(0, T::real(column.get(0).re()));
+                let diagonal = &mut values[line - kept.start];
+                *diagonal = T::real(diagonal.re());
             }
         }
     }

@@ -1,5 +1,5 @@
 //! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that stay together.
-use super::runs;
+use super::{SMALL, runs, square};
 use crate::crossover::{Routine, work};
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Matrix, MatrixMut};
@@ -58,20 +58,24 @@ impl<'a, T: Scalar> Symm<'a, T> {
         Ok(Self { hermitian, alpha, a: Factor { matrix, conj }, b, beta, c: Shared::columns(c, grid) })
     }
 
-    /// A block on the diagonal, both triangles of it.
-    fn diagonal(&self, at: Range<usize>) -> Vec<T> {
+    /// A block on the diagonal, both triangles of it, column by column into a square of noughts.
+    fn diagonal(&self, at: Range<usize>, full: &mut [T]) {
         let order = at.len();
-        let mut full = vec![T::ZERO; order * order];
         let stored = self.a.matrix.block(at.clone(), at);
-        for col in 0..order {
-            for row in col..order {
-                let value = stored.get(row, col).conj_if(self.a.conj);
+        // Columns of the triangle if they lie side by side, else its rows: columns of the upper triangle of the transposed matrix.
+        let by_columns = stored.layout.down == 1;
+        let lines = if by_columns { stored } else { stored.t() };
+        for line in 0..order {
+            let others = if by_columns { line..order } else { 0..line + 1 };
+            let elements = lines.col(line).range(others.clone()).as_slice().expect("lines lie side by side in memory");
+            for (other, value) in others.zip(elements) {
+                let (row, col) = if by_columns { (other, line) } else { (line, other) };
+                let value = value.conj_if(self.a.conj);
                 let value = if self.hermitian && row == col { T::real(value.re()) } else { value };
                 full[row + col * order] = value;
                 full[col + row * order] = value.conj_if(self.hermitian);
             }
         }
-        full
     }
 
     fn compute(&self, span: Range<usize>, mut c: MatrixMut<'_, T>) {
@@ -81,8 +85,10 @@ impl<'a, T: Scalar> Symm<'a, T> {
         }
         let b = |rows: Range<usize>| Factor::plain(self.b.block(rows, span.clone()));
         for at in runs(order, BLOCK) {
-            let full = self.diagonal(at.clone());
-            let full = Matrix::new(Order::Columns, &full, at.len(), at.len(), at.len()).expect("a square was written out");
+            let (mut short, mut long) = ([T::ZERO; SMALL * SMALL], Vec::new());
+            let full = square(at.len(), &mut short, &mut long);
+            self.diagonal(at.clone(), full);
+            let full = Matrix::new(Order::Columns, full, at.len(), at.len(), at.len()).expect("a square was written out");
             let mut c = c.reborrow().block(at.clone(), cols.clone());
             product(self.alpha, Factor::plain(full), b(at.clone()), self.beta, c.reborrow());
             if at.start > 0 {
