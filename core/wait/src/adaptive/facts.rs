@@ -44,6 +44,7 @@ facts! {
     24 LOPSIDED "my processor has at least twice its even part of the members";
     25 CROWDED_OUT "the team is larger than its processors, and a stranger took a turn from it";
     26 ROOMY "an episode takes longer than a remote wake-up";
+    27 OVERFULL "the team is larger than its processors";
 }
 
 impl Facts {

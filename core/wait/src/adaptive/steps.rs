@@ -3,7 +3,7 @@ use super::crowd::Found;
 use super::state::PREEMPTED;
 use super::{Action, AdaptiveState, Facts, Rules, TABLE, decide};
 use crate::{Effect, Interest, Progress, Step, Strategy};
-use foregather_machine::{CpuId, Nanos, Rank, ThreadId, reached};
+use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId, reached};
 
 /// The most members that are asked, one after the other, whether they run: each question takes a microsecond or two.
 const MOST_ASKED: usize = 4;
@@ -154,6 +154,8 @@ impl AdaptiveState {
         facts |= Facts::MESSAGE.when(around.is_message() && !around.is_copying());
         facts |= Facts::BRIEF_OVER.when(elapsed > of.brief());
         facts |= Facts::LATE.when(elapsed > self.now.limit + of.slow());
+        let overfull = |affinity: Affinity| affinity.width > 1 && affinity.width < around.size();
+        facts |= Facts::OVERFULL.when(facts.has(Facts::BOUND) && around.affinity().is_some_and(overfull));
         match self.crowd.look(of, wait, now) {
             Found::Room => {}
             Found::Out => return facts | Facts::CROWDED_OUT,

@@ -53,7 +53,7 @@ const CROWD: Facts = Facts::HERE.union(Facts::CROWDED).union(Facts::MOVABLE);
 const FLIGHT: Facts = Facts::STRANGER.union(Facts::MOVABLE).union(Facts::EMPTIER);
 
 /// The rows, first come first.
-pub const TABLE: [Rule; 16] = [
+pub const TABLE: [Rule; 17] = [
     rule(
         "sleep-in-crowd",
         Facts::CROWDED_OUT,
@@ -123,6 +123,15 @@ pub const TABLE: [Rule; 16] = [
         Facts::MESSAGE.union(Facts::DISTURBED).union(Facts::BRIEF_OVER),
         Action::Park,
         "others compute here: a sleeper is back at once when its message comes, and what it would have spun is theirs",
+    ),
+    unless(
+        rule(
+            "let-pass",
+            Facts::OVERFULL.union(Facts::CHEAP).union(Facts::BOUND),
+            Action::Yield,
+            "whom I await may have been brought to this processor since it was last seen, and cannot say so before it runs",
+        ),
+        Facts::DISTRUSTED.union(Facts::REALTIME).union(Facts::LATE),
     ),
     unless(rule("spin", Facts::NONE, Action::Spin, "nobody I wait for needs my processor"), Facts::BOUND),
     unless(

@@ -26,6 +26,7 @@ fn places(rule: &str) -> &'static [CpuId] {
     match rule {
         "leave-crowd" => &[0, 0],
         "sleep-in-crowd" => &[0, 1],
+        "let-pass" => &[1, 1],
         "spin" | "ask" | "stay" | "pull" | "sleep" | "give-way" => &[1],
         _ => &[0],
     }

@@ -1,7 +1,7 @@
 //! Spinning, yielding and sleeping: how long, and in which order.
 use crate::script::Did::{Ask, Park, Pull, SpinBriefly, Yield};
 use crate::script::{Awaits, BOTH, Did, MS, OF, Outcome, SPIN, Team, US};
-use foregather_machine::Nanos;
+use foregather_machine::{Affinity, CpuId, Nanos};
 use foregather_wait::Outcome as Ended;
 
 fn ended(end: &Outcome) -> Ended {
@@ -70,16 +70,36 @@ fn a_computing_member_is_awaited_for_fifteen_bounds() {
     assert_eq!((ended(&end), end.rules), (Ended::Parked, vec!["spin", "ask", "stay", "sleep"]));
 }
 
+/// A team on more processors than members.
+fn spacious(places: &[CpuId]) -> Team {
+    let team = Team::new(places);
+    team.me.affinity.set(Some(Affinity { width: 16, ..BOTH }));
+    team.enroll();
+    team
+}
+
+/// One of three may have come to this processor without being able to say so; of two, each is seen where it last ran.
+#[test]
+fn a_team_larger_than_its_processors_lets_others_pass_after_the_bound() {
+    for (team, then) in [(Team::new(&[1, 1]), Yield), (Team::new(&[1]), Ask(2)), (spacious(&[1, 1]), Ask(2))] {
+        team.me.running.set(Some(false));
+        assert_eq!(team.wait(OF.remote + US).did[..3], [SpinBriefly, SPIN, then]);
+    }
+    let team = Team::new(&[1, 1]);
+    let end = team.wait(MS * 5);
+    assert_eq!((ended(&end), end.rules), (Ended::Parked, vec!["let-pass", "spin", "sleep"]), "yields have not helped");
+}
+
 #[test]
 fn no_more_than_four_are_asked_at_a_time() {
-    let team = Team::new(&[1; 9]);
+    let team = spacious(&[1; 9]);
     team.me.running.set(Some(false));
     assert_eq!(team.wait(US * 50).did, [SpinBriefly, SPIN, Ask(2), Ask(3), Ask(4), Ask(5), Park]);
 }
 
 #[test]
 fn the_first_that_runs_is_enough() {
-    let team = Team::new(&[1; 3]);
+    let team = spacious(&[1; 3]);
     team.me.running.set(Some(true));
     assert_eq!(team.wait(US * 30).did, [SpinBriefly, SPIN, Ask(2), SPIN]);
 }
@@ -87,7 +107,7 @@ fn the_first_that_runs_is_enough() {
 #[test]
 fn an_event_that_comes_while_it_asks_ends_the_wait() {
     for running in [None, Some(false), Some(true)] {
-        let team = Team::new(&[1; 3]);
+        let team = spacious(&[1; 3]);
         team.me.running.set(running);
         team.me.ask_span.set(US * 2);
         let end = team.wait(OF.remote + US);
@@ -99,7 +119,7 @@ fn an_event_that_comes_while_it_asks_ends_the_wait() {
 
 #[test]
 fn only_those_who_have_not_arrived_are_looked_at() {
-    let team = Team::new(&[0, 1]);
+    let team = spacious(&[0, 1]);
     team.whom.set(Awaits::Leader(2, None));
     assert_eq!(team.wait(US * 30).did, [SpinBriefly, SPIN, Ask(3), Park], "the first is here, but nobody waits for it");
     team.whom.set(Awaits::Leader(1, None));
