@@ -59,6 +59,12 @@ pub trait Placement {
         let _ = thread;
         ready(false)
     }
+    /// Keeps this thread off a processor, in place of the one before, until `None` frees it again; to be asked before it sleeps, since
+    /// some kernels wake a thread where its waker runs. Is it kept off?
+    fn keep_off(&self, cpu: Option<CpuId>) -> bool {
+        let _ = cpu;
+        false
+    }
     /// For how long this thread has been ready to run while others had its processor, ever.
     fn run_queue_wait(&self) -> Option<Nanos> {
         None

@@ -144,6 +144,13 @@ impl<'t, C: Cpu> Roster<'t, C> {
         gone
     }
 
+    /// Keeps a member off the processor where another one was last, if it is elsewhere itself, until it is freed by
+    /// `Placement::keep_off(None)`. Is it kept off?
+    pub fn keep_off(self, cpu: &C, rank: Rank, other: Rank) -> bool {
+        let there = self.cpu_of(cpu, other).filter(|_| self.movable(cpu, rank));
+        there.is_some() && cpu.place() != there && cpu.keep_off(there)
+    }
+
     /// How many members each processor below `beyond` had when they last said so.
     pub(crate) fn crowds(self, cpu: &C, beyond: CpuId) -> Vec<u32> {
         let mut crowds = vec![0; beyond as usize];

@@ -30,6 +30,11 @@ impl IdleSpin {
         Self { wake, last: None, gap: None, bound: wake }
     }
 
+    /// Do calls come so rarely that it sleeps in between?
+    pub(crate) fn sleeps(&self) -> bool {
+        self.gap.is_none()
+    }
+
     /// A part is done at `now`. The new bound, if it is another than before.
     #[inline]
     pub(crate) fn done(&mut self, now: Nanos) -> Option<Nanos> {

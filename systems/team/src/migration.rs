@@ -1,6 +1,8 @@
 //! Whether a member that has been woken goes to another processor before it begins: the kernel often wakes it where the leader
 //! runs, and then the two parts come one after the other, however idle the machine is.
 //!
+//! A worker that sleeps between long parts keeps off the leader's processor until it is woken: what the move takes is saved.
+//!
 //! Nobody can say in time whether a processor is free that has slept for long. So it is tried, and judged by what the part took.
 use foregather_machine::Nanos;
 
@@ -28,7 +30,12 @@ impl Migration {
 
     /// Whether to leave the leader's processor.
     pub(crate) fn is_worth_it(&self, now: Nanos) -> bool {
-        self.took >= self.wake * WORTH && now >= self.hold_until
+        self.is_long(self.took) && now >= self.hold_until
+    }
+
+    /// Whether a part that took so long is worth being elsewhere.
+    pub(crate) fn is_long(&self, took: Nanos) -> bool {
+        took >= self.wake * WORTH
     }
 
     /// A part that could have been done on the leader's processor has taken so long, there or, if it `left`, elsewhere.

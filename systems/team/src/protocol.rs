@@ -135,28 +135,37 @@ impl<C: Cpu> TeamWorker<C> {
     /// # Errors
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone.
     pub async fn serve(&mut self, part: impl AsyncFn(Rank)) -> Result<(), Error> {
+        let mut kept_off = false;
         while self.handle.wait().await?.is_some() {
-            let crowded = self.handle.is_with_leader();
-            if crowded {
-                self.make_room(&part).await;
+            if kept_off {
+                self.handle.free();
+            }
+            let began = self.handle.now();
+            if self.handle.is_with_leader() {
+                self.make_room(&part, began).await;
             } else {
                 part(self.handle.rank()).await;
             }
             self.handle.done()?;
             // From here on nobody waits for this worker.
-            if let Some((idle_spin, _, of)) = &mut self.learned
-                && let Some(remote) = idle_spin.done(self.handle.now())
-            {
-                self.handle.wait_by(Policy::Adaptive(Adaptive { remote, ..*of }));
-            }
+            kept_off = self.prepare(began);
         }
         Ok(())
     }
 
+    /// A part that began then is done: for how long to stay hot, and whether it sleeps off the leader's processor.
+    fn prepare(&mut self, began: Nanos) -> bool {
+        let Some((idle_spin, migration, of)) = &mut self.learned else { return false };
+        let now = self.handle.now();
+        if let Some(remote) = idle_spin.done(now) {
+            self.handle.wait_by(Policy::Adaptive(Adaptive { remote, ..*of }));
+        }
+        idle_spin.sleeps() && migration.is_long(now - began) && self.handle.keep_off_leader()
+    }
+
     /// Does its part, elsewhere if that is worth it.
     #[cold]
-    async fn make_room(&mut self, part: &impl AsyncFn(Rank)) {
-        let began = self.handle.now();
+    async fn make_room(&mut self, part: &impl AsyncFn(Rank), began: Nanos) {
         let tries = self.learned.as_ref().is_some_and(|(_, migration, _)| migration.is_worth_it(began));
         let left = tries && self.handle.leave_leader().await;
         part(self.handle.rank()).await;

@@ -1,9 +1,12 @@
-//! A member that is woken on the leader's processor leaves it, if there is another one.
+//! A member that is woken on the leader's processor leaves it, if there is another one; one that sleeps keeps off it.
 use foregather_barrier::ForkJoin;
-use foregather_host::affinity;
+use foregather_host::affinity::{self, Mask};
 use foregather_machine::{Placement, block_on};
+use foregather_team::Team;
 use foregather_thread::Thread;
 use foregather_wait::Policy;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// One region with both members on the first processor; where the worker was before and after it left the leader, if it has.
 fn region() -> Option<(u32, u32)> {
@@ -38,4 +41,34 @@ fn a_member_leaves_the_leaders_processor_if_there_is_another_one() {
     let left = (0..200).find_map(|_| region());
     assert_eq!(left.is_some(), several, "{left:?}");
     assert!(left.is_none_or(|(before, after)| before != after), "{left:?}");
+}
+
+/// The masks of the worker, in its part and in the pause after it, by how many processors they have.
+fn masks() -> Vec<(u32, u32)> {
+    let (team, caller) = (Team::new(2).unwrap(), Thread::current().identity());
+    let count = |thread| Mask::of(thread).unwrap().count();
+    (0..20)
+        .filter_map(|_| {
+            let worker = Mutex::new(None);
+            team.run(|member| {
+                let began = Instant::now();
+                if member.rank() == 1 {
+                    *worker.lock().unwrap() = Some((Thread::current().identity(), count(None)));
+                }
+                while began.elapsed() < Duration::from_millis(1) {}
+            });
+            std::thread::sleep(Duration::from_millis(5));
+            let (worker, inside) = worker.into_inner().unwrap().unwrap();
+            // A part that the worker was late for is the caller's.
+            (worker != caller).then(|| (inside, count(worker)))
+        })
+        .collect()
+}
+
+#[test]
+fn a_worker_keeps_off_the_leaders_processor_while_it_sleeps_and_no_longer() {
+    let all = Mask::of(None).unwrap().count();
+    // The kernel may move either of them in between, and others may disturb so much that the team is one member.
+    let masks = (0..20).map(|_| masks()).find(|masks| masks.iter().any(|&(_, asleep)| asleep < all) || all < 2).unwrap();
+    assert!(masks.iter().all(|&(inside, asleep)| inside == all && asleep + 1 >= all), "{masks:?}");
 }

@@ -2,10 +2,11 @@
 //!
 //! - [`Mask`]: the processors of a thread, as a value.
 //! - [`move_to`], [`pull`]: this thread goes to another processor, or another thread comes to this one; their masks stay.
+//!   [`keep_off`]: this thread stays away from one.
 mod lend;
 mod mask;
 
-pub use lend::{move_to, pull, settled};
+pub use lend::{KeepOff, keep_off, move_to, pull, settled};
 pub use mask::Mask;
 
 use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};

@@ -6,7 +6,7 @@ use crate::{Guard, Scope, Thread, costs};
 use core::cell::Cell;
 use core::future::Future;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-use foregather_host::affinity::{self, Mask};
+use foregather_host::affinity::{self, KeepOff, Mask};
 use foregather_host::{cgroup, clock, sched, scout, usage};
 use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, ready};
 use std::sync::OnceLock;
@@ -24,6 +24,7 @@ struct Enrolled {
 
 thread_local! {
     static ENROLLED: Cell<Option<Enrolled>> = const { Cell::new(None) };
+    static KEPT_OFF: Cell<Option<KeepOff>> = const { Cell::new(None) };
 }
 
 impl Enrolled {
@@ -131,6 +132,15 @@ impl<G: Guard> Placement for Thread<G> {
         ready(G::PULLS && self.may_be_moved() && self.knows(thread) && pulled().is_some())
     }
 
+    fn keep_off(&self, cpu: Option<CpuId>) -> bool {
+        // The one before is dropped first.
+        KEPT_OFF.set(None);
+        let kept = cpu.filter(|_| self.may_be_moved()).and_then(|cpu| affinity::keep_off(cpu, &Enrolled::known()?.mask));
+        let is_kept = kept.is_some();
+        KEPT_OFF.set(kept);
+        is_kept
+    }
+
     fn costs(&self) -> Costs {
         costs::of_this_machine()
     }
@@ -189,6 +199,20 @@ mod tests {
                 assert!(!block_on(cpu.move_to(allowed[1])));
                 assert_eq!(affinity::allowed(), allowed[..1]);
             }
+        });
+    }
+
+    #[test]
+    fn a_thread_is_kept_off_one_processor_at_a_time() {
+        alone(|| {
+            let (cpu, allowed) = (Thread::current(), affinity::allowed());
+            for &there in &allowed {
+                assert_eq!(cpu.keep_off(Some(there)), allowed.len() > 1);
+                assert_eq!(cpu.place() == Some(there), allowed.len() == 1);
+                assert_eq!(affinity::allowed().len(), (allowed.len() - 1).max(1));
+            }
+            assert!(!cpu.keep_off(None));
+            assert_eq!(affinity::allowed(), allowed);
         });
     }
 

@@ -159,6 +159,17 @@ impl<C: Cpu> Worker<C> {
         self.end.roster().leave(&self.end.cpu, self.end.rank).await
     }
 
+    /// Keeps it off the leader's processor, if it is elsewhere and may be moved, until [`Self::free`]: kernels wake a thread where its waker
+    /// runs. Is it kept off?
+    pub fn keep_off_leader(&self) -> bool {
+        self.end.roster().keep_off(&self.end.cpu, self.end.rank, LEADER)
+    }
+
+    /// It may run wherever it might before [`Self::keep_off_leader`].
+    pub fn free(&self) {
+        self.end.cpu.keep_off(None);
+    }
+
     /// It has done its part of the region: the last of the workers lets the leader go on. What it has written is seen then.
     ///
     /// # Errors

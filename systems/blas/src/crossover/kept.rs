@@ -1,11 +1,11 @@
-//! Crossovers from run to run: `foregather.crossovers/1`, two numbers a routine and the size of the team they hold for.
+//! Crossovers from run to run: `foregather.crossovers/2`, two numbers a routine and the size of the team they hold for.
 use super::{Routine, Sizes};
 use foregather_host::kept::{self, Numbers};
 use std::path::PathBuf;
 
 /// Code that is not optimised has other crossovers.
 const NAME: &str = if cfg!(debug_assertions) { "crossovers-unoptimised" } else { "crossovers" };
-const SCHEMA: &str = "foregather.crossovers/1";
+const SCHEMA: &str = "foregather.crossovers/2";
 const MEMBERS: &str = "members";
 
 /// What is kept for a team of so many members on this machine.

@@ -221,7 +221,7 @@ mod tests {
     fn a_call_after_a_pause_must_be_longer_by_the_wake_ups_it_waits_for() {
         let wake = Thread::current().costs().remote_wake;
         let sizes = sizes_from(Routine::Dot, (1_000, wake));
-        assert_eq!(sizes, Sizes { warm: 8_000, cold: 32_000 });
+        assert_eq!(sizes, Sizes { warm: 8_000, cold: 64_000 });
         assert_eq!(sizes_from(Routine::Dot, (1_000, wake * 100)).cold, 8_000);
     }
 }

@@ -95,8 +95,9 @@ fn above(routine: Routine, size: u64, word: u64) -> bool {
         }
     }
     let now = clock::now().0;
-    let awake = now.saturating_sub(TABLE.last_ns.swap(now, Relaxed)) < TABLE.awake_ns.load(Relaxed);
-    awake || size >= TABLE.cold[routine as usize].load(Relaxed)
+    let pause = now.saturating_sub(TABLE.last_ns.swap(now, Relaxed));
+    let cold = TABLE.cold[routine as usize].load(Relaxed);
+    pause < TABLE.awake_ns.load(Relaxed) || size >= if pause < DEEP.0 { cold } else { cold.saturating_mul(2) }
 }
 
 /// The crossovers of a routine that is used for the first time. What is measured inside of a call of the team, or beside another
@@ -199,8 +200,11 @@ pub fn kept_crossovers(members: u32) -> (Option<PathBuf>, Result<usize, String>)
 
 /// After so many wake-ups without a call members sleep.
 const AWAKE_WAKES: u64 = 10;
-/// A call after a pause is shared if it takes so many wake-ups alone: a member that comes in time after one saves more than half.
-const COLD_WAKES: u64 = 4;
+/// A call after a pause is shared if it takes so many wake-ups alone. Out of a pause of a millisecond a member begins after three of
+/// them: then it saves a good part of half the call.
+const COLD_WAKES: u64 = 8;
+/// A processor that has slept for longer takes twice as long to come back.
+const DEEP: Nanos = Nanos::from_ms(4);
 
 /// What the time of a call alone must be, so that waking the others pays.
 fn cold_time(wake: Nanos) -> Nanos {
@@ -221,6 +225,11 @@ mod tests {
         assert!(!worth(routine, 999) && worth(routine, 1_000));
         TABLE.awake_ns.store(0, Relaxed);
         assert!(!worth(routine, 49_999) && worth(routine, 50_000));
+        let long_ago = || TABLE.last_ns.store(clock::now().0.saturating_sub(DEEP.0), Relaxed);
+        for (size, shared) in [(99_999, false), (100_000, true)] {
+            long_ago();
+            assert_eq!(worth(routine, size), shared, "after a long pause");
+        }
         assert_eq!(known(routine), Some(Sizes { warm: 1_000, cold: 50_000 }));
         publish(routine, Sizes::NEVER);
         assert!(!worth(routine, KNOWN_MOST - 1));

@@ -5,7 +5,10 @@
 //! when it agreed to be moved, and gets that mask back only while it has the lent one: whatever two movers do, the mask that
 //! stays is the thread's own, or the stranger's. A stranger's change that falls between the last look and the call is lost.
 //! A thread that was moved no longer follows a cpuset that grows: the kernel takes its mask for chosen.
+//!
+//! By the same rule a thread keeps off a processor while it sleeps ([`keep_off`]).
 use super::Mask;
+use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use foregather_machine::{CpuId, ThreadId};
 
@@ -13,7 +16,23 @@ use foregather_machine::{CpuId, ThreadId};
 static LENT: AtomicU64 = AtomicU64::new(0);
 const OUT: u64 = u32::MAX as u64;
 
-/// A mask of one processor, lent to a thread until this is dropped.
+/// A mask is out for another thread's sake, or this one's for a moment.
+struct Out;
+
+impl Out {
+    fn one_more() -> Self {
+        LENT.fetch_add((OUT + 1) | 1, SeqCst);
+        Self
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        LENT.fetch_sub(1, SeqCst);
+    }
+}
+
+/// A part of its own mask, lent to a thread until this is dropped.
 struct Lend {
     thread: Option<ThreadId>,
     own: Mask,
@@ -22,13 +41,9 @@ struct Lend {
 }
 
 impl Lend {
-    fn to(thread: Option<ThreadId>, cpu: CpuId, own: &Mask) -> Self {
-        LENT.fetch_add((OUT + 1) | 1, SeqCst);
-        let mut lend = Self { thread, own: *own, lent: None };
-        if own.contains(cpu) && Mask::of(thread) == Some(*own) {
-            lend.lent = Mask::only(cpu).filter(|one| one.give(thread));
-        }
-        lend
+    fn to(thread: Option<ThreadId>, part: Option<Mask>, own: &Mask) -> Self {
+        let lent = part.filter(|part| Mask::of(thread) == Some(*own) && part.give(thread));
+        Self { thread, own: *own, lent }
     }
 }
 
@@ -37,14 +52,24 @@ impl Drop for Lend {
         if self.lent.is_some() && Mask::of(self.thread) == self.lent {
             self.own.give(self.thread);
         }
-        LENT.fetch_sub(1, SeqCst);
     }
 }
 
 /// Moves the calling thread to a processor of its mask, and gives it the mask back. `false`, and nothing has changed, if its
 /// mask is no longer `own`, or the processor is not in it or has gone.
 pub fn move_to(cpu: CpuId, own: &Mask) -> bool {
-    Lend::to(None, cpu, own).lent.is_some()
+    let _out = Out::one_more();
+    Lend::to(None, own.one(cpu), own).lent.is_some()
+}
+
+/// The calling thread keeps off a processor until this is dropped.
+pub struct KeepOff(#[allow(dead_code)] Lend, PhantomData<*const ()>);
+
+/// Keeps the calling thread off a processor, as long as the result lives. Nothing has changed if there is none: its mask is no longer
+/// `own`, or has no other processor, or not that one.
+pub fn keep_off(cpu: CpuId, own: &Mask) -> Option<KeepOff> {
+    let lend = Lend::to(None, own.without(cpu), own);
+    lend.lent.is_some().then_some(KeepOff(lend, PhantomData))
 }
 
 /// Moves another thread, of mask `own`, to a processor, gives it its mask back, and yields the caller's processor, which should
@@ -53,7 +78,10 @@ pub fn move_to(cpu: CpuId, own: &Mask) -> bool {
 /// The mask is back before the yield: the caller may have to wait for long until it runs again, and threads that the other
 /// starts meanwhile would inherit the lent one.
 pub fn pull(thread: ThreadId, cpu: CpuId, own: &Mask) -> bool {
-    let pulled = Lend::to(Some(thread), cpu, own).lent.is_some();
+    let pulled = {
+        let _out = Out::one_more();
+        Lend::to(Some(thread), own.one(cpu), own).lent.is_some()
+    };
     if pulled {
         std::thread::yield_now();
     }
@@ -89,7 +117,7 @@ mod tests {
     fn a_moved_thread_has_been_there_and_keeps_its_mask() {
         alone(|own| {
             for cpu in affinity::allowed().into_iter().cycle().take(20) {
-                let lend = Lend::to(None, cpu, &own);
+                let lend = Lend::to(None, own.one(cpu), &own);
                 assert_eq!(affinity::current(), cpu, "moved by the time the call returns");
                 drop(lend);
                 assert!(move_to(cpu, &own));
@@ -103,7 +131,7 @@ mod tests {
         alone(|own| {
             let first = affinity::allowed()[0];
             let panicked = std::panic::catch_unwind(|| {
-                let _lend = Lend::to(None, first, &own);
+                let _lend = Lend::to(None, own.one(first), &own);
                 std::panic::resume_unwind(Box::new(()));
             });
             assert!(panicked.is_err() && Mask::of(None) == Some(own));
@@ -120,10 +148,31 @@ mod tests {
             assert!(!move_to(first, &own), "changed before");
             assert_eq!(Mask::of(None), Some(theirs));
             assert!(own.give(None));
-            let lend = Lend::to(None, first, &own);
+            let lend = Lend::to(None, own.one(first), &own);
             assert!(theirs.give(None));
             drop(lend);
             assert_eq!(Mask::of(None), Some(theirs), "changed meanwhile");
+        });
+    }
+
+    #[test]
+    fn a_thread_keeps_off_a_processor_until_it_is_dropped() {
+        alone(|own| {
+            let allowed = affinity::allowed();
+            for &cpu in &allowed {
+                let kept = keep_off(cpu, &own);
+                assert_eq!(kept.is_some(), allowed.len() > 1);
+                assert_eq!(affinity::allowed().contains(&cpu), kept.is_none());
+                assert!(kept.is_none() || affinity::current() != cpu && !move_to(cpu, &own), "one mask is lent at a time");
+                drop(kept);
+                assert_eq!(Mask::of(None), Some(own));
+            }
+            assert!(keep_off(own.highest().unwrap() + 1, &own).is_none());
+            let [first, .., last] = allowed[..] else { return };
+            let (kept, theirs) = (keep_off(first, &own).unwrap(), Mask::only(last).unwrap());
+            assert!(Mask::only(first).unwrap().give(None) && theirs.give(None));
+            drop(kept);
+            assert_eq!(Mask::of(None).filter(|_| allowed.len() > 2), Some(theirs).filter(|_| allowed.len() > 2), "set meanwhile");
         });
     }
 
@@ -189,9 +238,9 @@ mod tests {
     #[test]
     fn no_mask_is_settled_while_one_is_lent() {
         alone(|own| {
-            let lend = Lend::to(None, affinity::current(), &own);
+            let out = Out::one_more();
             assert_eq!(settled(), None);
-            drop(lend);
+            drop(out);
             // Other tests lend, too.
             let seen = (0..10_000).any(|_| {
                 thread::sleep(std::time::Duration::from_millis(1));

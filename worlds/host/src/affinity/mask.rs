@@ -20,6 +20,18 @@ impl Mask {
         Some(Self(set))
     }
 
+    /// One of these alone.
+    pub(super) fn one(&self, cpu: CpuId) -> Option<Self> {
+        Self::only(cpu).filter(|_| self.contains(cpu))
+    }
+
+    /// All of these but one, if others are left.
+    pub(super) fn without(&self, cpu: CpuId) -> Option<Self> {
+        let mut set = self.0;
+        set.unset(slot(cpu).filter(|_| self.contains(cpu))?);
+        (set.count() > 0).then_some(Self(set))
+    }
+
     /// Keeps a thread on these processors. `false` if this process may not do that, none of them is there, or the thread is
     /// not.
     pub fn give(&self, thread: Option<ThreadId>) -> bool {
