@@ -136,13 +136,18 @@ impl<C: Cpu> TeamWorker<C> {
     /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone.
     pub async fn serve(&mut self, part: impl AsyncFn(Rank)) -> Result<(), Error> {
         let mut kept_off = false;
-        while self.handle.wait().await?.is_some() {
+        loop {
+            let waited = self.handle.wait().await;
+            // Whatever ended the wait, the caller's thread gets its mask back.
             if kept_off {
                 self.handle.free();
             }
-            let began = self.handle.now();
+            if waited?.is_none() {
+                return Ok(());
+            }
+            let began = self.sleeps().then(|| self.handle.now());
             if self.handle.is_with_leader() {
-                self.make_room(&part, began).await;
+                self.make_room(&part).await;
             } else {
                 part(self.handle.rank()).await;
             }
@@ -150,22 +155,27 @@ impl<C: Cpu> TeamWorker<C> {
             // From here on nobody waits for this worker.
             kept_off = self.prepare(began);
         }
-        Ok(())
     }
 
-    /// A part that began then is done: for how long to stay hot, and whether it sleeps off the leader's processor.
-    fn prepare(&mut self, began: Nanos) -> bool {
+    /// Does it sleep between regions?
+    fn sleeps(&self) -> bool {
+        self.learned.as_ref().is_some_and(|(idle_spin, ..)| idle_spin.sleeps())
+    }
+
+    /// A part is done that began then, if the worker had slept: for how long to stay hot, and whether to keep off the leader's processor.
+    fn prepare(&mut self, began: Option<Nanos>) -> bool {
         let Some((idle_spin, migration, of)) = &mut self.learned else { return false };
         let now = self.handle.now();
         if let Some(remote) = idle_spin.done(now) {
             self.handle.wait_by(Policy::Adaptive(Adaptive { remote, ..*of }));
         }
-        idle_spin.sleeps() && migration.is_long(now - began) && self.handle.keep_off_leader()
+        idle_spin.sleeps() && began.is_some_and(|began| migration.is_long(now - began)) && self.handle.keep_off_leader()
     }
 
     /// Does its part, elsewhere if that is worth it.
     #[cold]
-    async fn make_room(&mut self, part: &impl AsyncFn(Rank), began: Nanos) {
+    async fn make_room(&mut self, part: &impl AsyncFn(Rank)) {
+        let began = self.handle.now();
         let tries = self.learned.as_ref().is_some_and(|(_, migration, _)| migration.is_worth_it(began));
         let left = tries && self.handle.leave_leader().await;
         part(self.handle.rank()).await;

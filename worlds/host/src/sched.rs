@@ -302,4 +302,20 @@ mod tests {
         assert!(load.busy > Nanos::ZERO, "{load:?}");
         assert!(run_queue_wait().is_some() || !std::path::Path::new("/proc/self/schedstat").exists());
     }
+
+    #[test]
+    fn of_two_threads_on_one_processor_each_waits_for_the_other() {
+        let cpu = crate::affinity::allowed()[0];
+        let lost = move || {
+            crate::affinity::pin(cpu).unwrap();
+            let before = thread_run_queue_wait();
+            let began = std::time::Instant::now();
+            while began.elapsed() < std::time::Duration::from_millis(60) {}
+            Some(thread_run_queue_wait()? - before?)
+        };
+        let (one, other) = (std::thread::spawn(lost), std::thread::spawn(lost));
+        let lost = one.join().unwrap().zip(other.join().unwrap());
+        assert_eq!(lost.is_some(), std::path::Path::new("/proc/thread-self/schedstat").exists());
+        assert!(lost.is_none_or(|(one, other)| one + other >= Nanos::from_ms(20)), "{lost:?}");
+    }
 }

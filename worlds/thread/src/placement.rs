@@ -3,7 +3,7 @@
 //! A thread's mask is kept from when it was first asked for, which is when its member enrols: whoever sets another one later
 //! means it, and the thread is moved no more until the mask has been read anew.
 use crate::{Guard, Scope, Thread, costs};
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use foregather_host::affinity::{self, KeepOff, Mask};
@@ -24,7 +24,7 @@ struct Enrolled {
 
 thread_local! {
     static ENROLLED: Cell<Option<Enrolled>> = const { Cell::new(None) };
-    static KEPT_OFF: Cell<Option<KeepOff>> = const { Cell::new(None) };
+    static KEPT_OFF: RefCell<Option<KeepOff>> = const { RefCell::new(None) };
 }
 
 impl Enrolled {
@@ -38,6 +38,8 @@ impl Enrolled {
         let known = ENROLLED.get();
         match known {
             Some(enrolled) if clock::now() - enrolled.read_at < BELIEVED => known,
+            // What it has then is not its own, either.
+            Some(_) if KEPT_OFF.try_with(|kept| kept.borrow().is_some()).unwrap_or(false) => known,
             // Another thread may just be moving this one: what it has then is not its own.
             Some(_) => affinity::settled().map_or(known, Self::read),
             None => Self::known(),
@@ -133,12 +135,15 @@ impl<G: Guard> Placement for Thread<G> {
     }
 
     fn keep_off(&self, cpu: Option<CpuId>) -> bool {
-        // The one before is dropped first.
-        KEPT_OFF.set(None);
-        let kept = cpu.filter(|_| self.may_be_moved()).and_then(|cpu| affinity::keep_off(cpu, &Enrolled::known()?.mask));
-        let is_kept = kept.is_some();
-        KEPT_OFF.set(kept);
-        is_kept
+        let keep = |kept: &RefCell<Option<KeepOff>>| {
+            // The one before gives the mask back first.
+            kept.take();
+            let cpu = cpu.filter(|_| self.may_be_moved());
+            *kept.borrow_mut() = cpu.and_then(|cpu| affinity::keep_off(cpu, &Enrolled::known()?.mask));
+            kept.borrow().is_some()
+        };
+        // A thread that ends keeps off nothing.
+        KEPT_OFF.try_with(keep).unwrap_or(false)
     }
 
     fn costs(&self) -> Costs {
@@ -206,8 +211,11 @@ mod tests {
     fn a_thread_is_kept_off_one_processor_at_a_time() {
         alone(|| {
             let (cpu, allowed) = (Thread::current(), affinity::allowed());
+            let own = cpu.affinity();
             for &there in &allowed {
                 assert_eq!(cpu.keep_off(Some(there)), allowed.len() > 1);
+                ENROLLED.set(ENROLLED.get().map(|enrolled| Enrolled { read_at: Nanos::ZERO, ..enrolled }));
+                assert_eq!(cpu.affinity(), own, "its own mask is still the one that it came with");
                 assert_eq!(cpu.place() == Some(there), allowed.len() == 1);
                 assert_eq!(affinity::allowed().len(), (allowed.len() - 1).max(1));
             }

@@ -160,9 +160,9 @@ impl AdaptiveState {
         self.undisturbed_from = now + self.of.tick * DISTURBED;
     }
 
-    /// Have others had its processor since the last time? Asked once in a quarter of a tick, since that costs a system call. What is lost
-    /// between waits, or in the pauses that nobody times, leaves no other trace. A thread of the kernel that comes now and then for some
-    /// microseconds costs less than sleeping would.
+    /// Have others had its processor since it last asked? It asks once in a quarter of a tick, since that costs a system call. Time lost
+    /// between waits, or in the blind pauses, leaves no other trace. A kernel thread that runs for some microseconds now and then costs less
+    /// than sleeping would.
     pub(super) fn ask_for_lost_time(&mut self, around: &dyn Surroundings, now: Nanos) {
         let span = now - self.asked;
         if span < self.of.slow() {

@@ -112,8 +112,8 @@ fn only_messages_give_way_and_only_beside_others() {
     }
 }
 
-/// Most waits for messages end in pauses that nobody times, so the system is asked; by a barrier's team it is not. Of 50 ms a thread of the
-/// kernel takes some microseconds now and then, and a stranger a turn.
+/// Most waits for messages end in the blind pauses, so these waits ask the system for lost time; a barrier's team does not. In 50 ms a kernel
+/// thread takes some microseconds now and then, and a stranger takes a turn.
 #[test]
 fn time_lost_between_waits_is_asked_after() {
     let turn = MS * 3;

@@ -96,8 +96,12 @@ fn above(routine: Routine, size: u64, word: u64) -> bool {
     }
     let now = clock::now().0;
     let pause = now.saturating_sub(TABLE.last_ns.swap(now, Relaxed));
-    let cold = TABLE.cold[routine as usize].load(Relaxed);
-    pause < TABLE.awake_ns.load(Relaxed) || size >= if pause < DEEP.0 { cold } else { cold.saturating_mul(2) }
+    pause < TABLE.awake_ns.load(Relaxed) || size >= after(Nanos(pause), TABLE.cold[routine as usize].load(Relaxed))
+}
+
+/// From which size on a call is shared after such a pause, where that is `cold` after a short one.
+fn after(pause: Nanos, cold: u64) -> u64 {
+    if pause < DEEP { cold } else { cold.saturating_mul(2) }
 }
 
 /// The crossovers of a routine that is used for the first time. What is measured inside of a call of the team, or beside another
@@ -200,10 +204,10 @@ pub fn kept_crossovers(members: u32) -> (Option<PathBuf>, Result<usize, String>)
 
 /// After so many wake-ups without a call members sleep.
 const AWAKE_WAKES: u64 = 10;
-/// A call after a pause is shared if it takes so many wake-ups alone. Out of a pause of a millisecond a member begins after three of
-/// them: then it saves a good part of half the call.
+/// A call after a pause is shared if it takes as long alone as so many wake-ups. A member that has slept for a millisecond begins three
+/// wake-ups late, and saves half of the call less that.
 const COLD_WAKES: u64 = 8;
-/// A processor that has slept for longer takes twice as long to come back.
+/// A member that has slept for longer begins twice as late.
 const DEEP: Nanos = Nanos::from_ms(4);
 
 /// What the time of a call alone must be, so that waking the others pays.
@@ -225,15 +229,16 @@ mod tests {
         assert!(!worth(routine, 999) && worth(routine, 1_000));
         TABLE.awake_ns.store(0, Relaxed);
         assert!(!worth(routine, 49_999) && worth(routine, 50_000));
-        let long_ago = || TABLE.last_ns.store(clock::now().0.saturating_sub(DEEP.0), Relaxed);
-        for (size, shared) in [(99_999, false), (100_000, true)] {
-            long_ago();
-            assert_eq!(worth(routine, size), shared, "after a long pause");
-        }
         assert_eq!(known(routine), Some(Sizes { warm: 1_000, cold: 50_000 }));
         publish(routine, Sizes::NEVER);
         assert!(!worth(routine, KNOWN_MOST - 1));
         TABLE.warm[name].store(0, Relaxed);
+    }
+
+    #[test]
+    fn a_long_pause_asks_for_a_call_twice_as_long() {
+        assert_eq!([Nanos::ZERO, Nanos(DEEP.0 - 1), DEEP, Nanos::MAX].map(|pause| after(pause, 7)), [7, 7, 14, 14]);
+        assert_eq!(after(DEEP, u64::MAX), u64::MAX, "never");
     }
 
     #[test]
