@@ -6,6 +6,7 @@ use core::mem::transmute;
 use foregather_bench::blas::{BlasCell, Operands, Routine, Side, measure};
 use foregather_host::clock;
 use foregather_host::dl::Library;
+use foregather_machine::Error;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -21,12 +22,14 @@ struct Peer {
     threads: &'static str,
     /// Integers have 64 bits; those of `threads` too if the last is true.
     wide: [bool; 2],
+    /// Such a library is for small products: this is its Fortran-like dgemm, and it has no threads.
+    gemm_only: Option<&'static str>,
 }
 
 const WHEEL: &str = "put a link `libscipy_openblas64_.so` to the library that NumPy's wheel has in numpy.libs into a folder, and name \
                      that in LD_LIBRARY_PATH";
 
-const PEERS: [Peer; 4] = [
+const PEERS: [Peer; 6] = [
     Peer {
         name: "openblas",
         what: "OpenBLAS",
@@ -35,6 +38,7 @@ const PEERS: [Peer; 4] = [
         around: ["", ""],
         threads: "openblas_set_num_threads",
         wide: [false, false],
+        gemm_only: None,
     },
     Peer {
         name: "openblas-wheel",
@@ -44,6 +48,7 @@ const PEERS: [Peer; 4] = [
         around: ["scipy_", "64_"],
         threads: "scipy_openblas_set_num_threads64_",
         wide: [true, false],
+        gemm_only: None,
     },
     Peer {
         name: "blis",
@@ -53,6 +58,7 @@ const PEERS: [Peer; 4] = [
         around: ["", ""],
         threads: "bli_thread_set_num_threads",
         wide: [false, true],
+        gemm_only: None,
     },
     Peer {
         name: "mkl",
@@ -62,6 +68,28 @@ const PEERS: [Peer; 4] = [
         around: ["", ""],
         threads: "MKL_Set_Num_Threads",
         wide: [false, false],
+        gemm_only: None,
+    },
+    Peer {
+        name: "libxsmm",
+        what: "LIBXSMM, small products compiled as they are met",
+        libraries: &["libxsmm.so.1", "libxsmm.so"],
+        remedy: "install LIBXSMM as a shared library (`cargo xtask peers blas` makes one of Debian's libxsmm-dev)",
+        around: ["", ""],
+        threads: "",
+        wide: [false, false],
+        gemm_only: Some("libxsmm_dgemm"),
+    },
+    Peer {
+        name: "blasfeo",
+        what: "BLASFEO, by its interface of the BLAS",
+        libraries: &["libblasfeo.so"],
+        remedy: "build BLASFEO as a shared library (make shared_library BLAS_API=1 FORTRAN_BLAS_API=0) and name its folder in \
+                 LD_LIBRARY_PATH",
+        around: ["", ""],
+        threads: "",
+        wide: [false, false],
+        gemm_only: Some("blasfeo_blas_dgemm"),
     },
 ];
 
@@ -124,6 +152,9 @@ fn has_avx512() -> bool {
 }
 
 fn threads_of(peer: &Peer, library: &Library) -> Result<Box<dyn Fn(u32)>, Trouble> {
+    if peer.gemm_only.is_some() {
+        return Ok(Box::new(|_| ()));
+    }
     let symbol = library.symbol(peer.threads)?;
     Ok(if peer.wide[1] {
         // SAFETY: the library's documentation declares it so, and it is never unloaded.
@@ -141,7 +172,39 @@ fn threads_of(peer: &Peer, library: &Library) -> Result<Box<dyn Fn(u32)>, Troubl
 type Call = Box<dyn Fn(&mut Operands)>;
 
 fn call_of(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, Trouble> {
+    if let Some(name) = peer.gemm_only {
+        return small_product(peer, library.symbol(name)?, routine);
+    }
     if peer.wide[0] { typed::<i64>(peer, library, routine) } else { typed::<i32>(peer, library, routine) }
+}
+
+/// A product of a library that has nothing else, by the standard's Fortran interface.
+fn small_product(peer: &Peer, symbol: *mut c_void, routine: Routine) -> Result<Call, Trouble> {
+    type Gemm = unsafe extern "C" fn(
+        *const u8,
+        *const u8,
+        *const i32,
+        *const i32,
+        *const i32,
+        *const f64,
+        *const f64,
+        *const i32,
+        *const f64,
+        *const i32,
+        *const f64,
+        *mut f64,
+        *const i32,
+    );
+    if routine != Routine::Dgemm {
+        return Err(Trouble::Missing(format!("{} is compared by dgemm only, not by {}", peer.name, routine.name())));
+    }
+    // SAFETY: the library's documentation declares it so, and it is never unloaded.
+    let f = unsafe { transmute::<*mut c_void, Gemm>(symbol) };
+    Ok(Box::new(move |o| {
+        let (n, no, one, zero) = (int::<i32>(o.n), b'N', 1.0, 0.0);
+        // SAFETY: the operands have the extents that are passed, without gaps.
+        unsafe { f(&no, &no, &n, &n, &n, &one, o.a.as_ptr(), &n, o.b.as_ptr(), &n, &zero, o.c.as_mut_ptr(), &n) };
+    }))
 }
 
 /// An integer of the library.
@@ -155,6 +218,9 @@ fn int<I: Int>(n: usize) -> I {
 
 const COLUMNS: i32 = 102;
 const AS_IT_IS: i32 = 111;
+const LOWER: i32 = 122;
+const NOT_UNIT: i32 = 131;
+const LEFT: i32 = 141;
 
 /// The call with integers of that type.
 fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Call, Trouble> {
@@ -164,9 +230,7 @@ fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Cal
     type Dot<I> = unsafe extern "C" fn(I, *const f64, I, *const f64, I) -> f64;
     type Gemv<I> = unsafe extern "C" fn(i32, i32, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
     type Gemm<I> = unsafe extern "C" fn(i32, i32, i32, I, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
-    type Getrf<I> = unsafe extern "C" fn(*const I, *const I, *mut f64, *const I, *mut i64, *mut I);
-    // SAFETY: of all: these are the functions' types by the C interface of the BLAS, and by LAPACK's Fortran one, where all is
-    // passed by reference; the library is never unloaded. The operands have the extents that are passed, without gaps.
+    // SAFETY: of all: these are the functions' types by the C interface of the BLAS; the library is never unloaded. The operands have the extents that are passed, without gaps.
     Ok(match routine {
         Routine::Daxpy => {
             // SAFETY: see above.
@@ -201,12 +265,62 @@ fn typed<I: Int>(peer: &Peer, library: &Library, routine: Routine) -> Result<Cal
             })
         }
         Routine::Lu => {
-            // SAFETY: see above.
+            type Getrf<I> = unsafe extern "C" fn(*const I, *const I, *mut f64, *const I, *mut i64, *mut I);
+            // SAFETY: see above; LAPACK's Fortran interface passes all by reference.
             let f = unsafe { transmute::<*mut c_void, Getrf<I>>(symbol("dgetrf_")?) };
             Box::new(move |o| {
                 let (n, mut info) = (int::<I>(o.n), int::<I>(0));
                 // SAFETY: see above. Pivots have 64 bits of room each, more than some libraries take.
                 unsafe { f(&n, &n, o.c.as_mut_ptr(), &n, o.pivots.as_mut_ptr(), &mut info) };
+            })
+        }
+        of_triangles => triangles::<I>(of_triangles, symbol)?,
+    })
+}
+
+/// Calls that read half a matrix, the lower one.
+fn triangles<I: Int>(routine: Routine, symbol: impl Fn(&str) -> Result<*mut c_void, Error>) -> Result<Call, Trouble> {
+    type Symv<I> = unsafe extern "C" fn(i32, i32, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
+    type Symm<I> = unsafe extern "C" fn(i32, i32, i32, I, I, f64, *const f64, I, *const f64, I, f64, *mut f64, I);
+    type Syrk<I> = unsafe extern "C" fn(i32, i32, i32, I, I, f64, *const f64, I, f64, *mut f64, I);
+    type Tri<I> = unsafe extern "C" fn(i32, i32, i32, i32, i32, I, I, f64, *const f64, I, *mut f64, I);
+    // SAFETY: of all: as in `typed`.
+    Ok(match routine {
+        Routine::Dsymv => {
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Symv<I>>(symbol("cblas_dsymv")?) };
+            Box::new(move |o| {
+                let (n, a, x, y) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
+                // SAFETY: see above.
+                unsafe { f(COLUMNS, LOWER, n, 1.0, a, n, x, int(1), 0.0, y, int(1)) };
+            })
+        }
+        Routine::Dsymm => {
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Symm<I>>(symbol("cblas_dsymm")?) };
+            Box::new(move |o| {
+                let (n, a, b, c) = (int(o.n), o.a.as_ptr(), o.b.as_ptr(), o.c.as_mut_ptr());
+                // SAFETY: see above.
+                unsafe { f(COLUMNS, LEFT, LOWER, n, n, 1.0, a, n, b, n, 0.0, c, n) };
+            })
+        }
+        Routine::Dsyrk => {
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Syrk<I>>(symbol("cblas_dsyrk")?) };
+            Box::new(move |o| {
+                let (n, a, c) = (int(o.n), o.a.as_ptr(), o.c.as_mut_ptr());
+                // SAFETY: see above.
+                unsafe { f(COLUMNS, LOWER, AS_IT_IS, n, n, 1.0, a, n, 0.0, c, n) };
+            })
+        }
+        in_place => {
+            let name = if in_place == Routine::Dtrmm { "cblas_dtrmm" } else { "cblas_dtrsm" };
+            // SAFETY: see above.
+            let f = unsafe { transmute::<*mut c_void, Tri<I>>(symbol(name)?) };
+            Box::new(move |o| {
+                let (n, a, c) = (int(o.n), o.a.as_ptr(), o.c.as_mut_ptr());
+                // SAFETY: see above.
+                unsafe { f(COLUMNS, LEFT, LOWER, AS_IT_IS, NOT_UNIT, n, n, 1.0, a, n, c, n) };
             })
         }
     })

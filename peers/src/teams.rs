@@ -21,6 +21,9 @@ const RAYON: [(&str, &str); 2] = [
     ("rayon-join", "rayon: bodies are halved by joins, and stolen"),
 ];
 
+const FORK_UNION: &str = "fork-union";
+const FORK_UNION_REMEDY: &str = "build the peers with --features fork-union, which needs g++";
+
 /// All peers that run teams, as the caller is to see them.
 pub(crate) fn list() -> Value {
     let rayon = RAYON.iter().map(|(name, what)| {
@@ -28,7 +31,10 @@ pub(crate) fn list() -> Value {
                 "version": roster::locked_version("rayon") })
     });
     let openmp = PEERS.iter().filter(|peer| matches!(peer.barrier, Barrier::OpenMp(_))).map(roster::describe);
-    rayon.chain(openmp).collect()
+    let fork_union = json!({ "name": FORK_UNION, "what": "fork_union: a pool that spins, and never sleeps", "env": {},
+        "available": cfg!(feature = "fork-union"), "version": roster::locked_version("fork_union"),
+        "remedy": (!cfg!(feature = "fork-union")).then_some(FORK_UNION_REMEDY) });
+    rayon.chain([fork_union]).chain(openmp).collect()
 }
 
 /// Runs the cell in `text`; the result as JSON.
@@ -43,6 +49,14 @@ pub(crate) fn run(text: &str) -> Result<String, Trouble> {
     let result = match (cell.runner.as_str(), peer.map(|peer| peer.barrier)) {
         ("rayon-broadcast", _) => pool(&cell)?.broadcast(&cell),
         ("rayon-join", _) => pool(&cell)?.join(&cell),
+        #[cfg(feature = "fork-union")]
+        (FORK_UNION, _) => {
+            let pool = fork_union::ThreadPool::try_spawn(cell.threads as usize);
+            let mut pool = pool.map_err(|error| Trouble::Failed(format!("fork_union: {error:?}")))?;
+            measure(&cell, |body| drop(pool.for_threads(|_, _| body())))
+        }
+        #[cfg(not(feature = "fork-union"))]
+        (FORK_UNION, _) => return Err(Trouble::Missing(format!("fork_union is not built in; {FORK_UNION_REMEDY}"))),
         (_, Some(Barrier::OpenMp(runtime))) => openmp(runtime, &cell)?,
         (name, _) => return Err(Trouble::Usage(format!("`{name}` runs no team; see `foregather-peers list-teams`"))),
     };

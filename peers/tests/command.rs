@@ -71,7 +71,10 @@ fn describes(peers: &[Value], names: &[&str]) {
     for peer in peers {
         let (available, remedy) = (peer["available"].as_bool().unwrap(), &peer["remedy"]);
         assert_eq!(remedy.is_null(), available, "{peer}");
-        assert!(available || ["install", "LD_LIBRARY_PATH"].iter().any(|how| remedy.as_str().unwrap().contains(how)), "{peer}");
+        assert!(
+            available || ["install", "LD_LIBRARY_PATH", "--features"].iter().any(|how| remedy.as_str().unwrap().contains(how)),
+            "{peer}"
+        );
         assert!(peer["env"].is_object() && peer["what"].is_string(), "{peer}");
         assert!(peer["version"].is_string() || peer["version"].is_null(), "{peer}");
     }
@@ -110,10 +113,10 @@ fn the_list_names_all_and_says_how_to_get_what_is_missing() {
 
 #[test]
 fn the_lists_of_teams_and_of_blas_say_how_to_get_what_is_missing() {
-    let teams: Vec<_> = ["rayon-broadcast", "rayon-join"].iter().chain(&NAMES[3..]).copied().collect();
+    let teams: Vec<_> = ["rayon-broadcast", "rayon-join", "fork-union"].iter().chain(&NAMES[3..]).copied().collect();
     describes(&list("list-teams"), &teams);
     assert_eq!(here("list-teams")[..2], teams[..2], "rayon is built in");
-    describes(&list("list-blas"), &["openblas", "openblas-wheel", "blis", "mkl"]);
+    describes(&list("list-blas"), &["openblas", "openblas-wheel", "blis", "mkl", "libxsmm", "blasfeo"]);
 }
 
 #[test]

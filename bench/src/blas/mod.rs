@@ -40,13 +40,34 @@ pub enum Routine {
     Dgemv,
     /// `C = A * B`, of order `n`.
     Dgemm,
+    /// `y = A * x`, `A` symmetric, of order `n`.
+    Dsymv,
+    /// `C = A * B`, `A` symmetric, of order `n`.
+    Dsymm,
+    /// A triangle of `C = A * A^T`, of order `n`.
+    Dsyrk,
+    /// `B = A * B`, `A` triangular, of order `n`.
+    Dtrmm,
+    /// `A * X = B`, `A` triangular, of order `n`.
+    Dtrsm,
     /// The factorisation with partial pivoting, of order `n`.
     Lu,
 }
 
 impl Routine {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Daxpy, Self::Ddot, Self::Dgemv, Self::Dgemm, Self::Lu];
+    pub const ALL: [Self; 10] = [
+        Self::Daxpy,
+        Self::Ddot,
+        Self::Dgemv,
+        Self::Dgemm,
+        Self::Dsymv,
+        Self::Dsymm,
+        Self::Dsyrk,
+        Self::Dtrmm,
+        Self::Dtrsm,
+        Self::Lu,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -55,6 +76,11 @@ impl Routine {
             Self::Ddot => "ddot",
             Self::Dgemv => "dgemv",
             Self::Dgemm => "dgemm",
+            Self::Dsymv => "dsymv",
+            Self::Dsymm => "dsymm",
+            Self::Dsyrk => "dsyrk",
+            Self::Dtrmm => "dtrmm",
+            Self::Dtrsm => "dtrsm",
             Self::Lu => "lu",
         }
     }
@@ -64,8 +90,9 @@ impl Routine {
         let n = f64::from(n);
         match self {
             Self::Daxpy | Self::Ddot => 2.0 * n,
-            Self::Dgemv => 2.0 * n * n,
-            Self::Dgemm => 2.0 * n * n * n,
+            Self::Dgemv | Self::Dsymv => 2.0 * n * n,
+            Self::Dgemm | Self::Dsymm => 2.0 * n * n * n,
+            Self::Dsyrk | Self::Dtrmm | Self::Dtrsm => n * n * n,
             Self::Lu => 2.0 / 3.0 * n * n * n,
         }
     }

@@ -25,13 +25,26 @@ impl Operands {
         let square = n * n;
         let [a, b, c] = match routine {
             Routine::Daxpy | Routine::Ddot => [0, n, n],
-            Routine::Dgemv => [square, n, n],
-            Routine::Dgemm => [square; 3],
+            Routine::Dgemv | Routine::Dsymv => [square, n, n],
+            Routine::Dgemm | Routine::Dsymm => [square; 3],
+            Routine::Dsyrk | Routine::Dtrmm | Routine::Dtrsm => [square, 0, square],
             Routine::Lu => [square, 0, square],
         };
         let mut random = SplitMix(n as u64);
         let mut filled = |len: usize| (0..len).map(|_| random.below(2_001) as f64 / 1_000.0 - 1.0).collect();
-        Self { n, a: filled(a), b: filled(b), c: filled(c), pivots: vec![0; n], spoilt: routine == Routine::Lu }
+        let mut operands =
+            Self { n, a: filled(a), b: filled(b), c: filled(c), pivots: vec![0; n], spoilt: routine == Routine::Lu };
+        if matches!(routine, Routine::Dtrmm | Routine::Dtrsm) {
+            operands.calm_triangles();
+        }
+        operands
+    }
+
+    /// Makes the matrix one that thousands of calls in place neither blow up nor shrink to numbers that processors are slow with.
+    fn calm_triangles(&mut self) {
+        for (at, value) in self.a.iter_mut().enumerate() {
+            *value = if at % (self.n + 1) == 0 { 1.0 } else { *value * 1e-12 };
+        }
     }
 
     /// Puts back what a call destroys.

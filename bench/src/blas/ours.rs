@@ -1,7 +1,10 @@
 //! Our own BLAS in a cell.
 use super::{BlasCell, BlasResult, Operands, Routine, Side, measure};
+use foregather_blas::Side::Left;
+use foregather_blas::Uplo::Lower;
 use foregather_blas::{
-    Axpy, Dot, Gemm, Gemv, Matrix, MatrixMut, Parts, Trans, Vector, VectorMut, axpy, dot, gemm, gemv, lu, lu_on, on,
+    Axpy, Diag, Dot, Error, Gemm, Gemv, Matrix, MatrixMut, Parts, Rank, Symm, Symv, Trans, Triangle, Trmm, Trsm, Vector,
+    VectorMut, axpy, dot, gemm, gemv, lu, lu_on, on, symm, symv, syrk, trmm, trsm,
 };
 use foregather_team::Team;
 use std::hint::black_box;
@@ -47,7 +50,6 @@ fn call(routine: Routine, way: By, operands: &mut Operands, alone: &Team) {
     let fits = "operands have the extents of their cell";
     let n = operands.n;
     let Operands { a, b, c, .. } = operands;
-    let itself = matches!(way, By::Itself);
     if routine == Routine::Lu {
         let a = MatrixMut::columns(c, n, n, n).expect(fits);
         match way {
@@ -57,32 +59,52 @@ fn call(routine: Routine, way: By, operands: &mut Operands, alone: &Team) {
         };
         return;
     }
-    let x = Vector::from(&b[..]);
-    match routine {
-        Routine::Daxpy => {
-            let y = VectorMut::from(&mut c[..]);
-            if itself { axpy(1e-9, x, y) } else { Axpy::new(1e-9, x, y).map(|call| given(way, call)) }.expect(fits);
-        }
-        Routine::Ddot => {
-            let y = Vector::from(&c[..]);
-            let sum = if itself { dot(x, y) } else { Dot::new(false, x, y).map(|call| given(way, call)) };
-            black_box(sum.expect(fits));
-        }
-        Routine::Dgemv => {
-            let (a, y) = (Matrix::columns(a, n, n, n).expect(fits), VectorMut::from(&mut c[..]));
-            let no = Trans::No;
-            if itself { gemv(no, 1.0, a, x, 0.0, y) } else { Gemv::new(no, 1.0, a, x, 0.0, y).map(|call| given(way, call)) }
-                .expect(fits);
-        }
-        _ => {
-            let (a, b) = (Matrix::columns(a, n, n, n).expect(fits), Matrix::columns(b, n, n, n).expect(fits));
-            let (c, no) = (MatrixMut::columns(c, n, n, n).expect(fits), Trans::No);
-            if itself {
-                gemm(no, no, 1.0, a, b, 0.0, c)
-            } else {
-                Gemm::new(no, no, 1.0, a, b, 0.0, c).map(|call| given(way, call))
-            }
-            .expect(fits);
-        }
+    if matches!(routine, Routine::Daxpy | Routine::Ddot) {
+        vectors(routine, way, b, c)
+    } else {
+        matrices(routine, way, n, a, b, c)
+    }
+    .expect(fits);
+}
+
+fn vectors(routine: Routine, way: By, x: &[f64], y: &mut [f64]) -> Result<(), Error> {
+    let (x, itself) = (Vector::from(x), matches!(way, By::Itself));
+    if routine == Routine::Daxpy {
+        let y = VectorMut::from(y);
+        return if itself { axpy(1e-9, x, y) } else { Axpy::new(1e-9, x, y).map(|call| given(way, call)) };
+    }
+    let y = Vector::from(&*y);
+    let sum = if itself { dot(x, y) } else { Dot::new(false, x, y).map(|call| given(way, call)) };
+    sum.map(|sum| {
+        black_box(sum);
+    })
+}
+
+fn matrices(routine: Routine, way: By, n: usize, a: &[f64], b: &[f64], c: &mut [f64]) -> Result<(), Error> {
+    let a = Matrix::columns(a, n, n, n)?;
+    let (itself, no, diag) = (matches!(way, By::Itself), Trans::No, Diag::Stored);
+    if matches!(routine, Routine::Dgemv | Routine::Dsymv) {
+        let (x, y) = (Vector::from(b), VectorMut::from(c));
+        let half = || Triangle::full(Lower, a);
+        return match (routine, itself) {
+            (Routine::Dgemv, true) => gemv(no, 1.0, a, x, 0.0, y),
+            (Routine::Dgemv, false) => Gemv::new(no, 1.0, a, x, 0.0, y).map(|call| given(way, call)),
+            (_, true) => symv(1.0, half()?, x, 0.0, y),
+            (_, false) => Symv::new(false, 1.0, half()?, x, 0.0, y).map(|call| given(way, call)),
+        };
+    }
+    let c = MatrixMut::columns(c, n, n, n)?;
+    let b = || Matrix::columns(b, n, n, n);
+    match (routine, itself) {
+        (Routine::Dsymm, true) => symm(Left, Lower, 1.0, a, b()?, 0.0, c),
+        (Routine::Dsymm, false) => Symm::new(false, Left, Lower, 1.0, a, b()?, 0.0, c).map(|call| given(way, call)),
+        (Routine::Dsyrk, true) => syrk(Lower, no, 1.0, a, 0.0, c),
+        (Routine::Dsyrk, false) => Rank::syrk(Lower, no, 1.0, a, 0.0, c).map(|call| given(way, call)),
+        (Routine::Dtrmm, true) => trmm(Left, Lower, no, diag, 1.0, a, c),
+        (Routine::Dtrmm, false) => Trmm::new(Left, Lower, no, diag, 1.0, a, c).map(|call| given(way, call)),
+        (Routine::Dtrsm, true) => trsm(Left, Lower, no, diag, 1.0, a, c),
+        (Routine::Dtrsm, false) => Trsm::new(Left, Lower, no, diag, 1.0, a, c).map(|call| given(way, call)),
+        (_, true) => gemm(no, no, 1.0, a, b()?, 0.0, c),
+        (_, false) => Gemm::new(no, no, 1.0, a, b()?, 0.0, c).map(|call| given(way, call)),
     }
 }

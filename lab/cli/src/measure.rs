@@ -107,9 +107,12 @@ pub struct Blas {
     /// Only one part.
     #[arg(long, value_enum)]
     pub only: Option<BlasPart>,
-    /// Only these routines, separated by commas: daxpy, ddot, dgemv, dgemm, lu.
+    /// Only these routines, separated by commas: daxpy, ddot, dgemv, dgemm, dsymv, dsymm, dsyrk, dtrmm, dtrsm, lu.
     #[arg(long)]
     pub routines: Option<String>,
+    /// Lengths of vectors and orders of matrices, separated by commas, for the part over the size.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub sizes: Vec<u32>,
     /// Threads of the shared side; as many as there are processors, four at most, if not given.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,

@@ -1,8 +1,9 @@
 //! Other people's work beside ours, in the same run: a speed means something only next to another one.
 //!
 //! Simulators: [`plan`] is what was asked for, [`contest`] who takes part and how often, [`outcome`] the figures and their table.
-//! [`messages`]: libraries that send messages.
+//! [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries and teams, by `foregather measure`.
 mod contest;
+mod contrast;
 mod messages;
 mod outcome;
 mod plan;
@@ -23,7 +24,18 @@ cargo xtask peers messages [--sizes B,B..] [--rounds R] [--batches K] [--cpus A,
 Sends messages of B bytes between two pinned processes, in alternation: by `foregather measure messages`, Open MPI and MPICH
 (peers/c/mpi_messages.c), UCX (ucx_perftest) and libfabric (fi_pingpong, shm), as far as they are installed. Prints the median and
 the least of half a round trip and of a message of a stream, and ratios ours/peer: below 1 ours is faster. Defaults: 8, 64, 512,
-4096, 65536, 1048576, 4194304 bytes, 3 rounds of 11 batches of about 5 ms, processors 0,1. Names: openmpi, mpich, ucx, libfabric.";
+4096, 65536, 1048576, 4194304 bytes, 3 rounds of 11 batches of about 5 ms, processors 0,1. Names: openmpi, mpich, ucx, libfabric.
+
+cargo xtask peers blas [--sizes N,N..] [--routines NAME,NAME..] [--runners NAME,NAME..] [--ms MS] [--rounds R]
+
+Small calls of one thread, by `foregather measure blas`: ours, OpenBLAS, BLIS, MKL, LIBXSMM (of Debian's libxsmm-dev) and BLASFEO
+(libblasfeo.so in LD_LIBRARY_PATH), as far as they are installed. Prints medians of R rounds and ratios ours/who: below 1 ours is
+faster. Defaults: orders 2 to 64, levels 1 to 3, cells of 10 ms, 3 rounds.
+
+cargo xtask peers teams [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--rounds R]
+
+Fork and join, by `foregather measure teams`: ours, Rust's threads, rayon, fork_union, and every OpenMP runtime that is installed.
+Defaults: 2, 4 and 8 members, cells of 200 ms, 3 rounds. fork_union needs a compiler of C++ (Debian: g++).";
 
 /// Why there is no table.
 #[derive(Debug)]
@@ -44,7 +56,9 @@ impl From<anyhow::Error> for Trouble {
 pub(crate) fn run(arguments: &[&str]) -> ExitCode {
     let end = match arguments {
         ["messages", options @ ..] => messages::hold(options),
-        _ => Plan::parse(arguments).and_then(|plan| contest::hold(&plan)),
+        ["simgrid", ..] => Plan::parse(arguments).and_then(|plan| contest::hold(&plan)),
+        [name, options @ ..] => contrast::hold(name, options),
+        [] => contrast::hold("", &[]),
     };
     let (words, code) = match end {
         Ok(()) => return ExitCode::SUCCESS,

@@ -98,6 +98,10 @@ fn sizes(routine: Routine, quick: bool) -> (&'static [u32], &'static [u32]) {
         (Routine::Dgemv, false) => (&[32, 64, 96, 128, 160, 192, 256, 384, 512, 768, 1_024, 2_048], &[160, 512]),
         (Routine::Dgemm, true) => (&[24, 40, 64, 256], &[128]),
         (Routine::Dgemm, false) => (&[8, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 512, 1_024], &[40, 128, 400]),
+        (Routine::Dsymv | Routine::Dsymm | Routine::Dsyrk | Routine::Dtrmm | Routine::Dtrsm, true) => (&[16, 64], &[]),
+        (Routine::Dsymv | Routine::Dsymm | Routine::Dsyrk | Routine::Dtrmm | Routine::Dtrsm, false) => {
+            (&[4, 8, 16, 32, 64, 128, 256], &[])
+        }
         (Routine::Lu, true) => (&[100, 400], &[]),
         (Routine::Lu, false) => (&[50, 100, 200, 400, 800, 1_200], &[400]),
     }
@@ -111,6 +115,7 @@ fn rows(options: &Blas) -> Result<Vec<Row>> {
     let mut all = Vec::new();
     for &routine in &routines {
         let (sizes, paused) = sizes(routine, options.quick);
+        let sizes = if options.sizes.is_empty() { sizes } else { &options.sizes };
         let row = |n, gap_us, part| Row { part, routine, n, gap_us, hogs: 0 };
         all.extend(sizes.iter().map(|&n| row(n, 0, BlasPart::Sizes)));
         let gaps = if options.quick { &GAPS_US[..1] } else { &GAPS_US[..] };
@@ -143,6 +148,8 @@ mod tests {
         assert_eq!(all.iter().filter(|row| row.part == BlasPart::Collapse).count(), 3);
         let only = Blas { only: Some(BlasPart::Collapse), ..Blas::default() };
         assert_eq!(rows(&only).unwrap().len(), 3);
+        let small = Blas { sizes: vec![4, 8], only: Some(BlasPart::Sizes), ..Blas::default() };
+        assert!(rows(&small).unwrap().chunks(2).all(|rows| (rows[0].n, rows[1].n) == (4, 8)));
         let dots = Blas { quick: true, routines: Some("ddot".to_owned()), ..Blas::default() };
         assert!(rows(&dots).unwrap().iter().all(|row| row.routine == Routine::Ddot && row.hogs == 0));
         let error = rows(&Blas { routines: Some("ddot,dxyz".to_owned()), ..Blas::default() }).unwrap_err().to_string();
