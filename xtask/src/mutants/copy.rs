@@ -53,13 +53,13 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Writes the tree with these changes. Files that are as they were stay untouched, so little is built anew.
-    fn write(&self, mutants: &[&Mutant]) -> Result<()> {
+    /// Writes the tree with this change. Files that are as they were stay untouched, so little is built anew.
+    fn write(&self, mutant: Option<&Mutant>) -> Result<()> {
         for (path, text) in self.tree.texts() {
-            let mut wanted = text.to_owned();
-            for mutant in mutants.iter().filter(|mutant| mutant.file == path) {
-                wanted = applied(mutant, &wanted).with_context(|| format!("the mutant `{}`", mutant.name))?;
-            }
+            let wanted = match mutant.filter(|mutant| mutant.file == path) {
+                Some(mutant) => applied(mutant, text).with_context(|| format!("the mutant `{}`", mutant.name))?,
+                None => text.to_owned(),
+            };
             let place = self.at.join(path);
             if fs::read_to_string(&place).ok().as_deref() != Some(&wanted) {
                 fs::create_dir_all(place.parent().context("a file has a folder")?)?;
@@ -69,20 +69,16 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Builds the command with these changes, or as it is.
-    pub(super) fn build(&self, mutants: &[&Mutant]) -> Result<()> {
-        self.write(mutants)?;
+    /// Builds the command with this change, or as it is.
+    pub(super) fn build(&self, mutant: Option<&Mutant>) -> Result<()> {
+        self.write(mutant)?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--release", "--locked", "--quiet", "--package", "foregather-lab"]).current_dir(&self.at);
         build.env("CARGO_TARGET_DIR", &self.target).env_remove("CARGO_MANIFEST_DIR");
         let status = build.status().context("cannot run cargo")?;
         if !status.success() {
-            let names: Vec<_> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();
-            bail!(
-                "it cannot be built with {}: {status}",
-                if names.is_empty() { "no change".to_owned() } else { names.join(", ") }
-            );
+            bail!("it cannot be built with {}: {status}", mutant.map_or("no change", |mutant| &mutant.name));
         }
         Ok(())
     }
@@ -106,7 +102,7 @@ impl<'a> Copy<'a> {
 
 impl Drop for Copy<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.write(&[]) {
+        if let Err(error) = self.write(None) {
             eprintln!("xtask mutants: a change stays in {}: {error:#}", self.at.display());
         }
     }

@@ -19,9 +19,9 @@ cargo xtask mutants [--draw N] [--seed S] [--in-place] [--write] [NAME ...]
 
 Changes one constant or rule of the simulators at a time (papers/mutants.toml), in a copy of this workspace under the target
 directory, and runs the experiments that must notice it. Prints which verdicts changed. All mutants, those named, or N drawn ones:
-drawn by S, or by the current commit, at most one a paper, and all built at once. --in-place changes this tree
-itself, which saves a build of everything. --write puts the table of a whole run into papers/README.md. A mutant takes a build
-and its experiments: a minute or two.
+drawn by S, or by the current commit, at most one a paper. --in-place changes this tree itself, which saves a build of
+everything. --write puts the table of a whole run into papers/README.md. A mutant takes a build and its experiments: a minute
+or two.
 Exit codes: 0 every mutant is noticed by all claims that name it, 1 some claim does not react, 2 wrong usage or no build.";
 
 #[derive(Debug, Default, PartialEq)]
@@ -76,7 +76,7 @@ fn answer(ask: &Ask) -> Result<bool> {
     let all = Mutants::of(&tree).map_err(|violation| anyhow!("{violation}"))?;
     let chosen = chosen(&all.iter().collect::<Vec<_>>(), ask)?;
     let copy = Copy::of(&tree, ask.in_place)?;
-    copy.build(&[])?;
+    copy.build(None)?;
     let mut unchanged = BTreeMap::new();
     for (paper, experiment) in chosen.iter().flat_map(|mutant| experiments(mutant)) {
         if let Entry::Vacant(place) = unchanged.entry((paper, experiment)) {
@@ -84,17 +84,15 @@ fn answer(ask: &Ask) -> Result<bool> {
         }
     }
     let mut rows = Vec::new();
-    // Drawn ones are of different papers: the experiments of one do not see the others.
-    for at_once in chosen.chunks(if ask.draw.is_some() { chosen.len() } else { 1 }) {
-        copy.build(at_once)?;
-        for mutant in at_once {
-            let mut row = Row::of(mutant);
-            for (paper, experiment) in experiments(mutant) {
-                row.add(&unchanged[&(paper, experiment)], &copy.verdicts(paper, experiment)?);
-            }
-            println!("{}", row.line());
-            rows.push(row);
+    for mutant in chosen {
+        // Each alone: papers share systems (credits are those of messages and of shared memory), so two would be seen at once.
+        copy.build(Some(mutant))?;
+        let mut row = Row::of(mutant);
+        for (paper, experiment) in experiments(mutant) {
+            row.add(&unchanged[&(paper, experiment)], &copy.verdicts(paper, experiment)?);
         }
+        println!("{}", row.line());
+        rows.push(row);
     }
     if ask.write {
         table::write(&rows, &copy::commit().context("a table needs the commit that it is of")?)?;
