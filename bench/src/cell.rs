@@ -21,6 +21,8 @@ pub enum WorkDistribution {
     Bimodal,
     /// Always as long, but three times as long for rank 1.
     SlowMember,
+    /// Operations of a graph, each split evenly: the same draw for all members, from a quarter to almost three times the grain.
+    Graph,
 }
 
 /// What to measure. Hogs and quota are the caller's business.

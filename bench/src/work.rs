@@ -10,6 +10,8 @@ const BIMODAL: [f64; 2] = [0.5, 5.5];
 const BIMODAL_LONG: f64 = 0.1;
 /// The slow member: not the one that measures.
 const SLOW: u64 = 1;
+/// The longest operation of a graph over the shortest: of a language model that runs on processors, 60 us over 5.
+const GRAPH_RANGE: f64 = 12.0;
 /// Iterations measured at once when calibrating: some tens of microseconds.
 const CALIBRATION: u64 = 20_000;
 
@@ -42,7 +44,7 @@ impl Work {
 
     /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank, and rank 1 of
     /// [`WorkDistribution::SlowMember`] has three times as much. Members of different ranks draw
-    /// different lengths, the same in every run.
+    /// different lengths (but for [`WorkDistribution::Graph`]), the same in every run.
     pub fn new(grain_ns: u64, iterations_per_us: f64, shape: WorkDistribution, rank: u64) -> Self {
         let part = match shape {
             WorkDistribution::Imbalanced if rank.is_multiple_of(2) => 0.5,
@@ -51,7 +53,8 @@ impl Work {
             _ => 1.0,
         };
         let iterations = part * grain_ns as f64 / 1e3 * iterations_per_us;
-        Self { iterations, shape, random: rank.wrapping_mul(7_919).wrapping_add(13) }
+        let stream = if shape == WorkDistribution::Graph { 0 } else { rank };
+        Self { iterations, shape, random: stream.wrapping_mul(7_919).wrapping_add(13) }
     }
 
     /// A uniform number in (0, 1], by Knuth's linear congruence.
@@ -69,6 +72,8 @@ impl Work {
                 WorkDistribution::Constant | WorkDistribution::SlowMember => 1.0,
                 WorkDistribution::Bimodal => BIMODAL[usize::from(self.uniform() <= BIMODAL_LONG)],
                 WorkDistribution::Exponential => -self.uniform().ln(),
+                // Even in its logarithm.
+                WorkDistribution::Graph => GRAPH_RANGE.powf(self.uniform()) * GRAPH_RANGE.ln() / (GRAPH_RANGE - 1.0),
                 WorkDistribution::LogNormal => (LOG_VARIANCE.sqrt() * self.normal() - LOG_VARIANCE / 2.0).exp(),
             }
     }
@@ -113,6 +118,8 @@ mod tests {
             (WorkDistribution::LogNormal, 5, (1.0, 1.0)),
             (WorkDistribution::Constant, 5, (1.0, 0.0)),
             (WorkDistribution::Bimodal, 5, (1.0, 1.5)),
+            // The squares' mean is (r + 1) ln r / 2 (r - 1) times the square of the mean.
+            (WorkDistribution::Graph, 5, (1.0, (13.0 * 12f64.ln() / 22.0 - 1.0).sqrt())),
             (WorkDistribution::SlowMember, 0, (1.0, 0.0)),
             (WorkDistribution::SlowMember, 1, (3.0, 0.0)),
             (WorkDistribution::Imbalanced, 4, (0.5, 0.5 * uniform)),
@@ -129,5 +136,7 @@ mod tests {
         let first = |rank| Work::new(1_000, 1_000.0, WorkDistribution::LogNormal, rank).next();
         assert_eq!(first(1).to_bits(), first(1).to_bits());
         assert_ne!(first(1).to_bits(), first(2).to_bits());
+        let of_graph = |rank| Work::new(1_000, 1_000.0, WorkDistribution::Graph, rank).next();
+        assert_eq!(of_graph(1).to_bits(), of_graph(2).to_bits(), "an operation is split evenly");
     }
 }

@@ -22,6 +22,8 @@ pub enum LoadClass {
     Quota,
     /// Two barriers an episode.
     ForkJoin,
+    /// Operations of a graph, split evenly.
+    Graph,
     /// Drawn: more members than processors, beside strangers.
     DrawnCrowded,
     /// Drawn: a processor for each member, beside strangers.
@@ -32,7 +34,7 @@ pub enum LoadClass {
 
 impl LoadClass {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::TwoPinned,
         Self::TwoFree,
         Self::Many,
@@ -42,6 +44,7 @@ impl LoadClass {
         Self::LogNormal,
         Self::Quota,
         Self::ForkJoin,
+        Self::Graph,
         Self::DrawnCrowded,
         Self::DrawnDisturbed,
         Self::DrawnAlone,
@@ -59,6 +62,7 @@ impl LoadClass {
             Self::LogNormal => "log-normal",
             Self::Quota => "quota",
             Self::ForkJoin => "fork-join",
+            Self::Graph => "graph",
             Self::DrawnCrowded => "drawn crowded",
             Self::DrawnDisturbed => "drawn disturbed",
             Self::DrawnAlone => "drawn alone",
@@ -85,12 +89,13 @@ impl LoadClass {
 pub type Subset = (&'static str, fn(LoadClass) -> bool);
 
 /// The subsets, those with the most general names first.
-pub const SUBSETS: [Subset; 9] = [
+pub const SUBSETS: [Subset; 10] = [
     ("core", LoadClass::is_core),
     ("extended", LoadClass::is_extended),
     ("log-normal", |class| matches!(class, LoadClass::LogNormal)),
     ("quota", |class| matches!(class, LoadClass::Quota)),
     ("fork-join", |class| matches!(class, LoadClass::ForkJoin)),
+    ("graph", |class| matches!(class, LoadClass::Graph)),
     ("drawn", |class| matches!(class, LoadClass::DrawnCrowded | LoadClass::DrawnDisturbed | LoadClass::DrawnAlone)),
     ("drawn crowded", |class| matches!(class, LoadClass::DrawnCrowded)),
     ("drawn disturbed", |class| matches!(class, LoadClass::DrawnDisturbed)),

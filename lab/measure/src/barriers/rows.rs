@@ -29,7 +29,7 @@ pub struct Row {
 }
 
 /// Names of distributions within those of rows.
-const SHAPES: [(WorkDistribution, &str); 7] = [
+const SHAPES: [(WorkDistribution, &str); 8] = [
     (WorkDistribution::Uniform, ""),
     (WorkDistribution::Exponential, " exponential"),
     (WorkDistribution::LogNormal, " log-normal"),
@@ -37,6 +37,7 @@ const SHAPES: [(WorkDistribution, &str); 7] = [
     (WorkDistribution::Constant, " constant"),
     (WorkDistribution::Bimodal, " bimodal"),
     (WorkDistribution::SlowMember, " slow member"),
+    (WorkDistribution::Graph, " graph"),
 ];
 
 impl Row {
@@ -107,6 +108,7 @@ impl Row {
             _ if self.fork_join => LoadClass::ForkJoin,
             _ if self.quota.is_some() => LoadClass::Quota,
             (WorkDistribution::LogNormal, _) => LoadClass::LogNormal,
+            (WorkDistribution::Graph, _) => LoadClass::Graph,
             (WorkDistribution::Exponential | WorkDistribution::Imbalanced, _) => LoadClass::Shapes,
             (WorkDistribution::Constant | WorkDistribution::Bimodal | WorkDistribution::SlowMember, _) => LoadClass::Shapes,
             _ if self.hogs > 0 => LoadClass::Hogs,
@@ -139,6 +141,8 @@ type LoadKey = (u32, u32, bool);
 /// The loads of the core matrix.
 const LOADS: [LoadKey; 8] =
     [(2, 0, true), (2, 0, false), (3, 0, false), (4, 0, false), (8, 0, false), (2, 1, false), (2, 2, false), (2, 4, false)];
+/// More members than processors, beside strangers.
+const CROWDED: [LoadKey; 2] = [(5, 1, false), (7, 3, false)];
 const GRAINS_US: [u32; 4] = [0, 1, 5, 20];
 
 /// The rows that the options ask for, and what is left out on this machine and why.
@@ -168,13 +172,19 @@ pub fn rows(options: &Barriers) -> (Vec<Row>, Vec<String>) {
 
 /// What the wide matrix has besides the core and the quotas.
 fn beyond() -> Vec<Row> {
-    use WorkDistribution::{Exponential, Imbalanced, LogNormal};
+    use WorkDistribution::{Exponential, Graph, Imbalanced, LogNormal};
     let more = [5, 6].into_iter().flat_map(|threads| [0, 1, 20].map(|grain| Row::free(threads, grain)));
     let shaped = [Exponential, Imbalanced, LogNormal]
         .into_iter()
         .flat_map(|shape| [(2, 1), (4, 1), (2, 20), (4, 20)].map(|(threads, grain)| Row::free(threads, grain).shaped(shape)));
+    // Operations of 5 to 60 us in all, which is 22 on average.
+    let graph = [(2, 11), (3, 7), (4, 6)]
+        .into_iter()
+        .flat_map(|(threads, grain)| [0, 1, 2].map(|hogs| Row::new((threads, hogs, false), grain).shaped(Graph)));
     let fork_join = [2, 4, 8].into_iter().flat_map(|threads| [1, 20].map(|grain| Row::free(threads, grain).fork_join()));
     more.chain(shaped)
+        .chain(graph)
+        .chain(CROWDED.map(|load| Row::new(load, 1).shaped(LogNormal)))
         .chain([Row::new((2, 2, false), 20).shaped(Imbalanced)])
         .chain(fork_join)
         .chain([1, 4].map(|hogs| Row::new((2, hogs, false), 1).fork_join()))
@@ -194,15 +204,17 @@ fn ablation() -> Vec<Row> {
         (LOADS[2], 0),
         (LOADS[3], 1),
         (LOADS[3], 20),
+        (LOADS[4], 1),
         (LOADS[5], 0),
         (LOADS[6], 1),
         (LOADS[7], 1),
         (LOADS[5], 20),
         (LOADS[6], 20),
     ];
+    let crowded = CROWDED.map(|load| Row::new(load, 1).shaped(WorkDistribution::LogNormal));
     let imbalanced = [LOADS[1], LOADS[6]].map(|load| Row::new(load, 20).shaped(WorkDistribution::Imbalanced));
     let plain = plain.map(|(load, grain)| Row::new(load, grain)).into_iter();
-    plain.chain(imbalanced).chain([Row::free(2, 20).shaped(WorkDistribution::Exponential), Row::free(4, 1).fork_join()]).collect()
+    plain.chain(imbalanced).chain(crowded).chain([Row::free(2, 20).shaped(WorkDistribution::Exponential), Row::free(4, 1).fork_join()]).collect()
 }
 
 #[cfg(test)]
@@ -236,8 +248,8 @@ mod tests {
         let mut sizes = BTreeMap::new();
         rows.iter().for_each(|row| *sizes.entry(row.class().name()).or_insert(0) += 1);
         let pinned = if affinity::allowed().len() < 2 { 0 } else { 4 };
-        let expected = [("2 free", 4), ("3-8 threads", 12), ("hogs", 12), ("5-6 threads", 6), ("shapes", 9), ("log-normal", 4)];
-        for (name, size) in expected.into_iter().chain([("quota", 5), ("fork-join", 8)]) {
+        let expected = [("2 free", 4), ("3-8 threads", 12), ("hogs", 12), ("5-6 threads", 6), ("shapes", 9), ("log-normal", 6)];
+        for (name, size) in expected.into_iter().chain([("quota", 5), ("fork-join", 8), ("graph", 9)]) {
             assert_eq!(sizes[name], size, "{name}");
         }
         let extended = rows.iter().filter(|row| row.class().is_extended()).count();
@@ -273,6 +285,6 @@ mod tests {
         let all: Vec<Row> = [rows(&Barriers::default()).0, beyond()].concat();
         let rows = ablation();
         assert!(rows.iter().filter(|row| !row.pinned).all(|row| all.contains(row)));
-        assert_eq!(rows.iter().map(Row::name).collect::<BTreeSet<_>>().len(), 14);
+        assert_eq!(rows.iter().map(Row::name).collect::<BTreeSet<_>>().len(), 17);
     }
 }

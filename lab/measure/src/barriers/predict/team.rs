@@ -82,7 +82,8 @@ fn compute(row: &Row) -> Distribution {
         WorkDistribution::Uniform => uniform(grain),
         WorkDistribution::Exponential => Distribution::Exponential { mean_ns },
         WorkDistribution::LogNormal => Distribution::LogNormal { mean_ns, variation: 1.0 },
-        WorkDistribution::Constant => Distribution::Constant(grain),
+        // Operations of a graph differ; members of one do not.
+        WorkDistribution::Constant | WorkDistribution::Graph => Distribution::Constant(grain),
         WorkDistribution::Bimodal => {
             let draws = (0..10).map(|draw| grain.percent(if draw == 0 { 550 } else { 50 }));
             Distribution::Trace(draws.collect())
