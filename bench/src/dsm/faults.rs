@@ -18,6 +18,7 @@ const STRETCH: u64 = 4_000;
 pub(super) struct Manner {
     pub(super) bytes: usize,
     pub(super) computing: bool,
+    pub(super) asking: bool,
     pub(super) pause: Nanos,
     pub(super) rounds: u32,
 }
@@ -52,7 +53,8 @@ where
     let policy = Policy::parse(policy, &costs).map_err(|error| strange(error.to_string()))?;
     let bytes = 4 * UNITS * manner.bytes.next_multiple_of(8) + 16 * PAGE;
     let views = (PAGE / manner.bytes.next_multiple_of(8)).clamp(1, 32) as u32;
-    let settings = Settings { bytes, views, backend: Some(backend), policy: Some(policy), ..Settings::default() };
+    let asking = manner.asking;
+    let settings = Settings { bytes, views, backend: Some(backend), asking, policy: Some(policy), ..Settings::default() };
     let shared = |layout: &mut SharedAllocator| Shared::new(layout, manner.bytes);
     let served = run(lanes, settings, shared, |thread, shared| rounds(thread, shared, manner, other))?;
     let timed = served.leave().into_iter().next().map(|thread| thread.result).unwrap_or_default();

@@ -40,6 +40,8 @@ pub enum DsmBenchmark {
         policy: String,
         /// Does rank 1's thread compute meanwhile, on the processor that its server has, too? Otherwise it waits at a barrier.
         computing: bool,
+        /// Does rank 0 ask by a call for what it touches, as accessors do, instead of faulting, as pointers do?
+        asking: bool,
         /// For how long rank 0 computes before each touch: longer than anybody waits awake, or each touch finds a server that the
         /// one before has woken.
         pause_ns: u64,

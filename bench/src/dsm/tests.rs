@@ -34,12 +34,14 @@ fn counts(answer: &Figures) -> Vec<(Quantity, usize, usize)> {
 #[test]
 fn every_manner_of_touching_faults_as_often_as_it_touches() {
     for backend in backends() {
-        for (bytes, computing) in [(148, false), (148, true), (4_096, false), (5_000, false)] {
+        let manners = [(148, false, false), (148, true, false), (148, false, true), (4_096, false, false), (5_000, false, true)];
+        for (bytes, computing, asking) in manners {
             let task = DsmBenchmark::Faults {
                 bytes,
                 backend: backend.name().into(),
                 policy: "adaptive".into(),
                 computing,
+                asking,
                 pause_ns: 1_000,
                 rounds: 2,
             };
@@ -59,7 +61,7 @@ fn each_touch_is_one_request_to_the_manager() {
     let rank_of = |rank: u32| {
         let lane = |lane| exchange.lane(Thread::current(), Address { rank, lane }).unwrap();
         let settings = memory::Settings { bytes: 1 << 20, ..Default::default() };
-        let manner = faults::Manner { bytes: 148, computing: false, pause: Nanos::ZERO, rounds: 3 };
+        let manner = faults::Manner { bytes: 148, computing: false, asking: false, pause: Nanos::ZERO, rounds: 3 };
         let run = memory::run(
             (0..memory::lanes(1)).map(lane).collect(),
             settings,
@@ -129,6 +131,7 @@ fn a_plan_is_read_as_it_was_written_and_wrong_ones_are_named() {
         backend: "mprotect".into(),
         policy: "spim".into(),
         computing: false,
+        asking: false,
         pause_ns: 0,
         rounds: 1,
     };

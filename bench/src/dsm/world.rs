@@ -59,8 +59,9 @@ where
     <F::Cpu as Words>::Word: Send + Sync,
 {
     match task {
-        DsmBenchmark::Faults { bytes, backend, policy, computing, pause_ns, rounds } => {
-            let manner = faults::Manner { bytes: *bytes, computing: *computing, pause: Nanos(*pause_ns), rounds: *rounds };
+        DsmBenchmark::Faults { bytes, backend, policy, computing, asking, pause_ns, rounds } => {
+            let (computing, asking) = (*computing, *asking);
+            let manner = faults::Manner { bytes: *bytes, computing, asking, pause: Nanos(*pause_ns), rounds: *rounds };
             faults::measure(lanes, manner, (backend_of(backend)?, policy), other)
         }
         DsmBenchmark::Fetch { sizes, rounds } => {

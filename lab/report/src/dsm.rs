@@ -1,6 +1,6 @@
 //! Shared memory: what a fault costs and of what that is made, the same while the owner computes, and what many views cost.
 //!
-//! Draws measurements `dsm-faults/...` and `dsm-faults-owner-computes/...` (nanoseconds, with the labels `touch`, `bytes`, `backend` and
+//! Draws measurements `dsm-faults/...`, `dsm-asked/...` and `dsm-faults-owner-computes/...` (nanoseconds, with the labels `touch`, `bytes`, `backend` and
 //! `policy`; the parts are figures), and `dsm-views/...` (with the labels `views` and `kib` and the figure `ratio`).
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
@@ -8,7 +8,7 @@ use super::curve::{Curve, Look, Point};
 use super::lines::{AxisSide, Lines, Plot};
 use super::svg::{colour, escape};
 use super::{Drawn, distinct};
-use foregather_measure::dsm::output::{COMPUTING, FAULTS, PARTS, VIEWS};
+use foregather_measure::dsm::output::{ASKED, COMPUTING, FAULTS, PARTS, VIEWS};
 use foregather_measure::dsm::published;
 use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity, short};
@@ -20,6 +20,8 @@ struct Fault<'a> {
     backend: &'a str,
     policy: &'a str,
     computing: bool,
+    /// By an accessor's call.
+    asked: bool,
     p50_us: f64,
     m: &'a Measurement,
     /// Which measurement it is.
@@ -32,10 +34,11 @@ fn label<'a>(m: &'a Measurement, name: &str) -> Option<&'a str> {
 
 impl<'a> Fault<'a> {
     fn of((of, m): (usize, &'a Measurement)) -> Option<Self> {
-        let computing = m.id.starts_with(COMPUTING);
-        let p50_us = m.summary.p50.filter(|&ns| ns > 0.0 && (computing || m.id.starts_with(FAULTS)))? / 1e3;
+        let [computing, asked] = [COMPUTING, ASKED].map(|kind| m.id.starts_with(kind));
+        let p50_us = m.summary.p50.filter(|&ns| ns > 0.0 && (computing || asked || m.id.starts_with(FAULTS)))? / 1e3;
         let [touch, bytes] = [label(m, "touch")?, label(m, "bytes")?];
-        Some(Self { touch, bytes, backend: label(m, "backend")?, policy: label(m, "policy")?, computing, p50_us, m, of })
+        let [backend, policy] = [label(m, "backend")?, label(m, "policy")?];
+        Some(Self { touch, bytes, backend, policy, computing, asked, p50_us, m, of })
     }
 
     fn figure(&self, name: &str) -> Option<f64> {
@@ -60,7 +63,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<String> {
 pub(super) fn faults(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<Fault<'_>> = all.iter().enumerate().filter_map(Fault::of).filter(|fault| !fault.computing).collect();
     let several = distinct(all.iter().map(|fault| fault.policy)).len() > 1;
-    let line = |fault: &Fault<'_>| format!("{}, {} bytes", fault.touch, fault.bytes);
+    let line = |fault: &Fault<'_>| format!("{}, {} bytes{}", fault.touch, fault.bytes, if fault.asked { ", asked" } else { "" });
     let whose =
         |fault: &Fault<'_>| if several { format!("{}, {}", fault.backend, fault.policy) } else { fault.backend.to_owned() };
     let (lines, owners): (Vec<String>, Vec<String>) = (all.iter().map(line).collect(), all.iter().map(whose).collect());
@@ -74,11 +77,11 @@ pub(super) fn faults(all: &[Measurement]) -> Option<Drawn> {
         };
         all.iter().filter_map(bar).collect()
     };
-    let least = all.iter().min_by(|a, b| a.p50_us.total_cmp(&b.p50_us))?;
+    let least = all.iter().filter(|fault| !fault.asked).min_by(|a, b| a.p50_us.total_cmp(&b.p50_us))?;
     let cpu =
         least.figure("cpu_us").map_or(String::new(), |us| format!(", and {} of processor time on both", quantity(us, "us")));
     let caption = format!(
-        "Medians of what rank 0 waits when it touches what rank 1 owns; a dot is the 10th percentile. The least is a {} of {} bytes by {}: {}{cpu}. \
+        "Medians of what rank 0 waits when it touches what rank 1 owns, or asks for it by an accessor's call; a dot is the 10th percentile. The least fault is a {} of {} bytes by {}: {}{cpu}. \
          Parts were measured alone; the rest is what they leave: the protocol, and copies.",
         least.touch,
         least.bytes,
@@ -107,7 +110,7 @@ pub(super) fn faults(all: &[Measurement]) -> Option<Drawn> {
 
 /// Faults while the owner computes, beside the same while it waits.
 pub(super) fn owner(all: &[Measurement]) -> Option<Drawn> {
-    let all: Vec<Fault<'_>> = all.iter().enumerate().filter_map(Fault::of).collect();
+    let all: Vec<Fault<'_>> = all.iter().enumerate().filter_map(Fault::of).filter(|fault| !fault.asked).collect();
     let best = |touch: &str| {
         let mine = all.iter().filter(|fault| fault.computing && fault.touch == touch);
         mine.min_by(|a, b| a.p50_us.total_cmp(&b.p50_us))

@@ -13,9 +13,10 @@ fn no_update_of_a_shared_counter_is_lost() {
     const ROUNDS: u64 = 300;
     const COUNTERS: usize = 16;
     for backend in backends() {
-        for (count, threads) in [(1, 2), (2, 1), (3, 1), (2, 2)] {
-            let settings =
-                Settings { bytes: 1 << 20, threads, backend: Some(backend), policy: Some(Policy::Block), ..Settings::default() };
+        let manners = [(1, 2), (2, 1), (3, 1), (2, 2)].into_iter().flat_map(|of| [(of, true), (of, false)]);
+        for ((count, threads), asking) in manners {
+            let (backend, policy) = (Some(backend), Some(Policy::Block));
+            let settings = Settings { bytes: 1 << 20, threads, backend, policy, asking, ..Settings::default() };
             let layout = |layout: &mut foregather_dsm::memory::SharedAllocator| layout.array::<u64>(COUNTERS, 3);
             let sums = ranks(count, settings, layout, |thread, counters: &Array<u64>| {
                 thread.barrier()?;
@@ -26,13 +27,13 @@ fn no_update_of_a_shared_counter_is_lost() {
                 Ok((0..COUNTERS).map(|at| counters.get(at)).sum::<u64>())
             });
             let all = ROUNDS * u64::from(count * threads);
-            assert_eq!(sums, vec![all; (count * threads) as usize], "{backend:?}, {count} ranks of {threads} threads");
+            assert_eq!(sums, vec![all; (count * threads) as usize], "{settings:?}, {count} ranks");
         }
     }
     #[cfg(feature = "probes")]
     {
         let reached = foregather_machine::reached_in_process();
-        assert!(["pages:11", "views:4"].iter().all(|point| reached.contains_key(point)), "{reached:?}");
+        assert!(["pages:11", "views:4", "views:6"].iter().all(|point| reached.contains_key(point)), "{reached:?}");
     }
 }
 

@@ -27,6 +27,8 @@ fn a_quick_run_is_a_valid_document_and_makes_a_page_with_its_sections() {
         let parts = ["signal_us", "owner_us", "frames_us", "rest_us"].map(|name| m["figures"][name].as_f64().unwrap());
         assert!((parts.iter().sum::<f64>() - p50 / 1e3).abs() < 0.02, "the parts are the whole: {m}");
     }
+    let asked = find(&document, "dsm-asked/shm/mprotect/adaptive!give-way/148B/read");
+    assert!(asked["figures"]["of_at_once"].is_f64() && asked["figures"]["rest_us"].is_f64(), "{asked}");
     for policy in ["adaptive!give-way", "adaptive", "two-phase:50us", "block"] {
         let m = find(&document, &format!("dsm-faults-owner-computes/shm/mprotect/{policy}/148B/read"));
         assert_eq!(m["summary"]["n"], 200, "{m}");

@@ -1,5 +1,5 @@
-//! What shared memory costs here: faults between two ranks on a processor each, with what they are made of beside them, with the owner
-//! waiting and with it computing; and what many views cost.
+//! What shared memory costs here: faults between two ranks on a processor each, and accessors that ask by a call instead, with what they are
+//! made of beside them, with the owner waiting and with it computing; and what many views cost.
 //!
 //! Each cell is measured for a moment in processes of its own. All cells have their turn, again and again, in alternating order.
 //! [`output`](mod@output): measurements. [`tables`](mod@tables): for people. [`published`](mod@published): what others have measured elsewhere.
@@ -157,23 +157,24 @@ fn tasks(options: &Dsm, backends: &[Backend]) -> Result<Vec<DsmBenchmark>> {
     let sizes = if asked.is_empty() { SIZES.to_vec() } else { asked };
     let part = |part: DsmPart| options.only.is_none_or(|only| only == part);
     let mut tasks = Vec::new();
-    let mut faults = |policies: &[&str], sizes: &[usize], computing: bool| {
+    let mut faults = |policies: &[&str], sizes: &[usize], computing: bool, asking: bool| {
         for &bytes in sizes {
             for backend in backends {
                 for &policy in policies {
                     let (backend, policy) = (backend.name().to_owned(), policy.to_owned());
                     let (pause, rounds) = if computing { (PAUSE, COMPUTING_ROUNDS) } else { (Nanos::ZERO, ROUNDS) };
-                    tasks.push(DsmBenchmark::Faults { bytes, backend, policy, computing, pause_ns: pause.0, rounds });
+                    tasks.push(DsmBenchmark::Faults { bytes, backend, policy, computing, asking, pause_ns: pause.0, rounds });
                 }
             }
         }
     };
     let (waiting, computing) = (policies(options, POLICIES)?, policies(options, COMPUTING_POLICIES)?);
     if part(DsmPart::Faults) {
-        faults(&waiting, &sizes, false);
+        faults(&waiting, &sizes, false, false);
+        faults(&waiting, &sizes, false, true);
     }
     if part(DsmPart::Computing) {
-        faults(&computing, &[COMPUTING_SIZE], true);
+        faults(&computing, &[COMPUTING_SIZE], true, false);
     }
     if part(DsmPart::Faults) {
         // A grant has no bytes.

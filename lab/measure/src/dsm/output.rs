@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 pub const FAULTS: &str = "dsm-faults/";
 /// See [`FAULTS`].
 pub const COMPUTING: &str = "dsm-faults-owner-computes/";
+/// What ids of the same begin with where an accessor asks by a call, so that there is no fault.
+pub const ASKED: &str = "dsm-asked/";
 /// What ids of faults answered at once, and of calls, begin with.
 pub const AT_ONCE: &str = "dsm-at-once/";
 /// What ids of requests on the bare fabric begin with.
@@ -24,9 +26,9 @@ const GRAIN_NS: u64 = 10;
 /// What a cell is, for people.
 pub(super) fn name_of(task: &DsmBenchmark) -> String {
     match task {
-        DsmBenchmark::Faults { bytes, backend, policy, computing, .. } => {
-            let owner = if *computing { ", the owner computes" } else { "" };
-            format!("faults of {bytes} bytes, {backend}, {policy}{owner}")
+        DsmBenchmark::Faults { bytes, backend, policy, computing, asking, .. } => {
+            let (what, owner) = (if *asking { "calls" } else { "faults" }, if *computing { ", the owner computes" } else { "" });
+            format!("{what} for {bytes} bytes, {backend}, {policy}{owner}")
         }
         DsmBenchmark::Fetch { .. } => "fetches by bare frames".to_owned(),
         DsmBenchmark::AtOnce { backend, .. } => format!("faults answered at once, {backend}"),
@@ -38,7 +40,7 @@ pub(super) fn name_of(task: &DsmBenchmark) -> String {
 pub(super) fn measurements(fabric: &str, cells: &[DsmCell]) -> Vec<Measurement> {
     let mut all: Vec<Measurement> = cells.iter().flat_map(|cell| of_cell(fabric, cell)).collect();
     let medians: BTreeMap<String, f64> = all.iter().filter_map(|m| Some((m.id.clone(), m.summary.p50?))).collect();
-    for m in all.iter_mut().filter(|m| m.id.starts_with(FAULTS)) {
+    for m in all.iter_mut().filter(|m| m.id.starts_with(FAULTS) || m.id.starts_with(ASKED)) {
         *m = with_parts(m.clone(), &medians);
     }
     all
@@ -46,9 +48,12 @@ pub(super) fn measurements(fabric: &str, cells: &[DsmCell]) -> Vec<Measurement> 
 
 fn of_cell(fabric: &str, cell: &DsmCell) -> Vec<Measurement> {
     let of = |timed: &Timed| match &cell.task {
-        DsmBenchmark::Faults { bytes, backend, policy, computing, .. } => {
-            let (kind, what) =
-                if *computing { (COMPUTING, "a fault now and then while the owner computes") } else { (FAULTS, "a fault") };
+        DsmBenchmark::Faults { bytes, backend, policy, computing, asking, .. } => {
+            let (kind, what) = match (*computing, *asking) {
+                (true, _) => (COMPUTING, "a fault now and then while the owner computes"),
+                (false, true) => (ASKED, "an accessor's call for what it has not"),
+                (false, false) => (FAULTS, "a fault"),
+            };
             let id = format!("{kind}{fabric}/{backend}/{policy}/{bytes}B/{}", timed.what.name());
             let m = spread(id, what, timed).label("fabric", fabric).label("policy", policy.clone());
             let m = m.label("backend", backend.clone()).label("bytes", bytes.to_string()).label("touch", timed.what.name());
@@ -89,15 +94,19 @@ fn spread(id: String, what: &str, timed: &Timed) -> Measurement {
 /// The parts of a fault were measured alone, so what remains is no more than a difference of medians.
 fn with_parts(m: Measurement, medians: &BTreeMap<String, f64>) -> Measurement {
     let [fabric, backend, bytes, touch] = ["fabric", "backend", "bytes", "touch"].map(|name| label(&m, name));
-    let (at_once, owner, bytes) = match touch.as_str() {
-        "read" => (Quantity::ReadAtOnce, Quantity::Downgrade, bytes),
-        "upgrade" => (Quantity::UpgradeAtOnce, Quantity::CloseRead, "0".to_owned()),
-        _ => (Quantity::WriteAtOnce, Quantity::CloseWritten, bytes),
+    let (at_once, opening, owner, bytes) = match touch.as_str() {
+        "read" => (Quantity::ReadAtOnce, Quantity::OpenToRead, Quantity::Downgrade, bytes),
+        "upgrade" => (Quantity::UpgradeAtOnce, Quantity::Raise, Quantity::CloseRead, "0".to_owned()),
+        _ => (Quantity::WriteAtOnce, Quantity::OpenToWrite, Quantity::CloseWritten, bytes),
     };
-    let of_call = |what: Quantity| format!("{AT_ONCE}{backend}/{}", what.name());
-    let ids = [of_call(at_once), of_call(owner), format!("{FETCHES}{fabric}/{bytes}B")];
-    let parts = ids.map(|id| medians.get(&id).copied().unwrap_or(f64::NAN));
-    let rest = m.summary.p50.unwrap_or(f64::NAN) - parts.iter().sum::<f64>();
+    let median = |id: String| medians.get(&id).copied().unwrap_or(f64::NAN);
+    let of_call = |what: Quantity| median(format!("{AT_ONCE}{backend}/{}", what.name()));
+    // Without a signal there is only the opening.
+    let first = of_call(if m.id.starts_with(ASKED) { opening } else { at_once });
+    let parts = [first, of_call(owner), median(format!("{FETCHES}{fabric}/{bytes}B"))];
+    let whole = m.summary.p50.unwrap_or(f64::NAN);
+    let rest = whole - parts.iter().sum::<f64>();
+    let m = m.figure("of_at_once", whole / of_call(at_once));
     let m = PARTS.iter().zip(parts).fold(m, |m, (name, ns)| m.figure(name, ns / 1e3));
     m.figure(PARTS[3], rest / 1e3)
 }
@@ -142,6 +151,7 @@ mod tests {
             backend: backend(),
             policy: "spin".into(),
             computing: false,
+            asking: false,
             pause_ns: 0,
             rounds: 1,
         };
@@ -172,6 +182,7 @@ mod tests {
         near(read, "frames_us", 0.4);
         near(read, "rest_us", 5.01 - 2.0 - 0.5 - 0.4);
         near(read, "cpu_us", 2.0);
+        near(read, "of_at_once", 5.01 / 2.0);
         let upgrade = all.iter().find(|m| m.id.ends_with("/upgrade")).unwrap();
         // A grant has no bytes, and closes what could be read.
         near(upgrade, "rest_us", 5.0 - 3.0 - 0.7 - 0.3);

@@ -1,5 +1,5 @@
 //! What was found, as tables for people.
-use super::output::{AT_ONCE, COMPUTING, FAULTS, FETCHES, PARTS, VIEWS, label};
+use super::output::{ASKED, AT_ONCE, COMPUTING, FAULTS, FETCHES, PARTS, VIEWS, label};
 use super::published;
 use foregather_results::Measurement;
 use foregather_results::number::{digits, short};
@@ -22,14 +22,15 @@ fn figure(m: &Measurement, name: &str) -> Option<f64> {
 }
 
 fn faults_of(all: &[Measurement]) -> ResultTable {
-    let own = ["touch", "bytes", "back end", "policy", "owner", "p50 us", "p10", "p99", "min", "cpu us"];
+    let own = ["touch", "by", "bytes", "back end", "policy", "owner", "p50 us", "p10", "p99", "min", "/ at once", "cpu us"];
     let mut table = ResultTable::new(own.into_iter().chain(["signal, open", "owner's call", "frames", "rest"]));
-    for m in all.iter().filter(|m| m.id.starts_with(FAULTS) || m.id.starts_with(COMPUTING)) {
+    for m in all.iter().filter(|m| [FAULTS, ASKED, COMPUTING].iter().any(|kind| m.id.starts_with(kind))) {
         let mut row = ["touch", "bytes", "backend", "policy"].map(|name| label(m, name)).to_vec();
+        row.insert(1, if m.id.starts_with(ASKED) { "accessor" } else { "fault" }.to_owned());
         row.push(if m.id.starts_with(COMPUTING) { "computes" } else { "waits" }.to_owned());
         row.extend([m.summary.p50, figure(m, "p10_ns"), m.summary.p99, m.summary.min].map(us));
         let shown = |name: &&str| figure(m, name).map_or_else(|| "-".to_owned(), |us| digits(us, 3));
-        row.extend(["cpu_us"].iter().chain(&PARTS).map(shown));
+        row.extend(["of_at_once", "cpu_us"].iter().chain(&PARTS).map(shown));
         table.rows.push(row);
     }
     table

@@ -1,8 +1,9 @@
 //! Elements of plain data in shared memory.
 use super::observer;
-use crate::Minipage;
 use crate::journal::Touch;
+use crate::node::WordTable;
 use crate::views::Space;
+use crate::{Access, Minipage};
 use bytemuck::Pod;
 use core::fmt;
 use core::marker::PhantomData;
@@ -22,8 +23,13 @@ impl<T: Pod + Send + Sync> Plain for T {}
 /// Every thread may load and store any of them at any time. There is one copy that counts, as if all ranks were threads of one
 /// machine: no stale values, and no element of 4 or 8 bytes is ever torn. What takes several words (a longer element, a row) can be seen half written by who does not
 /// synchronise: who needs a whole one takes a lock, or meets the writer at a barrier.
+///
+/// Accessors look whether this rank has what they need, and ask for it by a call if it has not. What goes by [`Array::pointer`], or was taken
+/// away in between, faults: that asks for the same by a signal, for twice the price.
 pub struct Array<T> {
     space: Arc<Space>,
+    /// At which accessors look; `None`: they fault.
+    words: Option<Arc<WordTable>>,
     units: Arc<[Unit]>,
     len: usize,
     unit: usize,
@@ -31,6 +37,16 @@ pub struct Array<T> {
     observed: bool,
     lot: Arc<Lot>,
     _of: PhantomData<fn() -> T>,
+}
+
+/// What all arrays of a rank know.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) space: Arc<Space>,
+    /// See [`Array`]; `None`: accessors fault.
+    pub(super) words: Option<Arc<WordTable>>,
+    /// Do threads write down what they touch?
+    pub(super) observed: bool,
 }
 
 /// What all clones of an array know of it.
@@ -87,6 +103,10 @@ impl<T> Array<T> {
 
     #[inline]
     fn touch(&self, touch: Touch, part: &ElementRun, act: impl FnOnce()) {
+        let act = || {
+            self.ask(touch, part);
+            act();
+        };
         if self.observed {
             let first = part.unit.within + part.byte as u32;
             observer::touching(part.unit.minipage, touch, first..first + (part.len * size_of::<T>()) as u32, act);
@@ -94,11 +114,21 @@ impl<T> Array<T> {
             act();
         }
     }
+
+    /// Asks for a part if this rank seems not to have it. That decides nothing: the touch that follows faults if it has to.
+    #[inline]
+    fn ask(&self, touch: Touch, part: &ElementRun) {
+        let needs = if touch == Touch::Load { Access::Read } else { Access::Write };
+        if self.words.as_ref().is_some_and(|words| words.hint(part.unit.minipage) < needs) {
+            self.space.ask(part.unit.view, part.offset(), needs);
+        }
+    }
 }
 
 impl<T: Plain> Array<T> {
-    pub(super) fn new(space: Arc<Space>, units: Vec<Unit>, (len, unit): (usize, usize), observed: bool, lot: Lot) -> Self {
-        Self { space, units: units.into(), len, unit, observed, lot: Arc::new(lot), _of: PhantomData }
+    pub(super) fn new(known: &Known, units: Vec<Unit>, (len, unit): (usize, usize), lot: Lot) -> Self {
+        let Known { space, words, observed } = known.clone();
+        Self { space, words, units: units.into(), len, unit, observed, lot: Arc::new(lot), _of: PhantomData }
     }
 
     pub(super) fn all_units(&self) -> &[Unit] {
@@ -282,7 +312,8 @@ impl Array<u64> {
 
 impl<T> Clone for Array<T> {
     fn clone(&self) -> Self {
-        Self { space: Arc::clone(&self.space), units: Arc::clone(&self.units), lot: Arc::clone(&self.lot), ..*self }
+        let (space, words, units) = (Arc::clone(&self.space), self.words.clone(), Arc::clone(&self.units));
+        Self { space, words, units, lot: Arc::clone(&self.lot), ..*self }
     }
 }
 

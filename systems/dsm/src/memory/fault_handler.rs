@@ -6,7 +6,7 @@ use crate::views::{Fault, FaultEnd, Faults, MinipageTable, end_process};
 use crate::{Access, Minipage};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
-use foregather_machine::{Fabric, Rank, ThreadId, Words, block_on};
+use foregather_machine::{Fabric, Rank, ThreadId, Words, block_on, reached};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
@@ -61,6 +61,8 @@ pub(super) struct FaultHandler<F: Fabric> {
     pub(super) rank: Rank,
     /// Do threads write journals?
     pub(super) observed: bool,
+    /// Do accessors ask before they touch?
+    pub(super) asking: bool,
 }
 
 impl<F> Faults for FaultHandler<F>
@@ -85,6 +87,9 @@ where
                 self.die(fault, minipage, "touched within a call about shared memory: touch it before")
             }
         };
+        if self.asking && fault.code != 0 {
+            reached("views:6");
+        }
         let since = requester.lane().now();
         let began = (self.observed && fault.on_behalf_of.is_none()).then(observer::fault_began);
         let done = block_on(requester.need(&self.node, minipage, fault.needs));

@@ -1,11 +1,10 @@
 //! Hands out shared memory and takes it back. Every rank makes the same calls in the same order, so that all agree without a word.
-use super::array::{Array, Lot, Plain, Unit};
+use super::array::{Array, Known, Lot, Plain, Unit};
 use crate::Minipage;
-use crate::views::{Allocator, PAGE, Space, Wish};
+use crate::views::{Allocator, PAGE, Wish};
 use core::panic::Location;
 use foregather_machine::{Cause, Error};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Where a program allocates, and what: reports name it. A minipage that several name was freed in between, and is the last one's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,17 +39,15 @@ const FILLED_AT_ONCE: u32 = 256;
 #[derive(Debug)]
 pub(super) struct Heap {
     allocator: Allocator,
-    space: Arc<Space>,
+    known: Known,
     sites: Vec<Site>,
     /// Arrays that were asked for: only units of one are chunked with each other.
     calls: u32,
-    observed: bool,
 }
 
 impl Heap {
-    /// `observed`: do threads write down what they touch?
-    pub(super) fn new(allocator: Allocator, space: Arc<Space>, observed: bool) -> Self {
-        Self { allocator, space, sites: vec![], calls: 0, observed }
+    pub(super) fn new(allocator: Allocator, known: Known) -> Self {
+        Self { allocator, known, sites: vec![], calls: 0 }
     }
 
     /// What was allocated where.
@@ -72,7 +69,7 @@ impl Heap {
             return Err(Cause::Setting { what: "a shared array", needs }.into());
         }
         let bytes = unit.saturating_mul(size_of::<T>());
-        if bytes.saturating_mul(len.div_ceil(unit)) > self.space.bytes() {
+        if bytes.saturating_mul(len.div_ceil(unit)) > self.known.space.bytes() {
             return Err(self.allocator.full(Wish { site: self.calls, bytes, chunk: level }));
         }
         self.calls += 1;
@@ -94,7 +91,7 @@ impl Heap {
         // What a loop allocates and frees again and again is named once.
         self.sites.retain(|other| *other != site);
         self.sites.push(site);
-        Ok(Array::new(Arc::clone(&self.space), units, (len, unit), self.observed, Lot::at(place)))
+        Ok(Array::new(&self.known, units, (len, unit), Lot::at(place)))
     }
 
     /// Gives an array its memory. Apart from finding room: that comes out alike on all ranks, this may not.
@@ -104,8 +101,8 @@ impl Heap {
     pub(super) fn fill<T>(&self, array: &Array<T>) -> Result<(), Error> {
         let last = array.last_byte() / PAGE;
         // Many small ones take one call.
-        let pages = (last as u32 + 1).next_multiple_of(FILLED_AT_ONCE).min(self.space.pages());
-        self.space.fill(pages)
+        let pages = (last as u32 + 1).next_multiple_of(FILLED_AT_ONCE).min(self.known.space.pages());
+        self.known.space.fill(pages)
     }
 
     fn unit(&mut self, wish: Wish) -> Result<Unit, Error> {
@@ -117,7 +114,7 @@ impl Heap {
 
     /// Is that array of this space?
     pub(super) fn has<T>(&self, array: &Array<T>) -> bool {
-        array.is_of(&self.space)
+        array.is_of(&self.known.space)
     }
 
     /// Takes units back. The minipages of which nothing is left: when all copies are closed, they are to be [retired](Self::retire).
@@ -141,11 +138,12 @@ impl Heap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::{Backend, Shape as Views};
+    use crate::views::{Backend, Shape as Views, Space};
+    use std::sync::Arc;
 
     fn heap(pages: u32) -> Heap {
         let space = Space::new(Views { backend: Some(Backend::Mprotect), ..Views::new(pages, 4) }).unwrap();
-        Heap::new(Allocator::new(pages, 4).unwrap(), Arc::new(space), false)
+        Heap::new(Allocator::new(pages, 4).unwrap(), Known { space: Arc::new(space), words: None, observed: false })
     }
 
     fn give(heap: &mut Heap, len: usize, level: u32) -> Result<Array<u64>, Error> {

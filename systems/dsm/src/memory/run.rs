@@ -1,4 +1,5 @@
 //! A rank's part from beginning to end: its space, its server and its threads.
+use super::array::Known;
 use super::fault_handler::{FaultHandler, ThreadTable};
 use super::first_failure::FirstFailure;
 use super::heap::{Heap, Site};
@@ -9,7 +10,7 @@ use super::settings::Settings;
 use super::shared_allocator::SharedAllocator;
 use super::thread::Thread;
 use crate::journal::Journal;
-use crate::node::{Node, Requester, Stats};
+use crate::node::{Node, Requester, Stats, WordTable};
 use crate::protocol::{Homes, Server};
 use crate::views::{Allocator, PAGE, Shape, Space};
 use foregather_barrier::{Algorithm, Group};
@@ -82,16 +83,16 @@ where
         return Err(Cause::Setting { what: "the number of lanes for shared memory", needs }.into());
     };
     let homes = if settings.central { Homes::central(ranks, 0)? } else { Homes::spread(ranks)? };
-    let (mapped, shared, heap) = mapped((ranks, &settings), layout)?;
-    let node = Arc::new(Node::new(homes, mapped.table.minipages(), mapped.clone()));
+    let (mapped, words, shared, heap) = mapped((ranks, &settings), layout)?;
+    let node = Arc::new(Node::with_words(homes, words, mapped.clone()));
     let requester = |seat| {
         let lane = mailbox.asking(seat);
         let policy = settings.policy_of(&lane);
         Requester::new(lane, &node, policy)
     };
     let seats = Arc::new(ThreadTable::new((1..=count).map(requester).collect()));
-    let (table, observed) = (mapped.table, settings.journal > 0);
-    let handler = FaultHandler { node: Arc::clone(&node), seats: Arc::clone(&seats), table, rank, observed };
+    let (table, observed, asking) = (mapped.table, settings.journal > 0, settings.asking);
+    let handler = FaultHandler { node: Arc::clone(&node), seats: Arc::clone(&seats), table, rank, observed, asking };
     let serving = mapped.space.serve(Arc::new(handler))?;
 
     let (beside, working) = (Group::new(Algorithm::Central, count)?, AtomicU32::new(count));
@@ -164,19 +165,21 @@ impl<F: Fabric, R> Served<F, R> {
     }
 }
 
-/// The space, and what is shared of it.
+/// The space, the words of its minipages, and what is shared of it.
 fn mapped<S>(
     (ranks, settings): (u32, &Settings),
     layout: impl FnOnce(&mut SharedAllocator) -> Result<S, Error>,
-) -> Result<(Mapped, S, Heap), Error> {
+) -> Result<(Mapped, Arc<WordTable>, S, Heap), Error> {
     let pages = u32::try_from(settings.bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
     let allocator = Allocator::new(pages, settings.views)?;
     let shape =
         Shape { backend: settings.backend, most_views: settings.views.max(32), filled: 0, ..Shape::new(pages, settings.views) };
     let space = Arc::new(Space::new(shape)?);
     let table = Arc::clone(allocator.table());
-    let heap = Heap::new(allocator, Arc::clone(&space), settings.journal > 0);
+    let words = Arc::new(WordTable::new(table.minipages()));
+    let asked = settings.asking.then(|| Arc::clone(&words));
+    let heap = Heap::new(allocator, Known { space: Arc::clone(&space), words: asked, observed: settings.journal > 0 });
     let mut layouts = SharedAllocator::new(heap, ranks, settings.threads);
     let shared = layout(&mut layouts)?;
-    Ok((Mapped { space, table }, shared, layouts.heap))
+    Ok((Mapped { space, table }, words, shared, layouts.heap))
 }

@@ -23,6 +23,9 @@ pub struct Settings {
     /// How pages are protected; `None` for the better way that this machine has. Programs that hand pointers into shared memory to system
     /// calls need [`Backend::UserfaultThread`]: each fault takes longer, and where the machine forbids it, `run` says so.
     pub backend: Option<Backend>,
+    /// Do the accessors of arrays ask by a call for what they would fault on? Otherwise they fault, as pointers always do, which measures and
+    /// tests need.
+    pub asking: bool,
     /// How servers and threads wait; `None` for the policy that adapts, without its rule `give-way`.
     pub policy: Option<Policy>,
     /// Events for which each thread's [`Journal`](crate::journal::Journal) has room; 0 for none, and then nothing is written down.
@@ -41,6 +44,7 @@ impl Default for Settings {
             prefetches: 8,
             central: false,
             backend: None,
+            asking: true,
             policy: None,
             journal: 0,
         }

@@ -1,11 +1,12 @@
 //! What the threads and the server of a rank share.
 use super::stop::Stopped;
+use super::words::WordTable;
 use crate::protocol::{Action, Begin, Ended, Homes, Word};
 use crate::{Access, Minipage};
-use bytemuck::allocation::zeroed_slice_box;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use foregather_machine::{Cpu, Error, Nanos, Rank, reached};
 use foregather_message::link::Lost;
+use std::sync::Arc;
 
 /// Sleepers on different minipages share a word now and then: they look, and sleep on.
 const WAIT_QUEUES: usize = 64;
@@ -35,7 +36,7 @@ pub trait PageStore: Send + Sync {
 /// What the threads and the server of a rank share.
 pub struct Node<C: Cpu, P> {
     homes: Homes,
-    words: Box<[AtomicU32]>,
+    words: Arc<WordTable>,
     copies: P,
     wait_queues: Box<[C::Word]>,
     /// Prefetches, and pushes nobody waits for, that are under way.
@@ -49,11 +50,14 @@ pub struct Node<C: Cpu, P> {
 impl<C: Cpu, P: PageStore> Node<C, P> {
     /// For so many minipages, of which none is open.
     pub fn new(homes: Homes, minipages: u32, copies: P) -> Self {
-        // Zeros take no memory until they are touched.
-        debug_assert_eq!(Word::default().bits(), 0);
+        Self::with_words(homes, Arc::new(WordTable::new(minipages)), copies)
+    }
+
+    /// For the minipages that have these words, of which none is open: accessors know the words, too.
+    pub fn with_words(homes: Homes, words: Arc<WordTable>, copies: P) -> Self {
         Self {
             homes,
-            words: zeroed_slice_box(minipages as usize),
+            words,
             copies,
             wait_queues: (0..WAIT_QUEUES).map(|_| C::Word::default()).collect(),
             prefetches: AtomicU32::new(0),
@@ -74,12 +78,12 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
 
     /// How many minipages there can be.
     pub fn minipages(&self) -> u32 {
-        self.words.len() as u32
+        self.words.minipages()
     }
 
     /// The word of a minipage.
     pub fn word(&self, minipage: Minipage) -> Word {
-        Word::from_bits(self.words[minipage.0 as usize].load(Acquire))
+        self.words.word(minipage)
     }
 
     /// Where those sleep who wait for a change of that word.
@@ -117,7 +121,7 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
             let begin = word.begin(need, prefetch);
             match begin {
                 Begin::Go(next) | Begin::Wait(next) if next != word => {
-                    if self.exchange(minipage, word, next) {
+                    if self.words.exchange(minipage, word, next) {
                         return begin;
                     }
                 }
@@ -126,15 +130,11 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
         }
     }
 
-    fn exchange(&self, minipage: Minipage, from: Word, to: Word) -> bool {
-        self.words[minipage.0 as usize].compare_exchange(from.bits(), to.bits(), AcqRel, Acquire).is_ok()
-    }
-
     /// Changes a word, and says what it was.
     fn change(&self, minipage: Minipage, mut to: impl FnMut(Word) -> Word) -> Word {
         loop {
             let word = self.word(minipage);
-            if self.exchange(minipage, word, to(word)) {
+            if self.words.exchange(minipage, word, to(word)) {
                 return word;
             }
         }
@@ -211,6 +211,6 @@ impl<C: Cpu, P: PageStore> Node<C, P> {
 
 impl<C: Cpu, P> core::fmt::Debug for Node<C, P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Node").field("homes", &self.homes).field("minipages", &self.words.len()).finish_non_exhaustive()
+        f.debug_struct("Node").field("homes", &self.homes).field("minipages", &self.words.minipages()).finish_non_exhaustive()
     }
 }

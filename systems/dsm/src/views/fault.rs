@@ -40,7 +40,8 @@ pub enum FaultEnd {
 
 /// Opens pages when they are touched: the runtime's side of a fault.
 pub trait Faults: Send + Sync {
-    /// Called on the thread that has faulted, in a signal handler that has interrupted a load or store and nothing else. It may wait.
+    /// Called on the thread that has faulted, in a signal handler that has interrupted a load or store and nothing else, or by
+    /// [`Space::ask`](super::Space::ask). It may wait.
     /// Several threads call it at once, for one page as well: the second should find it open, or wait for the first.
     ///
     /// It must touch the privileged view only; a touch of a closed page in here never ends.
@@ -54,6 +55,11 @@ pub(super) fn install() -> Result<(), Error> {
     // SIGBUS uses the thread's own, where there is more room: Rust's alternate stacks are small.
     previous::replace(libc::SIGSEGV, handle, libc::SA_ONSTACK)?;
     previous::replace(libc::SIGBUS, handle, 0)
+}
+
+/// Asks for a byte as a touch of it would, without a signal. What nobody serves, and what is a mistake, the touch itself finds out.
+pub(super) fn ask(address: usize, needs: Access) {
+    registry::with(address, true, |hook, place| hook.faults.fault(&Fault { place, needs, address, code: 0, on_behalf_of: None }));
 }
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {

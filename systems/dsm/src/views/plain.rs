@@ -1,10 +1,23 @@
 //! Loads and stores as applications make them: through a view, where they may fault and are served.
 use super::copy;
+use super::fault;
 use super::space::Space;
+use crate::Access;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 
 impl Space {
+    /// Asks for what a load or store of that byte needs: whoever serves this space is called as by a fault, but no signal comes. It may be
+    /// taken away again before it is used; then, and if this was of no use, the touch faults.
+    ///
+    /// # Panics
+    /// If there is no such view or byte.
+    #[cold]
+    #[inline(never)]
+    pub fn ask(&self, view: u32, offset: usize, needs: Access) {
+        fault::ask(self.application(view, offset).addr(), needs);
+    }
+
     /// Copies bytes out, as an application sees them through that view.
     ///
     /// # Panics

@@ -80,6 +80,25 @@ fn every_transition_is_seen_by_the_next_touch() {
     }
 }
 
+/// What is asked for by a call is open when it is touched, so the touch itself asks for nothing more.
+#[test]
+fn a_call_spares_the_fault() {
+    let _stack = stack();
+    for backend in backends() {
+        let opener = Opener::new(backend, 2, 1);
+        let space = &opener.space;
+        space.ask(0, 0, Access::Write);
+        assert!(opener.seen().is_empty(), "{backend:?}: nobody serves it yet");
+        let _serving = space.serve(Arc::clone(&opener) as _).unwrap();
+        space.ask(0, 8, Access::Read);
+        assert_eq!(space.word(0, 8).load(SeqCst), 0);
+        space.ask(0, PAGE + 8, Access::Write);
+        space.word(0, PAGE + 8).store(1, SeqCst);
+        let seen: Vec<_> = opener.seen().iter().map(|fault| (fault.place.byte(), fault.needs, fault.code)).collect();
+        assert_eq!(seen, [(8, Access::Read, 0), (PAGE + 8, Access::Write, 0)], "{backend:?}");
+    }
+}
+
 #[test]
 fn several_pages_are_opened_and_closed_at_once() {
     let _stack = stack();

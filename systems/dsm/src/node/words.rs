@@ -1,0 +1,38 @@
+//! The words of all minipages on one rank: what its threads and its server share, and what an accessor looks at before it touches memory.
+use crate::protocol::Word;
+use crate::{Access, Minipage};
+use bytemuck::allocation::zeroed_slice_box;
+use core::sync::atomic::{AtomicU32, Ordering::*};
+
+/// A [`Word`] for each minipage. Zeros take no memory until they are touched.
+#[derive(Debug)]
+pub struct WordTable(Box<[AtomicU32]>);
+
+impl WordTable {
+    /// For so many minipages, of which none is open.
+    pub fn new(minipages: u32) -> Self {
+        debug_assert_eq!(Word::default().bits(), 0);
+        Self(zeroed_slice_box(minipages as usize))
+    }
+
+    /// How many minipages there can be.
+    pub fn minipages(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// The word of a minipage.
+    #[inline]
+    pub fn word(&self, minipage: Minipage) -> Word {
+        Word::from_bits(self.0[minipage.0 as usize].load(Acquire))
+    }
+
+    /// What the rank might do with its copy a moment ago. Only a hint: the view decides, so whoever relies on this may fault after all.
+    #[inline]
+    pub fn hint(&self, minipage: Minipage) -> Access {
+        Word::from_bits(self.0[minipage.0 as usize].load(Relaxed)).access()
+    }
+
+    pub(super) fn exchange(&self, minipage: Minipage, from: Word, to: Word) -> bool {
+        self.0[minipage.0 as usize].compare_exchange(from.bits(), to.bits(), AcqRel, Acquire).is_ok()
+    }
+}
