@@ -334,8 +334,8 @@ pub struct Barriers {
     /// 160 drawn rows beside the fixed ones, in cells of 200 ms: the main policies and all peers. Half an hour.
     #[arg(long, conflicts_with_all = ["wide", "draw", "rows"])]
     pub full: bool,
-    /// Also five and six threads, uneven work, fork-join episodes and processor quotas; central barriers, and adaptive ones of
-    /// other kinds; seven repetitions. Half an hour.
+    /// Also five and six threads, uneven work, the operations of a graph, crowded teams beside hogs, fork-join episodes and processor
+    /// quotas; central barriers, and adaptive ones of other kinds; seven repetitions. Half an hour.
     #[arg(long, conflicts_with = "draw")]
     pub wide: bool,
     /// Rows drawn by this seed, or by one taken from the clock: teams of 2 to 16 threads, crowded, disturbed and alone in equal
