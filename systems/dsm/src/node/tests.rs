@@ -1,9 +1,10 @@
 //! Ranks on the table: their frames come in any order, and no update is lost.
 use super::{Node, PageStore, Requester, WaitKind, serve};
-use crate::protocol::{Homes, Hosts, LockId, Server, Want};
+use crate::protocol::{Action, Homes, Hosts, LockId, Server, Want};
 use crate::{Access, Minipage};
 use core::future::Future;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use foregather_conformance::table::{Chooser as Order, Seat, Table};
 use foregather_machine::{Cause, Error, Fabric, Limits, Rank, SplitMix};
 use foregather_wait::{Policy, Waiter};
@@ -252,4 +253,32 @@ fn whoever_touches_a_freed_minipage_is_told() {
     });
     #[cfg(feature = "probes")]
     assert!(foregather_machine::reached_here().contains_key("pages:9"));
+}
+
+/// Of a copy that its owner may only read since it was lowered, further readers cost the system nothing.
+#[test]
+fn a_copy_that_was_not_written_since_it_was_lowered_is_not_protected_again() {
+    struct Calls(AtomicU32);
+    impl PageStore for Calls {
+        fn bytes(&self, _: Minipage) -> Option<usize> {
+            Some(8)
+        }
+        fn read(&self, _: Minipage, _: usize, _: &mut [u8]) {}
+        fn write(&self, _: Minipage, _: usize, _: &[u8]) {}
+        fn protect(&self, _: Minipage, _: Access, _: Access) -> Result<(), Error> {
+            self.0.fetch_add(1, Relaxed);
+            Ok(())
+        }
+    }
+    let (cpu, minipage) = (foregather_thread::Thread::current(), Minipage(0));
+    let node = Node::new(Homes::spread(2).unwrap(), 1, Calls(AtomicU32::new(0)));
+    let calls = |actions: &[Action]| {
+        node.copies().0.store(0, Relaxed);
+        actions.iter().for_each(|action| node.perform(&cpu, action).unwrap());
+        node.copies().0.load(Relaxed)
+    };
+    let (access, lower) = (Access::Write, Action::Lower { minipage, to: Access::Read });
+    let written = [Action::Open { minipage, access }, Action::Publish { minipage, access }];
+    assert_eq!((calls(&written), calls(&[lower]), calls(&[lower, lower])), (1, 1, 0));
+    assert_eq!((calls(&written), calls(&[lower])), (1, 1), "written again");
 }
