@@ -9,14 +9,17 @@ use foregather_machine::CpuId;
 use foregather_sim::smp::{Job, MachineSpec, Scheduler};
 use foregather_wait::Policy;
 
-pub(super) const KEYS: [&str; 16] = [
+pub(super) const KEYS: [&str; 19] = [
     "name",
     "threads",
     "count",
     "barriers",
     "grain",
     "cv",
+    "mean",
+    "shape",
     "compute",
+    "rest",
     "policy",
     "spin",
     "kind",
@@ -27,7 +30,8 @@ pub(super) const KEYS: [&str; 16] = [
     "load",
     "one-process",
 ];
-pub(super) const LOAD_KEYS: [&str; 9] = ["name", "threads", "count", "nice", "group", "pins", "start", "load", "one-process"];
+pub(super) const LOAD_KEYS: [&str; 11] =
+    ["name", "threads", "count", "compute", "rest", "nice", "group", "pins", "start", "load", "one-process"];
 
 /// More threads in all would be an oversight.
 pub(super) const THREADS_MAX: u32 = 100_000;
@@ -168,7 +172,7 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
         );
     }
     let size = if let Number::Of(threads) = threads { threads } else { 1 };
-    let mut job = if load { Job::load("load", size) } else { meeting(&section, size, machine, files)? };
+    let mut job = if load { loading(&section, size, files)? } else { meeting(&section, size, machine, files)? };
     if let Some(name) = section.text("name")? {
         name.clone_into(&mut job.name);
     }
@@ -180,9 +184,27 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
     Ok(Wanted { line: section.line(), job, threads, count })
 }
 
+/// Load computes without end, or for a while and rests for a while.
+fn loading(section: &Section<'_>, threads: u32, files: &Files) -> ParseResult<Job> {
+    let load = Job::load("load", threads);
+    match (section.get("compute"), section.get("rest")) {
+        (None, None) => Ok(load),
+        (Some(compute), Some(rest)) => {
+            let rest = Some(compute::distribution("rest", rest, files)?);
+            Ok(Job { compute: compute::distribution("compute", compute, files)?, rest, ..load })
+        }
+        (Some(one), None) | (None, Some(one)) => {
+            mistake(one.line, "load that does not compute without end has both: `compute`, and `rest` after it")
+        }
+    }
+}
+
 fn meeting(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
+    if let Some(node) = section.get("rest") {
+        return mistake(node.line, "`rest` is for a [[job]] with load = true: who meets waits at its barriers");
+    }
     let barriers = count("barriers", section.need("barriers")?, 1..=u64::MAX / 4)?;
-    let compute = compute::read(section, machine, files)?;
+    let compute = compute::read(section, threads, machine, files)?;
     let mut job = Job::meeting("job", threads, barriers, compute, policy(section, machine)?);
     job.kind = kind(section, threads)?;
     Ok(job)

@@ -162,7 +162,11 @@ impl Study {
             return Err(format!("job `{name}` runs in a group that the scheduler does not have"));
         }
         job.kind.takes(job.threads).map_err(|error| format!("job `{name}`: {error}"))?;
-        let sound = job.compute.is_sound(job.meets());
+        if job.meets() && job.rest.is_some() {
+            return Err(format!("job `{name}` meets at barriers and rests: only load rests"));
+        }
+        let sound = job.compute.is_sound(job.meets() || job.rest.is_some());
+        let sound = sound && job.rest.as_ref().is_none_or(|rest| rest.is_sound(true));
         if sound { Ok(()) } else { Err(format!("job `{name}` computes for impossible times: {:?}", job.compute)) }
     }
 }
