@@ -15,7 +15,7 @@ macro_rules! shipped {
 const BYTES_MAX: u64 = 4 << 20;
 
 /// Their names and texts.
-pub const SHIPPED: [(&str, &str); 39] = shipped![
+pub const SHIPPED: [(&str, &str); 40] = shipped![
     "fig1",
     "fig2",
     "fig3",
@@ -41,6 +41,7 @@ pub const SHIPPED: [(&str, &str); 39] = shipped![
     "regret-today",
     "regret-crowded",
     "regret-space",
+    "eevdf-slices",
     "skewed",
     "quota-uneven",
     "ablation",

@@ -5,11 +5,11 @@ use super::files::Files;
 use super::section::{Section, choice, count, span, text};
 use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_barrier::Algorithm;
-use foregather_machine::CpuId;
-use foregather_sim::smp::{Job, MachineSpec, Scheduler};
+use foregather_machine::{CpuId, Nanos};
+use foregather_sim::smp::{Eevdf, Job, MachineSpec, Scheduler};
 use foregather_wait::Policy;
 
-pub(super) const KEYS: [&str; 19] = [
+pub(super) const KEYS: [&str; 20] = [
     "name",
     "threads",
     "count",
@@ -24,14 +24,15 @@ pub(super) const KEYS: [&str; 19] = [
     "spin",
     "kind",
     "nice",
+    "slice",
     "group",
     "pins",
     "start",
     "load",
     "one-process",
 ];
-pub(super) const LOAD_KEYS: [&str; 11] =
-    ["name", "threads", "count", "compute", "rest", "nice", "group", "pins", "start", "load", "one-process"];
+pub(super) const LOAD_KEYS: [&str; 12] =
+    ["name", "threads", "count", "compute", "rest", "nice", "slice", "group", "pins", "start", "load", "one-process"];
 
 /// More threads in all would be an oversight.
 pub(super) const THREADS_MAX: u32 = 100_000;
@@ -178,6 +179,7 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
     }
     job.one_process |= section.flag("one-process", false)?;
     job.nice = nice(&section)?;
+    job.slice = slice(&section, machine)?;
     job.group = group(&section, machine)?;
     job.pins = processors("pins", &section, machine.cpus)?;
     job.start = processors("start", &section, machine.cpus)?;
@@ -234,6 +236,17 @@ fn nice(section: &Section<'_>) -> ParseResult<i8> {
         None => Ok(0),
         Some(Located { value: Value::Whole(nice @ -20..=19), .. }) => Ok(*nice as i8),
         Some(node) => mistake(node.line, "`nice` is a whole number from -20 to 19"),
+    }
+}
+
+/// A slice of its threads' own, as long as Linux allows.
+fn slice(section: &Section<'_>, machine: &MachineSpec) -> ParseResult<Option<Nanos>> {
+    let Some(node) = section.get("slice") else { return Ok(None) };
+    let (slice, least, most) = (span("slice", node)?, Eevdf::LEAST_SLICE, Eevdf::MOST_SLICE);
+    match &machine.scheduler {
+        Scheduler::Eevdf(_) if (least..=most).contains(&slice) => Ok(Some(slice)),
+        Scheduler::Eevdf(_) => mistake(node.line, format!("a job's `slice` is {least} to {most}, not {slice}")),
+        _ => mistake(node.line, "only under preset = \"eevdf\" has a job a `slice` of its own"),
     }
 }
 

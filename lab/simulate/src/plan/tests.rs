@@ -218,6 +218,8 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
         ("nice = 20", "x.toml:6: `nice` is a whole number from -20 to 19"),
         ("pins = [32]", "x.toml:6: `pins` is 0 to 31, not 32"),
         ("group = \"a\"", "x.toml:6: only preset = \"eevdf\" has groups"),
+        ("slice = \"1 ms\"", "x.toml:6: only under preset = \"eevdf\" has a job a `slice`"),
+        ("slice = \"10 us\"\n[machine]\npreset = \"eevdf\"", "x.toml:6: a job's `slice` is 100.00 us to 100.00 ms, not 10.00 us"),
         ("spin = \"1 us\"", "x.toml:6: `spin` is short for a `policy`"),
         ("compute = { constant = \"1 us\" }", "x.toml:6: `compute` takes the place of `grain`"),
         ("mean = \"1 us\"", "x.toml:6: `mean` takes the place of `grain`: give one of them"),

@@ -24,6 +24,8 @@ pub struct Job {
     pub kind: Algorithm,
     /// Their nice value, -20 to 19.
     pub nice: i8,
+    /// What its threads ask for at a time (`sched_runtime` of `sched_setattr`), if not what the scheduler gives to all: EEVDF only.
+    pub slice: Option<Nanos>,
     /// The control group they run in, if there are any; its number in the scheduler's list.
     pub group: Option<u32>,
     /// Have its threads one address space? Those that meet always do; load is many programs, unless this says otherwise.
@@ -39,8 +41,8 @@ impl Job {
     /// A job that meets `barriers` times at the central barrier.
     pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
         let (name, kind, one_process) = (name.into(), Algorithm::Central, barriers > 0);
-        let (rest, nice, group, pins, start) = (None, 0, None, vec![], vec![]);
-        Self { name, threads, barriers, compute, rest, policy, kind, nice, group, one_process, pins, start }
+        let (rest, nice, slice, group, pins, start) = (None, 0, None, None, vec![], vec![]);
+        Self { name, threads, barriers, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
     }
 
     /// Threads that never wait: the backdrop of Tsafrir & Feitelson 2002 §2.1.

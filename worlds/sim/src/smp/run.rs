@@ -64,6 +64,7 @@ fn threads_of(number: usize, job: &Job) -> impl Iterator<Item = ThreadSpec> {
         job: number as u32,
         space: 0,
         nice: job.nice,
+        slice: job.slice,
         group: job.group,
         pin: nth(&job.pins, rank),
         start: nth(&job.start, rank),

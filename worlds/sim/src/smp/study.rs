@@ -1,5 +1,6 @@
 //! One simulation, from its description to what came of it.
 use super::counts::{Counts, Split};
+use super::eevdf::Eevdf;
 use super::job::Job;
 use super::options::{MachineSpec, Scheduler};
 use super::record::{Record, Recorded};
@@ -153,6 +154,9 @@ impl Study {
         }
         if !(-20..=19).contains(&job.nice) {
             return Err(format!("job `{name}` has nice {}: it goes from -20 to 19", job.nice));
+        }
+        if job.slice.is_some_and(|slice| !(Eevdf::LEAST_SLICE..=Eevdf::MOST_SLICE).contains(&slice)) {
+            return Err(format!("job `{name}` has a slice out of bounds: {} to {}", Eevdf::LEAST_SLICE, Eevdf::MOST_SLICE));
         }
         let groups = match &self.machine.scheduler {
             Scheduler::Eevdf(rules) => rules.groups.len(),
