@@ -15,7 +15,7 @@ macro_rules! shipped {
 const BYTES_MAX: u64 = 4 << 20;
 
 /// Their names and texts.
-pub const SHIPPED: [(&str, &str); 38] = shipped![
+pub const SHIPPED: [(&str, &str); 40] = shipped![
     "fig1",
     "fig2",
     "fig3",
@@ -40,6 +40,8 @@ pub const SHIPPED: [(&str, &str); 38] = shipped![
     "regret-2002",
     "regret-today",
     "regret-crowded",
+    "regret-space",
+    "eevdf-slices",
     "skewed",
     "quota-uneven",
     "ablation",

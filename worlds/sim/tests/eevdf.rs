@@ -420,6 +420,7 @@ fn rules() -> impl Strategy<Value = Eevdf> {
     let placement = prop_oneof![Just(Placement::Stay), Just(Placement::IdleScan), Just(Placement::Packing)];
     (200..5_000_u64, 500..5_000_u64, any::<bool>(), any::<bool>(), placement, 0..20_u64).prop_map(
         |(slice_us, tick_us, run_to_parity, wakeup_preemption, placement, balance_ms)| Eevdf {
+            lazy_preemption: balance_ms % 2 == 1,
             slice: US * slice_us,
             tick: US * tick_us,
             run_to_parity,
@@ -476,4 +477,23 @@ proptest! {
             prop_assert!(span.to - span.from <= most, "thread {} waited {} of at most {most}", span.thread, span.to - span.from);
         }
     }
+}
+
+/// A thread that sleeps now and then beside one that computes without end: how often it woke in a second of one processor.
+fn naps(lazy_preemption: bool) -> u64 {
+    let rules = Eevdf { lazy_preemption, ..Eevdf::LINUX };
+    let machine = MachineSpec { cpus: 1, scheduler: Scheduler::Eevdf(rules), ..MachineSpec::tsafrir2002() };
+    let (compute, rest) = (Distribution::Constant(Nanos::from_us(20)), Some(Distribution::Constant(Nanos::from_us(180))));
+    let jobs = vec![Job { compute, rest, ..Job::load("nap", 1) }, Job::load("hog", 1)];
+    let limit = Nanos::from_ms(1_000);
+    let study = Study { machine, jobs, stop: Stop::Limit, limit, seed: 1, shuffled: false, record: Record::NOTHING };
+    run(&study, || true).unwrap().counts.wakes
+}
+
+/// Who has slept preempts at once; with lazy preemption the hog keeps the processor until the tick.
+#[test]
+fn lazy_preemption_waits_for_the_tick() {
+    let (at_once, lazy) = (naps(false), naps(true));
+    assert!(at_once > 3_000, "{at_once} times a second");
+    assert!((200..=260).contains(&lazy), "once a tick of 4 ms, not {lazy} times a second");
 }

@@ -384,3 +384,28 @@ proptest! {
         prop_assert!(!ends || all.jobs.iter().zip(&study.jobs).all(|(job, spec)| !spec.meets() || job.finished.is_some()), "{:?}", all.jobs);
     }
 }
+
+/// Programs that come and go: they have what they compute, and their processor is idle while they rest.
+#[test]
+fn load_that_rests_leaves_its_processor() {
+    let guest = Job {
+        compute: Distribution::Constant(us(1_000)),
+        rest: Some(Distribution::Constant(us(3_000))),
+        ..Job::load("guest", 2)
+    };
+    for scheduler in [Scheduler::Eevdf(Eevdf::LINUX), Scheduler::Linux24(Linux24::TSAFRIR_2002)] {
+        let study = Study { stop: Stop::Limit, limit: us(400_000), ..study(machine(2, scheduler), vec![guest.clone()]) };
+        let outcome = outcome(&study);
+        let share = outcome.jobs[0].split.compute.0 as f64 / outcome.time.0 as f64 / 2.0;
+        assert!((0.24..0.26).contains(&share), "a quarter of the time, not {share}");
+    }
+    let rest = |rest| Some(Distribution::Constant(rest));
+    for (job, says) in [
+        (Job { rest: rest(us(1)), ..fine(2, 1, Policy::Block) }, "only load rests"),
+        (Job { rest: rest(us(1)), ..Job::load("guest", 2) }, "impossible times"),
+        (Job { rest: rest(us(0)), ..guest.clone() }, "impossible times"),
+    ] {
+        let error = run(&study(round_robin(2), vec![job, fine(2, 1, Policy::Block)]), || true).unwrap_err();
+        assert!(error.contains(says), "{error}");
+    }
+}

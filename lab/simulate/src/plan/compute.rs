@@ -1,4 +1,4 @@
-//! How long a job computes between its barriers: by its grain, or by a distribution.
+//! How long a job computes between its barriers: by its grain, by its mean and its shape, or by a distribution.
 use super::files::Files;
 use super::section::{Section, choice, real, span, text, time};
 use super::tree::{Located, ParseResult, mistake};
@@ -14,6 +14,18 @@ pub(super) const KINDS: [(&str, &[&str]); 6] = [
     ("lognormal", &["mean", "cv"]),
     ("trace", &[]),
 ];
+/// A distribution of so many threads, by its mean.
+type MakeOfMean = fn(Nanos, u32) -> Distribution;
+
+/// The shapes of the space that hardware rows are drawn from (`foregather measure barriers`).
+pub(super) const SHAPES: [(&str, MakeOfMean); 5] = [
+    ("constant", |mean, _| Distribution::Constant(mean)),
+    ("exponential", |mean, _| Distribution::Exponential { mean_ns: mean.0 as f64 }),
+    ("lognormal", |mean, _| Distribution::LogNormal { mean_ns: mean.0 as f64, variation: 1.0 }),
+    ("bimodal", |mean, _| Distribution::bimodal(mean)),
+    ("slow-member", Distribution::slow_member),
+];
+
 /// A middling spread; the plans of Tsafrir & Feitelson 2002's figures give their own, fitted one (`plans/README.md`).
 pub(super) const CV: f64 = 0.15;
 
@@ -26,25 +38,34 @@ pub(super) fn cv(section: &Section<'_>) -> ParseResult<f64> {
     section.real("cv", 0.0..=10.0, CV)
 }
 
-/// `grain` with `cv`, or `compute`.
-pub(super) fn read(section: &Section<'_>, machine: &MachineSpec, files: &Files) -> ParseResult<Distribution> {
-    match (section.get("grain"), section.get("compute")) {
-        (Some(node), None) => Ok(choice("grain", node, &grains())?.normal(machine.prices.switch, cv(section)?)),
-        (None, Some(node)) => match section.get("cv") {
-            None => distribution(node, files),
-            Some(cv) => mistake(cv.line, "`cv` belongs to `grain`: `compute` says all by itself"),
-        },
-        (None, None) => mistake(section.line(), "[[job]] needs `grain` or `compute`: how long it computes between barriers"),
-        (Some(_), Some(node)) => mistake(node.line, "`compute` takes the place of `grain`: give one of them"),
+/// `grain` with `cv`, `mean` with `shape`, or `compute`, for so many threads.
+pub(super) fn read(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Distribution> {
+    let ways = ["grain", "mean", "compute"].map(|key| section.get(key).map(|node| (key, node)));
+    let mut given = ways.into_iter().flatten();
+    let Some((way, node)) = given.next() else {
+        return mistake(section.line(), "[[job]] needs `grain`, `mean` or `compute`: how long it computes between barriers");
+    };
+    if let Some((other, node)) = given.next() {
+        return mistake(node.line, format!("`{other}` takes the place of `{way}`: give one of them"));
+    }
+    for (key, of) in [("cv", "grain"), ("shape", "mean")] {
+        if let Some(node) = section.get(key).filter(|_| way != of) {
+            return mistake(node.line, format!("`{key}` belongs to `{of}`: `{way}` says all by itself"));
+        }
+    }
+    match way {
+        "grain" => Ok(choice("grain", node, &grains())?.normal(machine.prices.switch, cv(section)?)),
+        "mean" => Ok(section.choice("shape", &SHAPES, SHAPES[0].1)?(span("mean", node)?, threads)),
+        _ => distribution("compute", node, files),
     }
 }
 
 /// `{ normal = { mean = "5 us", deviation = "1 us" } }` and its like.
-fn distribution(node: &Located, files: &Files) -> ParseResult<Distribution> {
+pub(super) fn distribution(key: &str, node: &Located, files: &Files) -> ParseResult<Distribution> {
     let names = KINDS.map(|(name, _)| name);
-    Section::new("compute", node, &names)?;
+    Section::new(key, node, &names)?;
     let Some([(kind, inner)]) = node.entries() else {
-        return mistake(node.line, format!("`compute` is one of {}", names.join(", ")));
+        return mistake(node.line, format!("`{key}` is one of {}", names.join(", ")));
     };
     if kind == "constant" {
         return Ok(Distribution::Constant(span(kind, inner)?));
@@ -54,7 +75,7 @@ fn distribution(node: &Located, files: &Files) -> ParseResult<Distribution> {
         return files.trace(path).map_or_else(|error| mistake(inner.line, error), |times| Ok(Distribution::Trace(times)));
     }
     let keys = KINDS.iter().find(|(name, _)| name == kind).map_or(&[][..], |(_, keys)| keys);
-    let what = format!("compute.{kind}");
+    let what = format!("{key}.{kind}");
     let section = Section::new(&what, inner, keys)?;
     let mean_ns = |key| Ok(span(key, section.need(key)?)?.0 as f64);
     match kind.as_str() {
@@ -65,7 +86,7 @@ fn distribution(node: &Located, files: &Files) -> ParseResult<Distribution> {
         "uniform" => {
             let (from, to): (Nanos, Nanos) = (time("from", section.need("from")?)?, span("to", section.need("to")?)?);
             if from > to {
-                return mistake(section.line(), format!("compute.uniform goes from {from} down to {to}: swap them"));
+                return mistake(section.line(), format!("{what} goes from {from} down to {to}: swap them"));
             }
             Ok(Distribution::Uniform { from, to })
         }

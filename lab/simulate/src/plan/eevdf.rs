@@ -4,8 +4,8 @@ use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Eevdf, Group, Placement};
 
-pub(super) const KEYS: [&str; 7] =
-    ["slice", "tick", "run-to-parity", "wakeup-preemption", "placement", "balance-interval", "group"];
+pub(super) const KEYS: [&str; 8] =
+    ["slice", "tick", "run-to-parity", "wakeup-preemption", "lazy-preemption", "placement", "balance-interval", "group"];
 pub(super) const GROUP_KEYS: [&str; 6] = ["name", "parent", "weight", "quota", "period", "burst"];
 
 const PLACEMENTS: [(&str, Placement); 3] =
@@ -27,6 +27,7 @@ pub(super) fn read(node: &Located, base: Eevdf, cpus: u32) -> ParseResult<Eevdf>
         tick: section.span("tick", base.tick)?,
         run_to_parity: section.flag("run-to-parity", base.run_to_parity)?,
         wakeup_preemption: section.flag("wakeup-preemption", base.wakeup_preemption)?,
+        lazy_preemption: section.flag("lazy-preemption", base.lazy_preemption)?,
         placement: section.choice("placement", &PLACEMENTS, base.placement)?,
         balance_interval: section.time("balance-interval", base.balance_interval)?,
         groups,

@@ -1,39 +1,58 @@
-//! All combinations of choices, by number: the last axis varies fastest.
+//! All combinations of choices, or those that were drawn, by number: the last axis varies fastest.
 use super::sweep::{Axis, AxisValue};
 use super::tree::{Located, Mistake, ParseResult};
 
 /// The swept names of a point with its choices, in the order of the plan.
 pub type Labels = Vec<(String, String)>;
 
+/// How many combinations there are of so many choices each.
+pub(super) fn product(sizes: &[usize]) -> usize {
+    sizes.iter().fold(1_usize, |product, size| product.saturating_mul(*size))
+}
+
+/// The combination of that number.
+pub(super) fn combination(sizes: &[usize], mut number: usize) -> Vec<usize> {
+    let mut numbers: Vec<usize> = Vec::new();
+    for size in sizes.iter().rev() {
+        numbers.push(number % size);
+        number /= size;
+    }
+    numbers.reverse();
+    numbers
+}
+
 /// The axes of a sweep; without any there is one point.
-pub(super) struct SweepGrid(pub(super) Vec<Axis>);
+pub(super) struct SweepGrid {
+    pub(super) axes: Vec<Axis>,
+    /// Which combinations there are, if not all, in their order.
+    pub(super) drawn: Option<Vec<usize>>,
+}
 
 impl SweepGrid {
     /// How many combinations there are.
     pub(super) fn points(&self) -> usize {
-        self.0.iter().fold(1_usize, |product, axis| product.saturating_mul(axis.choices.len()))
+        self.drawn.as_ref().map_or_else(|| product(&self.sizes()), Vec::len)
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        self.axes.iter().map(|axis| axis.choices.len()).collect()
     }
 
     /// The number of the choice on each axis.
-    fn numbers(&self, mut point: usize) -> Vec<usize> {
-        let mut numbers: Vec<usize> = Vec::new();
-        for axis in self.0.iter().rev() {
-            numbers.push(point % axis.choices.len());
-            point /= axis.choices.len();
-        }
-        numbers.reverse();
-        numbers
+    fn numbers(&self, point: usize) -> Vec<usize> {
+        combination(&self.sizes(), self.drawn.as_ref().map_or(point, |drawn| drawn[point]))
     }
 
     fn choices(&self, point: usize) -> impl Iterator<Item = (&Axis, &AxisValue)> {
-        self.0.iter().zip(self.numbers(point)).map(|(axis, number)| (axis, &axis.choices[number]))
+        self.axes.iter().zip(self.numbers(point)).map(|(axis, number)| (axis, &axis.choices[number]))
     }
 
-    /// The point beside this one that has that choice.
+    /// The point beside this one that has that choice; of a draw, on the axis that is whole.
     pub(super) fn beside(&self, point: usize, axis: usize, choice: usize) -> usize {
         let mut numbers = self.numbers(point);
         numbers[axis] = choice;
-        numbers.iter().zip(&self.0).fold(0, |point, (number, axis)| point * axis.choices.len() + number)
+        let of_all = numbers.iter().zip(&self.axes).fold(0, |point, (number, axis)| point * axis.choices.len() + number);
+        self.drawn.as_ref().map_or(of_all, |drawn| drawn.partition_point(|&point| point < of_all))
     }
 
     /// The choices at a point.

@@ -5,29 +5,34 @@ use super::files::Files;
 use super::section::{Section, choice, count, span, text};
 use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_barrier::Algorithm;
-use foregather_machine::CpuId;
-use foregather_sim::smp::{Job, MachineSpec, Scheduler};
+use foregather_machine::{CpuId, Nanos};
+use foregather_sim::smp::{Eevdf, Job, MachineSpec, Scheduler};
 use foregather_wait::Policy;
 
-pub(super) const KEYS: [&str; 16] = [
+pub(super) const KEYS: [&str; 20] = [
     "name",
     "threads",
     "count",
     "barriers",
     "grain",
     "cv",
+    "mean",
+    "shape",
     "compute",
+    "rest",
     "policy",
     "spin",
     "kind",
     "nice",
+    "slice",
     "group",
     "pins",
     "start",
     "load",
     "one-process",
 ];
-pub(super) const LOAD_KEYS: [&str; 9] = ["name", "threads", "count", "nice", "group", "pins", "start", "load", "one-process"];
+pub(super) const LOAD_KEYS: [&str; 12] =
+    ["name", "threads", "count", "compute", "rest", "nice", "slice", "group", "pins", "start", "load", "one-process"];
 
 /// More threads in all would be an oversight.
 pub(super) const THREADS_MAX: u32 = 100_000;
@@ -168,21 +173,40 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
         );
     }
     let size = if let Number::Of(threads) = threads { threads } else { 1 };
-    let mut job = if load { Job::load("load", size) } else { meeting(&section, size, machine, files)? };
+    let mut job = if load { loading(&section, size, files)? } else { meeting(&section, size, machine, files)? };
     if let Some(name) = section.text("name")? {
         name.clone_into(&mut job.name);
     }
     job.one_process |= section.flag("one-process", false)?;
     job.nice = nice(&section)?;
+    job.slice = slice(&section, machine)?;
     job.group = group(&section, machine)?;
     job.pins = processors("pins", &section, machine.cpus)?;
     job.start = processors("start", &section, machine.cpus)?;
     Ok(Wanted { line: section.line(), job, threads, count })
 }
 
+/// Load computes without end, or for a while and rests for a while.
+fn loading(section: &Section<'_>, threads: u32, files: &Files) -> ParseResult<Job> {
+    let load = Job::load("load", threads);
+    match (section.get("compute"), section.get("rest")) {
+        (None, None) => Ok(load),
+        (Some(compute), Some(rest)) => {
+            let rest = Some(compute::distribution("rest", rest, files)?);
+            Ok(Job { compute: compute::distribution("compute", compute, files)?, rest, ..load })
+        }
+        (Some(one), None) | (None, Some(one)) => {
+            mistake(one.line, "load that does not compute without end has both: `compute`, and `rest` after it")
+        }
+    }
+}
+
 fn meeting(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
+    if let Some(node) = section.get("rest") {
+        return mistake(node.line, "`rest` is for a [[job]] with load = true: who meets waits at its barriers");
+    }
     let barriers = count("barriers", section.need("barriers")?, 1..=u64::MAX / 4)?;
-    let compute = compute::read(section, machine, files)?;
+    let compute = compute::read(section, threads, machine, files)?;
     let mut job = Job::meeting("job", threads, barriers, compute, policy(section, machine)?);
     job.kind = kind(section, threads)?;
     Ok(job)
@@ -212,6 +236,17 @@ fn nice(section: &Section<'_>) -> ParseResult<i8> {
         None => Ok(0),
         Some(Located { value: Value::Whole(nice @ -20..=19), .. }) => Ok(*nice as i8),
         Some(node) => mistake(node.line, "`nice` is a whole number from -20 to 19"),
+    }
+}
+
+/// A slice of its threads' own, as long as Linux allows.
+fn slice(section: &Section<'_>, machine: &MachineSpec) -> ParseResult<Option<Nanos>> {
+    let Some(node) = section.get("slice") else { return Ok(None) };
+    let (slice, least, most) = (span("slice", node)?, Eevdf::LEAST_SLICE, Eevdf::MOST_SLICE);
+    match &machine.scheduler {
+        Scheduler::Eevdf(_) if (least..=most).contains(&slice) => Ok(Some(slice)),
+        Scheduler::Eevdf(_) => mistake(node.line, format!("a job's `slice` is {least} to {most}, not {slice}")),
+        _ => mistake(node.line, "only under preset = \"eevdf\" has a job a `slice` of its own"),
     }
 }
 

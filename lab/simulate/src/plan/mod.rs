@@ -4,6 +4,7 @@
 //! choice an axis (`sweep`), so every key can be swept; and each tree is read strictly into a study: of processors
 //! (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a plan's studies are read once when it is parsed: what is wrong is known before anything runs.
 mod compute;
+mod draw;
 mod eevdf;
 mod faults;
 mod figure;
@@ -39,8 +40,8 @@ use std::path::{Path, PathBuf};
 use tree::{Located, Mistake, ParseResult, mistake};
 
 const SCHEMA: &str = "foregather.plan/1";
-const KEYS: [&str; 13] =
-    ["schema", "title", "load", "machine", "job", "mix", "network", "trial", "run", "record", "sweep", "figure", "full"];
+const KEYS: [&str; 14] =
+    ["schema", "title", "load", "machine", "job", "mix", "network", "trial", "run", "record", "sweep", "draw", "figure", "full"];
 /// More runs would be an oversight.
 const RUNS_MAX: usize = 100_000;
 
@@ -94,11 +95,13 @@ impl Plan {
         for (path, word) in &ask.set {
             root.set(path, &Located::of_word(word))?;
         }
-        let (sweep, figure) = (root.take("sweep"), root.take("figure"));
-        let grid = SweepGrid(sweep.as_ref().map_or(Ok(vec![]), sweep::read)?);
+        let (sweep, draw, figure) = (root.take("sweep"), root.take("draw"), root.take("figure"));
+        let axes = sweep.as_ref().map_or(Ok(vec![]), sweep::read)?;
         let of_network = study::is_network(&root)?;
         let metrics = metrics_of(of_network);
-        let figure = figure::read(figure.as_ref().unwrap_or(&Located::nothing()), &grid.0, metrics, of_network)?;
+        let figure = figure::read(figure.as_ref().unwrap_or(&Located::nothing()), &axes, metrics, of_network)?;
+        let drawn = draw.as_ref().map(|node| draw::read(node, &axes, &figure)).transpose()?;
+        let grid = SweepGrid { axes, drawn };
         let (files, seed_offset, spans) = (Files::new(&ask.folder), ask.seed_offset, ask.spans);
         let mut plan = Self { file: file.to_owned(), title, root, grid, figure, files, seed_offset, spans };
         plan.check()?;
@@ -109,7 +112,7 @@ impl Plan {
     /// Reads every study once.
     fn check(&self) -> ParseResult<()> {
         let (mut runs, mut names) = (0, Vec::<String>::new());
-        let not_too_many = |runs| match self.grid.0.last() {
+        let not_too_many = |runs| match self.grid.axes.last() {
             Some(axis) if runs > RUNS_MAX => {
                 mistake(axis.line, format!("more than {RUNS_MAX} runs: choose fewer points or seeds"))
             }
@@ -153,7 +156,9 @@ impl Plan {
         if self.is_network() {
             return Ok(());
         }
-        for (number, axis) in self.grid.0.iter().enumerate().filter(|_| self.figure.over.is_none()) {
+        // Of a draw only what regrets are over is whole.
+        let whole = |axis: usize| self.grid.drawn.is_none() || self.figure.best == Some(axis);
+        for (number, axis) in self.grid.axes.iter().enumerate().filter(|(axis, _)| self.figure.over.is_none() && whole(*axis)) {
             let blocks = (0..axis.choices.len()).map(|choice| self.blocks(self.grid.beside(0, number, choice)));
             let blocks = blocks.collect::<ParseResult<Vec<bool>>>()?;
             if let Some(choice) = blocks.iter().position(|&blocks| blocks).filter(|_| blocks.contains(&false)) {
@@ -196,7 +201,7 @@ impl Plan {
     /// The number that it shows, in words with its unit.
     pub fn shows(&self) -> String {
         let over = self.figure.over.filter(|_| self.figure.y.name == "speedup").map_or_else(String::new, |(axis, choice)| {
-            let axis = &self.grid.0[axis];
+            let axis = &self.grid.axes[axis];
             format!(", {} = {}", axis.name, axis.choices[choice].label)
         });
         format!("{}{over} ({})", self.figure.y.what, self.figure.y.unit)
@@ -251,7 +256,7 @@ impl Plan {
     /// The points that differ from this one in what regrets are over only, itself among them.
     pub(super) fn rivals(&self, point: usize) -> Option<impl Iterator<Item = usize>> {
         let axis = self.figure.best?;
-        Some((0..self.grid.0[axis].choices.len()).map(move |choice| self.grid.beside(point, axis, choice)))
+        Some((0..self.grid.axes[axis].choices.len()).map(move |choice| self.grid.beside(point, axis, choice)))
     }
 
     /// What a reader of its results should know.

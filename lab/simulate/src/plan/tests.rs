@@ -8,6 +8,7 @@ use foregather_sim::smp::{
 };
 use proptest::prelude::*;
 
+mod draws;
 mod nodes;
 
 fn parse(text: &str) -> Result<Plan, String> {
@@ -130,6 +131,13 @@ fn every_distribution_can_be_given() {
     let name = trace.file_name().unwrap().to_string_lossy().into_owned();
     assert_eq!(of(&format!("trace = \"{name}\"")), Distribution::Trace([Nanos(1_000), Nanos(2_500)].into()));
     std::fs::remove_file(trace).unwrap();
+    let of =
+        |lines: &str| study(&format!("[[job]]\nthreads = 2\nbarriers = 1\npolicy = \"spin\"\n{lines}")).jobs[0].compute.clone();
+    let us = Nanos::from_us;
+    assert_eq!(of("mean = \"5 us\""), Distribution::Constant(us(5)));
+    assert_eq!(of("mean = \"5 us\"\nshape = \"bimodal\""), Distribution::bimodal(us(5)));
+    let slow = Distribution::ByRank([5, 15].map(|span| Distribution::Constant(us(span))).into());
+    assert_eq!(of("mean = \"5 us\"\nshape = \"slow-member\""), slow);
 }
 
 #[test]
@@ -210,8 +218,21 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
         ("nice = 20", "x.toml:6: `nice` is a whole number from -20 to 19"),
         ("pins = [32]", "x.toml:6: `pins` is 0 to 31, not 32"),
         ("group = \"a\"", "x.toml:6: only preset = \"eevdf\" has groups"),
+        ("slice = \"1 ms\"", "x.toml:6: only under preset = \"eevdf\" has a job a `slice`"),
+        ("slice = \"10 us\"\n[machine]\npreset = \"eevdf\"", "x.toml:6: a job's `slice` is 100.00 us to 100.00 ms, not 10.00 us"),
         ("spin = \"1 us\"", "x.toml:6: `spin` is short for a `policy`"),
         ("compute = { constant = \"1 us\" }", "x.toml:6: `compute` takes the place of `grain`"),
+        ("mean = \"1 us\"", "x.toml:6: `mean` takes the place of `grain`: give one of them"),
+        ("shape = \"bimodal\"", "x.toml:6: `shape` belongs to `mean`: `grain` says all by itself"),
+        ("rest = { constant = \"1 us\" }", "x.toml:6: `rest` is for a [[job]] with load = true"),
+        (
+            "[[job]]\nload = true\nthreads = 1\nrest = { constant = \"1 us\" }",
+            "x.toml:9: load that does not compute without end has both",
+        ),
+        (
+            "[[job]]\nload = true\nthreads = 1\ncompute = { constant = \"1 us\" }\nrest = { gamma = 1 }",
+            "x.toml:10: unknown key `gamma` in rest",
+        ),
         ("[run]\nforbid-oversize = true\n[sweep]\nthreads = [32, 33]", "x.toml:1: `job` has 33 threads on 32 processors"),
     ] {
         refused(&with_job(more), says);
@@ -223,6 +244,9 @@ fn jobs_that_make_no_sense_are_found_where_they_are() {
         "x.toml:5: compute.uniform goes from 2.00 us down",
     );
     refused(&with("compute = { gamma = \"1 us\" }"), "unknown key `gamma` in compute; there are constant, normal");
+    refused(&with("mean = \"1 us\"\nshape = \"bimodl\""), "x.toml:6: `bimodl` is no shape; did you mean `bimodal`?");
+    refused(&with("mean = \"0 us\""), "x.toml:5: `mean` must be longer than zero");
+    refused(&with("compute = { constant = \"1 us\" }\ncv = 0.1"), "x.toml:6: `cv` belongs to `grain`");
     refused(&with("grain = \"fin\""), "x.toml:5: `fin` is no grain; did you mean `fine`?");
     refused(&with("grain = \"fine\"\n[mix]\n"), "x.toml:6: [mix] takes the place of [[job]]");
     refused(&format!("load = 3\n{}", with("grain = \"fine\"\ncount = \"fill\"")), "no job is left that meets");
@@ -281,7 +305,7 @@ fn shipped_plans_make_sense_with_and_without_more() {
 #[test]
 fn the_handbook_lists_every_key() {
     let handbook = include_str!("../../../../plans/README.md");
-    let tables: [&[&str]; 23] = [
+    let tables: [&[&str]; 25] = [
         &KEYS,
         &machine::KEYS,
         &machine::PRICE_KEYS,
@@ -293,8 +317,10 @@ fn the_handbook_lists_every_key() {
         &mix::KEYS,
         &run::KEYS,
         &run::RECORD_KEYS,
+        &draw::KEYS,
         &figure::KEYS,
         &compute::KINDS.map(|(kind, _)| kind),
+        &compute::SHAPES.map(|(shape, _)| shape),
         &sweep::SHORT.map(|(short, _)| short),
         &network::KEYS,
         &network::CIRCUIT_KEYS,

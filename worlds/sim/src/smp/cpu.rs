@@ -40,6 +40,11 @@ impl<'s, Q: Queue> SmpCpu<'s, Q> {
         (std::mem::take(&mut thread.spun), std::mem::take(&mut thread.parked))
     }
 
+    /// Sleeps for so long; nothing but time ends it.
+    pub(super) async fn sleep(&self, span: Nanos) {
+        self.leaf(Want::Park, None, self.engine.now() + span, nothing).await;
+    }
+
     fn change(&self, word: &SimWord, value: u32) -> u32 {
         let before = word.value.replace(value & VALUE_MASK);
         self.changed(word);

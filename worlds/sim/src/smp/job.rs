@@ -14,14 +14,18 @@ pub struct Job {
     pub threads: u32,
     /// How often they meet; 0 for mere load.
     pub barriers: u64,
-    /// How long they compute in between.
+    /// How long they compute in between; of load, before each rest.
     pub compute: Distribution,
+    /// How long load sleeps between two computations, if it ever does.
+    pub rest: Option<Distribution>,
     /// How they wait for each other.
     pub policy: Policy,
     /// By which barrier they meet.
     pub kind: Algorithm,
     /// Their nice value, -20 to 19.
     pub nice: i8,
+    /// What its threads ask for at a time (`sched_runtime` of `sched_setattr`), if not what the scheduler gives to all: EEVDF only.
+    pub slice: Option<Nanos>,
     /// The control group they run in, if there are any; its number in the scheduler's list.
     pub group: Option<u32>,
     /// Have its threads one address space? Those that meet always do; load is many programs, unless this says otherwise.
@@ -37,7 +41,8 @@ impl Job {
     /// A job that meets `barriers` times at the central barrier.
     pub fn meeting(name: impl Into<String>, threads: u32, barriers: u64, compute: Distribution, policy: Policy) -> Self {
         let (name, kind, one_process) = (name.into(), Algorithm::Central, barriers > 0);
-        Self { name, threads, barriers, compute, policy, kind, nice: 0, group: None, one_process, pins: vec![], start: vec![] }
+        let (rest, nice, slice, group, pins, start) = (None, 0, None, None, vec![], vec![]);
+        Self { name, threads, barriers, compute, rest, policy, kind, nice, slice, group, one_process, pins, start }
     }
 
     /// Threads that never wait: the backdrop of Tsafrir & Feitelson 2002 §2.1.
@@ -126,6 +131,16 @@ pub enum Distribution {
 }
 
 impl Distribution {
+    /// Half of the mean, and in one draw of ten eleven times as long.
+    pub fn bimodal(mean: Nanos) -> Self {
+        Self::Trace((0..10).map(|draw| mean.percent(if draw == 0 { 550 } else { 50 })).collect())
+    }
+
+    /// Always as long, but three times as long for rank 1 of so many threads.
+    pub fn slow_member(span: Nanos, threads: u32) -> Self {
+        Self::ByRank((0..threads).map(|rank| Self::Constant(if rank == 1 { span * 3 } else { span })).collect())
+    }
+
     /// One duration of the thread of that rank: a multiple of `resolution`, and at least one.
     pub(super) fn draw(&self, rank: u32, random: &mut Random, resolution: Nanos) -> Nanos {
         let ns = match self {
@@ -197,6 +212,8 @@ mod tests {
             Distribution::Exponential { mean_ns: 2e3 },
             Distribution::LogNormal { mean_ns: 2e3, variation: 0.5 },
             Distribution::Trace([US, US * 3].into()),
+            Distribution::bimodal(US * 2),
+            Distribution::slow_member(US * 2, 4),
             Distribution::ByRank([Distribution::Constant(US), Distribution::Exponential { mean_ns: 3e3 }].into()),
         ] {
             let all = draws(&of);

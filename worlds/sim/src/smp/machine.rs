@@ -56,6 +56,8 @@ pub(super) struct ThreadSpec {
     /// Its address space: the job's, or its own if it is mere load.
     pub(super) space: u32,
     pub(super) nice: i8,
+    /// Its own slice, where the scheduler has such.
+    pub(super) slice: Option<Nanos>,
     pub(super) group: Option<u32>,
     pub(super) pin: Option<CpuId>,
     /// Where it ran last, if that is not left to chance.

@@ -64,6 +64,7 @@ fn threads_of(number: usize, job: &Job) -> impl Iterator<Item = ThreadSpec> {
         job: number as u32,
         space: 0,
         nice: job.nice,
+        slice: job.slice,
         group: job.group,
         pin: nth(&job.pins, rank),
         start: nth(&job.start, rank),
@@ -100,16 +101,17 @@ impl<Q: Queue> Drop for Entering<'_, '_, Q> {
 /// One thread's program.
 async fn run_thread<'s, Q: Queue>(stage: &Stage<'s, Q>, number: usize, cpu: SmpCpu<'s, Q>, rank: u32) -> Result<(), Error> {
     let (job, book) = (&stage.study.jobs[number], &stage.books[number]);
-    if !job.meets() {
-        loop {
-            cpu.delay(Nanos::MAX).await;
+    let (mut random, resolution) = (Random::new(stage.study.seed, u64::from(cpu.number())), stage.study.machine.resolution);
+    while !job.meets() {
+        cpu.delay(job.compute.draw(rank, &mut random, resolution)).await;
+        if let Some(rest) = &job.rest {
+            cpu.sleep(rest.draw(rank, &mut random, resolution)).await;
         }
     }
-    let mut random = Random::new(stage.study.seed, u64::from(cpu.number()));
     let mut entering = Entering(book, stage.groups[number].member(cpu, rank, job.policy)?);
     let mut before = None;
     for round in 1..=job.barriers {
-        cpu.delay(job.compute.draw(rank, &mut random, stage.study.machine.resolution)).await;
+        cpu.delay(job.compute.draw(rank, &mut random, resolution)).await;
         entering.1.wait().await?;
         if book.met.get() < round {
             book.met.set(round);

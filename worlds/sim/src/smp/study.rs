@@ -1,5 +1,6 @@
 //! One simulation, from its description to what came of it.
 use super::counts::{Counts, Split};
+use super::eevdf::Eevdf;
 use super::job::Job;
 use super::options::{MachineSpec, Scheduler};
 use super::record::{Record, Recorded};
@@ -154,6 +155,9 @@ impl Study {
         if !(-20..=19).contains(&job.nice) {
             return Err(format!("job `{name}` has nice {}: it goes from -20 to 19", job.nice));
         }
+        if job.slice.is_some_and(|slice| !(Eevdf::LEAST_SLICE..=Eevdf::MOST_SLICE).contains(&slice)) {
+            return Err(format!("job `{name}` has a slice out of bounds: {} to {}", Eevdf::LEAST_SLICE, Eevdf::MOST_SLICE));
+        }
         let groups = match &self.machine.scheduler {
             Scheduler::Eevdf(rules) => rules.groups.len(),
             _ => 0,
@@ -162,7 +166,11 @@ impl Study {
             return Err(format!("job `{name}` runs in a group that the scheduler does not have"));
         }
         job.kind.takes(job.threads).map_err(|error| format!("job `{name}`: {error}"))?;
-        let sound = job.compute.is_sound(job.meets());
+        if job.meets() && job.rest.is_some() {
+            return Err(format!("job `{name}` meets at barriers and rests: only load rests"));
+        }
+        let sound = job.compute.is_sound(job.meets() || job.rest.is_some());
+        let sound = sound && job.rest.as_ref().is_none_or(|rest| rest.is_sound(true));
         if sound { Ok(()) } else { Err(format!("job `{name}` computes for impossible times: {:?}", job.compute)) }
     }
 }

@@ -84,14 +84,8 @@ fn compute(row: &Row) -> Distribution {
         WorkDistribution::LogNormal => Distribution::LogNormal { mean_ns, variation: 1.0 },
         // Operations of a graph differ; members of one do not.
         WorkDistribution::Constant | WorkDistribution::Graph => Distribution::Constant(grain),
-        WorkDistribution::Bimodal => {
-            let draws = (0..10).map(|draw| grain.percent(if draw == 0 { 550 } else { 50 }));
-            Distribution::Trace(draws.collect())
-        }
-        WorkDistribution::SlowMember => {
-            let parts = (0..row.threads).map(|rank| Distribution::Constant(if rank == 1 { grain * 3 } else { grain }));
-            Distribution::ByRank(parts.collect())
-        }
+        WorkDistribution::Bimodal => Distribution::bimodal(grain),
+        WorkDistribution::SlowMember => Distribution::slow_member(grain, row.threads),
         // Odd ranks have three times the work of even ones.
         WorkDistribution::Imbalanced => Distribution::ByRank([50, 150].map(|part| uniform(grain.percent(part))).into()),
     }

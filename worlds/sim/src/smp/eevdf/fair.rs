@@ -36,7 +36,10 @@ pub(super) struct Fair {
 impl Fair {
     pub(super) fn new(rules: &Eevdf, machine: &Machine) -> Self {
         let cpus = machine.processors.len();
-        let entity = |thread: &crate::smp::machine::Thread| Entity::new(thread.spec.group, of_nice(thread.spec.nice), thread.cpu);
+        let entity = |thread: &crate::smp::machine::Thread| {
+            let slice = thread.spec.slice.unwrap_or(rules.slice);
+            Entity::new(thread.spec.group, of_nice(thread.spec.nice), slice, thread.cpu)
+        };
         Self {
             most_lag: (rules.slice * 2).max(rules.tick),
             balanced: Nanos::ZERO,
@@ -83,7 +86,7 @@ impl Fair {
         entity.lag = entity.lag * i128::from(entity.weight) / i128::from(weight);
         entity.rest = entity.rest.map(|rest| rest * i128::from(entity.weight) / i128::from(weight));
         (entity.weight, entity.place) = (weight, QueuePosition::Queued);
-        queue.place(entity, self.rules.slice);
+        queue.place(entity);
         queue.add(thread, entity);
         self.limits.enter(entity.group, cpu);
     }
@@ -116,7 +119,7 @@ impl Fair {
             return false;
         }
         let entity = &mut self.entities[thread as usize];
-        entity.renew(self.rules.slice) || entity.had >= entity.protected
+        entity.renew() || entity.had >= entity.protected
     }
 
     /// All threads of a group that has no time left on a processor stop there.
@@ -182,14 +185,15 @@ impl Dispatch for Fair {
             let cpu = from_own.min_by_key(|&cpu| self.queues[cpu as usize].members.len()).unwrap_or(own);
             let entity = &mut self.entities[thread as usize];
             entity.cold_from = if started { WARM } else { Nanos::ZERO };
-            entity.rest = Some(virtual_span(self.rules.slice, entity.weight) / 2);
+            entity.rest = Some(virtual_span(entity.slice, entity.weight) / 2);
             self.enqueue(machine, cpu, thread);
         }
     }
 
     fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
+        self.queues[cpu as usize].put_off = false;
         if let Some(thread) = present {
-            self.entities[thread as usize].renew(self.rules.slice);
+            self.entities[thread as usize].renew();
         }
         let chosen = loop {
             let Some(thread) = self.queues[cpu as usize].pick(&self.entities, present) else {
@@ -239,7 +243,7 @@ impl Dispatch for Fair {
 
     fn left(&mut self, machine: &mut Machine, thread: u32) {
         let entity = &mut self.entities[thread as usize];
-        entity.renew(self.rules.slice);
+        entity.renew();
         let queue = &mut self.queues[entity.cpu as usize];
         if machine.thread(thread).life == Life::Blocked && !queue.eligible(entity) {
             entity.place = QueuePosition::Dozing;
@@ -253,10 +257,10 @@ impl Dispatch for Fair {
     fn yielded(&mut self, _: &mut Machine, thread: u32) {
         let entity = &mut self.entities[thread as usize];
         let queue = &mut self.queues[entity.cpu as usize];
-        entity.renew(self.rules.slice);
+        entity.renew();
         if queue.members.len() > 1 && queue.eligible(entity) {
             queue.advance(entity, entity.deadline - entity.had);
-            entity.renew(self.rules.slice);
+            entity.renew();
         }
     }
 
@@ -316,7 +320,8 @@ impl Dispatch for Fair {
                 queue.reweigh(entity, self.shares.weight(entity.group, entity.own_weight));
             }
         }
-        if self.is_over(machine, cpu) && !machine.cpu(cpu).marked {
+        let put_off = std::mem::take(&mut self.queues[cpu as usize].put_off);
+        if (self.is_over(machine, cpu) || put_off) && !machine.cpu(cpu).marked {
             machine.mark(cpu);
         }
         self.balance(machine);

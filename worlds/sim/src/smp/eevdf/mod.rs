@@ -5,8 +5,7 @@
 //! - `fair.rs`: joining, leaving, choosing. `wake.rs`: where woken threads go. `balance.rs`: who is moved.
 //! - `shares.rs`: groups' weights. `bandwidth.rs`, `limits.rs`: their quotas.
 //!
-//! After `kernel/sched/fair.c` of 6.18. Left out: loads averaged over time (what is runnable now counts instead), slices of
-//! a thread's own, core and node topology, and `wake_affine`'s comparison of loads.
+//! After `kernel/sched/fair.c` of 6.18. Left out: loads averaged over time (what is runnable now counts instead), core and node topology, and `wake_affine`'s comparison of loads.
 mod balance;
 mod bandwidth;
 mod fair;

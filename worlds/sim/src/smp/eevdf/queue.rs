@@ -26,6 +26,8 @@ pub(super) struct Entity {
     pub(super) own_weight: u64,
     /// That, divided among its group.
     pub(super) weight: u64,
+    /// What it asks for at a time.
+    pub(super) slice: Nanos,
     /// The virtual time it has had.
     pub(super) had: Virtual,
     /// By when it should have had its slice.
@@ -44,11 +46,12 @@ pub(super) struct Entity {
 }
 
 impl Entity {
-    pub(super) fn new(group: Option<u32>, weight: u64, cpu: CpuId) -> Self {
+    pub(super) fn new(group: Option<u32>, weight: u64, slice: Nanos, cpu: CpuId) -> Self {
         Self {
             group,
             own_weight: weight,
             weight,
+            slice,
             had: 0,
             deadline: 0,
             protected: 0,
@@ -61,10 +64,10 @@ impl Entity {
     }
 
     /// Has it had its slice? Then it asks for the next one.
-    pub(super) fn renew(&mut self, slice: Nanos) -> bool {
+    pub(super) fn renew(&mut self) -> bool {
         let over = self.had >= self.deadline;
         if over {
-            self.deadline = self.had + virtual_span(slice, self.weight);
+            self.deadline = self.had + virtual_span(self.slice, self.weight);
         }
         over
     }
@@ -81,6 +84,8 @@ pub(super) struct Queue {
     pub(super) stopped: Vec<u32>,
     /// Of the present thread's time, what was accounted for before it was charged.
     pub(super) ahead: Nanos,
+    /// A woken thread would run now, but waits for the next tick (`NEED_RESCHED_LAZY`).
+    pub(super) put_off: bool,
     /// Of all members.
     weight: Virtual,
     /// The sum of weight times virtual time.
@@ -108,11 +113,11 @@ impl Queue {
 
     /// Gives a thread that is in no queue its place in virtual time. It comes with the lag that it left with: adding it moves
     /// the average, so that it must be put a little further out (`PLACE_LAG`).
-    pub(super) fn place(&self, entity: &mut Entity, slice: Nanos) {
+    pub(super) fn place(&self, entity: &mut Entity) {
         let weight = Virtual::from(entity.weight);
         let lag = if self.weight == 0 { 0 } else { entity.lag * (self.weight + weight) / self.weight };
         entity.had = self.average() - lag;
-        entity.deadline = entity.had + entity.rest.take().unwrap_or_else(|| virtual_span(slice, entity.weight));
+        entity.deadline = entity.had + entity.rest.take().unwrap_or_else(|| virtual_span(entity.slice, entity.weight));
     }
 
     pub(super) fn add(&mut self, thread: u32, entity: &Entity) {
@@ -191,7 +196,7 @@ mod tests {
     fn queue(of: &[(i8, Virtual)]) -> (Queue, Vec<Entity>) {
         let mut queue = Queue::default();
         let entity = |&(nice, had): &(i8, Virtual)| {
-            let mut entity = Entity::new(None, of_nice(nice), 0);
+            let mut entity = Entity::new(None, of_nice(nice), SLICE, 0);
             (entity.had, entity.deadline, entity.place) = (had, had + virtual_span(SLICE, entity.weight), QueuePosition::Queued);
             entity
         };
@@ -243,11 +248,11 @@ mod tests {
             let before = queue.average() - entities[thread].had;
             queue.take(thread as u32, &mut entities[thread], SLICE);
             assert_eq!((entities[thread].lag, before < 0), (before, owes));
-            queue.place(&mut entities[thread], SLICE);
+            queue.place(&mut entities[thread]);
             queue.add(thread as u32, &entities[thread]);
             assert!((queue.average() - entities[thread].had - before).abs() <= 2);
         }
-        let mut entity = Entity::new(None, NICE_0, 0);
+        let mut entity = Entity::new(None, NICE_0, SLICE, 0);
         entity.had = -(1 << 60);
         queue.add(3, &entity);
         queue.take(3, &mut entity, SLICE);

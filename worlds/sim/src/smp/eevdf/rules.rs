@@ -14,6 +14,8 @@ pub struct Eevdf {
     pub run_to_parity: bool,
     /// May a woken thread that would be chosen now preempt at once? Otherwise it waits for the next tick at least.
     pub wakeup_preemption: bool,
+    /// Does a busy processor that a thread joins change over at its next tick only, not at once (`PREEMPT_LAZY`)?
+    pub lazy_preemption: bool,
     /// Where a woken thread is put.
     pub placement: Placement,
     /// How often a busy processor pulls from a queue that weighs more by twice what the thread does, or every third time by once; zero:
@@ -67,10 +69,16 @@ impl Eevdf {
         tick: Nanos::from_ms(4),
         run_to_parity: true,
         wakeup_preemption: true,
+        lazy_preemption: false,
         placement: Placement::IdleScan,
         balance_interval: Nanos::from_ms(28),
         groups: Vec::new(),
     };
+
+    /// The shortest slice of a thread's own that Linux gives.
+    pub const LEAST_SLICE: Nanos = Nanos::from_us(100);
+    /// The longest.
+    pub const MOST_SLICE: Nanos = Nanos::from_ms(100);
 
     /// What a thread asks for at a time on an unconfigured kernel of so many processors: 0.7 ms times `1 + log2` of them, of
     /// eight at most (`sysctl_sched_base_slice`).

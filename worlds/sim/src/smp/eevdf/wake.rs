@@ -32,7 +32,7 @@ impl Fair {
         let owed = queue.average() - entity.had;
         if owed > 0 {
             queue.advance(entity, owed);
-            entity.deadline = entity.had + virtual_span(self.rules.slice, entity.weight);
+            entity.deadline = entity.had + virtual_span(entity.slice, entity.weight);
         }
     }
 
@@ -64,7 +64,10 @@ impl Fair {
         let processor = machine.cpu(cpu);
         let (present, marked) = (processor.current, processor.marked);
         let wins = |fair: &Self| fair.queues[cpu as usize].pick(&fair.entities, Some(present)) == Some(thread);
-        if !marked && (present == NOBODY || self.is_over(machine, cpu) || self.rules.wakeup_preemption && wins(self)) {
+        if marked {
+        } else if present != NOBODY && self.rules.lazy_preemption {
+            self.queues[cpu as usize].put_off |= self.rules.wakeup_preemption && wins(self);
+        } else if present == NOBODY || self.is_over(machine, cpu) || self.rules.wakeup_preemption && wins(self) {
             machine.mark(cpu);
         }
     }

@@ -1,0 +1,74 @@
+//! `draw`: of a sweep's combinations some by chance, where all of them would take hours. Regrets need all choices of what they are over;
+//! of what else varies, combinations are drawn.
+use super::figure::Figure;
+use super::grid::{combination, product};
+use super::section::{Section, meant, text};
+use super::sweep::Axis;
+use super::tree::{Located, ParseResult, mistake};
+use foregather_machine::SplitMix;
+use std::collections::BTreeSet;
+
+pub(super) const KEYS: [&str; 3] = ["of", "times", "seed"];
+/// Nothing is drawn from more combinations than this.
+const COMBINATIONS_MAX: usize = 10_000_000;
+
+/// The numbers of the points that are drawn, in their order: for each combination of what is not drawn so many others of what is.
+pub(super) fn read(node: &Located, axes: &[Axis], figure: &Figure) -> ParseResult<Vec<usize>> {
+    let section = Section::new("[draw]", node, &KEYS)?;
+    let Some(best) = figure.best else {
+        return mistake(node.line, "[draw] is for figures of regrets: of them alone it is known which points belong together");
+    };
+    if figure.over.is_some_and(|(axis, _)| axis != best) {
+        return mistake(figure.line, "`over` must be a choice of what regrets are over: points beside it may not be drawn");
+    }
+    let drawn = names(section.need("of")?, axes, best)?;
+    let sizes: Vec<usize> = axes.iter().map(|axis| axis.choices.len()).collect();
+    let of = |some: &[usize]| some.iter().map(|&axis| sizes[axis]).collect::<Vec<usize>>();
+    let kept: Vec<usize> = (0..axes.len()).filter(|axis| *axis != best && !drawn.contains(axis)).collect();
+    let (drawn_sizes, kept_sizes) = (of(&drawn), of(&kept));
+    let combinations = product(&drawn_sizes);
+    if product(&sizes) > COMBINATIONS_MAX {
+        return mistake(node.line, format!("more than {COMBINATIONS_MAX} combinations to draw from: give fewer choices"));
+    }
+    let times = section.count("times", 1..=combinations as u64, 1)? as usize;
+    let seed = section.count("seed", 0..=u64::MAX / 2, 1)?;
+    let mut points = Vec::new();
+    for row in 0..product(&kept_sizes) {
+        let mut random = SplitMix(SplitMix::mix(seed).wrapping_add(row as u64));
+        let mut chosen = BTreeSet::new();
+        while chosen.len() < times {
+            chosen.insert(random.below(combinations as u64) as usize);
+        }
+        for drawing in chosen {
+            let mut numbers = vec![0; axes.len()];
+            let both = kept.iter().zip(combination(&kept_sizes, row)).chain(drawn.iter().zip(combination(&drawn_sizes, drawing)));
+            both.for_each(|(&axis, choice)| numbers[axis] = choice);
+            points.extend((0..sizes[best]).map(|choice| {
+                numbers[best] = choice;
+                numbers.iter().zip(&sizes).fold(0, |point, (number, size)| point * size + number)
+            }));
+        }
+    }
+    points.sort_unstable();
+    Ok(points)
+}
+
+/// The axes of which is drawn, in the order of the sweep.
+fn names(node: &Located, axes: &[Axis], best: usize) -> ParseResult<Vec<usize>> {
+    let Some(items) = node.items().filter(|items| !items.is_empty()) else {
+        return mistake(node.line, "`of` is a list of names that vary in [sweep]");
+    };
+    let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+    let mut drawn = BTreeSet::new();
+    for item in items {
+        let name = text("of", item)?;
+        match known.iter().position(|known| *known == name) {
+            None => return mistake(item.line, format!("`{name}` does not vary in [sweep]{}", meant(name, &known))),
+            Some(axis) if axis == best => {
+                return mistake(item.line, format!("regrets are over `{name}`: all of its choices are needed"));
+            }
+            Some(axis) => drawn.insert(axis),
+        };
+    }
+    Ok(drawn.into_iter().collect())
+}
