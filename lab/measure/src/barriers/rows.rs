@@ -214,7 +214,11 @@ fn ablation() -> Vec<Row> {
     let crowded = CROWDED.map(|load| Row::new(load, 1).shaped(WorkDistribution::LogNormal));
     let imbalanced = [LOADS[1], LOADS[6]].map(|load| Row::new(load, 20).shaped(WorkDistribution::Imbalanced));
     let plain = plain.map(|(load, grain)| Row::new(load, grain)).into_iter();
-    plain.chain(imbalanced).chain(crowded).chain([Row::free(2, 20).shaped(WorkDistribution::Exponential), Row::free(4, 1).fork_join()]).collect()
+    plain
+        .chain(imbalanced)
+        .chain(crowded)
+        .chain([Row::free(2, 20).shaped(WorkDistribution::Exponential), Row::free(4, 1).fork_join()])
+        .collect()
 }
 
 #[cfg(test)]
