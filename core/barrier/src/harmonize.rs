@@ -53,7 +53,7 @@ impl<C: Cpu> Notes<C> {
     }
 
     fn write(&self, cpu: &C, rank: Rank, episode: u32, slack: Nanos) {
-        let (note, now) = (self.of(rank, episode), cpu.now().0);
+        let (note, now) = (self.of(rank, episode), cpu.now_in_order().0);
         cpu.store(&note[SLACK], slack.0 as u32);
         cpu.store(&note[HIGH], (now >> VALUE_BITS) as u32 & VALUE_MASK);
         cpu.store(&note[LOW], now as u32 & VALUE_MASK);
@@ -162,18 +162,15 @@ impl<C: Cpu> BarrierMember<C> {
         let (last, slack) = self.group.notes.read(cpu, episode);
         // In virtual time the costs of earlier verbs, such as waking the others, are paid by the next one that takes time.
         cpu.delay(Nanos::ZERO).await;
-        let (deadline, here) = (last + slack, cpu.now());
-        let by = if here > deadline {
-            here - deadline
-        } else {
-            cpu.delay(deadline - here).await;
-            Some(cpu.now() - deadline).filter(|&by| by > PROMPT).unwrap_or(Nanos::ZERO)
+        let (deadline, here) = (last + slack, cpu.now_in_order());
+        let punctual = match here > deadline {
+            true => Punctual::Missed { by: here - deadline },
+            false => Punctual::left(deadline, cpu.delay_until(deadline).await),
         };
-        if by == Nanos::ZERO {
-            return Ok((Punctual::Met, here - last));
+        if punctual != Punctual::Met {
+            reached("barrier:H4");
         }
-        reached("barrier:H4");
-        Ok((Punctual::Missed { by }, here - last))
+        Ok((punctual, here - last))
     }
 }
 

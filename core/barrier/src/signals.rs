@@ -233,6 +233,9 @@ impl<C: Cpu> Clock for Signaller<C> {
     async fn delay(&self, span: Nanos) {
         self.cpu.delay(span).await;
     }
+    async fn delay_until(&self, moment: Nanos) -> Nanos {
+        self.cpu.delay_until(moment).await
+    }
 }
 
 impl<C: Cpu> Member for Signaller<C> {

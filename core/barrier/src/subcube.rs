@@ -94,6 +94,9 @@ impl<E: Endpoint> Clock for Subcube<'_, E> {
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         self.endpoint.delay(span)
     }
+    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
+        self.endpoint.delay_until(moment)
+    }
 }
 
 impl<E: Endpoint> Member for Subcube<'_, E> {

@@ -92,8 +92,19 @@ pub trait Clock {
     /// The time since some fixed moment of this world.
     fn now(&self) -> Nanos;
 
+    /// The same, read when all that precedes it is done: a processor may read its clock while earlier loads are still under way.
+    fn now_in_order(&self) -> Nanos {
+        self.now()
+    }
+
     /// Computes (keeps the processor) for `span`.
     async fn delay(&self, span: Nanos);
+
+    /// Computes until the clock shows `moment`, and returns what it shows then: at once, if that is past.
+    async fn delay_until(&self, moment: Nanos) -> Nanos {
+        self.delay(moment - self.now_in_order()).await;
+        self.now_in_order()
+    }
 }
 
 #[cfg(test)]

@@ -31,6 +31,5 @@ pub async fn harmonize<P: Port>(port: &P, clock: &CommonClock, slack: Nanos, tag
         send(port, child, tag, &deadline.0.to_le_bytes(), Protocol::Short).await?;
     }
     let own = clock.own(deadline);
-    port.delay(own - port.now()).await;
-    Ok(Punctual::left(own, port.now()))
+    Ok(Punctual::left(own, port.delay_until(own).await))
 }

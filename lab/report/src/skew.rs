@@ -24,7 +24,7 @@ const PREDICTED: usize = RELEASES.len();
 #[derive(Clone, Copy)]
 struct SkewRun {
     cost_us: f64,
-    /// p50 and p99 of the exit skew; none if no episode was met.
+    /// p50 and p99 of the exit skew, over all episodes.
     skew_ns: Option<(f64, f64)>,
     predicted_us: Option<f64>,
     met_percent: Option<f64>,
@@ -65,9 +65,11 @@ fn label<'a>(m: &'a Measurement, name: &str) -> &'a str {
 
 fn run((of, m): (usize, &Measurement)) -> Option<SkewRun> {
     let figure = |name: &str| m.figures.get(name).copied();
+    // Older documents have that of the episodes that met under the shorter name.
+    let skew = |name: &str| figure(&format!("all_{name}")).or_else(|| figure(name));
     Some(SkewRun {
         cost_us: m.summary.p50?,
-        skew_ns: figure("exit_skew_p50_ns").zip(figure("exit_skew_p99_ns")),
+        skew_ns: skew("exit_skew_p50_ns").zip(skew("exit_skew_p99_ns")),
         predicted_us: figure("predicted_us"),
         met_percent: figure("met_percent"),
         in_front: false,
@@ -120,8 +122,7 @@ fn caption(part: &PolicyRows<'_>) -> Option<String> {
     let p99 = |run: &SkewRun| run.skew_ns.map_or(f64::INFINITY, |skew| skew.1);
     let (row, release, evenest) = part.runs().min_by(|a, b| p99(&a.2).total_cmp(&p99(&b.2)))?;
     if evenest.of != cheapest.of {
-        let met =
-            evenest.met_percent.map_or(String::new(), |met| format!(" in the {} % of its episodes that meet", digits(met, 3)));
+        let met = evenest.met_percent.map_or(String::new(), |met| format!(", with {} % that meet", digits(met, 3)));
         let (name, cost) = (named(row, release), quantity(evenest.cost_us, "us"));
         text += &apart(&evenest).map_or(String::new(), |apart| format!("; {name} is the evenest: {apart}{met}, for {cost}"));
     }

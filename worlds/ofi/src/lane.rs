@@ -141,6 +141,9 @@ impl Clock for Lane {
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         self.inner().cpu.delay(span)
     }
+    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
+        self.inner().cpu.delay_until(moment)
+    }
 }
 
 impl Member for Lane {

@@ -1,6 +1,9 @@
 //! Leaving together in virtual time, where it can be exact: on processors of their own all members leave at one moment.
+mod ahead;
+
+use ahead::Ahead;
 use foregather_barrier::{Algorithm, Group, Punctual};
-use foregather_machine::Nanos;
+use foregather_machine::{Clock, Cpu, Nanos};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::{MachineSpec, Prices, RoundRobin, Scheduler, Smp, SmpCpu};
 use foregather_wait::Policy;
@@ -11,12 +14,22 @@ const PRICES: Prices =
 
 /// When each member left each of 20 episodes, and whether on time; a slack of `None` is adapted.
 fn exits(cpus: u32, kind: Algorithm, size: u32, policy: Policy, slack: Option<Nanos>) -> Vec<Vec<(Nanos, Punctual)>> {
+    exits_by(|cpu| cpu, (cpus, kind, size), policy, slack)
+}
+
+/// The same of members whose processors do something beside what the simulated ones do.
+fn exits_by<C: Cpu + 'static>(
+    with: impl Fn(SmpCpu<'static, Heap>) -> C,
+    (cpus, kind, size): (u32, Algorithm, u32),
+    policy: Policy,
+    slack: Option<Nanos>,
+) -> Vec<Vec<(Nanos, Punctual)>> {
     let scheduler = Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002);
     let machine = MachineSpec { cpus, scheduler, prices: PRICES, ..MachineSpec::tsafrir2002() };
-    let group: &'static Group<SmpCpu<'static, Heap>> = Box::leak(Box::new(Group::new(kind, size).unwrap()));
+    let group: &'static Group<C> = Box::leak(Box::new(Group::new(kind, size).unwrap()));
     let smp: &'static Smp<Heap> = Box::leak(Box::new(Smp::new(&machine, size, 5)));
     let members = smp.run(async |cpu: SmpCpu<'static, Heap>| {
-        let mut member = group.member(cpu, cpu.number(), policy).unwrap();
+        let mut member = group.member(with(cpu), cpu.number(), policy).unwrap();
         let mut exits = vec![];
         for episode in 0..20 {
             member.delay(Nanos(u64::from(cpu.number()) * 7_919 % (1 + episode * 1_009))).await;
@@ -24,7 +37,7 @@ fn exits(cpus: u32, kind: Algorithm, size: u32, policy: Policy, slack: Option<Na
                 Some(slack) => member.harmonize(slack).await,
                 None => member.harmonize_adapted().await,
             };
-            exits.push((member.now(), punctual.unwrap()));
+            exits.push((cpu.now(), punctual.unwrap()));
         }
         exits
     });
@@ -78,4 +91,22 @@ fn the_adapted_slack_finds_the_way_of_sleepers() {
 fn members_that_share_a_processor_miss() {
     let shared = exits(1, Algorithm::Central, 2, Policy::Block, Some(Nanos::from_us(50)));
     assert!(shared.iter().all(|exits| exits.iter().any(|(_, punctual)| *punctual != Punctual::Met)), "{shared:?}");
+}
+
+const SPINNERS: (u32, Algorithm, u32) = (4, Algorithm::Central, 4);
+
+#[test]
+fn a_clock_that_is_read_in_order_waits_for_the_loads_under_way() {
+    let slacks = [Some(Nanos::from_us(20)), None];
+    for exits in slacks.into_iter().flat_map(|slack| exits_by(Ahead::<true>::new, SPINNERS, Policy::Spin, slack).split_off(12)) {
+        assert!(exits.iter().all(|exit| *exit == (exits[0].0, Punctual::Met)), "{exits:?}");
+    }
+}
+
+/// However long the slack, each member is late by its loads.
+#[test]
+fn a_clock_that_is_read_ahead_of_loads_is_found() {
+    for exits in exits_by(Ahead::<false>::new, SPINNERS, Policy::Spin, Some(Nanos::from_us(20))) {
+        assert!(exits.iter().all(|(_, punctual)| *punctual != Punctual::Met), "{exits:?}");
+    }
 }

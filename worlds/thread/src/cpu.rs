@@ -88,6 +88,19 @@ impl<G> Thread<G> {
     }
 }
 
+/// From `now` on until the clock shows `moment`; what it showed last.
+#[inline]
+fn compute_until(moment: Nanos, mut now: Nanos) -> Nanos {
+    while now + LAST_STRETCH < moment {
+        pause();
+        now = clock::now();
+    }
+    while now < moment {
+        now = clock::now();
+    }
+    now
+}
+
 impl<G> Clock for Thread<G> {
     #[inline]
     fn now(&self) -> Nanos {
@@ -97,13 +110,20 @@ impl<G> Clock for Thread<G> {
     #[inline]
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         if span > Nanos::ZERO {
-            let end = clock::now() + span;
-            while clock::now() + LAST_STRETCH < end {
-                pause();
-            }
-            while clock::now() < end {}
+            compute_until(clock::now() + span, clock::now());
         }
         ready(())
+    }
+
+    #[inline]
+    fn now_in_order(&self) -> Nanos {
+        clock::now_in_order()
+    }
+
+    /// The reading that ends it is the one that it returns: to add up spans between readings would add up what they cost.
+    #[inline]
+    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
+        ready(compute_until(moment, clock::now_in_order()))
     }
 }
 

@@ -37,6 +37,9 @@ impl<E: Endpoint> Clock for TamperedEndpoint<'_, E> {
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         self.end.delay(span)
     }
+    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
+        self.end.delay_until(moment)
+    }
 }
 
 impl<E: Endpoint> Member for TamperedEndpoint<'_, E> {
@@ -104,6 +107,9 @@ impl<F: Fabric> Clock for TamperedLane<F> {
     }
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         self.lane.delay(span)
+    }
+    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
+        self.lane.delay_until(moment)
     }
 }
 

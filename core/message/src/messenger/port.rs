@@ -234,6 +234,9 @@ impl<F: Fabric> Clock for Messenger<F> {
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         self.fabric.delay(span)
     }
+    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
+        self.fabric.delay_until(moment)
+    }
 }
 
 impl<F: Fabric> Member for Messenger<F> {

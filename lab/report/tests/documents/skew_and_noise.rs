@@ -102,7 +102,7 @@ fn every_barrier_has_one_row_a_policy_and_the_cheapest_comes_first() {
     }
     for told in [
         "Waiting by spin, central costs least: 270 ns, and its members leave 120 ns apart in the median and 300 ns at p99; \
-         central, harmonized, is the evenest: 9 ns apart in the median and 27 ns at p99 in the 97 % of its episodes that meet, \
+         central, harmonized, is the evenest: 9 ns apart in the median and 27 ns at p99, with 97 % that meet, \
          for 702 ns.",
         "Waiting by block, central costs least: 16.2 us",
     ] {

@@ -16,6 +16,14 @@ pub(super) fn tsc() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// What follows begins when everything before it is done.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn after_all_before() {
+    // SAFETY: the instruction touches no memory; every x86-64 processor has it.
+    unsafe { core::arch::x86_64::_mm_lfence() }
+}
+
 /// The cycle counter, read after everything before it and before everything after it.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -42,11 +50,14 @@ pub(super) fn cpuid_invariant() -> bool {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) use without_tsc::{cpuid_invariant, tsc, tsc_serialized};
+pub(super) use without_tsc::{after_all_before, cpuid_invariant, tsc, tsc_serialized};
 
 /// On other processors the counter is never chosen; these exist so that one text compiles everywhere.
 #[cfg(not(target_arch = "x86_64"))]
 mod without_tsc {
+    /// The kernel's clock is a call, which reads the hardware's counter in order by itself.
+    pub(in super::super) fn after_all_before() {}
+
     pub(in super::super) fn tsc() -> u64 {
         super::kernel(super::ClockId::Monotonic)
     }

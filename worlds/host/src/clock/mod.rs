@@ -38,6 +38,13 @@ pub fn now() -> Nanos {
     Nanos(conversion.anchor + conversion.nanos(conversion.read().saturating_sub(conversion.base)))
 }
 
+/// The time, read after all that precedes it: without that, a processor may read its counter while earlier loads are under way.
+#[inline]
+pub fn now_in_order() -> Nanos {
+    counter::after_all_before();
+    now()
+}
+
 /// The raw counter, in no order with the instructions around it; nanoseconds on the fallback clock.
 #[inline]
 pub fn cycles() -> u64 {

@@ -109,6 +109,9 @@ impl<C: Clock> Clock for Lane<C> {
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         self.cpu.delay(span)
     }
+    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
+        self.cpu.delay_until(moment)
+    }
 }
 
 impl<C: Cpu<Word = Word>> Member for Lane<C> {

@@ -100,6 +100,9 @@ impl<Q: Queue> Clock for Lane<'_, Q> {
     fn delay(&self, span: Nanos) -> impl Future<Output = ()> {
         self.cpu.delay(span)
     }
+    fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
+        self.cpu.delay_until(moment)
+    }
 }
 
 impl<Q: Queue> Member for Lane<'_, Q> {
