@@ -135,7 +135,7 @@ fn render(title: &str, parts: &[PolicyRows<'_>]) -> String {
     let entry = |series, name, ink, swatch| Entry { series: Some(series), name, ink, swatch };
     let mut entries = vec![
         entry(0, "plain", colour(0), Swatch::Box),
-        entry(1, "harmonized (skew of the episodes that met)", colour(1), Swatch::Box),
+        entry(1, "harmonized", colour(1), Swatch::Box),
     ];
     if parts.iter().flat_map(PolicyRows::runs).any(|(_, _, run)| run.predicted_us.is_some()) {
         entries.push(entry(PREDICTED, "cost that LogGP predicts", ink::TEXT, Swatch::Upright));
