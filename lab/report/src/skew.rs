@@ -133,10 +133,7 @@ fn render(title: &str, parts: &[PolicyRows<'_>]) -> String {
     let mut canvas = Canvas::new(WIDTH);
     canvas.heading(16.0, 26.0, 15.0, &fitted(title, 15.6, WIDTH - 32.0));
     let entry = |series, name, ink, swatch| Entry { series: Some(series), name, ink, swatch };
-    let mut entries = vec![
-        entry(0, "plain", colour(0), Swatch::Box),
-        entry(1, "harmonized", colour(1), Swatch::Box),
-    ];
+    let mut entries = vec![entry(0, "plain", colour(0), Swatch::Box), entry(1, "harmonized", colour(1), Swatch::Box)];
     if parts.iter().flat_map(PolicyRows::runs).any(|(_, _, run)| run.predicted_us.is_some()) {
         entries.push(entry(PREDICTED, "cost that LogGP predicts", ink::TEXT, Swatch::Upright));
     }
