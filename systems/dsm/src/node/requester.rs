@@ -163,7 +163,7 @@ impl<F: Fabric> Requester<F> {
         Ok(true)
     }
 
-    /// Pushes, frees or allots a minipage, and waits until that is done.
+    /// Pushes, frees or allocates a minipage, and waits until that is done.
     ///
     /// # Errors
     /// [`Cause::Refused`] if it was freed before; a lost rank.

@@ -61,7 +61,7 @@ struct Entry {
 /// All minipages that one rank manages.
 ///
 /// At first the manager owns each of them: its bytes are the zeros of fresh memory, and no view is open
-/// anywhere. So no message is needed when memory is allotted for the first time.
+/// anywhere. So no message is needed when memory is allocated for the first time.
 #[derive(Clone, Debug)]
 pub struct Directory {
     homes: Homes,

@@ -100,7 +100,7 @@ pub enum Message {
         /// The minipage.
         minipage: Minipage,
     },
-    /// Manager to requester: the push, free or allotment is done.
+    /// Manager to requester: the push, free or allocation is done.
     Done {
         /// The minipage.
         minipage: Minipage,

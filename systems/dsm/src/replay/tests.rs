@@ -1,5 +1,5 @@
-//! Journals replayed on the table of `conformance`, in any order of deliveries: the faults are those of the protocol,
-//! whatever the order.
+//! Journals replayed on the table of `conformance`, in any order of deliveries: the faults are those of the
+//! protocol, whatever the order.
 use super::{Player, Profile, Sizes, TimeSpent};
 use crate::journal::{Event, Journal, Operation};
 use crate::node::{Node, Requester, WaitKind, serve};
