@@ -1,4 +1,5 @@
-//! The routines of level 1 that write a vector element by element: `axpy`, `scal`, `copy`, `swap` and their kin.
+//! The routines of level 1 that write a vector element by element: `axpy`, `scal`, `copy`, `swap` and their
+//! kin.
 use super::parts::{Axpy, Copy, Scal, Swap};
 use crate::crossover::{Routine, memory, worth};
 use crate::error::{Error, same};
@@ -22,7 +23,7 @@ pub fn axpy<T: Scalar>(alpha: T, x: Vector<'_, T>, y: VectorMut<'_, T>) -> Resul
 
 /// `y += alpha * x` for vectors of one length.
 pub(crate) fn add<T: Scalar>(alpha: T, x: Vector<'_, T>, mut y: VectorMut<'_, T>) {
-    // As the standard has it: nothing times anything adds nothing, not even what is not a number.
+    // By the standard a factor of nought adds nothing, not even what is not a number.
     if alpha == T::ZERO {
         return;
     }
@@ -47,7 +48,7 @@ pub fn axpby<T: Scalar>(alpha: T, x: Vector<'_, T>, beta: T, mut y: VectorMut<'_
     Ok(())
 }
 
-/// `x *= alpha`; what is not a number stays so even if `alpha` is nought.
+/// `x *= alpha`; elements that are not numbers stay so even if `alpha` is nought.
 pub fn scal<T: Scalar>(alpha: T, x: VectorMut<'_, T>) {
     if worth(Routine::Scal, memory::<T>(x.len())) && alpha != T::ONE {
         return shared(Scal::new(alpha, x));
@@ -55,7 +56,7 @@ pub fn scal<T: Scalar>(alpha: T, x: VectorMut<'_, T>) {
     multiply(alpha, x);
 }
 
-/// `x *= alpha` here.
+/// `x *= alpha`, computed by the caller.
 pub(crate) fn multiply<T: Scalar>(alpha: T, mut x: VectorMut<'_, T>) {
     if alpha == T::ONE {
         return;
@@ -73,7 +74,7 @@ pub fn scal_real<T: Scalar>(alpha: T::Real, mut x: VectorMut<'_, T>) {
     }
 }
 
-/// `y *= beta` as levels 2 and 3 mean it: if `beta` is nought, `y` is not read.
+/// `y *= beta` as in levels 2 and 3: if `beta` is nought, `y` is not read.
 pub(crate) fn scale<T: Scalar>(beta: T, mut y: VectorMut<'_, T>) {
     if beta == T::ZERO { y.map(|_| T::ZERO) } else { multiply(beta, y) }
 }

@@ -21,14 +21,14 @@ pub struct Gemv<'a, T: Scalar> {
     conj: bool,
     alpha: T,
     a: Matrix<'a, T>,
-    /// Times `alpha`, if whole columns are added.
+    /// Already times `alpha`, if whole columns are added.
     x: Cow<'a, [T]>,
     beta: T,
     y: Shared<VectorMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Gemv<'a, T> {
-    /// The call with these arguments.
+    /// Makes the call.
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -48,12 +48,13 @@ impl<'a, T: Scalar> Gemv<'a, T> {
     }
 }
 
-/// Whether columns lie side by side in memory, so that the product is a sum of columns; else it is one of dots.
+/// Whether columns lie side by side in memory, so that the product is a sum of columns; else it is one of
+/// dots.
 fn by_columns<T: Scalar>(a: Matrix<'_, T>) -> bool {
     a.layout.down == 1
 }
 
-/// The rows in `span`.
+/// Computes the rows in `span`.
 fn compute<T: Scalar>(call: (bool, T, Matrix<'_, T>, &[T], T), mut y: VectorMut<'_, T>, span: Range<usize>) {
     let (conj, alpha, a, x, beta) = call;
     if beta != T::ONE {
@@ -87,7 +88,8 @@ impl<T: Scalar> Parts for Gemv<'_, T> {
     }
 }
 
-/// `y = alpha * op(a) * x + beta * y`. If `beta` is nought `y` is not read; if `alpha` is nought `a` and `x` are not.
+/// `y = alpha * op(a) * x + beta * y`. If `beta` is nought `y` is not read; if `alpha` is nought `a` and `x`
+/// are not.
 ///
 /// # Errors
 /// If the shapes do not fit.

@@ -1,4 +1,4 @@
-//! A triangular system with one right-hand side, solved in its place.
+//! A triangular system with one right-hand side, solved in place.
 use super::dense;
 use super::triangle::Triangle;
 use super::trmv::{Use, blocks, parts, within};
@@ -10,7 +10,8 @@ use crate::options::{Diag, Trans, Uplo};
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// `op(a) * x = b`, `b` given and `x` returned in `x`: `trsv`, `tbsv` and `tpsv`. A singular matrix is not found out.
+/// `op(a) * x = b`, with `b` given and `x` returned in `x`: `trsv`, `tbsv` and `tpsv`. A singular matrix is
+/// not detected.
 ///
 /// # Errors
 /// If the lengths differ.
@@ -52,7 +53,7 @@ fn column<T: Scalar>(how: Use, a: &Triangle<'_, T>, col: usize, block: &Range<us
     }
 }
 
-/// What of a full triangle lies above or below a block on the diagonal.
+/// The part of a full triangle above or below a block on the diagonal.
 fn rectangle<T: Scalar>(how: Use, a: &Triangle<'_, T>, block: &Range<usize>, x: &mut [T]) {
     let Some(matrix) = a.matrix() else { return };
     let rows = if a.shape.uplo == Uplo::Lower { block.end..a.order() } else { 0..block.start };

@@ -1,4 +1,4 @@
-//! Level 3: matrices. All of it rests on the product of general matrices and on small triangles.
+//! Level 3: matrices. All of it is built on the product of general matrices and on small triangles.
 pub(crate) mod gemm;
 pub(crate) mod rank;
 pub(crate) mod symm;
@@ -17,7 +17,8 @@ fn runs(len: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usize>>
 /// Squares of this order lie on the stack.
 const SMALL: usize = crate::kernels::small::ORDER;
 
-/// A square of noughts of that order: in an array that the caller has on the stack if it is small, else in memory that is allocated.
+/// A square of noughts of that order: in an array on the caller's stack if it is small, else in allocated
+/// memory.
 fn square<'m, T: Scalar>(order: usize, short: &'m mut [T; SMALL * SMALL], long: &'m mut Vec<T>) -> &'m mut [T] {
     if order <= SMALL {
         return &mut short[..order * order];

@@ -1,6 +1,7 @@
-//! Products of which only a triangle is wanted: `syrk`, `syr2k`, their Hermitian kin and `gemmtr`.
+//! Products of which only a triangle is computed: `syrk`, `syr2k`, their Hermitian kin and `gemmtr`.
 //!
-//! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the same.
+//! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the
+//! same.
 use super::gemm::{check, factor};
 use super::{SMALL, square};
 use crate::crossover::{Routine, work};
@@ -29,14 +30,14 @@ pub struct Rank<'a, T> {
     /// One or two.
     terms: [Option<Term<'a, T>>; 2],
     beta: T,
-    /// The diagonal is to be real.
+    /// Whether the diagonal is to be real.
     hermitian: bool,
-    /// Of which the lower triangle is computed; each column of blocks is a cell of the grid.
+    /// The result, whose lower triangle is computed; each column of blocks is a cell of the grid.
     c: Shared<MatrixMut<'a, T>>,
     blocks: Grid,
 }
 
-/// The grid of blocks of columns: many enough to share, large enough to be worth a product.
+/// The grid of blocks of columns: enough of them to share, each large enough for a product.
 fn blocks(order: usize) -> Grid {
     Grid::even(order, (order / 16).clamp(32, 128), 8)
 }
@@ -48,7 +49,7 @@ impl<'a, T: Scalar> Rank<'a, T> {
         let transposed = |term: Term<'a, T>| Term { alpha: term.alpha, a: term.b.t(), b: term.a.t() };
         let terms = if upper { terms.map(|term| term.map(transposed)) } else { terms };
         let c = if upper { c.t() } else { c };
-        // Nothing to do, not even to the diagonal.
+        // Nothing to do, not even on the diagonal.
         let idle = beta == T::ONE && terms.iter().flatten().all(|term| term.alpha == T::ZERO || term.a.matrix.col_count() == 0);
         let order = if idle { 0 } else { c.col_count() };
         let blocks = blocks(order);
@@ -124,7 +125,7 @@ impl<'a, T: Scalar> Rank<'a, T> {
     ///
     /// # Errors
     /// If the shapes do not fit.
-    #[allow(clippy::too_many_arguments)] // These are the standard's.
+    #[allow(clippy::too_many_arguments)] // The standard has these.
     pub fn gemmtr(
         uplo: Uplo,
         transa: Trans,
@@ -141,14 +142,14 @@ impl<'a, T: Scalar> Rank<'a, T> {
         Ok(Self::new(uplo, [Some(Term { alpha, a, b }), None], beta, false, c))
     }
 
-    /// Computes it, on the team of the process if that is worth it.
+    /// Computes the call, on the team of the process if that is worth it.
     fn done(self) {
         let order = self.blocks.len();
         let depth: usize = self.terms.iter().flatten().map(|term| term.a.matrix.col_count()).sum();
         done(Routine::Syrk, work::<T>(order, order, depth), self);
     }
 
-    /// The blocks that are a cell's: one from either end, or the one in the middle.
+    /// The blocks of a cell: one from either end, or the one in the middle.
     fn pair(&self, cell: usize) -> (usize, Option<usize>) {
         let other = self.blocks.cells() - 1 - cell;
         (cell, (other != cell).then_some(other))
@@ -255,7 +256,8 @@ pub fn syrk<T: Scalar>(uplo: Uplo, trans: Trans, alpha: T, a: Matrix<'_, T>, bet
     Rank::syrk(uplo, trans, alpha, a, beta, c).map(Rank::done)
 }
 
-/// A triangle of `c = alpha * op(a) * op(a)^H + beta * c`. If `beta` is nought `c` is not read; its diagonal becomes real.
+/// A triangle of `c = alpha * op(a) * op(a)^H + beta * c`. If `beta` is nought `c` is not read; its diagonal
+/// becomes real.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -270,7 +272,8 @@ pub fn herk<T: Scalar>(
     Rank::herk(uplo, trans, alpha, a, beta, c).map(Rank::done)
 }
 
-/// A triangle of `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`. If `beta` is nought `c` is not read.
+/// A triangle of `c = alpha * op(a) * op(b)^T + alpha * op(b) * op(a)^T + beta * c`. If `beta` is nought `c`
+/// is not read.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -286,8 +289,8 @@ pub fn syr2k<T: Scalar>(
     Rank::syr2k(uplo, trans, alpha, a, b, beta, c).map(Rank::done)
 }
 
-/// A triangle of `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`. If `beta` is nought `c` is not read;
-/// its diagonal becomes real.
+/// A triangle of `c = alpha * op(a) * op(b)^H + conj(alpha) * op(b) * op(a)^H + beta * c`. If `beta` is
+/// nought `c` is not read; its diagonal becomes real.
 ///
 /// # Errors
 /// If the shapes do not fit.
@@ -307,7 +310,7 @@ pub fn her2k<T: Scalar>(
 ///
 /// # Errors
 /// If the shapes do not fit.
-#[allow(clippy::too_many_arguments)] // These are the standard's.
+#[allow(clippy::too_many_arguments)] // The standard has these.
 pub fn gemmtr<T: Scalar>(
     uplo: Uplo,
     transa: Trans,

@@ -1,4 +1,5 @@
-//! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that stay together.
+//! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that
+//! stay together.
 use super::{SMALL, runs, square};
 use crate::crossover::{Routine, work};
 use crate::error::{Error, same};
@@ -27,11 +28,11 @@ pub struct Symm<'a, T> {
 }
 
 impl<'a, T: Scalar> Symm<'a, T> {
-    /// The call with these arguments, those of the function `symm` behind the kind of matrix.
+    /// Makes the call with the arguments of the function `symm`, after the kind of matrix.
     ///
     /// # Errors
     /// If the shapes do not fit.
-    #[allow(clippy::too_many_arguments)] // These are the standard's.
+    #[allow(clippy::too_many_arguments)] // The standard has these.
     pub fn new(
         hermitian: bool,
         side: Side,
@@ -48,8 +49,9 @@ impl<'a, T: Scalar> Symm<'a, T> {
         same("symm", 9, "b", b.row_count(), c.row_count())?;
         same("symm", 9, "b", b.col_count(), c.col_count())?;
         let hermitian = hermitian && T::COMPLEX;
-        // On the right side all is transposed. The transposed upper triangle is a lower one, of the transposed matrix. A Hermitian
-        // matrix, transposed, is conjugated: once for the side, once for the triangle.
+        // For the right side all is transposed. The transposed upper triangle is a lower one, of the
+        // transposed matrix. A Hermitian matrix, transposed, is conjugated: once for the side, once for the
+        // triangle.
         let right = side == Side::Right;
         let (b, c) = if right { (b.t(), c.t()) } else { (b, c) };
         let matrix = if uplo == Uplo::Lower { a } else { a.t() };
@@ -58,11 +60,12 @@ impl<'a, T: Scalar> Symm<'a, T> {
         Ok(Self { hermitian, alpha, a: Factor { matrix, conj }, b, beta, c: Shared::columns(c, grid) })
     }
 
-    /// A block on the diagonal, both triangles of it, column by column into a square of noughts.
+    /// Writes a block on the diagonal, both triangles of it, column by column into a square of noughts.
     fn diagonal(&self, at: Range<usize>, full: &mut [T]) {
         let order = at.len();
         let stored = self.a.matrix.block(at.clone(), at);
-        // Columns of the triangle if they lie side by side, else its rows: columns of the upper triangle of the transposed matrix.
+        // Columns of the triangle if they lie side by side, else its rows: columns of the upper triangle of
+        // the transposed matrix.
         let by_columns = stored.layout.down == 1;
         let lines = if by_columns { stored } else { stored.t() };
         for line in 0..order {
@@ -144,7 +147,8 @@ pub fn symm<T: Scalar>(
 
 /// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a Hermitian `a`.
 ///
-/// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not. Imaginary parts on the diagonal are not read.
+/// If `beta` is nought `c` is not read; if `alpha` is nought `a` and `b` are not. Imaginary parts on the
+/// diagonal are not read.
 ///
 /// # Errors
 /// If the shapes do not fit.

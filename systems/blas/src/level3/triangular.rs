@@ -1,6 +1,7 @@
-//! Multiplying by a triangular matrix and solving with it, which differ only in the order of the same steps.
+//! Multiplying by a triangular matrix and solving with it: the same steps in different order.
 //!
-//! Everything stands on the left side here, and the operator is a triangle of a factor: from the right side, all is transposed.
+//! The operator is always on the left side here, as a triangle of a factor: for the right side, all is
+//! transposed.
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, columns, product, scale};
@@ -70,7 +71,7 @@ fn compute<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, alpha: T, mut
     }
 }
 
-/// Halves the triangle until it is a tile; what is left of it is a rectangle.
+/// Halves the triangle until it is a tile; the rest is a rectangle.
 fn apply<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, b: MatrixMut<'_, T>) {
     let Operator { a, uplo, diag } = operator;
     let order = a.matrix.row_count();
@@ -82,7 +83,7 @@ fn apply<T: Scalar>(task: TriangleOp, operator: Operator<'_, T>, b: MatrixMut<'_
     let upper = Operator { a: cut(0..half, 0..half), ..operator };
     let lower = Operator { a: cut(half..order, half..order), ..operator };
     let (above, below) = b.split_rows(half);
-    // The half that the other one depends on, and the rectangle by which it does.
+    // The half that the other one depends on, and the rectangle between them.
     let (free, mut free_rows, bound, mut bound_rows, rectangle) = match uplo {
         Uplo::Lower => (upper, above, lower, below, cut(half..order, 0..half)),
         Uplo::Upper => (lower, below, upper, above, cut(0..half, half..order)),

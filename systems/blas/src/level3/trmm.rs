@@ -1,4 +1,4 @@
-//! The product of a triangular matrix and a general one, in its place.
+//! The product of a triangular matrix and a general one, in place.
 use super::triangular::Triangular;
 use crate::crossover::{Routine, work};
 use crate::error::Error;
@@ -15,7 +15,7 @@ use std::ops::Range;
 pub struct Trmm<'a, T>(Triangular<'a, T>);
 
 impl<'a, T: Scalar> Trmm<'a, T> {
-    /// The call with these arguments.
+    /// Makes the call.
     ///
     /// # Errors
     /// If the shapes do not fit.

@@ -1,4 +1,4 @@
-//! Triangular systems with many right-hand sides, solved in their place.
+//! Triangular systems with many right-hand sides, solved in place.
 use super::triangular::Triangular;
 use crate::crossover::{Routine, work};
 use crate::error::Error;
@@ -15,7 +15,7 @@ use std::ops::Range;
 pub struct Trsm<'a, T>(Triangular<'a, T>);
 
 impl<'a, T: Scalar> Trsm<'a, T> {
-    /// The call with these arguments.
+    /// Makes the call.
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -52,7 +52,7 @@ impl<T: Scalar> Parts for Trsm<'_, T> {
 
 /// `op(a) * X = alpha * b`, or `X * op(a) = alpha * b` with `a` on the right side; `X` is returned in `b`.
 ///
-/// If `alpha` is nought `a` is not read. A singular matrix is not found out.
+/// If `alpha` is nought `a` is not read. A singular matrix is not detected.
 ///
 /// # Errors
 /// If the shapes do not fit.
