@@ -2,7 +2,7 @@
 use super::talk::{Talk, at, contents};
 use foregather_machine::Fabric;
 
-/// The rank that sends. It releases nothing before the receiver tells it to, by a lane of its own.
+/// Sends to the taker, which releases nothing before rank 2 tells it to, by a link of its own.
 const SENDER: u32 = 0;
 const TAKER: u32 = 1;
 
