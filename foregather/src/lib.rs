@@ -37,8 +37,8 @@
 //!
 //! # Ranks send each other messages
 //!
-//! The same program is one process with threads, or as many processes as a launcher starts: `foregather run
-//! -n 4 PROGRAM`, `mpiexec -n 4 PROGRAM`, `srun -n 4 PROGRAM`.
+//! The same program is one process with threads, or as many processes as a launcher starts:
+//! `foregather run -n 4 PROGRAM`, `mpiexec -n 4 PROGRAM`, `srun -n 4 PROGRAM`.
 //!
 //! ```
 //! # fn main() -> Result<(), foregather::Error> {
@@ -74,8 +74,8 @@
 //! A barrier's wait ends in a [`WaitError`], of which there are three, since they call for three reactions:
 //! call again, make a new barrier, give up. All else ends in an [`Error`], with a [`Cause`](engine::Cause)
 //! that a program can match; [`Error::other`] makes one from a program's own. Both print one sentence that
-//! names the culprit and the remedy, by `Display` and by `Debug` alike, so `fn main() -> Result<(),
-//! foregather::Error>` prints it, too; `?` turns one into the other.
+//! names the culprit and the remedy, by `Display` and by `Debug` alike, so
+//! `fn main() -> Result<(), foregather::Error>` prints it, too; `?` turns one into the other.
 //!
 //! ```
 //! use foregather::{Barrier, WaitError};
@@ -95,9 +95,9 @@
 //! - [`guide`]: the smallest programs beside those of std, rayon, crossbeam and mpi4py, with what they cost.
 //! - [`engine`]: the traits and algorithms beneath, for policies, barriers and worlds of your own.
 //!   [`threads`], [`processes`], [`sim`]: the worlds they run in.
-//! - The command `foregather`, which is the launcher of `foregather run`, too: `cargo install --path
-//!   lab/command` in the repository. `foregather doctor` says what this machine has, `foregather measure
-//!   barriers` what waiting costs on it.
+//! - The command `foregather`, which is the launcher of `foregather run`, too:
+//!   `cargo install --path lab/command` in the repository. `foregather doctor` says what this machine has,
+//!   `foregather measure barriers` what waiting costs on it.
 //!
 //! Linux on x86-64 or AArch64, Rust 1.89. No C library is needed to build.
 #![forbid(unsafe_code)]

@@ -59,9 +59,9 @@ use std::sync::{Mutex, PoisonError};
 ///                                  [1]                              [1]
 /// ```
 ///
-/// A body's own errors become [`Error`]s by [`Error::other`]: `let file =
-/// File::open(path).map_err(Error::other)?;`. A program that needs a certain number of ranks compares
-/// [`Rank::size`] with it first.
+/// A body's own errors become [`Error`]s by [`Error::other`]:
+/// `let file = File::open(path).map_err(Error::other)?;`. A program that needs a certain number of ranks
+/// compares [`Rank::size`] with it first.
 ///
 /// A call within a `body` is refused, with or without a launcher.
 ///

@@ -6,8 +6,8 @@ use crate::scalar::{Real, Scalar};
 
 /// Makes the rotation `[c s; -conj(s) c]` that turns `(a, b)` into `(r, 0)`; returns `c` and `s`.
 ///
-/// `a` becomes `r`. For real numbers `b` becomes `z`, which encodes the rotation: `s` if `|a| > |b|`, else `1
-/// / c`, or 1 if `c` is nought. Scaled, so that neither huge nor tiny numbers harm.
+/// `a` becomes `r`. For real numbers `b` becomes `z`, which encodes the rotation: `s` if `|a| > |b|`, else
+/// `1 / c`, or 1 if `c` is nought. Scaled, so that neither huge nor tiny numbers harm.
 pub fn rotg<T: Scalar>(a: &mut T, b: &mut T) -> (T::Real, T) {
     if T::COMPLEX {
         return complex_rotg(a, *b);
