@@ -34,7 +34,8 @@ pub struct Tsp {
     /// Tours that lack at least this many cities are bounded by a spanning tree, others by the nearest city
     /// to each: a weaker and faster bound.
     pub tree: u32,
-    /// The steps that fit tolls at the cities, which bring spanning trees closer to tours; 0 for none, as in 1999.
+    /// The steps that fit tolls at the cities, which bring spanning trees closer to tours; 0 for none, as in
+    /// the paper.
     pub ascent: u32,
     /// Whether all ranks get a copy of each new minimum, instead of a fault at the next look.
     pub push: bool,

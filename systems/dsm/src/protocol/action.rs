@@ -50,7 +50,8 @@ pub enum Action {
         /// What the view allows now.
         access: Access,
     },
-    /// A push, free or allocation that the server waits for has ended, or was refused: one fewer is under way.
+    /// A push, free or allocation that the server waits for has ended, or was refused: one fewer is under
+    /// way.
     Ended {
         /// The minipage.
         minipage: Minipage,

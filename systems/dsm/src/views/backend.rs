@@ -13,7 +13,8 @@ pub enum Backend {
     /// userfaultfd with a thread that asks on behalf of the faulting one. Slower by the two wakes, but system
     /// calls on closed pages work. It has to be asked for.
     UserfaultThread,
-    /// mprotect and SIGSEGV: everywhere, but every closed page may cost a mapping, of which the kernel allows 65530.
+    /// mprotect and SIGSEGV: everywhere, but every closed page may cost a mapping: the kernel allows 65530 of
+    /// them.
     Mprotect,
 }
 
