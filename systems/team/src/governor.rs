@@ -19,8 +19,7 @@ const LATE: (u32, u32) = (3, 4);
 const GONE: (u32, Nanos) = (8, Nanos::from_us(500));
 /// How long a smaller team is kept, at first and at most.
 const HOLD: (Nanos, Nanos) = (Nanos::from_ms(20), Nanos::from_ms(1_000));
-/// A smaller team is kept for this many calls at most: by then longer calls than those that did not pay may
-/// have come.
+/// A smaller team is kept for this many calls at most: by then calls may have become longer.
 const MOST_CALLS: u32 = 256;
 /// This many good judgements in a row clear the earlier bad ones.
 const GOOD: u32 = 8;

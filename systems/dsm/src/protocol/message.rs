@@ -1,4 +1,4 @@
-//! What travels between ranks.
+//! The messages between ranks.
 use super::{FlagId, Hosts, LockId};
 use crate::{Access, Minipage};
 use foregather_machine::{Address, Rank};

@@ -1,5 +1,5 @@
-//! What would be fetched at another grain: copies of blocks of an array, with one writer or many readers, as
-//! the protocol has them.
+//! The fetches at another grain: copies of blocks of an array, with one writer or many readers, as the
+//! protocol has them.
 //!
 //! A fetch is **useless** if none of its rank's uses of the copy, until that is taken away, would have been a
 //! fetch with blocks of one byte: no byte it loads was stored by another rank since it lost its last copy,

@@ -50,7 +50,7 @@ fn a_stray_fault_ends_as_without_us() {
 
 /// Reads a page that is not mapped.
 fn wild() {
-    // SAFETY: it is not; the fault is what is tested, and this process ends by it.
+    // SAFETY: the read is invalid on purpose: the test needs the fault, and this process ends by it.
     black_box(unsafe { core::ptr::without_provenance::<u8>(8 * PAGE).read_volatile() });
 }
 
@@ -90,7 +90,8 @@ fn run_part(part: &str, backend: Backend) -> ! {
         }
         "execute" => {
             opener.space.open(page(0, 1), Access::None, Access::Write).unwrap();
-            // SAFETY: it is not; views cannot be executed, and this process ends by it.
+            // SAFETY: the call is invalid on purpose: views cannot be executed, and this process ends by the
+            // fault.
             let function: extern "C" fn() = unsafe { core::mem::transmute(opener.space.application(0, PAGE)) };
             function();
         }
