@@ -19,7 +19,7 @@ struct Entry {
     hold: Option<Hold>,
 }
 
-/// Waits of this thread at the barrier.
+/// This thread waits at the barrier.
 #[inline]
 pub(super) fn wait(state: &Arc<State>, span: Option<Duration>) -> Result<Met, WaitError> {
     let waited = SEATS.try_with(|seats| {

@@ -31,7 +31,7 @@ pub struct Moment {
     pub cpu: Nanos,
 }
 
-/// Which event of this epoch is a minipage's last one, by [`Touch`].
+/// The places of this epoch's events of a minipage, by [`Touch`].
 #[derive(Clone, Copy, Debug, Default)]
 struct LastTouches {
     epoch: u32,

@@ -20,7 +20,7 @@ pub(super) struct ThreadTable<F: Fabric>(Box<[ThreadEntry<F>]>);
 
 struct ThreadEntry<F: Fabric> {
     requester: Mutex<Requester<F>>,
-    /// The thread's number to the system, by which a server thread identifies the thread that faulted; 0 for
+    /// The thread's number to the system, by which a thread that serves others' faults identifies it; 0 for
     /// none.
     thread: AtomicU32,
 }

@@ -43,9 +43,9 @@ impl PageStore for Sizes {
         Ok(())
     }
 
-    /// The server looks up the minipage of each message it takes. It pays before anything goes out that
-    /// follows from the message; for the answer to an invalidation, from which mostly nothing follows, when
-    /// it asks for it.
+    /// The receiver of a message looks up its minipage. It pays before anything goes out that follows from
+    /// the message; for the answer to an invalidation, from which mostly nothing follows, when it is asked
+    /// for.
     fn toll(&self, action: &Action) -> Nanos {
         let Profile { open, downgrade, close, lookup, .. } = self.profile;
         match action {
