@@ -129,7 +129,7 @@ impl Algorithm {
     }
 }
 
-/// The name of the family's member `k`; for a `k` that [`Algorithm::takes`] refuses, the name at 0.
+/// The name for `k` in a family; for a `k` that [`Algorithm::takes`] refuses, the name at 0.
 const fn family(names: &[&'static str; 9], k: u32) -> &'static str {
     names[if k <= MOST { k } else { 0 } as usize]
 }

@@ -1,4 +1,4 @@
-//! What switching costs on a machine. Measured once, cached by the lab, passed down as a value.
+//! The costs of switching on a machine: measured once, cached by the lab, passed down as a value.
 use crate::Nanos;
 
 /// The prices a waiter reasons with. There are **two** context switches, an order of magnitude apart: handing

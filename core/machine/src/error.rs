@@ -110,7 +110,7 @@ pub enum Cause {
     Busy {
         /// The rank at the other side.
         peer: Rank,
-        /// What is open: a send or a receive.
+        /// What is open, in words.
         what: &'static str,
     },
     /// A peer sent what no peer of this version sends.

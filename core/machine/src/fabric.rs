@@ -40,14 +40,14 @@ pub struct Limits {
 /// A cost that grows with the number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slope {
-    /// For no bytes.
+    /// The cost of no bytes.
     pub fixed: Nanos,
-    /// For each byte, in picoseconds.
+    /// The cost of each byte, in picoseconds.
     pub byte_ps: u64,
 }
 
 impl Slope {
-    /// For that many bytes.
+    /// The cost of `bytes` bytes.
     pub const fn of(self, bytes: usize) -> Nanos {
         Nanos(self.fixed.0.saturating_add((bytes as u64).saturating_mul(self.byte_ps) / 1_000))
     }

@@ -23,9 +23,9 @@ impl<C: Cpu> Leader<C> {
         Self { end, region: 0, open: Cell::new(false), in_hand: None, finished: false }
     }
 
-    /// Releases the workers into the next region and gives its number: the first is 1, and 0 comes after 2^29
-    /// - 1. They see all that was written before. It does not wait, not even for a worker that has yet to
-    /// make its handle.
+    /// Releases the workers into the next region and returns its number: 1 at first, up to 2^29 - 1, then 0.
+    /// They see all that was written before. It does not wait, not even for a worker that has yet to make its
+    /// handle.
     ///
     /// # Errors
     /// [`Cause::Setting`] if the region before was not joined. A worker that has gone is an error of the

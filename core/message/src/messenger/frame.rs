@@ -21,7 +21,7 @@ pub(super) enum FrameKind {
     Packet,
     /// A sized packet that waits in the sender's memory: its tag, a key, its length.
     Lent,
-    /// How many offers were taken, and, by the highest bit, that the packet that was lent was (extra bits).
+    /// How many offers were taken (extra bits); the highest bit: the lent packet was taken.
     Done,
     /// Credits and nothing else.
     Credit,

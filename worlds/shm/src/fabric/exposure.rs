@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn exposure() -> Box<Exposure> {
-        // SAFETY: all fields are atomics, which zeros are, as in a new mapping.
+        // SAFETY: all fields are atomics, for which zeros are valid, as in a new mapping.
         Box::new(unsafe { core::mem::zeroed() })
     }
 

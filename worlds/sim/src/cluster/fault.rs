@@ -14,9 +14,9 @@ use foregather_machine::{Nanos, Rank};
 pub struct Clog {
     /// The two nodes.
     pub between: [Rank; 2],
-    /// Since when.
+    /// Its beginning.
     pub from: Nanos,
-    /// For how long.
+    /// Its length.
     pub length: Nanos,
 }
 
@@ -25,9 +25,9 @@ pub struct Clog {
 pub struct Partition {
     /// The nodes of one set; the others are the other set.
     pub apart: Vec<Rank>,
-    /// Since when.
+    /// Its beginning.
     pub from: Nanos,
-    /// For how long. A partition heals, however long it is: only deaths are detected.
+    /// Its length. A partition heals, however long it is: only deaths are detected.
     pub length: Nanos,
 }
 

@@ -7,9 +7,9 @@ use std::cell::RefCell;
 pub struct Pause {
     /// The node.
     pub node: Rank,
-    /// Since when.
+    /// Its beginning.
     pub from: Nanos,
-    /// For how long.
+    /// Its length.
     pub length: Nanos,
 }
 

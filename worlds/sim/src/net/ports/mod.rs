@@ -228,7 +228,7 @@ impl Ports {
     fn send<Q: Queue>(&self, nodes: &Nodes<Q>, mut parcel: Parcel) {
         if let Some(recorder) = &nodes.recorder {
             parcel.mark = recorder.asked(&parcel, nodes.engine.now());
-            // Of a program's packets only one without a header buffer was waited for.
+            // The one packet that its program has waited for is one without a header buffer.
             if parcel.kind.takes_header() {
                 recorder.got(parcel.from, nodes.engine.now());
             }
