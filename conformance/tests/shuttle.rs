@@ -22,7 +22,7 @@ const DEPTH: usize = 4;
 
 const POLICIES: [Policy; 3] = [Policy::Block, Policy::TwoPhase { spin: Nanos(10) }, Policy::Spin];
 
-/// Three episodes; nobody may leave one before all have arrived in it.
+/// Three episodes; no member may leave one before all have arrived in it.
 fn episodes(kind: Algorithm, policy: Policy, size: u32) {
     let group = Group::<Scheduled>::new(kind, size).unwrap();
     let arrived: [AtomicU32; 3] = Default::default();

@@ -130,7 +130,7 @@ pub(crate) unsafe fn rotg<T: Scalar>(
     c: *mut T::Real,
     s: *mut T,
 ) -> Option<()> {
-    // SAFETY: the standard's arguments; copies, since the caller may have passed one place twice.
+    // SAFETY: the standard's arguments; copies, since the caller may have given one place twice.
     unsafe {
         let (mut r, mut z) = (*a, *b);
         (*c, *s) = routine(&mut r, &mut z);

@@ -118,7 +118,7 @@ fn handler(address: usize, flags: c_int) {
 }
 
 extern "C" fn with_info(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel's info, passed on unchanged.
+    // SAFETY: the info is the kernel's, unchanged.
     let address = unsafe { (*info).si_addr() }.addr();
     // SAFETY: a null set is not written; the old one is filled.
     let blocked = unsafe {
