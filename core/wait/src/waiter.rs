@@ -80,15 +80,15 @@ impl Waiter {
         on: &'a C::Word,
         timed: bool,
         why: impl FnOnce() -> (WaitContext, WaitFor<'a, C>) + 'a,
-        probe: impl FnMut() -> Option<T> + 'a,
+        mut probe: impl FnMut() -> Option<T> + 'a,
     ) -> Wait<T, impl Future<Output = Result<T, Error>>> {
-        match self.wait_part(cpu, on, timed, why, probe) {
-            Wait::Now((found, waited)) => {
+        match self.try_wait(cpu, timed, &mut probe) {
+            Some((found, waited)) => {
                 self.account.waited(waited);
                 Wait::Now(found)
             }
-            Wait::Slow(rest) => Wait::Slow(async move {
-                let (found, waited) = rest.await.inspect_err(|_| self.account.failed())?;
+            None => Wait::Slow(async move {
+                let (found, waited) = self.wait_slow(cpu, on, why, probe).await.inspect_err(|_| self.account.failed())?;
                 self.account.waited(waited);
                 Ok(found)
             }),
