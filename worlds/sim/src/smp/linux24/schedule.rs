@@ -6,28 +6,32 @@ use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 
 impl Epochs {
-    /// The best thread for a processor, and how good it is.
-    fn best(&self, machine: &Machine, cpu: CpuId, present: Option<u32>) -> Option<(i64, u32)> {
+    /// How good the best thread for a processor is, and its place among the candidates if it is not the present one.
+    fn best(&self, machine: &Machine, cpu: CpuId, present: Option<u32>) -> Option<(i64, Option<usize>)> {
         let space = self.space(machine, cpu);
-        let mut best = present.map(|thread| (self.present_goodness(machine, cpu, space), thread));
+        let present_goodness = |thread: u32| {
+            let (entry, processor) = (&self.entries[thread as usize], machine.cpu(cpu));
+            self.present_goodness(entry, processor, machine.now, (cpu, space))
+        };
+        let mut best = present.map(|thread| (present_goodness(thread), None));
         // Ties go to the first in the list; the present thread stands before it, or where it stands.
         let mut place = present
             .map_or(i64::MAX, |thread| if self.rules.previous_wins { i64::MIN } else { self.entries[thread as usize].place });
-        for &thread in &self.candidates {
+        for (at, &thread) in self.candidates.iter().enumerate() {
             let entry = &self.entries[thread as usize];
             let goodness = self.goodness(entry, entry.counter, cpu, space);
             let better = best.is_none_or(|(least, _)| goodness > least || goodness == least && entry.place < place);
             if better && machine.allows(thread, cpu) {
-                (best, place) = (Some((goodness, thread)), entry.place);
+                (best, place) = (Some((goodness, Some(at))), entry.place);
             }
         }
         best
     }
 
-    fn leave_candidates(&mut self, thread: u32) {
-        if let Some(at) = self.candidates.iter().position(|&other| other == thread) {
-            self.candidates.swap_remove(at);
-        }
+    /// Where the thread is among the candidates that the processor is reserved for.
+    fn promised(&mut self, cpu: CpuId) -> Option<usize> {
+        let promised = std::mem::replace(&mut self.reserved[cpu as usize], NOBODY);
+        if promised == NOBODY { None } else { self.candidates.iter().position(|&thread| thread == promised) }
     }
 }
 
@@ -41,24 +45,18 @@ impl Dispatch for Epochs {
     }
 
     fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
-        let promised = std::mem::replace(&mut self.reserved[cpu as usize], NOBODY);
-        let chosen = if self.candidates.contains(&promised) {
-            Some(promised)
-        } else {
+        let chosen = self.promised(cpu).or_else(|| {
             loop {
                 match self.best(machine, cpu, present) {
                     Some((0, _)) => self.begin_epoch(machine),
-                    best => break best.map(|(_, thread)| thread),
+                    best => break best?.1,
                 }
             }
-        };
+        });
         if let Some(present) = present {
             self.entries[present as usize].yielded = false;
         }
-        if let Some(thread) = chosen.filter(|_| chosen != present) {
-            self.leave_candidates(thread);
-        }
-        chosen
+        chosen.map_or(present, |at| Some(self.candidates.swap_remove(at)))
     }
 
     fn dispatched(&mut self, machine: &mut Machine, cpu: CpuId, thread: u32, price: Nanos) {

@@ -2,7 +2,7 @@
 //! Tsafrir & Feitelson 2002 §4.3 compare it with.
 use super::epochs::Epochs;
 use super::rules::Wakeup;
-use crate::smp::machine::{Machine, NOBODY};
+use crate::smp::machine::{Machine, NOBODY, Processor};
 use foregather_machine::{CpuId, Nanos};
 
 impl Epochs {
@@ -19,21 +19,25 @@ impl Epochs {
     /// 2.4: its own processor if idle; else the one idle for longest; else the one whose thread it beats by most, if by
     /// more than the threshold. An idle processor that was marked still counts as idle: this is the flaw, unless `careful`.
     fn mark_best(&mut self, machine: &mut Machine, thread: u32, careful: bool) {
-        let usable = |cpu: CpuId| machine.allows(thread, cpu) && !(careful && machine.cpu(cpu).marked);
-        let own = machine.thread(thread).cpu;
-        if machine.cpu(own).current == NOBODY && usable(own) {
+        let (own, confined) = (machine.thread(thread).cpu, machine.thread(thread).confined);
+        let usable = |cpu: CpuId, processor: &Processor| {
+            confined.is_none_or(|only| only == cpu) && !(careful && processor.marked)
+        };
+        if machine.cpu(own).current == NOBODY && usable(own, machine.cpu(own)) {
             return machine.mark(own);
         }
-        let entry = self.entries[thread as usize];
+        let entry = &self.entries[thread as usize];
+        let anywhere = self.goodness_anywhere(entry, entry.counter);
         let (mut target, mut longest, mut most) = (None, Nanos::MAX, self.threshold);
-        for cpu in machine.cpus().filter(|&cpu| usable(cpu)) {
-            let processor = machine.cpu(cpu);
+        for (cpu, processor) in (0..).zip(&machine.processors).filter(|&(cpu, processor)| usable(cpu, processor)) {
             if processor.current == NOBODY {
                 if processor.last_schedule < longest {
                     (target, longest) = (Some(cpu), processor.last_schedule);
                 }
             } else if longest == Nanos::MAX {
-                let advantage = self.advantage_over_present(machine, &entry, cpu);
+                let present = &self.entries[processor.current as usize];
+                let theirs = self.present_goodness(present, processor, machine.now, (cpu, present.space));
+                let advantage = self.with_advantages(anywhere, entry, cpu, present.space) - theirs;
                 if advantage > most {
                     (target, most) = (Some(cpu), advantage);
                 }
