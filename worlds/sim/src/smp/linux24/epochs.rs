@@ -29,8 +29,10 @@ pub(super) struct Epochs {
     pub(super) bonus: i64,
     pub(super) threshold: i64,
     pub(super) entries: Vec<Entry>,
-    /// Ready threads that can be chosen, in no order: their places tell who is first.
+    /// Ready threads that can be chosen and have something left, in no order: their places tell who is first.
     pub(super) candidates: Vec<u32>,
+    /// Those that have used up their allotments: whoever looks for the best need not look at them before the next epoch.
+    pub(super) exhausted: Vec<u32>,
     /// By processor: the address space that is loaded.
     pub(super) spaces: Vec<u32>,
     /// By processor: for whom it was marked (`ap-reserve`).
@@ -56,6 +58,7 @@ impl Epochs {
             threshold: i64::from(rules.threshold_ticks) * tick,
             entries: (0..machine.threads.len() as u32).map(entry).collect(),
             candidates: Vec::new(),
+            exhausted: Vec::new(),
             spaces: vec![NOBODY; cpus],
             reserved: vec![NOBODY; cpus],
             first_place: 0,
@@ -65,6 +68,12 @@ impl Epochs {
             epochs.entries[thread].counter = epochs.allocation(epochs.entries[thread].nice);
         }
         epochs
+    }
+
+    /// The thread can be chosen.
+    pub(super) fn offer(&mut self, thread: u32) {
+        let left = self.entries[thread as usize].counter > 0;
+        if left { &mut self.candidates } else { &mut self.exhausted }.push(thread);
     }
 
     /// `add_to_runqueue()`: a thread enters the list.

@@ -86,6 +86,7 @@ impl Epochs {
             let fresh = now / 2 / step * step + self.allocation(nice);
             self.entries[thread as usize].counter += fresh - now;
         }
+        self.candidates.append(&mut self.exhausted);
         machine.epoch();
         machine.rearm = true;
     }

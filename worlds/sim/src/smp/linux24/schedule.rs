@@ -6,7 +6,7 @@ use crate::smp::machine::{Machine, NOBODY};
 use foregather_machine::{CpuId, Nanos};
 
 impl Epochs {
-    /// How good the best thread for a processor is, and its place among the candidates if it is not the present one.
+    /// How good the best thread for a processor is, and where it is among the candidates if it is one of them.
     fn best(&self, machine: &Machine, cpu: CpuId, present: Option<u32>) -> Option<(i64, Option<usize>)> {
         let space = self.space(machine, cpu);
         let present_goodness = |thread: u32| {
@@ -25,13 +25,29 @@ impl Epochs {
                 (best, place) = (Some((goodness, Some(at))), entry.place);
             }
         }
-        best
+        let beaten = best.is_none_or(|(goodness, _)| goodness < 0);
+        if beaten && self.exhausted.iter().any(|&thread| machine.allows(thread, cpu)) { Some((0, None)) } else { best }
     }
 
-    /// Where the thread is among the candidates that the processor is reserved for.
-    fn promised(&mut self, cpu: CpuId) -> Option<usize> {
+    /// Takes the thread that the processor is reserved for, if it can be chosen.
+    fn take_promised(&mut self, cpu: CpuId) -> Option<u32> {
         let promised = std::mem::replace(&mut self.reserved[cpu as usize], NOBODY);
-        if promised == NOBODY { None } else { self.candidates.iter().position(|&thread| thread == promised) }
+        if promised == NOBODY {
+            return None;
+        }
+        let mut lists = [&mut self.candidates, &mut self.exhausted].into_iter();
+        lists.find_map(|list| list.iter().position(|&thread| thread == promised).map(|at| list.swap_remove(at)))
+    }
+
+    /// Takes the best thread, or lets the present one go on. If the best has nothing left, a new epoch begins.
+    fn take_best(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
+        loop {
+            match self.best(machine, cpu, present)? {
+                (0, _) => self.begin_epoch(machine),
+                (_, Some(at)) => return Some(self.candidates.swap_remove(at)),
+                (_, None) => return present,
+            }
+        }
     }
 }
 
@@ -40,23 +56,16 @@ impl Dispatch for Epochs {
         for &thread in order {
             self.last_place += 1;
             self.entries[thread as usize].place = self.last_place;
-            self.candidates.push(thread);
+            self.offer(thread);
         }
     }
 
     fn choose(&mut self, machine: &mut Machine, cpu: CpuId, present: Option<u32>) -> Option<u32> {
-        let chosen = self.promised(cpu).or_else(|| {
-            loop {
-                match self.best(machine, cpu, present) {
-                    Some((0, _)) => self.begin_epoch(machine),
-                    best => break best?.1,
-                }
-            }
-        });
+        let chosen = self.take_promised(cpu).or_else(|| self.take_best(machine, cpu, present));
         if let Some(present) = present {
             self.entries[present as usize].yielded = false;
         }
-        chosen.map_or(present, |at| Some(self.candidates.swap_remove(at)))
+        chosen
     }
 
     fn dispatched(&mut self, machine: &mut Machine, cpu: CpuId, thread: u32, price: Nanos) {
@@ -70,7 +79,7 @@ impl Dispatch for Epochs {
     }
 
     fn put_back(&mut self, machine: &mut Machine, thread: u32) {
-        self.candidates.push(thread);
+        self.offer(thread);
         self.find_processor(machine, thread);
     }
 
@@ -82,7 +91,7 @@ impl Dispatch for Epochs {
             self.enter_list(thread);
             // One that is still being switched away from is put back when that has ended.
             if !machine.thread(thread).held {
-                self.candidates.push(thread);
+                self.offer(thread);
                 self.find_processor(machine, thread);
             }
         }
@@ -141,11 +150,11 @@ impl Dispatch for Epochs {
     }
 
     fn polls_when_idle(&self) -> bool {
-        self.rules.idle_polls && !self.candidates.is_empty()
+        self.rules.idle_polls && !(self.candidates.is_empty() && self.exhausted.is_empty())
     }
 
     #[cfg(debug_assertions)]
     fn queued(&self, _: &Machine) -> Vec<u32> {
-        self.candidates.clone()
+        [&self.candidates[..], &self.exhausted].concat()
     }
 }

@@ -28,6 +28,10 @@ impl Epochs {
         }
         let entry = &self.entries[thread as usize];
         let anywhere = self.goodness_anywhere(entry, entry.counter);
+        if anywhere <= 0 && machine.all_busy() {
+            // What has nothing left beats no thread.
+            return;
+        }
         let (mut target, mut longest, mut most) = (None, Nanos::MAX, self.threshold);
         for (cpu, processor) in (0..).zip(&machine.processors).filter(|&(cpu, processor)| usable(cpu, processor)) {
             if processor.current == NOBODY {
@@ -117,7 +121,7 @@ impl Epochs {
             if machine.thread(thread).held {
                 continue;
             }
-            self.candidates.push(thread);
+            self.offer(thread);
             for cpu in machine.cpus().filter(|&cpu| !machine.cpu(cpu).marked && machine.allows(thread, cpu)) {
                 let present = machine.cpu(cpu).current;
                 // Idle processors come before all others, the thread's own before other idle ones.
