@@ -1,5 +1,5 @@
 //! Counters, and how good a thread is on a processor (Tsafrir & Feitelson 2002 appendix A).
-use super::epochs::{Entry, Epochs};
+use super::epochs::{Assured, Entry, Epochs};
 use super::rules::Accounting;
 use crate::smp::machine::{Machine, NOBODY, Processor};
 use foregather_machine::{CpuId, Nanos};
@@ -26,7 +26,13 @@ impl Epochs {
         }
         let tick = self.tick;
         let counter = if self.rules.whole_ticks { (counter + tick - 1) / tick * tick } else { counter };
-        counter + (20 - entry.nice) * tick
+        counter + self.urgency(entry)
+    }
+
+    /// The part of that which is the nice value's.
+    #[inline(always)]
+    pub(super) fn urgency(&self, entry: &Entry) -> i64 {
+        (20 - entry.nice) * self.tick
     }
 
     /// The other part comes on top, unless there is nothing that it could come on top of.
@@ -87,6 +93,7 @@ impl Epochs {
             self.entries[thread as usize].counter += fresh - now;
         }
         self.candidates.append(&mut self.exhausted);
+        self.assured.fill(Assured::default());
         machine.epoch();
         machine.rearm = true;
     }

@@ -1,5 +1,5 @@
 //! `schedule()`: the best of the runnable threads, and a new epoch if the best has nothing left.
-use super::epochs::Epochs;
+use super::epochs::{Assured, Epochs};
 use super::rules::{Accounting, Wakeup};
 use crate::smp::dispatch::Dispatch;
 use crate::smp::machine::{Machine, NOBODY};
@@ -65,6 +65,9 @@ impl Dispatch for Epochs {
         if let Some(present) = present {
             self.entries[present as usize].yielded = false;
         }
+        if chosen.is_none() {
+            self.assured[cpu as usize] = Assured::default();
+        }
         chosen
     }
 
@@ -76,6 +79,10 @@ impl Dispatch for Epochs {
             entry.counter = (entry.counter - price.0 as i64).max(machine.resolution.0 as i64);
         }
         self.spaces[cpu as usize] = entry.space;
+        if self.rules.accounting == Accounting::Exact {
+            let entry = &self.entries[thread as usize];
+            self.assured[cpu as usize] = Assured { until: machine.now.0 as i64 + entry.counter, urgency: self.urgency(entry) };
+        }
     }
 
     fn put_back(&mut self, machine: &mut Machine, thread: u32) {

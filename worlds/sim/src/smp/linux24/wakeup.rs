@@ -20,9 +20,8 @@ impl Epochs {
     /// more than the threshold. An idle processor that was marked still counts as idle: this is the flaw, unless `careful`.
     fn mark_best(&mut self, machine: &mut Machine, thread: u32, careful: bool) {
         let (own, confined) = (machine.thread(thread).cpu, machine.thread(thread).confined);
-        let usable = |cpu: CpuId, processor: &Processor| {
-            confined.is_none_or(|only| only == cpu) && !(careful && processor.marked)
-        };
+        let usable =
+            |cpu: CpuId, processor: &Processor| confined.is_none_or(|only| only == cpu) && !(careful && processor.marked);
         if machine.cpu(own).current == NOBODY && usable(own, machine.cpu(own)) {
             return machine.mark(own);
         }
@@ -32,19 +31,23 @@ impl Epochs {
             // What has nothing left beats no thread.
             return;
         }
+        let advantage = |cpu: CpuId, processor: &Processor| {
+            let present = &self.entries[processor.current as usize];
+            let theirs = self.present_goodness(present, processor, machine.now, (cpu, present.space));
+            self.with_advantages(anywhere, entry, cpu, present.space) - theirs
+        };
         let (mut target, mut longest, mut most) = (None, Nanos::MAX, self.threshold);
-        for (cpu, processor) in (0..).zip(&machine.processors).filter(|&(cpu, processor)| usable(cpu, processor)) {
-            if processor.current == NOBODY {
+        for (cpu, assured) in (0..).zip(&self.assured) {
+            let processor = machine.cpu(cpu);
+            if entry.cpu != cpu && assured.beats(machine.now, anywhere - self.penalty - most) {
+                debug_assert!(advantage(cpu, processor) <= most, "what is assured of processor {cpu} holds");
+            } else if !usable(cpu, processor) {
+            } else if processor.current == NOBODY {
                 if processor.last_schedule < longest {
                     (target, longest) = (Some(cpu), processor.last_schedule);
                 }
-            } else if longest == Nanos::MAX {
-                let present = &self.entries[processor.current as usize];
-                let theirs = self.present_goodness(present, processor, machine.now, (cpu, present.space));
-                let advantage = self.with_advantages(anywhere, entry, cpu, present.space) - theirs;
-                if advantage > most {
-                    (target, most) = (Some(cpu), advantage);
-                }
+            } else if longest == Nanos::MAX && advantage(cpu, processor) > most {
+                (target, most) = (Some(cpu), advantage(cpu, processor));
             }
         }
         if let Some(cpu) = target {
