@@ -1,7 +1,7 @@
 //! The list of runnable threads, and what is left of their allotments in this epoch.
 use super::rules::{Insertion, Linux24};
 use crate::smp::machine::{Machine, NOBODY};
-use foregather_machine::{CpuId, Nanos};
+use foregather_machine::CpuId;
 
 /// One thread's place in the epoch.
 #[derive(Clone, Copy)]
@@ -21,24 +21,6 @@ pub(super) struct Entry {
     pub(super) ran: i64,
 }
 
-/// What is known of the thread that a processor runs without a look at either: most threads that wake up beat few others.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Assured {
-    /// Up to when its allotment lasts, in nanoseconds, or longer; 0: the processor may be idle.
-    pub(super) until: i64,
-    /// What its nice value adds to its goodness.
-    pub(super) urgency: i64,
-}
-
-impl Assured {
-    /// Is there a thread, and is it better than that, advantages apart?
-    #[inline(always)]
-    pub(super) fn beats(&self, now: Nanos, least: i64) -> bool {
-        let left = self.until - now.0 as i64;
-        left > 0 && left + self.urgency >= least
-    }
-}
-
 /// The scheduler at work.
 pub(super) struct Epochs {
     pub(super) rules: Linux24,
@@ -53,8 +35,10 @@ pub(super) struct Epochs {
     pub(super) exhausted: Vec<u32>,
     /// By processor: the address space that is loaded.
     pub(super) spaces: Vec<u32>,
-    /// By processor: how good its thread is at least, if it has one.
-    pub(super) assured: Vec<Assured>,
+    /// By processor: up to when its thread's allotment lasts at least, in nanoseconds; 0 if it may be idle.
+    pub(super) assured_until: Vec<i64>,
+    /// What nice values add to goodness, at least and at most.
+    pub(super) urgencies: (i64, i64),
     /// By processor: for whom it was marked (`ap-reserve`).
     pub(super) reserved: Vec<u32>,
     pub(super) first_place: i64,
@@ -80,7 +64,8 @@ impl Epochs {
             candidates: Vec::new(),
             exhausted: Vec::new(),
             spaces: vec![NOBODY; cpus],
-            assured: vec![Assured::default(); cpus],
+            assured_until: vec![0; cpus],
+            urgencies: (0, 0),
             reserved: vec![NOBODY; cpus],
             first_place: 0,
             last_place: 0,
@@ -88,6 +73,8 @@ impl Epochs {
         for thread in 0..epochs.entries.len() {
             epochs.entries[thread].counter = epochs.allocation(epochs.entries[thread].nice);
         }
+        let urgencies = || epochs.entries.iter().map(|entry| epochs.urgency(entry));
+        epochs.urgencies = (urgencies().min().unwrap_or(0), urgencies().max().unwrap_or(0));
         epochs
     }
 

@@ -1,5 +1,5 @@
 //! Counters, and how good a thread is on a processor (Tsafrir & Feitelson 2002 appendix A).
-use super::epochs::{Assured, Entry, Epochs};
+use super::epochs::{Entry, Epochs};
 use super::rules::Accounting;
 use crate::smp::machine::{Machine, NOBODY, Processor};
 use foregather_machine::{CpuId, Nanos};
@@ -93,7 +93,7 @@ impl Epochs {
             self.entries[thread as usize].counter += fresh - now;
         }
         self.candidates.append(&mut self.exhausted);
-        self.assured.fill(Assured::default());
+        self.assured_until.fill(0);
         machine.epoch();
         machine.rearm = true;
     }

@@ -1,5 +1,5 @@
 //! `schedule()`: the best of the runnable threads, and a new epoch if the best has nothing left.
-use super::epochs::{Assured, Epochs};
+use super::epochs::Epochs;
 use super::rules::{Accounting, Wakeup};
 use crate::smp::dispatch::Dispatch;
 use crate::smp::machine::{Machine, NOBODY};
@@ -17,12 +17,18 @@ impl Epochs {
         // Ties go to the first in the list; the present thread stands before it, or where it stands.
         let mut place = present
             .map_or(i64::MAX, |thread| if self.rules.previous_wins { i64::MIN } else { self.entries[thread as usize].place });
+        // One from elsewhere with less left than this is not better, whatever its nice value and address space.
+        let enough = |least: i64| least - self.urgencies.1 - self.bonus - if self.rules.whole_ticks { self.tick } else { 0 };
+        let mut bar = best.map_or(0, |(least, _)| enough(least));
         for (at, &thread) in self.candidates.iter().enumerate() {
             let entry = &self.entries[thread as usize];
+            if entry.counter < bar && entry.cpu != cpu {
+                continue;
+            }
             let goodness = self.goodness(entry, entry.counter, cpu, space);
             let better = best.is_none_or(|(least, _)| goodness > least || goodness == least && entry.place < place);
             if better && machine.allows(thread, cpu) {
-                (best, place) = (Some((goodness, Some(at))), entry.place);
+                (best, place, bar) = (Some((goodness, Some(at))), entry.place, enough(goodness));
             }
         }
         let beaten = best.is_none_or(|(goodness, _)| goodness < 0);
@@ -66,7 +72,7 @@ impl Dispatch for Epochs {
             self.entries[present as usize].yielded = false;
         }
         if chosen.is_none() {
-            self.assured[cpu as usize] = Assured::default();
+            self.assured_until[cpu as usize] = 0;
         }
         chosen
     }
@@ -80,8 +86,7 @@ impl Dispatch for Epochs {
         }
         self.spaces[cpu as usize] = entry.space;
         if self.rules.accounting == Accounting::Exact {
-            let entry = &self.entries[thread as usize];
-            self.assured[cpu as usize] = Assured { until: machine.now.0 as i64 + entry.counter, urgency: self.urgency(entry) };
+            self.assured_until[cpu as usize] = machine.now.0 as i64 + entry.counter;
         }
     }
 

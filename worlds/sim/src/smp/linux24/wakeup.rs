@@ -37,11 +37,15 @@ impl Epochs {
             self.with_advantages(anywhere, entry, cpu, present.space) - theirs
         };
         let (mut target, mut longest, mut most) = (None, Nanos::MAX, self.threshold);
-        for (cpu, assured) in (0..).zip(&self.assured) {
+        // A thread that has so much left cannot be beaten by one from elsewhere, whatever their nice values and address spaces.
+        let enough = machine.now.0 as i64 + (anywhere - self.penalty - self.urgencies.0 - self.threshold).max(1);
+        for (cpu, &until) in (0..).zip(&self.assured_until) {
+            if until >= enough && cpu != entry.cpu {
+                debug_assert!(advantage(cpu, machine.cpu(cpu)) <= self.threshold, "what is assured of processor {cpu} holds");
+                continue;
+            }
             let processor = machine.cpu(cpu);
-            if entry.cpu != cpu && assured.beats(machine.now, anywhere - self.penalty - most) {
-                debug_assert!(advantage(cpu, processor) <= most, "what is assured of processor {cpu} holds");
-            } else if !usable(cpu, processor) {
+            if !usable(cpu, processor) {
             } else if processor.current == NOBODY {
                 if processor.last_schedule < longest {
                     (target, longest) = (Some(cpu), processor.last_schedule);
