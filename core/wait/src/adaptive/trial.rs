@@ -13,7 +13,7 @@ const TRIAL: u64 = 2;
 /// After so many ticks of sleep is the first trial, later ones after four times as many; the same for stays with yields.
 const FIRST: u64 = 4;
 /// The most ticks from trial to trial, at once after one that yields lost by far.
-const LONGEST: u64 = 64;
+const LONGEST: u64 = 125;
 /// So many episodes can be compared with others.
 const FEW: u64 = 4;
 /// How many times as long the episodes of a team that sleeps must be: for yields to win a trial, and to stay, in percent.
