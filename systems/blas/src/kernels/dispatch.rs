@@ -69,7 +69,7 @@ pub(super) const PLAIN_FUSES: bool = cfg!(target_arch = "aarch64");
 macro_rules! by_processor {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $out:ty)? = $body:ident) => {
         $(#[$doc])*
-        #[inline]
+        #[inline(always)]
         pub(crate) fn $name<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
             #[cfg(target_arch = "x86_64")]
             {
@@ -89,7 +89,12 @@ macro_rules! by_processor {
                     $crate::kernels::dispatch::Unit::Plain => {}
                 }
             }
-            $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES }>($($arg),*)
+            // Apart, so that callers have nothing but a look and a call.
+            #[inline(never)]
+            fn plain<T: $crate::scalar::Scalar>($($arg: $kind),*) $(-> $out)? {
+                $body::<T, { $crate::kernels::dispatch::PLAIN_FUSES }>($($arg),*)
+            }
+            plain::<T>($($arg),*)
         }
     };
 }

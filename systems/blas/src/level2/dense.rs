@@ -4,6 +4,7 @@ use crate::scalar::Scalar;
 use std::borrow::Cow;
 
 /// The elements side by side.
+#[inline(always)]
 pub(crate) fn read<T: Scalar>(x: Vector<'_, T>) -> Cow<'_, [T]> {
     x.as_slice().map_or_else(|| x.iter().collect(), Cow::Borrowed)
 }
@@ -14,6 +15,7 @@ pub(crate) fn map<T: Scalar>(x: Vector<'_, T>, change: impl Fn(T) -> T) -> Vec<T
 }
 
 /// Lets `work` write the elements as if they lay side by side. They are read before, unless `work` will not.
+#[inline(always)]
 pub(crate) fn write<T: Scalar>(mut y: VectorMut<'_, T>, work: impl FnOnce(&mut [T])) {
     if let Some(y) = y.reborrow().into_slice() {
         return work(y);

@@ -1,10 +1,9 @@
 //! The product of general matrices. The grid is that of the result's columns, or of its rows if it is tall and thin.
-use super::SMALL;
-use crate::crossover::{Routine, work};
+use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::product::{Factor, columns, product};
+use crate::kernels::product::{Factor, SMALL_ORDER, columns, product};
 use crate::kernels::shared::Shared;
 use crate::options::Trans;
 use crate::parts::Parts;
@@ -91,6 +90,7 @@ impl<T: Scalar> Parts for Gemm<'_, T> {
 ///
 /// # Errors
 /// If the shapes do not fit.
+#[inline(always)]
 pub fn gemm<T: Scalar>(
     transa: Trans,
     transb: Trans,
@@ -101,13 +101,27 @@ pub fn gemm<T: Scalar>(
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
     let (rows, cols, depth) = (c.row_count(), c.col_count(), a.op(transa).col_count());
-    if rows.max(cols).max(depth) <= SMALL {
-        // One cell: the grid would have nothing to say.
+    let size = work::<T>(rows, cols, depth);
+    if rows.max(cols).max(depth) <= SMALL_ORDER && !worth(Routine::Gemm, size) {
         let (a, b) = (factor(a, transa), factor(b, transb));
         check("gemm", a.matrix, b.matrix, &c)?;
         product(alpha, a, b, beta, c);
         return Ok(());
     }
-    let size = work::<T>(rows, cols, depth);
+    in_cells(transa, transb, alpha, a, b, beta, c)
+}
+
+/// Apart, as all that small calls have no use for: so their arguments stay in registers.
+#[inline(never)]
+fn in_cells<T: Scalar>(
+    transa: Trans,
+    transb: Trans,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    let size = work::<T>(c.row_count(), c.col_count(), a.op(transa).col_count());
     Gemm::new(transa, transb, alpha, a, b, beta, c).map(|call| done(Routine::Gemm, size, call))
 }
