@@ -46,14 +46,7 @@ fn add_columns_body<T: Scalar, const FUSED: bool>(conj: bool, alpha: T, a: Matri
 }
 
 #[inline(always)]
-fn add_all<T: Scalar, const FUSED: bool>(
-    of: impl Fn(T) -> T + Copy,
-    alpha: T,
-    a: Matrix<'_, T>,
-    x: &[T],
-    beta: T,
-    y: &mut [T],
-) {
+fn add_all<T: Scalar, const FUSED: bool>(of: impl Fn(T) -> T + Copy, alpha: T, a: Matrix<'_, T>, x: &[T], beta: T, y: &mut [T]) {
     let (cols, mut beta) = (a.col_count(), beta);
     let near = a.layout.right.unsigned_abs() * size_of::<T>() <= NEAR;
     let most = if near { ADDED_NEAR } else { ADDED };

@@ -65,14 +65,7 @@ fn stored<T: Scalar>(uplo: Uplo, a: Matrix<'_, T>, col: usize) -> &[T] {
 }
 
 #[inline(always)]
-fn add_stored_body<T: Scalar, const FUSED: bool>(
-    how: Mirror,
-    columns: [&[T]; BOTH],
-    col: usize,
-    alpha: T,
-    x: &[T],
-    y: &mut [T],
-) {
+fn add_stored_body<T: Scalar, const FUSED: bool>(how: Mirror, columns: [&[T]; BOTH], col: usize, alpha: T, x: &[T], y: &mut [T]) {
     add_group::<T, FUSED, BOTH>(how, columns, col, alpha, x, y);
 }
 
@@ -163,8 +156,7 @@ mod tests {
                 let stored = |row, col| if uplo == Uplo::Upper { row <= col } else { row >= col };
                 let trap = c64::new(f64::NAN, f64::NAN);
                 let cells = (0..order * order).map(|at| (at % order, at / order));
-                let memory: Vec<c64> =
-                    cells.map(|(row, col)| if stored(row, col) { element(row, col) } else { trap }).collect();
+                let memory: Vec<c64> = cells.map(|(row, col)| if stored(row, col) { element(row, col) } else { trap }).collect();
                 let a = Matrix::columns(&memory, order, order, order.max(1)).unwrap();
                 let how = Mirror { uplo, hermitian, conj: [false, hermitian] };
                 let x: Vec<c64> = (0..order).map(|at| c64::new(at as f64 - 2.0, 3.0)).collect();

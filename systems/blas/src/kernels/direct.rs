@@ -9,7 +9,7 @@ use super::matrix::{Matrix, MatrixMut};
 use super::product::Factor;
 use crate::options::Uplo;
 use crate::scalar::Scalar;
-use std::array::from_fn;
+use std::hint::black_box;
 
 /// The most terms of such a product, and the most rows of a triangle that is computed so.
 pub(crate) const ORDER: usize = 64;
@@ -106,17 +106,22 @@ impl<T: Scalar, const FUSED: bool> Direct<'_, '_, T, FUSED> {
                 sums[at] = plus::<T, FUSED, ROWS>(sums[at], factor, line);
             }
         }
-        for at in 0..COLS {
-            // SAFETY: the result has these rows side by side, and this column.
-            let line = unsafe { self.c.piece_mut::<ROWS>(row, col + at) };
-            let mut total: [T; ROWS] = from_fn(|lane| self.alpha * sums[at][lane]);
-            match self.kept {
-                Some(uplo) if row + ROWS > col && row < col + COLS => {
-                    keep::<T, FUSED, ROWS>(uplo, row, col + at, &total, self.beta, line);
-                    continue;
-                }
-                _ => {}
+        if let Some(uplo) = self.kept
+            && row + ROWS > col
+            && row < col + COLS
+        {
+            // Through memory, so that otherwise all is done in registers.
+            for (at, sums) in black_box(sums).iter().enumerate() {
+                // SAFETY: the result has these rows side by side, and this column.
+                let line = unsafe { self.c.piece_mut::<ROWS>(row, col + at) };
+                keep::<T, FUSED, ROWS>(uplo, [row, col + at], self.alpha, sums, self.beta, line);
             }
+            return;
+        }
+        for at in 0..COLS {
+            // SAFETY: as above.
+            let line = unsafe { self.c.piece_mut::<ROWS>(row, col + at) };
+            let mut total = sums[at].map(|sum| self.alpha * sum);
             if self.beta != T::ZERO {
                 total = plus::<T, FUSED, ROWS>(total, self.beta, &load(line));
             }
@@ -129,15 +134,16 @@ impl<T: Scalar, const FUSED: bool> Direct<'_, '_, T, FUSED> {
 #[inline(always)]
 fn keep<T: Scalar, const FUSED: bool, const ROWS: usize>(
     uplo: Uplo,
-    row: usize,
-    col: usize,
-    total: &[T; ROWS],
+    [row, col]: [usize; 2],
+    alpha: T,
+    sums: &[T; ROWS],
     beta: T,
     line: &mut [T; ROWS],
 ) {
     for at in 0..ROWS {
         if if uplo == Uplo::Lower { row + at >= col } else { row + at <= col } {
-            line[at] = if beta == T::ZERO { total[at] } else { total[at].add_product::<FUSED>(beta, line[at]) };
+            let scaled = alpha * sums[at];
+            line[at] = if beta == T::ZERO { scaled } else { scaled.add_product::<FUSED>(line[at], beta) };
         }
     }
 }

@@ -98,15 +98,7 @@ impl<T: Scalar, const FUSED: bool> Left<'_, '_, T, FUSED> {
         beside: Matrix<'_, T>,
         first: usize,
     ) {
-        let (mut sums, b) = ([[T::ZERO; ROWS]; COLS], self.b.view());
-        for k in 0..beside.col_count() {
-            // SAFETY: what lies beside the diagonal has these rows side by side, and this column.
-            let line = unsafe { beside.piece::<ROWS>(0, k) };
-            for at in 0..COLS {
-                // SAFETY: the matrix has a row for each column of the triangle, and these columns.
-                sums[at] = plus::<T, FUSED, ROWS>(sums[at], unsafe { b.element(first + k, col + at) }, line);
-            }
-        }
+        let b = self.b.view();
         // Nought unless a number is not finite: times the noughts of the corner it would spoil rows that have nothing to do with it.
         let mut spoilt = [T::ZERO; ROWS];
         for at in 0..COLS {
@@ -116,41 +108,53 @@ impl<T: Scalar, const FUSED: bool> Left<'_, '_, T, FUSED> {
                 spoilt[lane] += line[lane] - line[lane];
             }
         }
-        if spoilt.into_iter().all(|spoilt| spoilt == T::ZERO) {
-            for (k, line) in corner.iter().enumerate() {
-                for at in 0..COLS {
-                    // SAFETY: as above.
-                    sums[at] = plus::<T, FUSED, ROWS>(sums[at], unsafe { b.element(row + k, col + at) }, line);
-                }
+        if spoilt.into_iter().any(|spoilt| spoilt != T::ZERO) {
+            return (col..col + COLS).for_each(|col| self.column([row, col], corner, beside, first));
+        }
+        let mut sums = [[T::ZERO; ROWS]; COLS];
+        for k in 0..beside.col_count() {
+            // SAFETY: what lies beside the diagonal has these rows side by side, and this column.
+            let line = unsafe { beside.piece::<ROWS>(0, k) };
+            for at in 0..COLS {
+                // SAFETY: the matrix has a row for each column of the triangle, and these columns.
+                sums[at] = plus::<T, FUSED, ROWS>(sums[at], unsafe { b.element(first + k, col + at) }, line);
             }
-        } else {
-            let lines = b.block(row..row + ROWS, col..col + COLS);
-            sums = add_corner::<T, FUSED, ROWS, COLS>(self.lower, corner, lines, sums);
+        }
+        for (k, line) in corner.iter().enumerate() {
+            for at in 0..COLS {
+                // SAFETY: as above.
+                sums[at] = plus::<T, FUSED, ROWS>(sums[at], unsafe { b.element(row + k, col + at) }, line);
+            }
         }
         for at in 0..COLS {
             // SAFETY: the matrix has these rows side by side, and this column.
             *unsafe { self.b.piece_mut::<ROWS>(row, col + at) } = sums[at];
         }
     }
-}
 
-/// Adds what the corner on the diagonal makes of these rows, without what it lacks.
-#[cold]
-#[inline(never)]
-fn add_corner<T: Scalar, const FUSED: bool, const ROWS: usize, const COLS: usize>(
-    lower: bool,
-    corner: &[[T; ROWS]; ROWS],
-    b: Matrix<'_, T>,
-    mut sums: [[T; ROWS]; COLS],
-) -> [[T; ROWS]; COLS] {
-    for (at, sums) in sums.iter_mut().enumerate() {
-        for (k, line) in corner.iter().enumerate() {
-            for lane in if lower { k..ROWS } else { 0..k + 1 } {
-                sums[lane] = sums[lane].add_product::<FUSED>(line[lane], b.get(k, at));
+    /// Some rows of a column, one by one, without what the triangle lacks.
+    #[cold]
+    #[inline(never)]
+    fn column<const ROWS: usize>(
+        &mut self,
+        [row, col]: [usize; 2],
+        corner: &[[T; ROWS]; ROWS],
+        beside: Matrix<'_, T>,
+        first: usize,
+    ) {
+        let mut sums = [T::ZERO; ROWS];
+        for (at, sum) in sums.iter_mut().enumerate() {
+            for k in 0..beside.col_count() {
+                *sum = sum.add_product::<FUSED>(beside.get(at, k), self.b.get(first + k, col));
+            }
+            for k in if self.lower { 0..at + 1 } else { at..ROWS } {
+                *sum = sum.add_product::<FUSED>(corner[k][at], self.b.get(row + k, col));
             }
         }
+        for (at, sum) in sums.into_iter().enumerate() {
+            self.b.set(row + at, col, sum);
+        }
     }
-    sums
 }
 
 /// `b = b * a`, the columns of `b` side by side.

@@ -18,6 +18,9 @@ const SMALL: usize = 256;
 /// Products of so few rows and terms are computed without the crate, which packs its factors.
 pub(crate) const SMALL_ORDER: usize = 48;
 
+/// The same if the left factor must be copied and the crate would not pack it.
+const SMALL_DOTS: usize = 16;
+
 /// A multiple of the crate's tiles along the contiguous direction, for all types and vector units.
 const TILE: usize = 48;
 
@@ -75,7 +78,7 @@ pub(crate) fn product<T: Scalar>(alpha: T, a: Factor<'_, T>, b: Factor<'_, T>, b
     // The crate has a short way of its own for sums of products of rows and columns that both lie side by side.
     let dots = !T::COMPLEX && la.right == 1 && la.down != 1 && lb.down == 1;
     // Whatever the columns, since a part has fewer of them than the whole.
-    if rows.max(la.cols) <= SMALL_ORDER && !dots {
+    if rows.max(la.cols) <= if dots { SMALL_DOTS } else { SMALL_ORDER } {
         return direct::direct(alpha, a, b, beta, None, c);
     }
     packed(alpha, a, b, beta, c);

@@ -40,12 +40,7 @@ fn solve_body<T: Scalar, const FUSED: bool>(a: Factor<'_, T>, uplo: Uplo, diag: 
 }
 
 #[inline(always)]
-fn sized<T: Scalar, const FUSED: bool, const N: usize>(
-    a: Factor<'_, T>,
-    uplo: Uplo,
-    diag: Diag,
-    mut b: MatrixMut<'_, T>,
-) {
+fn sized<T: Scalar, const FUSED: bool, const N: usize>(a: Factor<'_, T>, uplo: Uplo, diag: Diag, mut b: MatrixMut<'_, T>) {
     let order = a.matrix.row_count();
     assert!(order <= N && a.matrix.col_count() == order && b.row_count() == order, "shapes of a tile");
     let tile = Tile { order, uplo, unit: diag == Diag::Unit, columns: triangle::<T, N>(a, uplo, diag) };
@@ -134,7 +129,11 @@ fn write<T: Scalar, const N: usize>(b: &mut MatrixMut<'_, T>, cols: Range<usize>
 
 /// Row by row, such that each is known when later ones need it. The row before it, which is known last, is taken off last.
 #[inline(always)]
-fn solve_rows<T: Scalar, const FUSED: bool, const N: usize>(tile: &Tile<T, N>, inverses: &[Option<T>; N], rows: &mut [[T; N]; N]) {
+fn solve_rows<T: Scalar, const FUSED: bool, const N: usize>(
+    tile: &Tile<T, N>,
+    inverses: &[Option<T>; N],
+    rows: &mut [[T; N]; N],
+) {
     let order = tile.order.min(N);
     let at = |step: usize| if tile.uplo == Uplo::Lower { step } else { order - 1 - step };
     for step in 0..order {

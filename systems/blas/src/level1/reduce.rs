@@ -81,12 +81,7 @@ fn dot_of<T: Scalar>(routine: &'static str, conj: bool, x: Vector<'_, T>, y: Vec
 
 /// All that short vectors have no use for, apart, so that their arguments stay in registers.
 #[inline(never)]
-fn dot_otherwise<T: Scalar>(
-    routine: &'static str,
-    conj: bool,
-    x: Vector<'_, T>,
-    y: Vector<'_, T>,
-) -> Result<T, Error> {
+fn dot_otherwise<T: Scalar>(routine: &'static str, conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
     same(routine, 4, "y", y.len(), x.len())?;
     Ok(if worth(Routine::Dot, memory::<T>(x.len())) { shared(Dot::of(conj, x, y)) } else { dot_here(conj, x, y) })
 }

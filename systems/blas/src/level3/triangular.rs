@@ -3,9 +3,9 @@
 //! Everything stands on the left side here, and the operator is a triangle of a factor: from the right side, all is transposed.
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::kernels::multiply::{self, multiply};
 use crate::kernels::product::{Factor, columns, product, scale};
 use crate::kernels::shared::Shared;
-use crate::kernels::multiply::{self, multiply};
 use crate::kernels::tile::{self, solve};
 use crate::options::{Diag, Side, Trans, Uplo};
 use crate::scalar::Scalar;
