@@ -104,21 +104,22 @@ fn reduce<T: Scalar, N: Copy>(x: &[T], y: &[T], start: N, step: impl Fn(N, T, T)
     let len = x.len().min(y.len());
     let (x, y) = (&x[..len], &y[..len]);
     let (mut at, mut eight) = (0, [start; 8]);
-    if len >= 8 {
-        if len >= LANES {
-            let mut lanes = [start; LANES];
-            while len - at >= LANES {
-                lanes = take(lanes, x, y, at, &step);
-                at += LANES;
-            }
-            eight = halve::<N, 16, 8>(halve::<N, LANES, 16>(lanes, &join), &join);
+    if len >= LANES {
+        let mut lanes = [start; LANES];
+        while len - at >= LANES {
+            lanes = take(lanes, x, y, at, &step);
+            at += LANES;
         }
-        while len - at >= 8 {
-            eight = take(eight, x, y, at, &step);
-            at += 8;
-        }
-        // Through memory: else the compiler sees that half of them are added to the other, and makes the loops of half registers.
-        eight = black_box(eight);
+        // Through memory: else the compiler sees that half of them are added to the other, and makes the loop of half registers.
+        eight = black_box(halve::<N, 16, 8>(halve::<N, LANES, 16>(lanes, &join), &join));
+    }
+    if len & 16 != 0 {
+        eight = take(take(eight, x, y, at, &step), x, y, at + 8, &step);
+        at += 16;
+    }
+    if len & 8 != 0 {
+        eight = take(eight, x, y, at, &step);
+        at += 8;
     }
     let mut four = halve::<N, 8, 4>(eight, &join);
     if len & 4 != 0 {

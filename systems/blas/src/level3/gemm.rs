@@ -38,6 +38,12 @@ pub(super) fn check<T: Scalar>(
     same(routine, 9, "b", b.col_count(), c.col_count())
 }
 
+/// Whether a result is so tall and thin that its grid is that of its rows.
+#[inline(always)]
+fn is_thin(rows: usize, cols: usize) -> bool {
+    cols < 64 && rows > 4 * cols
+}
+
 impl<'a, T: Scalar> Gemm<'a, T> {
     /// The call with these arguments.
     ///
@@ -55,8 +61,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         let (a, b) = (factor(a, transa), factor(b, transb));
         check("gemm", a.matrix, b.matrix, &c)?;
         let (rows, cols) = (c.row_count(), c.col_count());
-        let thin = cols < 64 && rows > 4 * cols;
-        let (a, b, c) = if thin { (b.t(), a.t(), c.t()) } else { (a, b, c) };
+        let (a, b, c) = if is_thin(rows, cols) { (b.t(), a.t(), c.t()) } else { (a, b, c) };
         // A vector goes its own way through the kernels.
         let grid = if rows.min(cols) < 2 { Grid::single(c.col_count()) } else { columns::<T>(c.row_count(), c.layout) };
         Ok(Self { alpha, a, b, beta, c: Shared::columns(c, grid) })
@@ -102,7 +107,7 @@ pub fn gemm<T: Scalar>(
 ) -> Result<(), Error> {
     let (rows, cols, depth) = (c.row_count(), c.col_count(), a.op(transa).col_count());
     let size = work::<T>(rows, cols, depth);
-    if rows.max(cols).max(depth) <= SMALL_ORDER && !worth(Routine::Gemm, size) {
+    if rows.max(cols).max(depth) <= SMALL_ORDER && !is_thin(rows, cols) && !worth(Routine::Gemm, size) {
         let (a, b) = (factor(a, transa), factor(b, transb));
         check("gemm", a.matrix, b.matrix, &c)?;
         product(alpha, a, b, beta, c);
