@@ -3,6 +3,8 @@
 //! The result is computed in blocks of registers, from the factors where they lie; only a left factor whose columns do not lie side by
 //! side is copied, a few rows at a time. Each element of the result is one chain of sums, whatever block it belongs to: so a part of
 //! a result has the bits of the whole.
+#![allow(clippy::needless_range_loop, reason = "loops of fixed lengths, of which the compiler makes registers")]
+
 use super::dispatch::by_processor;
 use super::lines::{Pieces, in_pieces, load, plus};
 use super::matrix::{Matrix, MatrixMut};

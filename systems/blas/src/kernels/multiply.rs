@@ -3,6 +3,8 @@
 //! Blocks of the result are summed in registers and written when nothing needs any more what was there. Each element is one chain of
 //! sums, whatever columns a call is given beside it; what the triangle lacks is left out, so that what is not a number stays where it
 //! is.
+#![allow(clippy::needless_range_loop, reason = "loops of fixed lengths, of which the compiler makes registers")]
+
 use super::dispatch::by_processor;
 use super::lines::{Pieces, in_pieces, in_pieces_back, plus};
 use super::matrix::{Matrix, MatrixMut};
@@ -105,7 +107,7 @@ impl<T: Scalar, const FUSED: bool> Left<'_, '_, T, FUSED> {
             // SAFETY: the matrix has these rows side by side, and this column.
             let line = unsafe { b.piece::<ROWS>(row, col + at) };
             for lane in 0..ROWS {
-                spoilt[lane] += line[lane] - line[lane];
+                spoilt[lane] = spoilt[lane].add_product::<FUSED>(T::ZERO, line[lane]);
             }
         }
         if spoilt.into_iter().any(|spoilt| spoilt != T::ZERO) {

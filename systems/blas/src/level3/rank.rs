@@ -182,7 +182,12 @@ impl<'a, T: Scalar> Rank<'a, T> {
         for Term { alpha, a, b } in self.terms.iter().flatten() {
             let a = Factor { matrix: a.matrix.block(rows.clone(), 0..a.matrix.col_count()), ..*a };
             let b = Factor { matrix: b.matrix.block(0..b.matrix.row_count(), cols.clone()), ..*b };
-            product(*alpha, a, b, beta, c.reborrow());
+            // As a small call that is not cut into blocks has it.
+            if is_small(self.blocks.len(), &self.terms) {
+                direct(*alpha, a, b, beta, None, c.reborrow());
+            } else {
+                product(*alpha, a, b, beta, c.reborrow());
+            }
             beta = T::ONE;
         }
     }
