@@ -54,6 +54,7 @@ pub(crate) unsafe fn swap<T: Scalar>(
 }
 
 /// `?axpy`.
+#[inline(always)]
 pub(crate) unsafe fn axpy<T: Scalar>(
     _: Site,
     routine: impl FnOnce(T, Vector<'_, T>, VectorMut<'_, T>) -> Done,
@@ -203,6 +204,7 @@ fn given<R: Real>(flag: R) -> &'static [usize] {
 }
 
 /// `?dot`, `?dotu`, `?dotc`, `dsdot`.
+#[inline(always)]
 pub(crate) unsafe fn dot<T: Scalar, V: Scalar>(
     _: Site,
     routine: impl FnOnce(Vector<'_, T>, Vector<'_, T>) -> Result<V, Error>,

@@ -37,6 +37,7 @@ impl Counter {
     }
 
     #[cold]
+    #[inline(never)]
     fn count(&'static self) {
         // Exactly one call is the first, and it alone writes `next`.
         if self.calls.fetch_add(1, Ordering::Relaxed) > 0 {

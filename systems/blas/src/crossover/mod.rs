@@ -36,8 +36,8 @@ impl Sizes {
     }
 }
 
-/// The lowest bit of a word says that its crossover is known; until then the rest is a size too small for any
-/// team.
+/// The lowest bit of a word says that its crossover is known; until then the rest is the least size that may be worth a team, so that
+/// smaller calls need not look at the machine.
 const KNOWN: u64 = 1;
 const KNOWN_MOST: u64 = u64::MAX >> 1;
 
@@ -62,22 +62,38 @@ struct Learning {
 }
 
 static TABLE: CrossoverTable = CrossoverTable {
-    warm: [const { AtomicU64::new(0) }; COUNT],
+    warm: unknown(),
     cold: [const { AtomicU64::new(0) }; COUNT],
     last_ns: AtomicU64::new(0),
     awake_ns: AtomicU64::new(0),
     learning: Mutex::new(Learning { read: false, kept: [false; COUNT], trouble: Vec::new() }),
 };
 
-/// Whether a call of that size is to be shared. Below the crossover this reads one word.
+/// The words of routines whose crossovers are not known.
+const fn unknown() -> [AtomicU64; COUNT] {
+    let (mut words, mut at) = ([const { AtomicU64::new(0) }; COUNT], 0);
+    while at < COUNT {
+        let routine = Routine::ALL[at];
+        words[routine as usize] = AtomicU64::new(routine.size_of_order(routine.ladder()[0]) << 1);
+        at += 1;
+    }
+    words
+}
+
+/// Whether a call of that size is to be shared. Below the crossover this is one look at one word.
 #[inline(always)]
 pub(crate) fn worth(routine: Routine, size: u64) -> bool {
     let word = TABLE.warm[routine as usize].load(Relaxed);
     size >= word >> 1 && above(routine, size, word)
 }
 
-/// Whether a call of that size is to be shared even after a pause, since it takes longer than members take to
-/// wake.
+/// Whether no team is worth a call of that size, which one look at one word says; if it does not, [`worth`] knows.
+#[inline(always)]
+pub(crate) fn is_small(routine: Routine, size: u64) -> bool {
+    size < TABLE.warm[routine as usize].load(Relaxed) >> 1
+}
+
+/// Whether a call of that size is to be shared whenever it comes, for it is longer than members take to wake.
 pub(crate) fn worth_waking(routine: Routine, size: u64) -> bool {
     worth(routine, size) && size >= TABLE.cold[routine as usize].load(Relaxed)
 }
@@ -89,10 +105,6 @@ pub(crate) fn called() {
 
 fn above(routine: Routine, size: u64, word: u64) -> bool {
     if word & KNOWN == 0 {
-        // Too small for any team: not worth asking the machine.
-        if size < routine.size_of_order(routine.ladder()[0]) {
-            return false;
-        }
         let sizes = learn(routine);
         if size < sizes.warm {
             return false;
@@ -236,7 +248,9 @@ mod tests {
         assert_eq!(known(routine), Some(Sizes { warm: 1_000, cold: 50_000 }));
         publish(routine, Sizes::NEVER);
         assert!(!worth(routine, KNOWN_MOST - 1));
-        TABLE.warm[name].store(0, Relaxed);
+        let word = unknown()[name].load(Relaxed);
+        TABLE.warm[name].store(word, Relaxed);
+        assert!(known(routine).is_none() && !worth(routine, (word >> 1) - 1), "too small for anybody's team");
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl Routine {
         }
     }
 
-    pub(crate) fn level(self) -> Level {
+    pub(crate) const fn level(self) -> Level {
         match self {
             Self::GemvN | Self::GemvT | Self::Ger | Self::Symv => Level::Two,
             Self::Gemm | Self::Symm | Self::Syrk | Self::Trmm | Self::Trsm => Level::Three,
@@ -105,9 +105,8 @@ impl Routine {
         }
     }
 
-    /// The lengths or orders at which it is tried, from one where sharing never pays to one where it always
-    /// does.
-    pub(crate) fn ladder(self) -> &'static [usize] {
+    /// The lengths or orders at which it is tried, from what nobody would share to what everybody does.
+    pub(crate) const fn ladder(self) -> &'static [usize] {
         const ONE: &[usize] = &[1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 48_000, 64_000];
         const TWO: &[usize] = &[48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512];
         const THREE: &[usize] = &[16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192];
@@ -133,7 +132,7 @@ impl Routine {
     }
 
     /// The size of a call with vectors of `n`, or square matrices of order `n`, of `f64`.
-    pub(crate) fn size_of_order(self, n: usize) -> u64 {
+    pub(crate) const fn size_of_order(self, n: usize) -> u64 {
         match self.level() {
             Level::One => memory::<f64>(n),
             Level::Two => memory::<f64>(n * n),
@@ -155,13 +154,13 @@ impl Routine {
 
 /// The size of a call of level 1 or 2: bytes of its longest operand.
 #[inline(always)]
-pub(crate) fn memory<T: Scalar>(elements: usize) -> u64 {
+pub(crate) const fn memory<T: Scalar>(elements: usize) -> u64 {
     elements as u64 * size_of::<T>() as u64
 }
 
 /// The size of a call of level 3: its multiplications, in eighths of a real one in double precision.
 #[inline(always)]
-pub(crate) fn work<T: Scalar>(m: usize, n: usize, k: usize) -> u64 {
+pub(crate) const fn work<T: Scalar>(m: usize, n: usize, k: usize) -> u64 {
     let each = size_of::<T>() * if T::COMPLEX { 2 } else { 1 };
     (m as u64).saturating_mul(n as u64).saturating_mul(k as u64).saturating_mul(each as u64)
 }

@@ -3,7 +3,7 @@
 //! The sums run in blocks of a fixed grid, whose sums are added in a fixed tree, so that a team gets the same
 //! bits.
 use super::parts::{Asum, Dot, Iamax, Nrm2};
-use crate::crossover::{Routine, memory, worth};
+use crate::crossover::{Routine, is_small, memory, worth};
 use crate::error::{Error, same};
 use crate::grid::Grid;
 use crate::kernels::level1 as kernels;
@@ -44,6 +44,7 @@ fn many<N: Scalar>(len: usize, block: impl Fn(Range<usize>) -> N) -> N {
 ///
 /// # Errors
 /// If the lengths differ.
+#[inline(always)]
 pub fn dot<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
     dotu(x, y)
 }
@@ -52,23 +53,38 @@ pub fn dot<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
 ///
 /// # Errors
 /// If the lengths differ.
+#[inline(always)]
 pub fn dotu<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
-    same("dot", 4, "y", y.len(), x.len())?;
-    Ok(dot_of(false, x, y))
+    dot_of("dot", false, x, y)
 }
 
 /// The sum of `conj(x[i]) * y[i]`.
 ///
 /// # Errors
 /// If the lengths differ.
+#[inline(always)]
 pub fn dotc<T: Scalar>(x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
-    same("dotc", 4, "y", y.len(), x.len())?;
-    Ok(dot_of(true, x, y))
+    dot_of("dotc", true, x, y)
 }
 
-/// The sum of products of vectors of one length.
-fn dot_of<T: Scalar>(conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> T {
-    if worth(Routine::Dot, memory::<T>(x.len())) { shared(Dot::of(conj, x, y)) } else { dot_here(conj, x, y) }
+/// The sum of products.
+#[inline(always)]
+fn dot_of<T: Scalar>(routine: &'static str, conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
+    if x.len() <= BLOCK
+        && is_small(Routine::Dot, memory::<T>(x.len()))
+        && x.len() == y.len()
+        && let (Some(x), Some(y)) = (x.as_slice(), y.as_slice())
+    {
+        return Ok(kernels::dot(conj, x, y));
+    }
+    dot_otherwise(routine, conj, x, y)
+}
+
+/// All that short vectors have no use for, apart, so that their arguments stay in registers.
+#[inline(never)]
+fn dot_otherwise<T: Scalar>(routine: &'static str, conj: bool, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T, Error> {
+    same(routine, 4, "y", y.len(), x.len())?;
+    Ok(if worth(Routine::Dot, memory::<T>(x.len())) { shared(Dot::of(conj, x, y)) } else { dot_here(conj, x, y) })
 }
 
 /// The sum of products, computed by the caller.

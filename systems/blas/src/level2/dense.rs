@@ -5,6 +5,7 @@ use crate::scalar::Scalar;
 use std::borrow::Cow;
 
 /// The elements side by side.
+#[inline(always)]
 pub(crate) fn read<T: Scalar>(x: Vector<'_, T>) -> Cow<'_, [T]> {
     x.as_slice().map_or_else(|| x.iter().collect(), Cow::Borrowed)
 }
@@ -14,8 +15,8 @@ pub(crate) fn map<T: Scalar>(x: Vector<'_, T>, change: impl Fn(T) -> T) -> Vec<T
     x.iter().map(change).collect()
 }
 
-/// Lets `work` write the elements as if they lay side by side. They are read before, unless `work` does not
-/// read them.
+/// Lets `work` write the elements as if they lay side by side. They are read before, unless `work` will not.
+#[inline(always)]
 pub(crate) fn write<T: Scalar>(mut y: VectorMut<'_, T>, work: impl FnOnce(&mut [T])) {
     if let Some(y) = y.reborrow().into_slice() {
         return work(y);

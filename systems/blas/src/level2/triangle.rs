@@ -108,6 +108,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
     ///
     /// # Errors
     /// If the matrix is not square.
+    #[inline]
     pub fn full(uplo: Uplo, matrix: Matrix<'a, T>) -> Result<Self, Error> {
         square(matrix.row_count(), matrix.col_count())?;
         let transposed = matrix.layout.down != 1;
@@ -146,6 +147,7 @@ impl<'a, T: Scalar> Triangle<'a, T> {
     }
 
     /// The matrix in memory, unless it is a band or packed.
+    #[inline(always)]
     pub(crate) fn matrix(&self) -> Option<Matrix<'a, T>> {
         if let Memory::Full(matrix) = self.memory { Some(matrix) } else { None }
     }

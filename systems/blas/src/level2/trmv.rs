@@ -97,9 +97,9 @@ fn rectangle<T: Scalar>(how: Use, a: &Triangle<'_, T>, block: &Range<usize>, x: 
     let matrix = matrix.block(rows.clone(), block.clone());
     let (inside, outside) = parts(x, block, &rows);
     if how.by_rows {
-        add_dots(how.conj, T::ONE, matrix, outside, inside);
+        add_dots(how.conj, T::ONE, matrix, outside, T::ONE, inside);
     } else {
-        add_columns(how.conj, matrix, inside, outside);
+        add_columns(how.conj, T::ONE, matrix, inside, T::ONE, outside);
     }
 }
 

@@ -3,10 +3,11 @@
 //! The grid is that of blocks of columns. A long one and a short one make a cell, so that all cells cost the
 //! same.
 use super::gemm::{check, factor};
-use super::{SMALL, square};
-use crate::crossover::{Routine, work};
+use super::with_square;
+use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::grid::Grid;
+use crate::kernels::direct::{self, direct};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, product};
 use crate::kernels::shared::Shared;
@@ -146,7 +147,12 @@ impl<'a, T: Scalar> Rank<'a, T> {
     fn done(self) {
         let order = self.blocks.len();
         let depth: usize = self.terms.iter().flatten().map(|term| term.a.matrix.col_count()).sum();
-        done(Routine::Syrk, work::<T>(order, order, depth), self);
+        let size = work::<T>(order, order, depth);
+        if is_small(order, &self.terms) && !worth(Routine::Syrk, size) {
+            // To the bits of its blocks: each element is one chain of sums.
+            return small(&self.terms, self.beta, self.hermitian, 0..order, self.c.into_whole());
+        }
+        done(Routine::Syrk, size, self);
     }
 
     /// The blocks of a cell: one from either end, or the one in the middle.
@@ -170,20 +176,35 @@ impl<'a, T: Scalar> Rank<'a, T> {
 
     /// The sum of the products at these rows and columns.
     fn add(&self, rows: Range<usize>, cols: Range<usize>, beta: T, mut c: MatrixMut<'_, T>) {
+        if rows.is_empty() {
+            return;
+        }
         let mut beta = beta;
         for Term { alpha, a, b } in self.terms.iter().flatten() {
             let a = Factor { matrix: a.matrix.block(rows.clone(), 0..a.matrix.col_count()), ..*a };
             let b = Factor { matrix: b.matrix.block(0..b.matrix.row_count(), cols.clone()), ..*b };
-            product(*alpha, a, b, beta, c.reborrow());
+            // As a small call that is not cut into blocks has it.
+            if is_small(self.blocks.len(), &self.terms) {
+                direct(*alpha, a, b, beta, None, c.reborrow());
+            } else {
+                product(*alpha, a, b, beta, c.reborrow());
+            }
             beta = T::ONE;
         }
     }
 
     /// A block on the diagonal: computed as a square, of which a triangle is kept.
-    fn diagonal(&self, at: Range<usize>, c: MatrixMut<'_, T>) {
+    fn diagonal(&self, at: Range<usize>, mut c: MatrixMut<'_, T>) {
         let order = at.len();
-        let (mut short, mut long) = ([T::ZERO; SMALL * SMALL], Vec::new());
-        let square = square(order, &mut short, &mut long);
+        if is_small(order, &self.terms) {
+            return small(&self.terms, self.beta, self.hermitian, at, c);
+        }
+        with_square(order, &mut |square| self.triangle_of(square, at.clone(), c.reborrow()));
+    }
+
+    /// The same, given room for the square.
+    fn triangle_of(&self, square: &mut [T], at: Range<usize>, c: MatrixMut<'_, T>) {
+        let order = at.len();
         // Line by line as the result lies in memory: columns of its lower triangle, or rows.
         let by_columns = c.layout.down == 1;
         let lines = if by_columns { Order::Columns } else { Order::Rows };
@@ -202,6 +223,26 @@ impl<'a, T: Scalar> Rank<'a, T> {
                 *diagonal = T::real(diagonal.re());
             }
         }
+    }
+}
+
+/// Whether a block on the diagonal is better computed in its place.
+fn is_small<T: Scalar>(order: usize, terms: &[Option<Term<'_, T>>]) -> bool {
+    let small = |term: &Term<'_, T>| term.a.matrix.col_count().max(order) <= direct::ORDER && term.alpha != T::ZERO;
+    terms.iter().flatten().all(small)
+}
+
+/// A block on the diagonal, in its place.
+fn small<T: Scalar>(terms: &[Option<Term<'_, T>>], beta: T, hermitian: bool, at: Range<usize>, mut c: MatrixMut<'_, T>) {
+    let mut beta = beta;
+    for Term { alpha, a, b } in terms.iter().flatten() {
+        let a = Factor { matrix: a.matrix.block(at.clone(), 0..a.matrix.col_count()), ..*a };
+        let b = Factor { matrix: b.matrix.block(0..b.matrix.row_count(), at.clone()), ..*b };
+        direct(*alpha, a, b, beta, Some(Uplo::Lower), c.reborrow());
+        beta = T::ONE;
+    }
+    for at in 0..if hermitian { c.col_count() } else { 0 } {
+        c.set(at, at, T::real(c.get(at, at).re()));
     }
 }
 

@@ -1,7 +1,6 @@
-//! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that
-//! stay together.
-use super::{SMALL, runs, square};
-use crate::crossover::{Routine, work};
+//! The product of a symmetric or Hermitian matrix and a general one. The grid is that of the columns that stay together.
+use super::{runs, with_square};
+use crate::crossover::{Routine, work, worth};
 use crate::error::{Error, same};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::product::{Factor, columns, product, scale};
@@ -9,7 +8,7 @@ use crate::kernels::shared::Shared;
 use crate::options::{Order, Side, Uplo};
 use crate::parts::Parts;
 use crate::scalar::Scalar;
-use crate::team::done;
+use crate::team::shared;
 use std::ops::Range;
 
 /// Rows of a block on the diagonal, which is written out in full.
@@ -18,13 +17,19 @@ const BLOCK: usize = 128;
 /// `c = alpha * a * b + beta * c`, or `b * a`, as parts, `a` symmetric or Hermitian.
 #[derive(Debug)]
 pub struct Symm<'a, T> {
+    product: Product<'a, T>,
+    c: Shared<MatrixMut<'a, T>>,
+}
+
+/// All of it but the result.
+#[derive(Debug)]
+struct Product<'a, T> {
     hermitian: bool,
     alpha: T,
     /// The lower triangle, always on the left side.
     a: Factor<'a, T>,
     b: Matrix<'a, T>,
     beta: T,
-    c: Shared<MatrixMut<'a, T>>,
 }
 
 impl<'a, T: Scalar> Symm<'a, T> {
@@ -43,6 +48,25 @@ impl<'a, T: Scalar> Symm<'a, T> {
         beta: T,
         c: MatrixMut<'a, T>,
     ) -> Result<Self, Error> {
+        let (product, c) = Product::new(hermitian, side, uplo, alpha, a, b, beta, c)?;
+        let grid = columns::<T>(c.row_count().min(16), c.layout);
+        Ok(Self { product, c: Shared::columns(c, grid) })
+    }
+}
+
+impl<'a, T: Scalar> Product<'a, T> {
+    /// What is asked for with everything on the left side, and the result.
+    #[allow(clippy::too_many_arguments)] // These are the standard's.
+    fn new(
+        hermitian: bool,
+        side: Side,
+        uplo: Uplo,
+        alpha: T,
+        a: Matrix<'a, T>,
+        b: Matrix<'a, T>,
+        beta: T,
+        c: MatrixMut<'a, T>,
+    ) -> Result<(Self, MatrixMut<'a, T>), Error> {
         let order = if side == Side::Left { c.row_count() } else { c.col_count() };
         same("symm", 7, "a", a.row_count(), order)?;
         same("symm", 7, "a", a.col_count(), order)?;
@@ -56,8 +80,7 @@ impl<'a, T: Scalar> Symm<'a, T> {
         let (b, c) = if right { (b.t(), c.t()) } else { (b, c) };
         let matrix = if uplo == Uplo::Lower { a } else { a.t() };
         let conj = hermitian && (right != (uplo == Uplo::Upper));
-        let grid = columns::<T>(c.row_count().min(16), c.layout);
-        Ok(Self { hermitian, alpha, a: Factor { matrix, conj }, b, beta, c: Shared::columns(c, grid) })
+        Ok((Self { hermitian, alpha, a: Factor { matrix, conj }, b, beta }, c))
     }
 
     /// Writes a block on the diagonal, both triangles of it, column by column into a square of noughts.
@@ -88,12 +111,12 @@ impl<'a, T: Scalar> Symm<'a, T> {
         }
         let b = |rows: Range<usize>| Factor::plain(self.b.block(rows, span.clone()));
         for at in runs(order, BLOCK) {
-            let (mut short, mut long) = ([T::ZERO; SMALL * SMALL], Vec::new());
-            let full = square(at.len(), &mut short, &mut long);
-            self.diagonal(at.clone(), full);
-            let full = Matrix::new(Order::Columns, full, at.len(), at.len(), at.len()).expect("a square was written out");
             let mut c = c.reborrow().block(at.clone(), cols.clone());
-            product(self.alpha, Factor::plain(full), b(at.clone()), self.beta, c.reborrow());
+            with_square(at.len(), &mut |full| {
+                self.diagonal(at.clone(), full);
+                let full = Matrix::new(Order::Columns, full, at.len(), at.len(), at.len()).expect("a square was written out");
+                product(self.alpha, Factor::plain(full), b(at.clone()), self.beta, c.reborrow());
+            });
             if at.start > 0 {
                 let left = Factor { matrix: self.a.matrix.block(at.clone(), 0..at.start), ..self.a };
                 product(self.alpha, left, b(0..at.start), T::ONE, c.reborrow());
@@ -116,7 +139,7 @@ impl<T: Scalar> Parts for Symm<'_, T> {
 
     fn part(&self, cells: Range<usize>) {
         let (c, span) = self.c.take(cells);
-        self.compute(span, c);
+        self.product.compute(span, c);
     }
 
     fn finish(self) {}
@@ -141,8 +164,7 @@ pub fn symm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
-    Symm::new(false, side, uplo, alpha, a, b, beta, c).map(|call| done(Routine::Symm, size, call))
+    multiply(false, side, uplo, alpha, a, b, beta, c)
 }
 
 /// `c = alpha * a * b + beta * c`, or `b * a` with `a` on the right side, for a Hermitian `a`.
@@ -161,6 +183,24 @@ pub fn hemm<T: Scalar>(
     beta: T,
     c: MatrixMut<'_, T>,
 ) -> Result<(), Error> {
-    let size = work::<T>(c.row_count(), c.col_count(), a.row_count());
-    Symm::new(true, side, uplo, alpha, a, b, beta, c).map(|call| done(Routine::Symm, size, call))
+    multiply(true, side, uplo, alpha, a, b, beta, c)
+}
+
+#[allow(clippy::too_many_arguments)] // These are the standard's.
+fn multiply<T: Scalar>(
+    hermitian: bool,
+    side: Side,
+    uplo: Uplo,
+    alpha: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    beta: T,
+    c: MatrixMut<'_, T>,
+) -> Result<(), Error> {
+    if worth(Routine::Symm, work::<T>(c.row_count(), c.col_count(), a.row_count())) {
+        return Symm::new(hermitian, side, uplo, alpha, a, b, beta, c).map(shared);
+    }
+    let (product, c) = Product::new(hermitian, side, uplo, alpha, a, b, beta, c)?;
+    product.compute(0..c.col_count(), c);
+    Ok(())
 }
