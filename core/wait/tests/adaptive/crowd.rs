@@ -64,7 +64,7 @@ fn a_preempted_spin_tells_of_strangers_and_an_interrupt_does_not() {
 
 #[test]
 fn scouts_that_come_back_from_every_processor_end_it() {
-    let team = Team::new(CROWD);
+    let team = Team::without("yield-in-crowd", CROWD);
     loses_a_turn(&team);
     team.me.idle.set(Some(true));
     let mut asked = vec![];
@@ -82,7 +82,7 @@ fn scouts_that_come_back_from_every_processor_end_it() {
 
 #[test]
 fn a_busy_processor_outweighs_two_idle_ones() {
-    let team = Team::new(CROWD);
+    let team = Team::without("yield-in-crowd", CROWD);
     loses_a_turn(&team);
     for _ in 0..200 {
         for idle in [Some(true), Some(true), Some(false)] {
@@ -105,7 +105,7 @@ fn where_no_scout_can_be_sent_it_ends_by_itself() {
 /// After an end that was soon regretted, scouts are sent later and later.
 #[test]
 fn strangers_that_come_back_soon_are_believed_for_longer() {
-    let team = Team::new(CROWD);
+    let team = Team::without("yield-in-crowd", CROWD);
     team.me.idle.set(Some(true));
     let span = || {
         let began = team.me.now.get();
@@ -148,4 +148,55 @@ fn teams_that_fit_cannot_move_or_wait_for_messages_never_do() {
         loses_a_turn(&team);
         assert_eq!(team.crowded_out().get(), 0, "case {at}");
     }
+}
+
+/// Episodes of that length until the team waits otherwise, or all of a second: how many there were.
+fn episodes(team: &Team, rule: &str, length: Nanos) -> usize {
+    let end = team.me.now.get() + MS * 1_000;
+    let goes_on = || team.me.now.get() < end && team.wait(length).rules == [rule];
+    core::iter::repeat_with(goes_on).take_while(|&goes_on| goes_on).count()
+}
+
+/// Where strangers have few of the processors, yields come back soon, and no member is woken.
+#[test]
+fn yields_that_are_far_better_are_kept_for_longer_each_time() {
+    let team = Team::new(CROWD);
+    team.me.idle.set(Some(false));
+    loses_a_turn(&team);
+    let mut stays = vec![];
+    for _ in 0..2 {
+        stays.push(episodes(&team, "sleep-in-crowd", US * 500));
+        stays.push(episodes(&team, "yield-in-crowd", US * 20));
+    }
+    let [asleep, yields, again, more] = stays[..] else { unreachable!() };
+    // What is left of four ticks asleep; a trial of 2 ticks, then stays of 4, 16, 64 and 125; two ticks asleep to measure anew.
+    assert!((24..30).contains(&asleep) && (15..18).contains(&again), "{stays:?}");
+    assert!(yields >= 40_000 && more >= 40_000, "{stays:?}");
+}
+
+#[test]
+fn yields_that_are_not_far_better_are_tried_for_two_ticks_and_then_seldom() {
+    for (length, trial) in [(US * 400, 18..22), (US * 900, 7..11), (MS * 10, 0..1)] {
+        let team = Team::new(CROWD);
+        team.me.idle.set(Some(false));
+        loses_a_turn(&team);
+        let first = episodes(&team, "sleep-in-crowd", US * 500);
+        assert!((24..30).contains(&first), "{first}");
+        let tried = episodes(&team, "yield-in-crowd", length);
+        assert!(trial.contains(&tried), "{length}: {tried}");
+        // Asleep for 16 ticks, or for 125 if it lost by far.
+        let (later, expected) = (episodes(&team, "sleep-in-crowd", US * 500), if length < MS { 120..140 } else { 990..1_010 });
+        assert!(expected.contains(&later), "{length}: {later}");
+    }
+}
+
+/// A wait that no yield ends within two ticks sleeps: a leader may compute for long.
+#[test]
+fn a_long_wait_among_yields_ends_asleep() {
+    let team = Team::new(CROWD);
+    team.me.idle.set(Some(false));
+    loses_a_turn(&team);
+    episodes(&team, "sleep-in-crowd", US * 500);
+    let end = team.wait(MS * 100);
+    assert_eq!((end.rules, end.did.last()), (vec!["yield-in-crowd", "sleep-in-crowd"], Some(&Did::Park)));
 }

@@ -26,7 +26,7 @@ fn not_to_be_moved(team: &Team) {
 fn places(rule: &str) -> &'static [CpuId] {
     match rule {
         "leave-crowd" => &[0, 0],
-        "sleep-in-crowd" => &[0, 1],
+        "sleep-in-crowd" | "yield-in-crowd" => &[0, 1],
         "let-pass" => &[1, 1],
         "spin" | "ask" | "stay" | "pull" | "sleep" | "give-way" => &[1],
         _ => &[0],
@@ -39,6 +39,12 @@ fn provoke(rule: &str, team: &Team) {
         "flee" | "sleep-in-crowd" => {
             team.me.yield_span.set(MS * 2);
             waits(team, 1, MS * 5);
+        }
+        "yield-in-crowd" => {
+            team.me.yield_span.set(MS * 2);
+            waits(team, 1, MS * 5);
+            team.me.idle.set(Some(false));
+            waits(team, 40, US * 500);
         }
         "spread" => {
             crowd(team);
