@@ -61,11 +61,17 @@ fn meet(machine: &Machine, mut member: BarrierMember<Placed>, rank: Rank) {
 static RULES: [AtomicU64; TABLE.len()] = [const { AtomicU64::new(0) }; TABLE.len()];
 static ACTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
-fn meet_and_count(_: &Machine, mut member: BarrierMember<Placed>, rank: Rank) {
-    for episode in 1..=u64::from(EPISODES) {
+fn meet_and_count(_: &Machine, member: BarrierMember<Placed>, rank: Rank) {
+    meet_so_often(EPISODES, member, |member| {
         if rank == 0 || thread_rng().gen_range(0..4_u32) == 0 {
-            compute(&member);
+            compute(member);
         }
+    });
+}
+
+fn meet_so_often(episodes: u32, mut member: BarrierMember<Placed>, compute: impl Fn(&BarrierMember<Placed>)) {
+    for episode in 1..=u64::from(episodes) {
+        compute(&member);
         block_on(member.wait()).unwrap();
         let Snapshot { last, first_look, spun, yielded, parked, .. } = member.account().snapshot();
         assert_eq!(last + first_look + spun + yielded + parked, episode, "every episode is counted once");
@@ -94,12 +100,26 @@ fn members_meet_whatever_they_do_about_their_waits() {
     // A team larger than its processors, and slow enough to be told which member is crowded out.
     let of = Adaptive { tick: Nanos(400_000), ..OF };
     explore(run(Plan { of, places: &[0, 0, 0, 1], ..PLAN }, meet_and_count));
-    let followed = |name| RULES[TABLE.iter().position(|rule| rule.name == name).unwrap()].load(SeqCst);
     for name in ["flee", "sleep-in-crowd", "sleep-beside-stranger", "sleep-late", "yield", "spin", "ask", "stay", "pull", "sleep"]
     {
         assert!(followed(name) > 0, "no schedule led to {name}");
     }
     assert!(ACTS.iter().all(|act| act.load(SeqCst) > 0), "no schedule led to {ACTS:?}");
+}
+
+/// In how many decisions all schedules so far followed that rule.
+fn followed(name: &str) -> u64 {
+    RULES[TABLE.iter().position(|rule| rule.name == name).unwrap()].load(SeqCst)
+}
+
+/// Long enough for the member that found the strangers to try yields, and to give them up.
+#[test]
+fn a_team_that_is_crowded_out_meets_whichever_way_it_waits() {
+    const TICK: Nanos = Nanos(100_000);
+    let plan = Plan { of: Adaptive { tick: TICK, ..OF }, places: &[0, 0, 0, 1], ..PLAN };
+    let computes = |member: &BarrierMember<Placed>| block_on(member.delay(TICK.percent(25)));
+    explore_some(SCHEDULES / 8, run(plan, move |_, member, _| meet_so_often(30, member, computes)));
+    assert!(followed("yield-in-crowd") > 0 && followed("sleep-in-crowd") > 0);
 }
 
 #[test]
