@@ -105,7 +105,7 @@ fn experiment(of: &Results) -> String {
 
 /// Does a figure show virtual time, whatever else its results hold?
 fn is_virtual(figure: &Figure) -> bool {
-    matches!(figure, Figure::Plan(_) | Figure::OverTime(_) | Figure::Timeline(_) | Figure::Butterfly)
+    matches!(figure, Figure::RegretMap(_) | Figure::Plan(_) | Figure::OverTime(_) | Figure::Timeline(_) | Figure::Butterfly)
 }
 
 /// How far the results can be trusted.

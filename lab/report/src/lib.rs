@@ -3,7 +3,7 @@
 //! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no request.
 //! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there may be.
 //! - A figure is chosen by the ids and labels of the measurements, or is a timeline: each file below says which it draws.
-//! - `svg`, `axis`, `symbol`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `strip`: the kinds of chart. `pack`: the raw
+//! - `svg`, `axis`, `symbol`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the kinds of chart. `pack`: the raw
 //!   data within the page.
 #![forbid(unsafe_code)]
 
@@ -20,12 +20,14 @@ mod heat;
 mod html;
 mod legend;
 mod lines;
+mod maps;
 mod messages;
 mod noise;
 mod pack;
 mod ping_pong;
 mod plans;
 mod predictions;
+mod regret;
 mod shades;
 mod skew;
 mod speedups;
@@ -60,6 +62,8 @@ pub enum Figure {
     Ablation,
     /// Barriers: processor time per episode.
     BarrierCpu,
+    /// Barriers: what the adaptive policy loses over the rows that were drawn.
+    BarrierRegret,
     /// Barriers: what the simulator predicts against what was measured.
     Predictions,
     /// The simulated butterfly barrier over the number of nodes, with its formula.
@@ -92,6 +96,8 @@ pub enum Figure {
     BlasCollapse,
     /// Fork and join, by everybody who runs teams and beside hogs.
     Teams,
+    /// The simulated plan of this name, if it is one of regrets: what the adaptive policy loses.
+    RegretMap(String),
     /// The simulated plan of this name: curves or a matrix.
     Plan(String),
     /// The same plan's run over time.
@@ -102,12 +108,13 @@ pub enum Figure {
 
 impl Figure {
     /// All but those of plans and timelines, in the order of the page.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::PingPong,
         Self::Gaps,
         Self::Distribution,
         Self::Barriers,
         Self::BarrierClasses,
+        Self::BarrierRegret,
         Self::BarrierCpu,
         Self::Ablation,
         Self::Predictions,
@@ -128,7 +135,7 @@ impl Figure {
         Self::Butterfly,
     ];
 
-    /// Its name as a file, without an ending: that of the plan or timeline, made harmless, with `-over-time` if it is that.
+    /// Its name as a file, without an ending: that of the plan or timeline, made harmless, with `-over-time` or `-map` if it is that.
     pub fn name(&self) -> String {
         let harmless = |plan: &str| -> String {
             let harmless = |c: char| if c.is_ascii_alphanumeric() || "-_+".contains(c) { c } else { '-' };
@@ -144,6 +151,7 @@ impl Figure {
             Self::BarrierClasses => "barrier-classes".to_owned(),
             Self::Ablation => "ablation".to_owned(),
             Self::BarrierCpu => "barrier-cpu".to_owned(),
+            Self::BarrierRegret => "barrier-regret".to_owned(),
             Self::Predictions => "predictions".to_owned(),
             Self::Butterfly => "butterfly".to_owned(),
             Self::Skew => "skew".to_owned(),
@@ -162,6 +170,7 @@ impl Figure {
             Self::BlasCollapse => "blas-collapse".to_owned(),
             Self::Plan(plan) | Self::Timeline(plan) => harmless(plan),
             Self::OverTime(plan) => harmless(plan) + "-over-time",
+            Self::RegretMap(plan) => harmless(plan) + "-map",
         }
     }
 
@@ -175,6 +184,7 @@ impl Figure {
             Self::BarrierClasses => barriers::classes(all),
             Self::Ablation => ablation::draw(all),
             Self::BarrierCpu => barriers::cpu(all),
+            Self::BarrierRegret => regret::of_barriers(all),
             Self::Predictions => predictions::draw(all),
             Self::Butterfly => butterfly::draw(all),
             Self::Skew => skew::draw(all),
@@ -191,6 +201,7 @@ impl Figure {
             Self::Teams => teams::draw(all),
             Self::BlasSizes => blas::sizes(all),
             Self::BlasCollapse => blas::collapse(all),
+            Self::RegretMap(plan) => plans::map(all, plan),
             Self::Plan(plan) => plans::draw(all, plan),
             Self::OverTime(plan) => plans::over_time(all, plan),
             Self::Timeline(name) => timeline::draw(&results.timelines, name),
@@ -202,7 +213,7 @@ impl Figure {
 /// their timelines.
 pub fn figures(results: &[Results]) -> Vec<Figure> {
     let plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements)));
-    let of = |plan: &str| [Figure::Plan(plan.to_owned()), Figure::OverTime(plan.to_owned())];
+    let of = |plan: &str| [Figure::RegretMap, Figure::Plan, Figure::OverTime].map(|figure| figure(plan.to_owned()));
     let timelines = distinct(results.iter().flat_map(|r| r.timelines.iter().map(|timeline| timeline.name.as_str())));
     let timelines = timelines.into_iter().map(|name| Figure::Timeline(name.to_owned()));
     Figure::ALL.into_iter().chain(plans.into_iter().flat_map(of)).chain(timelines).collect()

@@ -57,6 +57,9 @@ fn measurement(plan: &Plan, labels: &Labels, job: Option<&str>, seen: &[View<'_>
     for (label, names) in axes.into_iter().zip([&figure.along, &figure.across]).filter(|(_, names)| !names.is_empty()) {
         measurement = measurement.label(label, names.join(" "));
     }
+    if let Some(best) = plan.best_name() {
+        measurement = measurement.label("best-axis", best);
+    }
     let mean = |values: Vec<f64>| Distribution::of_values(&values).map_or(f64::NAN, |all| all.mean());
     let of = |metric: &Metric| mean(seen.iter().map(|seen| metric.value(seen)).collect());
     let figures = plan.metrics().iter().map(|metric| (metric.figure, of(metric)));

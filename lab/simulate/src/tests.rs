@@ -109,6 +109,10 @@ fn regret_is_over_the_best_choice_of_the_point() {
         let (least, most) = regrets.iter().fold((f64::MAX, f64::MIN), |(low, high), &r| (low.min(r), high.max(r)));
         assert!(least < 0.01 && most > 0.2, "somebody is the best, and somebody is not: {regrets:?}");
     }
+    assert!(
+        all.iter().all(|m| m.labels.contains_key("state") || m.labels["best-axis"] == "policy"),
+        "reports know what regrets are over"
+    );
     let table = table(&plan, &all);
     let ends: Vec<&str> = table.rows.iter().rev().take(2).map(|row| row[0].as_str()).collect();
     assert_eq!(ends, ["worst", "mean"]);

@@ -1,6 +1,6 @@
 //! Figures of simulated plans: panels, curves, matrices and strips as the labels of measurements say, and nothing else.
 use crate::report::check_markup;
-use crate::sample::{empty, simulated};
+use crate::sample::{empty, regrets, simulated};
 
 use foregather_report::{Figure, figure_svg, figures, page};
 use foregather_results::{Measurement, Results};
@@ -84,6 +84,52 @@ fn a_matrix_of_many_choices_says_what_each_comes_to_and_on_which_most_depends() 
 }
 
 #[test]
+fn a_space_of_regrets_is_summed_up_by_two_properties_at_a_time() {
+    let (svg, page) = drawn(&Figure::RegretMap("space".to_owned()), regrets::simulated(5));
+    for told in ["members by processors", "strangers by processors", "step by processors", "best policy"] {
+        assert!(svg.contains(told), "{told} is missing");
+    }
+    assert_eq!(svg.matches("35 rows of 256, all:").count(), 3, "every map sums up a machine");
+    assert!(svg.contains("7 rows of 2, 1x: mean "), "a row a stranger");
+    assert!(svg.contains("5 rows of 2, none: mean .04, worst .08"), "sizes of team lose 0 to 8 % beside nothing");
+    assert_eq!(svg.matches("data-m=").count(), 12, "the worst rows are listed");
+    let all = regrets::simulated(5);
+    let lost: Vec<f64> = all.iter().filter(|m| m.labels["waiting"] == "adaptive").filter_map(|m| m.summary.mean).collect();
+    let mean = format!("{:.2}", lost.iter().sum::<f64>() / 175.0).replace("0.", ".");
+    assert!(page.contains(&format!("Over 175 rows the adaptive policy loses {mean} of its time on average")), "{mean}");
+}
+
+#[test]
+fn without_the_adaptive_policy_or_enough_rows_there_is_no_map() {
+    let map = |all: Vec<Measurement>| figure_svg(&Figure::RegretMap("space".to_owned()), &results(all));
+    let all = regrets::simulated(1);
+    assert!(map(all.clone()).is_some() && map(all[..9].to_vec()).is_none(), "three rows are no space");
+    assert_eq!(map(all.into_iter().filter(|m| m.labels["waiting"] != "adaptive").collect()), None);
+}
+
+#[test]
+fn drawn_rows_of_a_machine_are_held_against_peers_and_the_best_of_all() {
+    let (svg, page) = {
+        let results = [regrets::drawn()];
+        (figure_svg(&Figure::BarrierRegret, &results).expect("rows were drawn"), page(&results))
+    };
+    for told in [
+        "strangers by members, against the best peer<",
+        "strangers by members, against the best peer or fixed policy<",
+        "1 rows of 5-8, 1 hog: mean .75, worst .75",
+        "1 rows of 5-8, 1 hog: mean .80, worst .80",
+        "1 rows of 9-16, longer bursts: mean 0, worst 0",
+        "5t + 1 hog log-normal, 10 us",
+        "central/block",
+    ] {
+        assert!(svg.contains(told), "{told} is missing");
+    }
+    // What it wins elsewhere does not make up for what it loses: .8 + .2 + .02 + .1 + .3 of eight rows.
+    assert!(page.contains("Over 8 rows the adaptive policy loses .18 of its time on average"), "{page}");
+    assert!(page.contains("and .80 in the worst row; 1 lose more than half."));
+}
+
+#[test]
 fn a_run_over_time_is_shown_as_a_whole_and_around_its_transition() {
     let (svg, page) = drawn(&Figure::OverTime("fig4".to_owned()), simulated::transition());
     assert_eq!(svg.matches("scale(").count(), 2 * 4, "two stretches of four states");
@@ -111,7 +157,7 @@ fn figures_are_those_of_every_plan_under_names_that_harm_nothing() {
     let names: Vec<String> = figures(&[simulated::plans()]).iter().map(Figure::name).collect();
     assert_eq!(
         names[Figure::ALL.len()..],
-        ["fig3", "fig7", "wake", "fig4"].map(|n| [n.to_owned(), format!("{n}-over-time")]).concat()
+        ["fig3", "fig7", "wake", "fig4"].map(|n| [format!("{n}-map"), n.to_owned(), format!("{n}-over-time")]).concat()
     );
     let name = |plan: &str| Figure::Plan(plan.to_owned()).name();
     assert_eq!(name("../../etc/x"), "------etc-x");

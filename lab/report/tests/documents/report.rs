@@ -17,6 +17,7 @@ fn everything() -> Vec<Results> {
         vec![
             sample::ablation(),
             sample::predictions(),
+            sample::regrets::drawn(),
             skew_and_noise::skew(),
             skew_and_noise::noise(2),
             sample::messages::messages(),
@@ -29,8 +30,8 @@ fn everything() -> Vec<Results> {
     .concat()
 }
 
-/// The figures of everything: all, and one of each of its two plans.
-const FIGURES: usize = Figure::ALL.len() + 2;
+/// The figures of everything: all, one of each of its two plans, and the shares of drawn rows beside those of the fixed ones.
+const FIGURES: usize = Figure::ALL.len() + 2 + 2;
 
 #[test]
 fn a_page_of_everything_shows_every_figure_and_every_claim() {
@@ -80,6 +81,15 @@ fn hostile_text_is_shown_and_never_obeyed() {
     results.measurements.extend(sample::dsm::hostile(evil));
     results.measurements.extend(sample::apps::hostile(evil));
     results.measurements.extend(sample::teams::hostile(evil));
+    let mut drawn = sample::regrets::drawn().measurements;
+    drawn.iter_mut().for_each(|m| _ = m.labels.insert("oracle".to_owned(), evil.to_owned()));
+    results.measurements.extend(drawn);
+    let mut space = sample::regrets::simulated(1);
+    space.iter_mut().for_each(|m| {
+        m.labels.insert(evil.to_owned(), evil.to_owned());
+        m.labels.values_mut().filter(|choice| *choice == "1 hog" || *choice == "1x").for_each(|choice| *choice += evil);
+    });
+    results.measurements.extend(space);
     let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);
     results.measurements.push(simulated.label("nodes", "4").label("series", evil));
     for (i, axes) in [["x-axis", "series-axis"], ["column-axis", "row-axis"]].into_iter().enumerate() {
@@ -109,7 +119,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
         reason: text(),
     });
     let page = page(&[results.clone(), results]);
-    assert_eq!(page.matches("<figure ").count(), 2 * (Figure::ALL.len() + 3), "hostile labels are drawn like others");
+    assert_eq!(page.matches("<figure ").count(), 2 * (Figure::ALL.len() + 5), "hostile labels are drawn like others");
     assert_eq!(page.matches("<script").count(), 3, "the page's own script and the data of two results");
     assert!(!page.contains("<script>alert") && !page.contains('\u{1b}') && !page.contains("<u>"));
 }

@@ -259,6 +259,11 @@ impl Plan {
         Some((0..self.grid.axes[axis].choices.len()).map(move |choice| self.grid.beside(point, axis, choice)))
     }
 
+    /// The swept name of what regrets are over.
+    pub(super) fn best_name(&self) -> Option<&str> {
+        self.figure.best.map(|axis| self.grid.axes[axis].name.as_str())
+    }
+
     /// What a reader of its results should know.
     pub fn notes(&self) -> Vec<String> {
         let note = match (self.files.asked_for_costs(), self.files.machine()) {

@@ -4,6 +4,7 @@
 pub(crate) mod apps;
 pub(crate) mod dsm;
 pub(crate) mod messages;
+pub(crate) mod regrets;
 pub(crate) mod simulated;
 pub(crate) mod teams;
 
