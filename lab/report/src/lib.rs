@@ -3,8 +3,7 @@
 //! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no request.
 //! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there may be.
 //! - A figure is chosen by the ids and labels of the measurements, or is a timeline: each file below says which it draws.
-//! - `svg`, `axis`, `symbol`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the kinds of chart. `pack`: the raw
-//!   data within the page.
+//! - `svg`, `axis`, `symbol`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the kinds of chart.
 #![forbid(unsafe_code)]
 
 mod ablation;
@@ -23,7 +22,6 @@ mod lines;
 mod maps;
 mod messages;
 mod noise;
-mod pack;
 mod ping_pong;
 mod plans;
 mod predictions;

@@ -1,8 +1,11 @@
 //! The page from results of the size of a demo: complete, self-contained, small, and deaf to hostile text.
 use crate::{sample, skew_and_noise};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use foregather_report::{Figure, figure_svg, figures, page};
 use foregather_results::{Measurement, Outcome, Results, Value, Verdict};
+use miniz_oxide::inflate::decompress_to_vec;
 
 fn demo() -> Vec<Results> {
     let mut plans = sample::simulated::plans();
@@ -58,6 +61,17 @@ fn the_page_of_a_demo_is_small_and_asks_nobody_for_anything() {
     for reference in ["http:", "https:", "//cdn", "<link rel=\"stylesheet", "src=", "@import", "url("] {
         assert!(!without_namespace.contains(reference), "{reference}");
     }
+}
+
+#[test]
+fn the_page_holds_the_document_itself() {
+    let results = sample::waits();
+    let page = page(std::slice::from_ref(&results));
+    let (_, data) = page.split_once("id=\"data0\">").expect("the page holds data");
+    let packed = BASE64_STANDARD.decode(data.split('<').next().unwrap_or_default()).expect("it is base64");
+    let text = decompress_to_vec(&packed).expect("it is raw deflate");
+    assert_eq!(serde_json::from_slice::<Results>(&text).expect("it is a document"), results);
+    assert!(packed.len() * 3 < text.len());
 }
 
 #[test]
