@@ -122,29 +122,3 @@ fn render(runs: &[AppRun<'_>]) -> String {
     canvas.text((left + WIDTH - NUMBERS) / 2.0, bottom + 40.0, At::Middle, ink::SOFT, "percent of a thread's time");
     canvas.finish(bottom + 54.0, title, "")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(app: &str, ranks: u32, compute: f64, lock: f64) -> Measurement {
-        apps::run(app, "s", ranks, vec![compute + lock], [compute, 0.0, 0.0, 0.0, 0.0, lock, 0.0])
-    }
-
-    #[test]
-    fn bars_are_shares_of_the_whole_and_the_caption_tells_of_the_most_ranks() {
-        let all = [run("tsp", 8, 30.0, 10.0), run("tsp", 1, 100.0, 0.0), run("is", 2, 5.0, 5.0)];
-        let drawn = draw(&all).unwrap();
-        assert!(drawn.caption.contains("tsp on 8 ranks (s) computes for 75 % of its 40 ms"), "{}", drawn.caption);
-        assert!(drawn.caption.contains("lock (25 %)"), "{}", drawn.caption);
-        assert_eq!(drawn.svg.matches("data-m=").count(), 3);
-        let order: Vec<_> = ["is, 2 ranks", "tsp, 1 rank<", "tsp, 8 ranks"].map(|name| drawn.svg.find(name).unwrap()).to_vec();
-        assert!(order.is_sorted(), "{order:?}");
-    }
-
-    #[test]
-    fn runs_without_time_and_ranks_alone_draw_nothing() {
-        let one = apps::rank("is", "s", (2, 0), vec![1.0], [1.0; PARTS.len()]);
-        assert!(draw(&[run("is", 1, 0.0, 0.0), one]).is_none());
-    }
-}

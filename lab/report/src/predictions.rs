@@ -95,33 +95,3 @@ fn bounds((low, high): (f64, f64)) -> Vec<Curve> {
     };
     [LIMIT_ALONE, LIMIT_CROWDED].into_iter().flat_map(both).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounds_lie_so_many_times_above_and_below_within_the_values() {
-        let all = bounds((1.0, 100.0));
-        let names = distinct(all.iter().map(|curve| curve.name.as_str()));
-        assert_eq!(names, ["off by a factor of 1.3", "off by a factor of 2"]);
-        let ratios: Vec<f64> = all.iter().flat_map(|curve| &curve.points).map(|p| p.y / p.x).collect();
-        let expected = [1.3, 1.3, 1.0 / 1.3, 1.0 / 1.3, 2.0, 2.0, 0.5, 0.5];
-        assert!(ratios.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9) && ratios.len() == 8, "{ratios:?}");
-        assert!(all.iter().flat_map(|curve| &curve.points).all(|p| (1.0..=100.0).contains(&p.y)));
-    }
-
-    #[test]
-    fn the_adaptive_waiter_has_a_plot_of_its_own_and_the_farthest_is_told() {
-        let one = |waiter: &str, measured, predicted, within| {
-            let m = Measurement::from_values("prediction/2t, 1 us", "", "us", vec![predicted]).label("row", "2t, 1 us");
-            let m = m.label("waiter", waiter).label("class", "2 free").figure("measured_us", measured);
-            m.figure("predicted_us", predicted).figure("factor", predicted / measured).figure("within", within)
-        };
-        let drawn = draw(&[one(CANDIDATE, 1.0, 1.1, 1.0), one("central/spin", 3.0, 12.0, 0.0)]).unwrap();
-        assert_eq!(drawn.svg.matches("data-axis=").count(), 2);
-        assert!(drawn.caption.starts_with("1 of 2 predictions"), "{}", drawn.caption);
-        assert!(drawn.caption.contains("central/spin in 2t, 1 us, by a factor of 4"), "{}", drawn.caption);
-        assert!(draw(&[one("central/spin", 0.0, 12.0, 0.0)]).is_none(), "nothing was measured");
-    }
-}

@@ -60,36 +60,3 @@ pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
     );
     Some(Drawn { svg: lines.render(), caption })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn runs() -> Vec<Measurement> {
-        let run = |app, series, ranks, ms| apps::run(app, series, ranks, vec![ms], [ms; apps::PARTS.len()]);
-        let mut all = vec![
-            run("is", "1999", 1, 80.0),
-            run("is", "1999", 8, 11.0),
-            run("lu", "1999", 1, 80.0),
-            run("lu", "1999", 8, 20.0),
-            run("lu", "modern", 1, 40.0),
-            run("lu", "modern", 8, 20.0),
-        ];
-        apps::speedups(&mut all);
-        all
-    }
-
-    #[test]
-    fn a_plot_for_each_series_has_the_ideal_and_the_caption_the_best() {
-        let drawn = draw(&runs()).unwrap();
-        assert_eq!(drawn.svg.matches("data-axis=").count(), 2);
-        assert_eq!(drawn.svg.matches(r#"data-name="ideal" data-p="1,1 8,8""#).count(), 2);
-        assert!(drawn.svg.contains(r#"data-name="lu" data-p="1,1 8,4""#));
-        assert!(drawn.caption.contains("On 8 ranks is is quickest in proportion (1999): 7.27 times"), "{}", drawn.caption);
-    }
-
-    #[test]
-    fn one_number_of_ranks_is_no_curve() {
-        assert!(draw(&runs()[1..2]).is_none() && draw(&[]).is_none());
-    }
-}

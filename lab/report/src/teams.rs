@@ -78,34 +78,3 @@ fn caption(cells: &[Cell<'_>], body: &str) -> Option<String> {
     let both = if most.of == first.of { told(first) } else { format!("{}; {}", told(first), told(most)) };
     Some(format!("Means of cells, their medians and extremes; one region of bodies of {body} us on {both}."))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cell(threads: &str, hogs: &str, runner: &str, body_us: &str, us: f64) -> Measurement {
-        Measurement::from_values(format!("{TEAMS}{threads}t/{body_us}us/{hogs}h/{runner}"), "", "us", vec![us])
-            .label("threads", threads)
-            .label("hogs", hogs)
-            .label("runner", runner)
-            .label("body_us", body_us)
-    }
-
-    #[test]
-    fn there_is_a_panel_for_each_size_and_a_bar_for_each_cell() {
-        let all = [
-            cell("2", "0", "team", "0", 0.5),
-            cell("2", "0", "team", "1", 1.5),
-            cell("2", "2", "team", "1", 3.5),
-            cell("4", "0", "rayon-join", "1", 30.0),
-        ];
-        let drawn = draw(&all).unwrap();
-        for part in ["2 threads", "4 threads", "team", "rayon-join", "0 hogs", "2 hogs", "bodies of 1 us"] {
-            assert!(drawn.svg.contains(part), "{part}");
-        }
-        assert!(drawn.caption.contains("2 threads by team take 1.5"), "{}", drawn.caption);
-        assert_eq!((1..4).filter(|of| drawn.svg.contains(&format!("data-m=\"{of}\""))).count(), 3);
-        assert!(!drawn.svg.contains("data-m=\"0\""), "bodies of another length");
-        assert!(draw(&all[..1]).is_some() && draw(&[]).is_none());
-    }
-}

@@ -210,7 +210,7 @@ fn write_a_sample_to_look_at() {
             write(&format!("{}.svg", figure.name()), &svg);
         }
     }
-    for results in demo() {
-        results.write(&directory.join(format!("{}.json", results.experiment.replace(' ', "-")))).expect("it is writable");
+    for (i, results) in everything().into_iter().enumerate() {
+        results.write(&directory.join(format!("{i}-{}.json", results.experiment.replace(' ', "-")))).expect("it is writable");
     }
 }
