@@ -1,6 +1,6 @@
 //! The page: what disturbed the runs, the figures, the claims, every number on demand, and where it all comes from.
 use super::svg::escape;
-use super::{Drawn, Figure, distinct, dsm, figures, verdicts};
+use super::{Drawn, distinct, dsm, figures, verdicts};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use foregather_results::number::quantity;
@@ -24,7 +24,7 @@ pub fn page(results: &[Results]) -> String {
         for (i, name, Drawn { svg, caption }) in drawn {
             let whose = if several { format!("{name}: ") } else { String::new() };
             let caption = escape(&format!("{whose}{caption}"));
-            let warning = if is_virtual(&figure) || level(&results[i]) != Level::Unusable { "" } else { UNUSABLE };
+            let warning = if figure.is_virtual() || level(&results[i]) != Level::Unusable { "" } else { UNUSABLE };
             let id = format!("f{}", contents.matches("<li>").count());
             let _ = write!(contents, "<li><a href=#{id}>{}</a>", escape(&format!("{whose}{}", figure.name())));
             drawings += &format!(
@@ -103,11 +103,6 @@ fn experiment(of: &Results) -> String {
     } else {
         format!("{} {papers}", of.experiment)
     }
-}
-
-/// Does a figure show virtual time, whatever else its results hold?
-fn is_virtual(figure: &Figure) -> bool {
-    matches!(figure, Figure::RegretMap(_) | Figure::Plan(_) | Figure::OverTime(_) | Figure::Timeline(_) | Figure::Butterfly)
 }
 
 /// How far the results can be trusted.

@@ -30,7 +30,7 @@ fn a_run_over_time_is_small_and_dots_over_seeds_do_not_say_it_once_more() {
 fn figures_are_those_of_every_plan_under_names_that_harm_nothing() {
     let names: Vec<String> = figures(&[simulated::plans()]).iter().map(Figure::name).collect();
     assert_eq!(
-        names[Figure::ALL.len()..],
+        names[Figure::all().count()..],
         ["fig3", "fig7", "wake", "fig4"].map(|n| [format!("{n}-map"), n.to_owned(), format!("{n}-over-time")]).concat()
     );
     let name = |plan: &str| Figure::Plan(plan.to_owned()).name();

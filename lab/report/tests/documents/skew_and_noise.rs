@@ -86,7 +86,7 @@ pub(crate) fn old_skew() -> Results {
 
 #[test]
 fn what_no_other_barrier_beats_is_filled() {
-    let svg = drawn(&Figure::Skew, skew());
+    let svg = drawn(&Figure::Of("skew"), skew());
     // Central is the cheapest, plain and of the harmonized, which are all as even: two dots for each of both, in two parts.
     let dots = |fill: &str| svg.matches(&format!(r#"r="3.6" fill="{fill}""#)).count();
     assert_eq!(dots("#0072b2") + dots("#d55e00"), 2 * 2 * 2);
@@ -97,15 +97,15 @@ fn what_no_other_barrier_beats_is_filled() {
 fn what_an_older_version_wrote_is_no_figure_and_no_error() {
     let mut old = noise(1);
     old.measurements.iter_mut().for_each(|m| m.figures.clear());
-    assert_eq!(figure_svg(&Figure::NoiseTrace, &[old.clone()]), None);
-    assert_eq!(figure_svg(&Figure::NoiseLine, &[old]), None);
-    assert_eq!(figure_svg(&Figure::Skew, &[sample::waits()]), None);
+    assert_eq!(figure_svg(&Figure::Of("noise-trace"), &[old.clone()]), None);
+    assert_eq!(figure_svg(&Figure::Of("noise-line"), &[old]), None);
+    assert_eq!(figure_svg(&Figure::Of("skew"), &[sample::waits()]), None);
 }
 
 #[test]
 fn hostile_names_of_barriers_and_processors_stay_text() {
     let results = Results { measurements: hostile("<script>\"'&"), ..sample::empty("measure skew") };
-    for figure in [Figure::Skew, Figure::NoiseTrace, Figure::NoiseLine] {
+    for figure in [Figure::Of("skew"), Figure::Of("noise-trace"), Figure::Of("noise-line")] {
         let svg = drawn(&figure, results.clone());
         assert!(!svg.contains("<script") && svg.contains("&lt;script&gt;"), "{figure:?}");
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Every figure on the page of these results: its caption, its texts line by line, the points of its curves, how many marks of which
 /// kind it has.
-fn told(results: &Results) -> String {
+fn described(results: &Results) -> String {
     let page = page(std::slice::from_ref(results));
     let mut all = String::new();
     for figure in page.split("<figure ").skip(1) {
@@ -53,9 +53,9 @@ fn what_is_missing_is_no_figure() {
     apps.measurements.retain(one_size);
     let mut dsm = sample::dsm::dsm();
     dsm.measurements.iter_mut().for_each(|m| m.figures.retain(|name, _| name != "owner_us"));
-    assert_eq!(told(&sample::empty("measure teams")), "");
-    assert!(!told(&apps).contains("Speedups"), "one number of ranks is no curve");
-    assert!(told(&dsm).contains("the rest") && !told(&dsm).contains("owner&#39;s call"), "only parts that there are");
+    assert_eq!(described(&sample::empty("measure teams")), "");
+    assert!(!described(&apps).contains("Speedups"), "one number of ranks is no curve");
+    assert!(described(&dsm).contains("the rest") && !described(&dsm).contains("owner&#39;s call"), "only parts that there are");
     assert!(page(&[dsm]).contains("Millipage, 1999") && !page(&[teams]).contains("Millipage, 1999"));
 }
 
@@ -63,7 +63,7 @@ fn what_is_missing_is_no_figure() {
 fn figures_are_as_they_were() {
     macro_rules! same {
         ($($name:literal: $results:expr,)*) => {
-            $(expect_file![concat!("snapshots/", $name, ".txt")].assert_eq(&told(&$results));)*
+            $(expect_file![concat!("snapshots/", $name, ".txt")].assert_eq(&described(&$results));)*
         };
     }
     let of = |measurements| Results { measurements, ..sample::empty("simulate") };
