@@ -1,57 +1,49 @@
 //! `[network.faults]`: what goes wrong with packets, nodes and clocks.
-use super::section::{Section, count, span};
-use super::tree::{Located, ParseResult, Value, mistake};
+use super::read::{AnyValue, KEY, Span, Time, count_at, real, table, values};
+use super::tree::{ParseResult, mistake};
 use foregather_machine::{Nanos, Rank};
 use foregather_sim::net::{Drift, Faults, Pause};
 
-pub(super) const KEYS: [&str; 6] = ["loss", "duplicate", "delayed", "delay", "pauses", "drifts"];
-pub(super) const PAUSE_KEYS: [&str; 3] = ["node", "from", "length"];
-pub(super) const DRIFT_KEYS: [&str; 3] = ["node", "ppm", "ahead"];
-
-/// A clock that gains or loses more than a tenth is none.
-const PPM_MAX: i64 = 100_000;
-const PPM_MIN: i64 = -PPM_MAX;
-
-pub(super) fn read(node: &Located, nodes: u32) -> ParseResult<Faults> {
-    let section = Section::new("[network.faults]", node, &KEYS)?;
-    // One in a million is the smallest share there is.
-    let share = |key| Ok((section.real(key, 0.0..=1.0, 0.0)? * 1e6).round() as u32);
-    let delay_ppm = share("delayed")?;
-    let delay = if delay_ppm > 0 { span("delay", section.need("delay")?)? } else { section.time("delay", Nanos::ZERO)? };
-    Ok(Faults {
-        loss_ppm: share("loss")?,
-        duplicate_ppm: share("duplicate")?,
-        delay_ppm,
-        delay,
-        pauses: each(&section, "pauses", |node| pause(node, nodes))?,
-        drifts: each(&section, "drifts", |node| drift(node, nodes))?,
-        seed: 0,
-    })
-}
-
-fn each<T>(section: &Section<'_>, key: &str, read: impl Fn(&Located) -> ParseResult<T>) -> ParseResult<Vec<T>> {
-    let Some(node) = section.get(key) else { return Ok(vec![]) };
-    match node.items() {
-        Some(items) => items.iter().map(read).collect(),
-        None => mistake(node.line, format!("`{key}` is a list of tables, each with its `node`")),
+table! {
+    "[network.faults]" Table {
+        ;
+        loss: Share, duplicate: Share, delayed: Share, delay: Time, pauses: Vec<PauseTable>, drifts: Vec<DriftTable>
     }
 }
 
-fn rank(section: &Section<'_>, nodes: u32) -> ParseResult<Rank> {
-    Ok(count("node", section.need("node")?, 0..=u64::from(nodes - 1))? as Rank)
-}
+table! { "a pause" PauseTable { node: (usize, AnyValue), length: Span; from: Time } }
+table! { "a drift" DriftTable { node: (usize, AnyValue), ppm: Ppm; ahead: Time } }
 
-fn pause(node: &Located, nodes: u32) -> ParseResult<Pause> {
-    let section = Section::new("a pause", node, &PAUSE_KEYS)?;
-    let (from, length) = (section.time("from", Nanos::ZERO)?, span("length", section.need("length")?)?);
-    Ok(Pause { node: rank(&section, nodes)?, from, length })
-}
-
-fn drift(node: &Located, nodes: u32) -> ParseResult<Drift> {
-    let section = Section::new("a drift", node, &DRIFT_KEYS)?;
-    let ppm = match section.need("ppm")? {
-        Located { value: Value::Whole(ppm @ PPM_MIN..=PPM_MAX), .. } => *ppm as i32,
-        Located { line, .. } => return mistake(*line, format!("`ppm` is a whole number from {PPM_MIN} to {PPM_MAX}")),
+values! {
+    /// In millionths: one in a million is the smallest share there is.
+    Share(u32) = |value| Ok((real(value, 0.0..=1.0)? * 1e6).round() as u32);
+    /// A clock that gains or loses more than a tenth is none.
+    Ppm(i32) = |value| match value {
+        AnyValue::Whole(ppm @ -100_000..=100_000) => Ok(*ppm as i32),
+        _ => Err(format!("`{KEY}` is a whole number from -100000 to 100000")),
     };
-    Ok(Drift { node: rank(&section, nodes)?, ppm, ahead: section.time("ahead", Nanos::ZERO)? })
+}
+
+impl Table {
+    /// The faults of a network of so many nodes; `line` is that of the table.
+    pub(super) fn faults(self, line: usize, nodes: u32) -> ParseResult<Faults> {
+        let share = |share: Option<Share>| share.map_or(0, u32::from);
+        let (delay_ppm, delay) = (share(self.delayed), self.delay.map(Nanos::from));
+        if delay_ppm > 0 && delay.is_none_or(|delay| delay == Nanos::ZERO) {
+            return mistake(line, "[network.faults] needs `delay`, longer than zero");
+        }
+        let rank = |node: &(usize, AnyValue)| count_at("node", node, 0..=u64::from(nodes - 1)).map(|node| node as Rank);
+        let time = |time: Option<Time>| time.map_or(Nanos::ZERO, Nanos::from);
+        let pause = |of: PauseTable| Ok(Pause { node: rank(&of.node)?, from: time(of.from), length: of.length.0 });
+        let drift = |of: DriftTable| Ok(Drift { node: rank(&of.node)?, ppm: of.ppm.0, ahead: time(of.ahead) });
+        Ok(Faults {
+            loss_ppm: share(self.loss),
+            duplicate_ppm: share(self.duplicate),
+            delay_ppm,
+            delay: delay.unwrap_or(Nanos::ZERO),
+            pauses: self.pauses.into_iter().flatten().map(pause).collect::<ParseResult<_>>()?,
+            drifts: self.drifts.into_iter().flatten().map(drift).collect::<ParseResult<_>>()?,
+            seed: 0,
+        })
+    }
 }

@@ -2,6 +2,9 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// The line of a mistake of which it is not known yet.
+pub(super) const NOWHERE: usize = usize::MAX;
+
 /// What is wrong with a plan, and where. Line 0 is the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mistake {
@@ -142,14 +145,21 @@ impl Located {
         }
     }
 
+    /// In a word, for messages.
+    pub(super) fn sort(&self) -> &'static str {
+        self.value.sort()
+    }
+}
+
+impl Value {
     /// In a word, for messages: `a text`, `a table` ...
     pub(super) fn sort(&self) -> &'static str {
-        match self.value {
-            Value::Text(_) => "a text",
-            Value::Whole(_) | Value::Real(_) => "a number",
-            Value::Flag(_) => "true or false",
-            Value::List(_) => "a list",
-            Value::Table(_) => "a table",
+        match self {
+            Self::Text(_) => "a text",
+            Self::Whole(_) | Self::Real(_) => "a number",
+            Self::Flag(_) => "true or false",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
         }
     }
 }
