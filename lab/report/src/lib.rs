@@ -4,7 +4,7 @@
 //! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there may be.
 //! - A figure is chosen by the ids and labels of the measurements, or is a timeline: each file below says which it draws. Most are data, a
 //!   `FigureSpec`.
-//! - `svg`, `axis`, `symbol`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the kinds of chart.
+//! - `svg`, `axis`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the kinds of chart.
 #![forbid(unsafe_code)]
 
 mod apps;
@@ -29,7 +29,6 @@ mod spec;
 mod strip;
 mod studies;
 mod svg;
-mod symbol;
 mod teams;
 mod timeline;
 mod verdicts;

@@ -8,9 +8,7 @@ pub mod explained;
 mod machine;
 pub mod study;
 mod summary;
-mod trial;
 
 pub use machine::Interconnect;
-pub use study::{Outcome, Shift, Study, run, run_recorded};
+pub use study::{Outcome, Shift, Study, Trial, run, run_recorded};
 pub use summary::{Brief, METRICS, Summary, TOLERANCE};
-pub use trial::Trial;

@@ -1,7 +1,7 @@
 //! `[[job]]`: threads that meet, or mere load; and how many of them make up the load.
 use super::compute::{CV, GrainName, Kinds, SHAPES, ShapeName};
-use super::eevdf;
 use super::files::Files;
+use super::machine;
 use super::read::{AnyValue, Count, KEY, Span, Variation, count, count_at, meant, read as read_table, table, values};
 use super::tree::{Located, ParseResult, mistake};
 use foregather_barrier::Algorithm;
@@ -12,7 +12,7 @@ use foregather_wait::Policy;
 table! {
     "[[job]]" Table {
         threads: (usize, Threads);
-        name: String, count: (usize, Threads), barriers: Count<1, { u64::MAX / 4 }>, grain: (usize, GrainName), cv: (usize, Variation),
+        name: String, count: HowMany, barriers: Count<1, { u64::MAX / 4 }>, grain: (usize, GrainName), cv: (usize, Variation),
         mean: (usize, Span), shape: (usize, ShapeName), compute: (usize, Kinds), rest: (usize, Kinds), policy: (usize, String),
         spin: (usize, Span), kind: (usize, KindName), nice: Nice, slice: (usize, Span), group: (usize, String),
         pins: Vec<(usize, AnyValue)>, start: Vec<(usize, AnyValue)>, load: bool, one_process: bool
@@ -39,12 +39,13 @@ pub(super) enum Number {
 
 values! {
     /// `4`, `"1.5x"` as many as processors, or `"fill"`.
-    Threads(Number) = |value| match value {
-        AnyValue::Text(word) if word == "fill" => Ok(Number::Fill),
-        AnyValue::Text(word) => match word.strip_suffix('x').and_then(|times| times.trim().parse().ok()) {
-            Some(times) => Ok(Number::Times(times)),
-            None => Err(format!("`{word}` is no {KEY}; write 48, \"1.5x\" for so many threads a processor, or \"fill\"")),
-        },
+    Threads(Number) = |value| if is_fill(value) { Ok(Number::Fill) } else { load_size(value) };
+    /// The same without `"fill"`.
+    LoadSize(Number) = load_size;
+    /// None at all is a choice, too.
+    HowMany(Number) = |value| match value {
+        AnyValue::Text(_) if is_fill(value) => Ok(Number::Fill),
+        AnyValue::Text(_) => Err(format!("`{KEY}` is a number or \"fill\"")),
         _ => Ok(Number::Of(count(value, 0..=THREADS_MAX.into())? as u32)),
     };
     KindName(Algorithm) = |value| super::read::choice(value, &Algorithm::ALL.map(|kind| (kind.name(), kind)));
@@ -52,6 +53,18 @@ values! {
         AnyValue::Whole(nice @ -20..=19) => Ok(*nice as i8),
         _ => Err(format!("`{KEY}` is a whole number from -20 to 19")),
     };
+}
+
+fn is_fill(value: &AnyValue) -> bool {
+    matches!(value, AnyValue::Text(word) if word == "fill")
+}
+
+fn load_size(value: &AnyValue) -> Result<Number, String> {
+    let AnyValue::Text(word) = value else { return Ok(Number::Of(count(value, 1..=THREADS_MAX.into())? as u32)) };
+    match word.strip_suffix('x').and_then(|times| times.trim().parse().ok()) {
+        Some(times) => Ok(Number::Times(times)),
+        None => Err(format!("`{word}` is no {KEY}; write 48, or \"1.5x\" for so many threads a processor")),
+    }
 }
 
 /// One table: a job, and how many such jobs there are.
@@ -141,19 +154,11 @@ impl Wanted {
 }
 
 /// So many, on so many processors.
-pub(super) fn resolved(key: &str, (line, number): (usize, Number), least: u32, cpus: u32) -> ParseResult<Number> {
-    let most = THREADS_MAX;
-    match number {
-        Number::Of(threads) if threads < least => mistake(line, format!("`{key}` is {least} to {most}, not {threads}")),
-        Number::Times(times) => match (times * f64::from(cpus)).round() {
-            threads if (1.0..=f64::from(most)).contains(&threads) => Ok(Number::Of(threads as u32)),
-            _ => {
-                let what =
-                    format!("`{times}x` is no {key}; write 48, or \"1.5x\" for so many threads a processor, up to {most} in all");
-                mistake(line, what)
-            }
-        },
-        number => Ok(number),
+pub(super) fn resolved(key: &str, line: usize, number: Number, cpus: u32) -> ParseResult<Number> {
+    let Number::Times(times) = number else { return Ok(number) };
+    match (times * f64::from(cpus)).round() {
+        threads if (1.0..=f64::from(THREADS_MAX)).contains(&threads) => Ok(Number::Of(threads as u32)),
+        _ => mistake(line, format!("`{times}x` is no {key}; write 48, or \"1.5x\" for so many threads a processor")),
     }
 }
 
@@ -163,13 +168,8 @@ fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Want
     if let Some((key, node)) = MEETING_KEYS.iter().find_map(|key| Some((key, node.get(key)?))).filter(|_| load) {
         return mistake(node.line, format!("unknown key `{key}` in a [[job]] with load = true{}", meant(key, &LOAD_KEYS)));
     }
-    let threads = resolved("threads", (table.threads.0, table.threads.1.0), 1, machine.cpus)?;
-    // None at all is a choice, too.
-    let count = match table.count {
-        None => Number::Of(1),
-        Some((line, Threads(Number::Times(_)))) => return mistake(line, "`count` is a number or \"fill\""),
-        Some((_, Threads(count))) => count,
-    };
+    let threads = resolved("threads", table.threads.0, table.threads.1.0, machine.cpus)?;
+    let count = table.count.as_ref().map_or(Number::Of(1), |count| count.0);
     if threads == Number::Fill && (!load || count != Number::Of(1)) {
         let what = "threads = \"fill\" is for one [[job]] with load = true; jobs that meet have count = \"fill\"";
         return mistake(line, what);
@@ -281,7 +281,7 @@ fn slice(given: Option<&(usize, Span)>, machine: &MachineSpec) -> ParseResult<Op
 fn group(given: Option<&(usize, String)>, machine: &MachineSpec) -> ParseResult<Option<u32>> {
     let Some((line, name)) = given else { return Ok(None) };
     match &machine.scheduler {
-        Scheduler::Eevdf(eevdf) => eevdf::find(name, *line, &eevdf.groups).map(Some),
+        Scheduler::Eevdf(eevdf) => machine::find_group(name, *line, &eevdf.groups).map(Some),
         _ => mistake(*line, "only preset = \"eevdf\" has groups"),
     }
 }

@@ -2,15 +2,16 @@
 use super::files::Files;
 use super::read::{Count, Span, Time, choice, patch, read, table, values};
 use super::tree::{Located, ParseResult, mistake};
-use super::{eevdf, linux24};
-use foregather_machine::Costs;
-use foregather_sim::smp::{Eevdf, Linux24, MachineSpec, Prices, RoundRobin, Scheduler, Ties};
+use foregather_machine::{Costs, Nanos};
+use foregather_sim::smp::{
+    Accounting, Eevdf, Group, Insertion, Linux24, MachineSpec, Placement, Prices, RoundRobin, Scheduler, Ties, Wakeup,
+};
 
 table! {
-    "[machine]" Table {
+    "[machine]" MachineTable {
         ;
         cpus: Count<1, { MachineSpec::MOST_CPUS as u64 }>, preset: PresetName, ties: TiesName, resolution: Span, prices: PriceTable,
-        round_robin: (usize, RoundRobinTable), linux24: (usize, linux24::Table), eevdf: (usize, eevdf::Table)
+        round_robin: (usize, RoundRobinTable), linux24: (usize, Linux24Table), eevdf: (usize, EevdfTable)
     }
 }
 
@@ -24,32 +25,59 @@ patch! {
 
 patch! { "[machine.round-robin]" RoundRobinTable => RoundRobin { quantum: Span; } }
 
+/// More ticks would be an oversight.
+const TICKS_MAX: u64 = 1_000_000;
+
+patch! {
+    "[machine.linux24]" Linux24Table => Linux24 {
+        tick: Span, allocation_ticks: Count<1, TICKS_MAX>, penalty_ticks: Count<0, TICKS_MAX>, bonus_ticks: Count<0, TICKS_MAX>,
+        threshold_ticks: Count<0, TICKS_MAX>, accounting: AccountingName, whole_ticks: bool, insertion: InsertionName,
+        charge_switch: bool, hold: bool, previous_wins: bool, lazy_space: bool, atomic_wakes: bool, idle_polls: bool,
+        wakeup: WakeupName, cache_flush: Time;
+    }
+}
+
+patch! {
+    "[machine.eevdf]" EevdfTable => Eevdf {
+        slice: Span, tick: Span, run_to_parity: bool, wakeup_preemption: bool, lazy_preemption: bool, placement: PlacementName,
+        balance_interval: Time;
+        group: Vec<(usize, GroupTable)>
+    }
+}
+
+table! {
+    "[[machine.eevdf.group]]" GroupTable {
+        name: String;
+        parent: (usize, String), weight: Count<1, 10_000>, quota: (usize, Span), period: Span, burst: Time
+    }
+}
+
 values! {
-    PresetName(Scheduler) = |value| choice(
-        value,
-        &[
-            ("tsafrir2002", Scheduler::Linux24(Linux24::TSAFRIR_2002)),
-            ("linux-2.2", Scheduler::Linux24(Linux24::LINUX_2_2)),
-            ("linux-2.4.0", Scheduler::Linux24(Linux24::LINUX_2_4_0)),
-            ("linux-2.4.16", Scheduler::Linux24(Linux24::LINUX_2_4_16)),
-            ("round-robin", Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002)),
-            ("eevdf", Scheduler::Eevdf(Eevdf::LINUX)),
-        ],
-    );
-    TiesName(Ties) = |value| choice(
-        value,
-        &[
-            ("arrive-first", Ties::ArriveFirst),
-            ("give-up-first", Ties::GiveUpFirst),
-            ("processor", Ties::Processor),
-            ("random", Ties::Random),
-        ],
-    );
+    PresetName(Scheduler) = |value| choice(value, &[
+        ("tsafrir2002", Scheduler::Linux24(Linux24::TSAFRIR_2002)), ("linux-2.2", Scheduler::Linux24(Linux24::LINUX_2_2)),
+        ("linux-2.4.0", Scheduler::Linux24(Linux24::LINUX_2_4_0)), ("linux-2.4.16", Scheduler::Linux24(Linux24::LINUX_2_4_16)),
+        ("round-robin", Scheduler::RoundRobin(RoundRobin::TSAFRIR_2002)), ("eevdf", Scheduler::Eevdf(Eevdf::LINUX)),
+    ]);
+    TiesName(Ties) = |value| choice(value, &[
+        ("arrive-first", Ties::ArriveFirst), ("give-up-first", Ties::GiveUpFirst), ("processor", Ties::Processor),
+        ("random", Ties::Random),
+    ]);
+    AccountingName(Accounting) = |value| choice(value, &[
+        ("exact", Accounting::Exact), ("tick", Accounting::Tick), ("staggered", Accounting::Staggered),
+    ]);
+    InsertionName(Insertion) = |value| choice(value, &[("front", Insertion::Front), ("tail", Insertion::Tail)]);
+    WakeupName(Wakeup) = |value| choice(value, &[
+        ("linux", Wakeup::Linux), ("ap-mark", Wakeup::ApMark), ("ap-reserve", Wakeup::ApReserve), ("gv", Wakeup::GlobalView),
+        ("linux22", Wakeup::Linux22),
+    ]);
+    PlacementName(Placement) = |value| choice(value, &[
+        ("stay", Placement::Stay), ("idle-scan", Placement::IdleScan), ("packing", Placement::Packing),
+    ]);
 }
 
 /// The machine; the preset's if nothing is said.
 pub(super) fn machine(node: &Located, files: &Files) -> ParseResult<MachineSpec> {
-    let table: Table = read(node)?;
+    let table: MachineTable = read(node)?;
     let base = MachineSpec::tsafrir2002();
     let preset = table.preset.map_or(base.scheduler, Scheduler::from);
     let cpus = table.cpus.map_or(base.cpus, u32::from);
@@ -101,5 +129,42 @@ fn calibration(word: &str, line: usize, files: &Files) -> ParseResult<Costs> {
             None => mistake(line, "this machine's costs are not known: run `foregather measure waits`, or say \"typical\""),
         },
         path => files.costs(path).or_else(|error| mistake(line, format!("calibration {error}"))),
+    }
+}
+
+impl EevdfTable {
+    /// The scheduler that it makes of `base`, on so many processors.
+    pub(super) fn scheduler(mut self, base: Eevdf, cpus: u32) -> ParseResult<Eevdf> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (line, table) in self.group.take().unwrap_or_default() {
+            groups.push(table.group(line, &groups, cpus)?);
+        }
+        Ok(Eevdf { groups, ..self.over(base) })
+    }
+}
+
+impl GroupTable {
+    fn group(self, line: usize, earlier: &[Group], cpus: u32) -> ParseResult<Group> {
+        let name = self.name;
+        if earlier.iter().any(|group| group.name == name) {
+            return mistake(line, format!("two groups are named `{name}`"));
+        }
+        let parent = self.parent.map(|(line, name)| find_group(&name, line, earlier)).transpose()?;
+        let period = self.period.map_or(Nanos::from_ms(100), Nanos::from);
+        let most = period * u64::from(cpus);
+        if let Some((line, Span(quota))) = self.quota.as_ref().filter(|(_, quota)| quota.0 > most) {
+            let what = format!("a quota of {quota} per {period} is more than the {cpus} processors have: at most {most}");
+            return mistake(*line, what);
+        }
+        let (quota, weight) = (self.quota.map(|(_, quota)| quota.0), self.weight.map_or(100, u32::from));
+        Ok(Group { name, parent, weight, quota, period, burst: self.burst.map_or(Nanos::ZERO, Nanos::from) })
+    }
+}
+
+/// The number of the group of that name.
+pub(super) fn find_group(name: &str, line: usize, groups: &[Group]) -> ParseResult<u32> {
+    match groups.iter().position(|group| group.name == name) {
+        Some(at) => Ok(at as u32),
+        None => mistake(line, format!("no group before this is named `{name}`: name it in a [[machine.eevdf.group]]")),
     }
 }

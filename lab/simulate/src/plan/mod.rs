@@ -6,13 +6,10 @@
 //! wrong is known before anything runs.
 mod compute;
 mod draw;
-mod eevdf;
-mod faults;
 mod figure;
 mod files;
 mod grid;
 mod job;
-mod linux24;
 mod machine;
 mod mix;
 mod network;

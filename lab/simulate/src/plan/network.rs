@@ -1,18 +1,19 @@
 //! `[network]`: nodes, what lies between them, and what disturbs them.
-use super::faults;
-use super::read::{Count, PerByte, Span, Time, choice, read as read_table, table, unless_none, values};
+use super::read::{
+    AnyValue, Count, KEY, PerByte, Span, Time, choice, count_at, read as read_table, real, table, unless_none, values,
+};
 use super::tree::{Located, Mistake, ParseResult, mistake};
 use crate::network::Interconnect;
-use foregather_machine::{Cause, Error, LogGp, Nanos};
+use foregather_machine::{Cause, Error, LogGp, Nanos, Rank};
 use foregather_sim::event::Heap;
-use foregather_sim::net::{Arbitration, Circuits, Faults, HeaderBuffers, Interrupts, Model, Network, profile};
+use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, HeaderBuffers, Interrupts, Model, Network, Pause, profile};
 use serde::de::IgnoredAny;
 
 table! {
     "[network]" Table {
         profile: ProfileName;
         nodes: Count<1, NODES_MAX>, dimension: (usize, Count<0, { NODES_MAX.ilog2() as u64 }>), interrupts: IgnoredAny,
-        faults: (usize, faults::Table), null: Span, send: Time, long: Time, byte: PerByte,
+        faults: (usize, FaultTable), null: Span, send: Time, long: Time, byte: PerByte,
         short_limit: Count<0, { u32::MAX as u64 }>, set_up: Time, receive: Time, null_hold: IgnoredAny, jitter: Time,
         arbitration: ArbitrationName, links: bool, hop: Time, pool: IgnoredAny, latency: Time, send_overhead: Time,
         receive_overhead: Time, gap: Time
@@ -190,5 +191,49 @@ pub(super) fn hop(machine: &Interconnect) -> (Nanos, Nanos) {
     match machine {
         Interconnect::Circuits(model) => (model.send, model.null),
         Interconnect::LogGp(model) => (model.send_overhead.max(model.gap), model.null()),
+    }
+}
+
+table! {
+    "[network.faults]" FaultTable {
+        ;
+        loss: Share, duplicate: Share, delayed: Share, delay: Time, pauses: Vec<PauseTable>, drifts: Vec<DriftTable>
+    }
+}
+
+table! { "a pause" PauseTable { node: (usize, AnyValue), length: Span; from: Time } }
+table! { "a drift" DriftTable { node: (usize, AnyValue), ppm: Ppm; ahead: Time } }
+
+values! {
+    /// In millionths: one in a million is the smallest share there is.
+    Share(u32) = |value| Ok((real(value, 0.0..=1.0)? * 1e6).round() as u32);
+    /// A clock that gains or loses more than a tenth is none.
+    Ppm(i32) = |value| match value {
+        AnyValue::Whole(ppm @ -100_000..=100_000) => Ok(*ppm as i32),
+        _ => Err(format!("`{KEY}` is a whole number from -100000 to 100000")),
+    };
+}
+
+impl FaultTable {
+    /// The faults of a network of so many nodes; `line` is that of the table.
+    pub(super) fn faults(self, line: usize, nodes: u32) -> ParseResult<Faults> {
+        let share = |share: Option<Share>| share.map_or(0, u32::from);
+        let (delay_ppm, delay) = (share(self.delayed), self.delay.map(Nanos::from));
+        if delay_ppm > 0 && delay.is_none_or(|delay| delay == Nanos::ZERO) {
+            return mistake(line, "[network.faults] needs `delay`, longer than zero");
+        }
+        let rank = |node: &(usize, AnyValue)| count_at("node", node, 0..=u64::from(nodes - 1)).map(|node| node as Rank);
+        let time = |time: Option<Time>| time.map_or(Nanos::ZERO, Nanos::from);
+        let pause = |of: PauseTable| Ok(Pause { node: rank(&of.node)?, from: time(of.from), length: of.length.0 });
+        let drift = |of: DriftTable| Ok(Drift { node: rank(&of.node)?, ppm: of.ppm.0, ahead: time(of.ahead) });
+        Ok(Faults {
+            loss_ppm: share(self.loss),
+            duplicate_ppm: share(self.duplicate),
+            delay_ppm,
+            delay: delay.unwrap_or(Nanos::ZERO),
+            pauses: self.pauses.into_iter().flatten().map(pause).collect::<ParseResult<_>>()?,
+            drifts: self.drifts.into_iter().flatten().map(drift).collect::<ParseResult<_>>()?,
+            seed: 0,
+        })
     }
 }

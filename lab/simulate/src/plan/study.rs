@@ -82,13 +82,9 @@ fn processors(root: &Located, files: &Files, seed: u64) -> ParseResult<smp::Stud
     let machine = machine::machine(table("machine"), files)?;
     let run = run::read(table("run"))?;
     let record = run::record(table("record"), run.limit)?;
-    let load = match entry::<(usize, job::Threads)>(root, "load")? {
-        Some((line, threads)) => match job::resolved("load", (line, threads.0), 1, machine.cpus)? {
-            job::Number::Of(load) => Some((load, line)),
-            _ => return mistake(line, "`fill` is no load; write 48, or \"1.5x\" for so many threads a processor"),
-        },
-        None => None,
-    };
+    let load = entry::<(usize, job::LoadSize)>(root, "load")?;
+    let load = load.map(|(line, load)| Ok((job::resolved("load", line, load.0, machine.cpus)?, line))).transpose()?;
+    let load = load.and_then(|(load, line)| if let job::Number::Of(load) = load { Some((load, line)) } else { None });
     let (jobs, line) = match (root.get("job"), root.get("mix")) {
         (Some(list), None) => (job::read(list, &machine, files, load)?, list.line),
         (None, Some(mix)) => (mix::read(mix, &machine, load, seed)?, mix.line),

@@ -308,12 +308,12 @@ fn the_handbook_lists_every_key() {
     let handbook = include_str!("../../../../plans/README.md");
     let tables = [
         keys::<PlanTable>(),
-        keys::<machine::Table>(),
+        keys::<machine::MachineTable>(),
         keys::<machine::PriceTable>(),
         keys::<machine::RoundRobinTable>(),
-        keys::<linux24::Table>(),
-        keys::<eevdf::Table>(),
-        keys::<eevdf::GroupTable>(),
+        keys::<machine::Linux24Table>(),
+        keys::<machine::EevdfTable>(),
+        keys::<machine::GroupTable>(),
         keys::<job::Table>(),
         keys::<compute::Kinds>(),
         keys::<mix::Table>(),
@@ -322,7 +322,7 @@ fn the_handbook_lists_every_key() {
         keys::<draw::Table>(),
         keys::<figure::Table>(),
         keys::<network::Table>(),
-        keys::<faults::Table>(),
+        keys::<network::FaultTable>(),
         keys::<trial::Table>(),
     ];
     let names: [&[&str]; 6] = [
