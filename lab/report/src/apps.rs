@@ -1,5 +1,5 @@
-//! Programs on shared memory, after figure 6 of Itzkovitz & Schuster 1999: how many times as quick they become on more ranks, beside the
-//! ideal; and what a thread's time went into, a bar for each run.
+//! Programs on shared memory, after figure 6 of Itzkovitz & Schuster 1999: how many times as quick they
+//! become on more ranks, beside the ideal; and what a thread's time went into, a bar for each run.
 //!
 //! Draws measurements `app/...` as [`apps`] describes them.
 use super::Drawn;

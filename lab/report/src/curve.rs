@@ -4,7 +4,8 @@ use super::legend::Swatch;
 use super::svg::{Canvas, colour, dash, escape, ink, mark};
 use foregather_results::number::digits;
 
-/// A curve of more points is dense: its line is thinner, and few of its points are marked; dots without a line all are.
+/// A curve of more points is dense: its line is thinner, and few of its points are marked; dots without a
+/// line all are.
 const DENSE: usize = 48;
 /// Enough marks to tell dense curves apart.
 const MARKS_OF_DENSE: usize = 12;

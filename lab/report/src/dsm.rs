@@ -1,7 +1,9 @@
-//! Shared memory: what a fault costs and of what that is made, the same while the owner computes, and what many views cost.
+//! Shared memory: what a fault costs and of what that is made, the same while the owner computes, and what
+//! many views cost.
 //!
-//! Draws measurements `dsm-faults/...`, `dsm-asked/...` and `dsm-faults-owner-computes/...` (nanoseconds, with the labels `touch`, `bytes`, `backend` and
-//! `policy`; the parts are figures), and `dsm-views/...` (with the labels `views` and `kib` and the figure `ratio`).
+//! Draws measurements `dsm-faults/...`, `dsm-asked/...` and `dsm-faults-owner-computes/...` (nanoseconds,
+//! with the labels `touch`, `bytes`, `backend` and `policy`; the parts are figures), and `dsm-views/...`
+//! (with the labels `views` and `kib` and the figure `ratio`).
 use super::axis::Scale;
 use super::spec::{FigureSpec, Reading, bars, figure, least, lines, positive};
 use super::svg::escape;

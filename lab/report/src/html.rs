@@ -1,4 +1,5 @@
-//! The page: what disturbed the runs, the figures, the claims, every number on demand, and where it all comes from.
+//! The page: what disturbed the runs, the figures, the claims, every number on demand, and where it all comes
+//! from.
 use super::svg::escape;
 use super::{Drawn, distinct, dsm, figures, verdicts};
 use base64::Engine;
@@ -176,7 +177,8 @@ fn pack(text: &str) -> String {
     BASE64_STANDARD.encode(compress_to_vec(text.as_bytes(), 7))
 }
 
-/// The day and minute of a moment, in UTC (the calendar of Hinnant's "chrono-compatible low-level date algorithms").
+/// The day and minute of a moment, in UTC (the calendar of Hinnant's "chrono-compatible low-level date
+/// algorithms").
 fn date(unix_s: u64) -> String {
     let (days, seconds) = (unix_s / 86_400, unix_s % 86_400);
     let shifted = days + 719_468; // days since 1 March of the year 0

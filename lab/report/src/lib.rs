@@ -1,10 +1,13 @@
 //! Results as one self-contained HTML page, or one figure as stand-alone SVG.
 //!
-//! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no request.
-//! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there may be.
-//! - A figure is chosen by the ids and labels of the measurements, or is a timeline: each file below says which it draws. Most are data, a
-//!   `FigureSpec`.
-//! - `svg`, `axis`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the kinds of chart.
+//! - [`page`]: noise verdict, figures, claims, every number on demand, provenance; opens offline, makes no
+//!   request.
+//! - [`figure_svg`]: one [`Figure`] with explicit colours, for a README or a paper; [`figures`]: those there
+//!   may be.
+//! - A figure is chosen by the ids and labels of the measurements, or is a timeline: each file below says
+//!   which it draws. Most are data, a `FigureSpec`.
+//! - `svg`, `axis`, `legend`, `shades`: the pen. `bars`, `lines` of `curve`s, `heat`, `maps`, `strip`: the
+//!   kinds of chart.
 #![forbid(unsafe_code)]
 
 mod apps;
@@ -92,7 +95,8 @@ impl Figure {
         FIGURES.iter().map(|(name, _)| Self::Of(name))
     }
 
-    /// Its name as a file, without an ending: that of the plan or timeline, made harmless, with `-over-time` or `-map` if it is that.
+    /// Its name as a file, without an ending: that of the plan or timeline, made harmless, with `-over-time`
+    /// or `-map` if it is that.
     pub fn name(&self) -> String {
         let harmless = |plan: &str| -> String {
             let harmless = |c: char| if c.is_ascii_alphanumeric() || "-_+".contains(c) { c } else { '-' };
@@ -125,8 +129,8 @@ impl Figure {
     }
 }
 
-/// The figures that these results may have, in the order of the page: [`Figure::all`], then those of their plans, then
-/// their timelines.
+/// The figures that these results may have, in the order of the page: [`Figure::all`], then those of their
+/// plans, then their timelines.
 pub fn figures(results: &[Results]) -> Vec<Figure> {
     let plans = distinct(results.iter().flat_map(|r| plans::names(&r.measurements)));
     let of = |plan: &str| [Figure::RegretMap, Figure::Plan, Figure::OverTime].map(|figure| figure(plan.to_owned()));
@@ -141,7 +145,8 @@ struct Drawn {
     caption: String,
 }
 
-/// The figure as stand-alone SVG, from the first results that have the measurements for it; `None` if none has.
+/// The figure as stand-alone SVG, from the first results that have the measurements for it; `None` if none
+/// has.
 pub fn figure_svg(figure: &Figure, results: &[Results]) -> Option<String> {
     results.iter().find_map(|r| figure.draw(r)).map(|drawn| svg::stand_alone(&drawn.svg))
 }

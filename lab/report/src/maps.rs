@@ -1,5 +1,5 @@
-//! Maps of what many rows come to, by two of their properties at a time: the mean beside the worst. Above them what all come to, below
-//! them the worst rows by name.
+//! Maps of what many rows come to, by two of their properties at a time: the mean beside the worst. Above
+//! them what all come to, below them the worst rows by name.
 use super::shades::Shades;
 use super::svg::{At, Canvas, escape, fitted, ink, width_of};
 
@@ -71,7 +71,8 @@ impl Several {
 }
 
 impl Map {
-    /// A map of rows that have a name down, a name across and a value; `down` and `across` say in which order names stand.
+    /// A map of rows that have a name down, a name across and a value; `down` and `across` say in which order
+    /// names stand.
     pub(super) fn new(title: String, down: &[&str], across: &[&str], all: &[(&str, &str, f64)]) -> Self {
         let cell = |down: Option<&str>, across: Option<&str>| {
             let holds = |own: &str, wanted: Option<&str>| wanted.is_none_or(|wanted| wanted == own);

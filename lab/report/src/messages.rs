@@ -1,7 +1,9 @@
-//! Messages: half a round trip and the rate of streams over the size, by every way; and what policies do beside hogs.
+//! Messages: half a round trip and the rate of streams over the size, by every way; and what policies do
+//! beside hogs.
 //!
 //! Draws measurements `messages/...` (nanoseconds, with the labels `world`, `pattern`, `bytes` and `way`) and
-//! `messages-beside-hogs/...` (with the labels `hogs` and `policy` and the figures `half_mean_us`, `half_p99_us` and `hog_share`).
+//! `messages-beside-hogs/...` (with the labels `hogs` and `policy` and the figures `half_mean_us`,
+//! `half_p99_us` and `hog_share`).
 use super::axis::Scale;
 use super::spec::{Cell, FigureSpec, Reading, bars, least, lines, most, positive};
 use foregather_measure::messages::output::{HOGS, SIZES};

@@ -1,9 +1,10 @@
-//! Regret maps: what share of its time the adaptive policy loses against the best there is in the same row, over a space of rows.
+//! Regret maps: what share of its time the adaptive policy loses against the best there is in the same row,
+//! over a space of rows.
 //!
-//! - Of a plan's measurements in the unit `regret`, with the label `best-axis`: which label names the policies. What else varies are
-//!   the properties by which rows are summed up.
-//! - Of drawn rows of the barrier matrix: labels as in `barriers`, the figures `share` (of the best peer) and `oracle_share` (of the best
-//!   peer or fixed policy). Rows in which it is quicker than those lose nothing.
+//! - Of a plan's measurements in the unit `regret`, with the label `best-axis`: which label names the
+//!   policies. What else varies are the properties by which rows are summed up.
+//! - Of drawn rows of the barrier matrix: labels as in `barriers`, the figures `share` (of the best peer) and
+//!   `oracle_share` (of the best peer or fixed policy). Rows in which it is quicker than those lose nothing.
 use super::maps::{ListedRow, Listing, Map, Maps, Several, hundredths};
 use super::plans::{Shown, plain};
 use super::shades::Shades;
@@ -126,7 +127,8 @@ fn properties(row: &Row) -> Vec<String> {
     vec![members, strangers.to_owned(), grain, work.to_owned()]
 }
 
-/// A map for each property beside the one that stands across; choices stand in the order in which `like` has them.
+/// A map for each property beside the one that stands across; choices stand in the order in which `like` has
+/// them.
 fn maps(properties: &[&str], rows: &[RegretRow], like: &[RegretRow], more: &str) -> Vec<Map> {
     let across = ACROSS.iter().find_map(|name| properties.iter().position(|known| known == name)).unwrap_or(0);
     let map = |down: usize| {

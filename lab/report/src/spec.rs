@@ -1,8 +1,9 @@
-//! Figures as data: which measurements a figure is of, what of them stands where, in which kind of chart. What to see in it is told by a
-//! function over the same cells.
+//! Figures as data: which measurements a figure is of, what of them stands where, in which kind of chart.
+//! What to see in it is told by a function over the same cells.
 //!
-//! Texts are templates: `{threads} threads` has a measurement's label, figure or `unit` in it; a part in brackets is there only if it
-//! differs between measurements. What lacks a name that a template needs is not drawn.
+//! Texts are templates: `{threads} threads` has a measurement's label, figure or `unit` in it; a part in
+//! brackets is there only if it differs between measurements. What lacks a name that a template needs is not
+//! drawn.
 use super::axis::{Marks, Scale};
 use super::bars::{Bar, Bars, Panel};
 use super::curve::{Curve, Look, Point};

@@ -1,9 +1,10 @@
-//! Studies of barriers: the adaptive waiter without each rule of its table, what the simulator predicts, and the butterfly barrier of Seidel &
-//! Davis 1992 over the number of nodes.
+//! Studies of barriers: the adaptive waiter without each rule of its table, what the simulator predicts, and
+//! the butterfly barrier of Seidel & Davis 1992 over the number of nodes.
 //!
-//! Draws measurements with the labels `row` and `off` (a rule, or `nothing`) and the figure `times_full`, the time of an episode over
-//! that with all rules; those with the labels `row`, `waiter` and `class` and the figures `measured_us`, `predicted_us`, `factor` and
-//! `within`; those with ids under `simulated/butterfly/` and the labels `nodes` and `series`.
+//! Draws measurements with the labels `row` and `off` (a rule, or `nothing`) and the figure `times_full`, the
+//! time of an episode over that with all rules; those with the labels `row`, `waiter` and `class` and the
+//! figures `measured_us`, `predicted_us`, `factor` and `within`; those with ids under `simulated/butterfly/`
+//! and the labels `nodes` and `series`.
 use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
 use super::shades::{Shades, share};
@@ -39,7 +40,8 @@ pub(super) const ABLATION: FigureSpec = FigureSpec {
     ..FigureSpec::PLAIN
 };
 
-/// What teams came to on the machine against what the simulator says: the adaptive waiter in a plot of its own, all others in one.
+/// What teams came to on the machine against what the simulator says: the adaptive waiter in a plot of its
+/// own, all others in one.
 pub(super) const PREDICTIONS: FigureSpec = FigureSpec {
     names: |m| {
         positive(m, "measured_us").and(positive(m, "factor"))?;

@@ -1,9 +1,9 @@
-//! Fork and join: what a region costs by whoever runs teams; and a BLAS: how many times faster than alone its calls are, and what becomes of a
-//! product beside hogs.
+//! Fork and join: what a region costs by every runner of teams; and a BLAS: how many times faster than alone its
+//! calls are, and what becomes of a product beside hogs.
 //!
-//! Draws measurements `teams/...` (microseconds, with the labels `threads`, `body_us`, `hogs` and `runner`), `blas/...` (with the labels
-//! `routine`, `n` and `runner` and the figures `ratio` and `ratio_low`) and `blas-collapse/...` (with the labels `hogs` and `runner` and
-//! the figures `mean_us` and `p99_us`).
+//! Draws measurements `teams/...` (microseconds, with the labels `threads`, `body_us`, `hogs` and `runner`),
+//! `blas/...` (with the labels `routine`, `n` and `runner` and the figures `ratio` and `ratio_low`) and
+//! `blas-collapse/...` (with the labels `hogs` and `runner` and the figures `mean_us` and `p99_us`).
 use super::axis::Scale;
 use super::spec::{Cell, FigureSpec, Reading, bars, figure, least, lines, most, names};
 use foregather_measure::blas::output::{COLLAPSE, SIZES};

@@ -92,7 +92,8 @@ fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a st
     })
 }
 
-/// The shortest time of all choices that regrets are over, each averaged over its seeds: luck with one of them is no choice.
+/// The shortest time of all choices that regrets are over, each averaged over its seeds: luck with one of
+/// them is no choice.
 fn best(plan: &Plan, points: &[Point], point: &Point, of: Option<&str>) -> Option<f64> {
     let mean = |number: usize| {
         let runs = points[number].runs.iter().filter_map(Ran::smp);

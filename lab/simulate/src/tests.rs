@@ -304,7 +304,8 @@ fn a_network_becomes_measurements_whoever_runs_it() {
 
 #[test]
 fn numbers_of_a_plan_are_those_of_the_formulas() {
-    // One node late, and nothing else: gsync costs 2 d b_s, RDS 2 d b_s and how late it is, and leaves nobody behind.
+    // One node late, and nothing else: gsync costs 2 d b_s, RDS 2 d b_s and how late it is, and leaves nobody
+    // behind.
     let set = [("trial.skew", "last 100 us"), ("network.profile", "ipsc860"), ("trial.trials", "2")];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let plan = Plan::parse("small.toml", NETWORK, &Ask { set, ..Ask::default() }).unwrap();

@@ -1,8 +1,9 @@
 //! Simulated plans: every plan in results is a figure, drawn as the labels of its measurements say.
 //!
-//! Draws measurements with the label `plan`. The labels `x-axis` and `series-axis` name the labels that a figure of
-//! curves goes over, `column-axis` and `row-axis` those of a matrix; what else varies makes panels. Those with the label
-//! `state` are values over time. What is measured stands in `what` after the plan's title: `TITLE: what`.
+//! Draws measurements with the label `plan`. The labels `x-axis` and `series-axis` name the labels that a
+//! figure of curves goes over, `column-axis` and `row-axis` those of a matrix; what else varies makes panels.
+//! Those with the label `state` are values over time. What is measured stands in `what` after the plan's
+//! title: `TITLE: what`.
 
 mod curves;
 mod description;
@@ -76,7 +77,8 @@ impl<'a> Shown<'a> {
         names.into_iter().filter(|name| !known.contains(name) && !NO_CHOICE.contains(name) && varies(name)).collect()
     }
 
-    /// Takes out the points with the choice that speedups are over, and gives that: they are 1 by construction.
+    /// Takes out the points with the choice that speedups are over, and gives that: they are 1 by
+    /// construction.
     fn take_base(&mut self, names: &[&str]) -> Option<String> {
         let choices = |name: &&str| distinct(self.points.iter().filter_map(|(_, m)| label(m, name)));
         let base = |name: &&str, choice: &str| {

@@ -1,4 +1,5 @@
-//! Figures of simulated plans: panels, curves, matrices and strips as the labels of measurements say, and nothing else.
+//! Figures of simulated plans: panels, curves, matrices and strips as the labels of measurements say, and
+//! nothing else.
 use crate::report::check_markup;
 use crate::sample::{empty, regrets, simulated};
 

@@ -33,7 +33,8 @@ fn everything() -> Vec<Results> {
     .concat()
 }
 
-/// The figures of everything: all, one of each of its two plans, and the shares of drawn rows beside those of the fixed ones.
+/// The figures of everything: all, one of each of its two plans, and the shares of drawn rows beside those of
+/// the fixed ones.
 fn figures_of_everything() -> usize {
     Figure::all().count() + 2 + 2
 }
@@ -168,7 +169,8 @@ fn a_figure_alone_has_plain_colours_and_needs_no_page() {
     assert_eq!(figure_svg(&Figure::Of("butterfly"), &[sample::waits()]), None);
 }
 
-/// Is this well-formed XML, as far as figures use it? A stand-alone figure that is not shows an error and no picture.
+/// Is this well-formed XML, as far as figures use it? A stand-alone figure that is not shows an error and no
+/// picture.
 pub(crate) fn check_markup(mut rest: &str) -> Result<(), String> {
     let mut open = Vec::new();
     while let Some((text, after)) = rest.split_once('<') {
@@ -199,7 +201,8 @@ fn the_check_of_markup_finds_what_is_wrong() {
     }
 }
 
-/// Not a test: writes the page and the figures of a demo into the directory `FOREGATHER_SAMPLE`, to be looked at.
+/// Not a test: writes the page and the figures of a demo into the directory `FOREGATHER_SAMPLE`, to be looked
+/// at.
 #[test]
 #[ignore = "writes files for a person to look at; set FOREGATHER_SAMPLE to a directory"]
 fn write_a_sample_to_look_at() {

@@ -87,7 +87,8 @@ pub(crate) fn old_skew() -> Results {
 #[test]
 fn what_no_other_barrier_beats_is_filled() {
     let svg = drawn(&Figure::Of("skew"), skew());
-    // Central is the cheapest, plain and of the harmonized, which are all as even: two dots for each of both, in two parts.
+    // Central is the cheapest, plain and of the harmonized, which are all as even: two dots for each of both,
+    // in two parts.
     let dots = |fill: &str| svg.matches(&format!(r#"r="3.6" fill="{fill}""#)).count();
     assert_eq!(dots("#0072b2") + dots("#d55e00"), 2 * 2 * 2);
     assert_eq!(dots("#fff"), 2 * 2 * 2 * (KINDS.len() - 1));

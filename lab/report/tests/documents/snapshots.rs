@@ -1,13 +1,13 @@
-//! What figures say, as text beside this file: a snapshot a document. `UPDATE_EXPECT=1 cargo test -p foregather-report` writes them anew; what
-//! changed is to be read before it is kept.
+//! What figures say, as text beside this file: a snapshot a document. `UPDATE_EXPECT=1 cargo test -p
+//! foregather-report` writes them anew; what changed is to be read before it is kept.
 use crate::{sample, skew_and_noise, timelines};
 use expect_test::expect_file;
 use foregather_report::page;
 use foregather_results::Results;
 use std::collections::BTreeMap;
 
-/// Every figure on the page of these results: its caption, its texts line by line, the points of its curves, how many marks of which
-/// kind it has.
+/// Every figure on the page of these results: its caption, its texts line by line, the points of its curves,
+/// how many marks of which kind it has.
 fn described(results: &Results) -> String {
     let page = page(std::slice::from_ref(results));
     let mut all = String::new();

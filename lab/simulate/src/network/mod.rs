@@ -2,7 +2,8 @@
 //!
 //! - [`study`]: what is asked, and the loop itself, one source for every barrier and protocol.
 //! - [`Interconnect`]: the networks that a plan may ask for. [`Trial`]: what one round came to.
-//! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all of them, with the [`METRICS`] that figures show.
+//! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all of them, with the [`METRICS`] that
+//!   figures show.
 
 pub mod explained;
 mod machine;

@@ -76,7 +76,8 @@ pub struct Study<M> {
     pub shift: Option<Shift>,
     /// How late they come.
     pub skew: Skew,
-    /// Does an ideal hand bring them together between two trials? Else what is left of one trial is there in the next.
+    /// Does an ideal hand bring them together between two trials? Else what is left of one trial is there in
+    /// the next.
     pub resynchronised: bool,
     /// How often.
     pub trials: u32,

@@ -1,4 +1,5 @@
-//! How long a job computes between its barriers: by its grain, by its mean and its shape, or by a distribution.
+//! How long a job computes between its barriers: by its grain, by its mean and its shape, or by a
+//! distribution.
 use super::files::Files;
 use super::read::{Span, Time, Variation, choice, table, values};
 use super::tree::{ParseResult, mistake};
@@ -17,7 +18,8 @@ pub(super) const SHAPES: [(&str, MakeOfMean); 5] = [
     ("slow-member", Distribution::slow_member),
 ];
 
-/// A middling spread; the plans of Tsafrir & Feitelson 2002's figures give their own, fitted one (`plans/README.md`).
+/// A middling spread; the plans of Tsafrir & Feitelson 2002's figures give their own, fitted one
+/// (`plans/README.md`).
 pub(super) const CV: f64 = 0.15;
 
 values! {

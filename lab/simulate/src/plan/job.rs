@@ -247,7 +247,8 @@ impl Table {
 /// A value and its line.
 type Placed<T> = (usize, T);
 
-/// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated machine.
+/// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated
+/// machine.
 pub(super) fn policy(
     what: &str,
     line: usize,

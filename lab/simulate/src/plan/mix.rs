@@ -1,4 +1,5 @@
-//! `[mix]`: random jobs of many sizes and grains, the heterogeneous workload of Tsafrir & Feitelson 2002 §5.1.
+//! `[mix]`: random jobs of many sizes and grains, the heterogeneous workload of Tsafrir & Feitelson 2002
+//! §5.1.
 use super::compute::{CV, GrainName};
 use super::job::{self, KindName};
 use super::read::{Count, Span, Variation, read as read_table, table};
@@ -17,9 +18,9 @@ table! { "" Sizes { from: Size, to: Size; } }
 
 type Size = Count<1, { job::THREADS_MAX as u64 }>;
 
-/// Jobs of random sizes and grains until there are `load` threads. The first is of the first grain. Each is named after
-/// its grain and computes for about `work` in all, so that they end at about the same time. Seed and load decide the
-/// mix: what else is swept meets the same jobs.
+/// Jobs of random sizes and grains until there are `load` threads. The first is of the first grain. Each is
+/// named after its grain and computes for about `work` in all, so that they end at about the same time. Seed
+/// and load decide the mix: what else is swept meets the same jobs.
 pub(super) fn read(node: &Located, machine: &MachineSpec, load: Option<(u32, usize)>, seed: u64) -> ParseResult<Vec<Job>> {
     let table: Table = read_table(node)?;
     let Some((load, load_line)) = load else {

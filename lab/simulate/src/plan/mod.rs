@@ -1,9 +1,9 @@
 //! Plans: what to simulate, in a file. `plans/README.md` lists every key.
 //!
-//! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that tree, one
-//! choice an axis (`sweep`), so every key can be swept; and each tree is read by serde (`read`) into a study: of processors
-//! (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a plan's studies are read once when it is parsed: what is
-//! wrong is known before anything runs.
+//! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that
+//! tree, one choice an axis (`sweep`), so every key can be swept; and each tree is read by serde (`read`)
+//! into a study: of processors (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a
+//! plan's studies are read once when it is parsed: what is wrong is known before anything runs.
 mod compute;
 mod draw;
 mod figure;

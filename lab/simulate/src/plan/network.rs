@@ -185,8 +185,8 @@ fn blame(table: &Located, nodes: u32, error: &Error) -> Mistake {
     Mistake { line: node.line, what }
 }
 
-/// What `send` and `latency` of a hop are on that machine: the waits of RDS follow from them. Its last send of several
-/// begins that many gaps later.
+/// What `send` and `latency` of a hop are on that machine: the waits of RDS follow from them. Its last send
+/// of several begins that many gaps later.
 pub(super) fn hop(machine: &Interconnect) -> (Nanos, Nanos) {
     match machine {
         Interconnect::Circuits(model) => (model.send, model.null),

@@ -1,5 +1,5 @@
-//! A plan's tables, read by serde: what a table does not know, it refuses, and says what was probably meant. A mistake has the line of the
-//! nearest key, and its name.
+//! A plan's tables, read by serde: what a table does not know, it refuses, and says what was probably meant.
+//! A mistake has the line of the nearest key, and its name.
 use super::tree::{Located, Mistake, NOWHERE, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
 use serde::Deserialize;
@@ -227,7 +227,8 @@ macro_rules! values {
 }
 pub(super) use values;
 
-/// A table by the name that messages call it, with the keys that it needs, and after a semicolon those that it may have.
+/// A table by the name that messages call it, with the keys that it needs, and after a semicolon those that
+/// it may have.
 macro_rules! table {
     ($what:literal $table:ident { $($needed:ident: $must:ty),* $(,)? ; $($field:ident: $kind:ty),* $(,)? }) => {
         #[derive(serde::Deserialize)]
@@ -241,7 +242,8 @@ macro_rules! table {
 }
 pub(super) use table;
 
-/// A table of what replaces parts of something that is known otherwise, such as a preset; after a semicolon what else it has.
+/// A table of what replaces parts of something that is known otherwise, such as a preset; after a semicolon
+/// what else it has.
 macro_rules! patch {
     ($what:literal $table:ident => $target:ident { $($field:ident: $kind:ty),* $(,)? ; $($more:ident: $other:ty),* }) => {
         $crate::plan::read::table! { $what $table { ; $($field: $kind,)* $($more: $other),* } }
@@ -413,7 +415,8 @@ pub(crate) fn meant(word: &str, names: &[&str]) -> String {
     }
 }
 
-/// How many letters must be changed, added, taken out or swapped with their neighbour. Both may be a stranger's: their first letters decide.
+/// How many letters must be changed, added, taken out or swapped with their neighbour. Both may be a
+/// stranger's: their first letters decide.
 fn distance(a: &str, b: &str) -> usize {
     const MOST: usize = 64;
     let [a, b] = [a, b].map(|word| word.chars().take(MOST).collect::<String>());

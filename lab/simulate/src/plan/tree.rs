@@ -1,4 +1,5 @@
-//! A TOML document that remembers its lines, and of which every value can be replaced: a sweep does nothing else.
+//! A TOML document that remembers its lines, and of which every value can be replaced: a sweep does nothing
+//! else.
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -96,8 +97,8 @@ impl Located {
         if let Value::List(items) = &self.value { Some(items) } else { None }
     }
 
-    /// Puts a value at a dotted path. Tables that are missing are made; an item of a list is named by its number, or by
-    /// its `name`.
+    /// Puts a value at a dotted path. Tables that are missing are made; an item of a list is named by its
+    /// number, or by its `name`.
     pub(super) fn set(&mut self, path: &str, new: &Located) -> ParseResult<()> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let line = new.line;

@@ -148,7 +148,8 @@ fn bytes(value: &AnyValue) -> Result<u32, String> {
     fits.ok_or_else(|| format!("a message of {whole} bytes is beyond what one node's memory would hold; at most {BYTES_MAX}"))
 }
 
-/// `"carried"`, `"none"`, `"last 600 us"`, or `{ last = "600 us" }`, of which the time can be swept. `None` if nobody is late.
+/// `"carried"`, `"none"`, `"last 600 us"`, or `{ last = "600 us" }`, of which the time can be swept. `None`
+/// if nobody is late.
 fn skew(node: &Located) -> ParseResult<Option<Skew>> {
     let names = SKEWS.map(|(name, _)| name);
     let law = |line: usize, name: &str, known: &[&str]| match SKEWS.iter().find(|(known, _)| *known == name) {

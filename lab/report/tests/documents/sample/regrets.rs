@@ -6,8 +6,8 @@ use foregather_results::{Measurement, Results};
 const STRANGERS: [&str; 7] =
     ["none", "1 hog", "a hog a processor", "bursts of 1 ms", "bursts of 20 ms", "a second team", "wakes"];
 
-/// A row a stranger for each of so many machines and sizes of team: the adaptive policy loses more the more members there are, and
-/// half of that beside nothing.
+/// A row a stranger for each of so many machines and sizes of team: the adaptive policy loses more the more
+/// members there are, and half of that beside nothing.
 pub(crate) fn simulated(machines: usize) -> Vec<Measurement> {
     let mut all = Vec::new();
     let mut dice = Dice::new(21);
