@@ -62,14 +62,16 @@ pub(super) enum Marks {
     Round,
     /// Round ones, but nothing between whole numbers.
     Whole,
-    /// Multiples, as of a number of processors; those that are labelled are twice, four times ... as far apart.
+    /// Multiples, as of a number of processors; those that are labelled are twice, four times ... as far
+    /// apart.
     Multiples(u32),
     /// The whole numbers from 0 on, under these names.
     Names(Vec<String>),
 }
 
 impl Axis {
-    /// An axis that holds all of `values`: a linear one from 0, a logarithmic one with a little air on both sides.
+    /// An axis that holds all of `values`: a linear one from 0, a logarithmic one with a little air on both
+    /// sides.
     pub(super) fn fit(values: impl Iterator<Item = f64>, scale: Scale, (from, to): (f64, f64)) -> Self {
         let usable = values.filter(|&v| v.abs() < 1e300 && (scale.has_zero() || v > 0.0)).map(|v| scale.apply(v));
         let (mut low, mut high) = usable.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
@@ -149,7 +151,8 @@ impl Axis {
 
     fn decades(&self, room: f64) -> Vec<Tick> {
         let every = (room / self.pixels_per_unit()).ceil().max(1.0) as i32;
-        // With room for it, 2 and 5 are labelled too: the closest pair, 2 and 5, is 0.3 decades from its neighbours.
+        // With room for it, 2 and 5 are labelled too: the closest pair, 2 and 5, is 0.3 decades from its
+        // neighbours.
         let finer = self.pixels_per_unit() * 0.3 >= room;
         let mut ticks = Vec::new();
         for decade in self.low.floor() as i32..=self.high.ceil() as i32 {

@@ -1,7 +1,8 @@
-//! Barrier figures: who comes how close to the best there is, row by row and class by class, and what it costs in processor time.
+//! Barrier figures: who comes how close to the best there is, row by row and class by class, and what it
+//! costs in processor time.
 //!
-//! Draws measurements with the labels `row`, `waiter`, `kind` (`ours` or `peer`) and `class`, and the figures `oracle_share`
-//! (of the best peer or fixed policy of the row) and `cpu_us_per_episode`.
+//! Draws measurements with the labels `row`, `waiter`, `kind` (`ours` or `peer`) and `class`, and the figures
+//! `oracle_share` (of the best peer or fixed policy of the row) and `cpu_us_per_episode`.
 use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
 use super::heat::{Column, Heat, Row};
@@ -130,7 +131,8 @@ fn matrix_caption(all: &[Cell<'_>], waiters: &[Contender<'_>], rows: usize) -> S
     sentences.join(". ") + "."
 }
 
-/// Geometric mean and worst row of every waiter, class by class; below, over the core and the extended matrix.
+/// Geometric mean and worst row of every waiter, class by class; below, over the core and the extended
+/// matrix.
 pub(super) fn classes(all: &[Measurement]) -> Option<Drawn> {
     let all: Vec<Cell<'_>> = all.iter().enumerate().filter_map(Cell::from).collect();
     let waiters = waiters(&all);

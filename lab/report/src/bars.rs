@@ -1,4 +1,5 @@
-//! Horizontal bars: one line per label, several panels side by side on one scale, whiskers where values scatter.
+//! Horizontal bars: one line per label, several panels side by side on one scale, whiskers where values
+//! scatter.
 use super::axis::{Axis, Scale};
 use super::legend::{Entry, Swatch};
 use super::svg::{At, Canvas, fitted, ink, width_of};

@@ -1,11 +1,11 @@
 //! One curve of a chart: its line, its points, and how far their values scatter.
 use super::axis::Axis;
 use super::legend::Swatch;
-use super::svg::{Canvas, colour, dash, escape, ink};
-use super::symbol::mark;
+use super::svg::{Canvas, colour, dash, escape, ink, mark};
 use foregather_results::number::digits;
 
-/// A curve of more points is dense: its line is thinner, and few of its points are marked; dots without a line all are.
+/// A curve of more points is dense: its line is thinner, and few of its points are marked; dots without a
+/// line all are.
 const DENSE: usize = 48;
 /// Enough marks to tell dense curves apart.
 const MARKS_OF_DENSE: usize = 12;

@@ -31,8 +31,8 @@ pub(super) struct Heat<'a> {
     pub(super) summaries: usize,
 }
 
-/// A column: its name, that of the columns that it belongs to if there are such, and whether it belongs to the first
-/// group, which is set in bold and apart.
+/// A column: its name, that of the columns that it belongs to if there are such, and whether it belongs to
+/// the first group, which is set in bold and apart.
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) of: String,
@@ -45,8 +45,8 @@ impl Column {
     }
 }
 
-/// A row: its name in one part or several, and per column a value with the number of its measurement, of which the
-/// page shows more.
+/// A row: its name in one part or several, and per column a value with the number of its measurement, of
+/// which the page shows more.
 pub(super) struct Row {
     pub(super) names: Vec<String>,
     pub(super) cells: Vec<Option<(f64, Option<usize>)>>,

@@ -1,6 +1,5 @@
 //! The names of the series, each beside what it looks like, in lines that wrap.
-use super::svg::{At, Canvas, fitted, ink, width_of};
-use super::symbol::mark;
+use super::svg::{At, Canvas, fitted, ink, mark, width_of};
 
 /// One name in a legend.
 pub(super) struct Entry<'a> {

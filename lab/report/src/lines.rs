@@ -1,5 +1,5 @@
-//! Curves: lines or steps over two axes, in one panel or several on the same scales, with every point kept in an
-//! attribute for the pointer to read.
+//! Curves: lines or steps over two axes, in one panel or several on the same scales, with every point kept in
+//! an attribute for the pointer to read.
 use super::axis::{Axis, Marks, Scale};
 use super::curve::Curve;
 use super::distinct;

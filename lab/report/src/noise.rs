@@ -1,9 +1,10 @@
 //! What disturbs busy processors, after figures 3-9 and 3-10 of Seidel & Davis 1992: one plot a processor.
 //!
 //! Draws measurements `noise/trace/...` (the times of loops in their order, with the figures `floor_us` and
-//! `interrupted_above_us`) and `noise/line/...` (distances of trials from a line, with the figures `slope_ns`, `intercept_ns`,
-//! `outlier_above_ns`, and of the trials' lengths, which come in turn, `step_iterations` and `steps`); both with the label
-//! `cpu`. What was found on all loops is told from `noise/loops/...`.
+//! `interrupted_above_us`) and `noise/line/...` (distances of trials from a line, with the figures
+//! `slope_ns`, `intercept_ns`, `outlier_above_ns`, and of the trials' lengths, which come in turn,
+//! `step_iterations` and `steps`); both with the label `cpu`. What was found on all loops is told from
+//! `noise/loops/...`.
 use super::Drawn;
 use super::axis::Scale;
 use super::curve::{Curve, Look, Point};

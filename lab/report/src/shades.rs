@@ -1,4 +1,5 @@
-//! Scales of colours for matrices: what is bad stands out in orange, what is good in blue, what is neither stays pale.
+//! Scales of colours for matrices: what is bad stands out in orange, what is good in blue, what is neither
+//! stays pale.
 use super::svg::{At, Canvas, escape, ink, width_of};
 use foregather_results::number::{digits, short};
 
@@ -153,8 +154,8 @@ impl Shades {
     }
 }
 
-/// A share as in a printed table, without its leading zero: `.94`, `1.15`, `.051`; what is below a thousandth has
-/// collapsed, however far.
+/// A share as in a printed table, without its leading zero: `.94`, `1.15`, `.051`; what is below a thousandth
+/// has collapsed, however far.
 pub(super) fn share(value: f64) -> String {
     let text = match value {
         v if v > 0.0 && v < 0.001 => return "<.001".to_owned(),

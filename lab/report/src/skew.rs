@@ -1,7 +1,8 @@
 //! Barriers ranked twice: what an episode costs, and how far apart its members leave it.
 //!
-//! Draws measurements whose ids begin with `skew/`, with the labels `kind`, `policy` and `release` (`plain` or `harmonized`)
-//! and the figures `exit_skew_p50_ns`, `exit_skew_p99_ns`, `predicted_us` and `met_percent`. One part a policy, one row a kind.
+//! Draws measurements whose ids begin with `skew/`, with the labels `kind`, `policy` and `release` (`plain`
+//! or `harmonized`) and the figures `exit_skew_p50_ns`, `exit_skew_p99_ns`, `predicted_us` and `met_percent`.
+//! One part a policy, one row a kind.
 use super::axis::{Axis, Scale};
 use super::legend::{Entry, Swatch};
 use super::svg::{At, Canvas, colour, fitted, ink, width_of};

@@ -1,7 +1,8 @@
 //! The pen: SVG text with every string escaped, colours that follow the page, and the lines of a grid.
 use std::fmt::{self, Write};
 
-/// Colours that every part of a figure shares. Each names the page's variable and says what it is without a page.
+/// Colours that every part of a figure shares. Each names the page's variable and says what it is without a
+/// page.
 pub(super) mod ink {
     pub(crate) const PAPER: &str = "var(--bg,#fff)";
     pub(crate) const TEXT: &str = "var(--fg,#1b2330)";
@@ -11,7 +12,8 @@ pub(super) mod ink {
     pub(crate) const PALE: &str = "var(--pale,#cfd6de)";
 }
 
-/// The colours of Okabe & Ito, told apart by people who see colours differently; without their yellow, which white swallows.
+/// The colours of Okabe & Ito, told apart by people who see colours differently; without their yellow, which
+/// white swallows.
 const SERIES: [&str; 7] = [
     "var(--s0,#0072b2)",
     "var(--s1,#d55e00)",
@@ -21,7 +23,8 @@ const SERIES: [&str; 7] = [
     "var(--s5,#56b4e9)",
     "var(--s6,#1b2330)",
 ];
-/// Dashes that survive a print in black and white. As many as colours would repeat their pairs; seven and five do not.
+/// Dashes that survive a print in black and white. As many as colours would repeat their pairs; seven and
+/// five do not.
 const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "12 4"];
 
 /// The colour of a series.
@@ -34,7 +37,8 @@ pub(super) fn dash(series: usize) -> &'static str {
     DASHES[series % DASHES.len()]
 }
 
-/// Text made harmless in HTML, in SVG and in an attribute; control characters, which XML forbids, are replaced.
+/// Text made harmless in HTML, in SVG and in an attribute; control characters, which XML forbids, are
+/// replaced.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -136,7 +140,8 @@ impl Canvas {
         self.put(format_args!(r#"<path d="{path}" fill="none" stroke="{ink}" stroke-width="{width}"/>"#));
     }
 
-    /// The lines of a grid and their labels: `path` draws the line of a value, `place` says where its label goes.
+    /// The lines of a grid and their labels: `path` draws the line of a value, `place` says where its label
+    /// goes.
     pub(super) fn grid(&mut self, ticks: &[Tick], at: At, path: impl Fn(f64) -> String, place: impl Fn(f64) -> (f64, f64)) {
         for (labelled, width) in [(false, 0.6), (true, 1.0)] {
             let lines: String = ticks.iter().filter(|t| t.label.is_some() == labelled).map(|t| path(t.value)).collect();
@@ -169,13 +174,33 @@ impl Canvas {
     }
 }
 
+/// As many as colours would repeat their pairs; seven and five do not.
+const SHAPES: usize = 5;
+
+/// Marks a series' points, in its colour: one path for all.
+pub(super) fn mark(canvas: &mut Canvas, series: usize, ink: &str, points: impl Iterator<Item = (f64, f64)>) {
+    // A line of no length is a dot as its ends are shaped.
+    let dot = |cap: &str, width: f64| (format!(r#"stroke="{ink}" stroke-width="{width}" stroke-linecap="{cap}""#), "h0");
+    let shape = |outline| (format!(r#"fill="{ink}""#), outline);
+    let (look, outline) = match series % SHAPES {
+        0 => dot("round", 6.5),
+        1 => dot("square", 5.6),
+        2 => shape("m0-4.4l4.4 4.4-4.4 4.4-4.4-4.4z"),
+        3 => shape("m0-4.2l4.2 7.2h-8.4z"),
+        _ => shape("m0 4.2l4.2-7.2h-8.4z"),
+    };
+    let path: String = points.map(|(x, y)| format!("M{x:.1} {y:.1}{outline}")).collect();
+    canvas.put(format_args!(r#"<path d="{path}" {look}/>"#));
+}
+
 /// A value worth a line of the grid, and its label if it has one.
 pub(super) struct Tick {
     pub(super) value: f64,
     pub(super) label: Option<String>,
 }
 
-/// The figure without its page: every `var(--name,colour)` becomes the colour, and its size is that of its coordinates.
+/// The figure without its page: every `var(--name,colour)` becomes the colour, and its size is that of its
+/// coordinates.
 pub(super) fn stand_alone(svg: &str) -> String {
     let mut plain = String::with_capacity(svg.len());
     let mut rest = svg;

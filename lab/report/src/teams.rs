@@ -1,111 +1,104 @@
-//! Teams: what a fork and a join cost with bodies of one length, by everybody who runs them and by the hogs beside them.
+//! Fork and join: what a region costs by every runner of teams; and a BLAS: how many times faster than alone its
+//! calls are, and what becomes of a product beside hogs.
 //!
-//! Draws measurements `teams/...` (microseconds, with the labels `threads`, `body_us`, `hogs` and `runner`).
+//! Draws measurements `teams/...` (microseconds, with the labels `threads`, `body_us`, `hogs` and `runner`),
+//! `blas/...` (with the labels `routine`, `n` and `runner` and the figures `ratio` and `ratio_low`) and
+//! `blas-collapse/...` (with the labels `hogs` and `runner` and the figures `mean_us` and `p99_us`).
 use super::axis::Scale;
-use super::bars::{Bar, Bars, Panel};
-use super::svg::colour;
-use super::{Drawn, distinct};
+use super::spec::{Cell, FigureSpec, Reading, bars, figure, least, lines, most, names};
+use foregather_measure::blas::output::{COLLAPSE, SIZES};
 use foregather_measure::teams::output::TEAMS;
-use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity};
 
-/// The length that is shown if it was measured, else the first one there is.
+/// The length of bodies that is shown if it was measured, else the first one there is.
 const SHOWN_US: &str = "1";
 
-/// One cell with a time.
-struct Cell<'a> {
-    threads: &'a str,
-    hogs: &'a str,
-    runner: &'a str,
-    us: f64,
-    m: &'a Measurement,
-    /// Which measurement it is.
-    of: usize,
-}
-
 /// A panel for each size of team, a line for each runner, a bar for each load.
-pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
-    let label = |m: &'_ Measurement, name: &str| m.labels.get(name).cloned();
-    let bodies: Vec<String> = all.iter().filter(|m| m.id.starts_with(TEAMS)).filter_map(|m| label(m, "body_us")).collect();
-    let body = bodies.iter().find(|body| *body == SHOWN_US).or(bodies.first())?;
-    let mut cells = Vec::new();
-    for (of, m) in all.iter().enumerate().filter(|(_, m)| m.id.starts_with(TEAMS) && label(m, "body_us").as_ref() == Some(body)) {
-        let text = |name: &str| m.labels.get(name).map(String::as_str);
-        if let (Some(threads), Some(hogs), Some(runner), Some(us)) =
-            (text("threads"), text("hogs"), text("runner"), m.summary.p50.filter(|&us| us > 0.0))
-        {
-            cells.push(Cell { threads, hogs, runner, us, m, of });
+pub(super) const REGIONS: FigureSpec = FigureSpec {
+    of: &[TEAMS],
+    keep: |cells| {
+        let bodies = names(cells, "body_us");
+        if let Some(body) = bodies.iter().find(|body| **body == SHOWN_US).or(bodies.first()).map(|&body| body.to_owned()) {
+            cells.retain(|cell| cell.name("body_us") == body);
         }
-    }
-    let caption = caption(&cells, body)?;
-    let (sizes, loads) = (distinct(cells.iter().map(|c| c.threads)), distinct(cells.iter().map(|c| c.hogs)));
-    let runners = distinct(cells.iter().map(|c| c.runner));
-    let place = |of: &[&str], name: &str| of.iter().position(|known| *known == name).unwrap_or(0);
-    let bar = |cell: &Cell<'_>| Bar {
-        label: place(&runners, cell.runner),
-        series: place(&loads, cell.hogs),
-        value: cell.us,
-        whisker: cell.m.summary.min.zip(cell.m.summary.max).filter(|(low, _)| *low > 0.0),
-        dot: None,
-        of: cell.of,
-    };
-    let panel = |size: &&str| Panel {
-        title: format!("{size} threads"),
-        bars: cells.iter().filter(|cell| cell.threads == *size).map(bar).collect(),
-    };
-    let bars = Bars {
-        title: "Fork and join",
-        axis: format!("microseconds for a region of bodies of {body} us (log scale)"),
-        scale: Scale::Log10,
-        number: "us",
-        labels: runners.iter().map(|&runner| runner.to_owned()).collect(),
-        series: loads.iter().enumerate().map(|(i, load)| (format!("{load} hogs"), colour(i))).collect(),
-        panels: sizes.iter().map(panel).collect(),
-    };
-    Some(Drawn { svg: bars.render(), caption })
-}
+    },
+    title: "Fork and join",
+    values: &[("", |m| {
+        let s = &m.summary;
+        Some(Reading::of(s.p50.filter(|&us| us > 0.0)?).scattered(s.min.filter(|&low| low > 0.0), s.max))
+    })],
+    panel: "{threads} threads",
+    series: "{hogs} hogs",
+    along: "{runner}",
+    chart: bars("microseconds for a region of bodies of {body_us} us (log scale)", Scale::Log10, "us"),
+    caption: |cells| {
+        // Our team, and the same beside the most hogs.
+        let first = cells.iter().find(|cell| cell.name("runner") == "team").or(cells.first())?;
+        let told = |cell: &Cell<'_>| {
+            let cpu = cell.figure("cpu_us_per_region");
+            let cpu = cpu.map_or(String::new(), |us| format!(", {} us of them burnt", digits(us, 3)));
+            let [threads, runner, hogs] = ["threads", "runner", "hogs"].map(|name| cell.name(name));
+            format!("{threads} threads by {runner} take {} beside {hogs} hogs{cpu}", quantity(cell.value * 1e3, "ns"))
+        };
+        let same = |cell: &&Cell<'_>| ["runner", "threads"].iter().all(|name| cell.name(name) == first.name(name));
+        let most = cells.iter().rfind(same)?;
+        let both = if std::ptr::eq(most, first) { told(first) } else { format!("{}; {}", told(first), told(most)) };
+        let body = first.name("body_us");
+        Some(format!("Means of cells, their medians and extremes; one region of bodies of {body} us on {both}."))
+    },
+    ..FigureSpec::PLAIN
+};
 
-/// Our team, and the best peer beside the most hogs.
-fn caption(cells: &[Cell<'_>], body: &str) -> Option<String> {
-    let first = cells.iter().find(|cell| cell.runner == "team").or(cells.first())?;
-    let told = |cell: &Cell<'_>| {
-        let cpu =
-            cell.m.figures.get("cpu_us_per_region").map_or(String::new(), |&us| format!(", {} us of them burnt", digits(us, 3)));
-        let us = quantity(cell.us * 1e3, "ns");
-        format!("{} threads by {} take {us} beside {} hogs{cpu}", cell.threads, cell.runner, cell.hogs)
-    };
-    let most = cells.iter().rfind(|cell| cell.runner == first.runner && cell.threads == first.threads)?;
-    let both = if most.of == first.of { told(first) } else { format!("{}; {}", told(first), told(most)) };
-    Some(format!("Means of cells, their medians and extremes; one region of bodies of {body} us on {both}."))
-}
+/// A panel for each routine, a curve for each BLAS: below one its own threads make it slower.
+pub(super) const BLAS_SIZES: FigureSpec = FigureSpec {
+    of: &[SIZES],
+    title: "Calls shared by threads",
+    values: &[("", |m| {
+        let ratio = figure(m, "ratio").filter(|&ratio| ratio > 0.0)?;
+        Some(Reading::of(ratio).scattered(figure(m, "ratio_low"), Some(ratio)))
+    })],
+    panel: "{routine}",
+    series: "{runner}",
+    along: "{n}",
+    chart: lines("length or order (log scale)", ("times faster than alone (log scale)", Scale::Log10), Some((1.0, "alone"))),
+    caption: |cells| {
+        // Where each BLAS loses most by its threads.
+        let told = |runner: &str| {
+            let cell = least(cells.iter().filter(|cell| cell.name("runner") == runner), |cell| cell.value)?;
+            Some(format!("{runner} {} ({} of {})", digits(cell.value, 2), cell.name("routine"), cell.name("n")))
+        };
+        let least: Vec<String> = names(cells, "runner").into_iter().filter_map(told).collect();
+        let pairs = "Medians of alternated pairs, down to their lower 95 % bounds; below one threads make a call slower";
+        (!least.is_empty()).then(|| format!("{pairs}. The least ratios: {}.", least.join(", ")))
+    },
+    ..FigureSpec::PLAIN
+};
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cell(threads: &str, hogs: &str, runner: &str, body_us: &str, us: f64) -> Measurement {
-        Measurement::from_values(format!("{TEAMS}{threads}t/{body_us}us/{hogs}h/{runner}"), "", "us", vec![us])
-            .label("threads", threads)
-            .label("hogs", hogs)
-            .label("runner", runner)
-            .label("body_us", body_us)
-    }
-
-    #[test]
-    fn there_is_a_panel_for_each_size_and_a_bar_for_each_cell() {
-        let all = [
-            cell("2", "0", "team", "0", 0.5),
-            cell("2", "0", "team", "1", 1.5),
-            cell("2", "2", "team", "1", 3.5),
-            cell("4", "0", "rayon-join", "1", 30.0),
-        ];
-        let drawn = draw(&all).unwrap();
-        for part in ["2 threads", "4 threads", "team", "rayon-join", "0 hogs", "2 hogs", "bodies of 1 us"] {
-            assert!(drawn.svg.contains(part), "{part}");
-        }
-        assert!(drawn.caption.contains("2 threads by team take 1.5"), "{}", drawn.caption);
-        assert_eq!((1..4).filter(|of| drawn.svg.contains(&format!("data-m=\"{of}\""))).count(), 3);
-        assert!(!drawn.svg.contains("data-m=\"0\""), "bodies of another length");
-        assert!(draw(&all[..1]).is_some() && draw(&[]).is_none());
-    }
-}
+/// A bar for each BLAS and load.
+pub(super) const BLAS_COLLAPSE: FigureSpec = FigureSpec {
+    of: &[COLLAPSE],
+    title: "{routine} of order {n} beside hogs",
+    values: &[("", |m| {
+        let mean = figure(m, "mean_us")?;
+        Some(Reading::of(mean).scattered(Some(mean), figure(m, "p99_us").filter(|&high| high >= mean)))
+    })],
+    series: "{hogs} hogs",
+    along: "{runner}",
+    chart: bars("microseconds for a call (log scale)", Scale::Log10, "us"),
+    caption: |cells| {
+        let slowdown = |cell: &Cell<'_>| {
+            let calm = |other: &&Cell<'_>| other.name("runner") == cell.name("runner") && other.name("hogs") == "0";
+            cells.iter().find(calm).map_or(f64::NEG_INFINITY, |calm| cell.value / calm.value)
+        };
+        let told = |cell: &Cell<'_>| [cell.name("runner").to_owned(), cell.name("hogs").to_owned()];
+        let worst = most(cells.iter(), slowdown).filter(|cell| slowdown(cell).is_finite());
+        let worst = worst.map_or(String::new(), |cell| {
+            let [runner, hogs] = told(cell);
+            format!("; worst is {runner} beside {hogs} hogs, {} times its own time without", digits(slowdown(cell), 2))
+        });
+        let (last, [runner, hogs]) = (cells.last()?, told(cells.last()?));
+        let mean = quantity(last.value * 1e3, "ns");
+        Some(format!("Means, up to the 99th percentile: {runner} takes {mean} beside {hogs} hogs{worst}."))
+    },
+    ..FigureSpec::PLAIN
+};

@@ -1,5 +1,5 @@
-//! What a few nodes of a network did: a lane for each node with its send port above and its receive port below, in the manner
-//! of the timing diagrams of Seidel & Davis 1992.
+//! What a few nodes of a network did: a lane for each node with its send port above and its receive port
+//! below, in the manner of the timing diagrams of Seidel & Davis 1992.
 use super::Drawn;
 use super::axis::{Axis, Marks, Scale};
 use super::distinct;

@@ -1,4 +1,5 @@
-//! How long a plan will take, guessed before it is run: a plan that would run for hours should be known at once.
+//! How long a plan will take, guessed before it is run: a plan that would run for hours should be known at
+//! once.
 use super::network::{self, Interconnect};
 use super::plan::{Plan, Study};
 use anyhow::Result;
@@ -11,7 +12,8 @@ use std::fmt;
 
 /// How many events one processor of this machine simulates in a second.
 const EVENTS_PER_S: f64 = 5e6;
-/// Events of one thread from barrier to barrier: it computes, it spins, and now and then its processor switches.
+/// Events of one thread from barrier to barrier: it computes, it spins, and now and then its processor
+/// switches.
 const EVENTS_PER_ROUND: f64 = 3.0;
 /// Events of one message: it asks, leaves, arrives, and gives its ports back.
 const EVENTS_PER_MESSAGE: f64 = 4.0;

@@ -2,8 +2,10 @@
 //!
 //! - [`Plan`]: what to simulate, read from a file; [`shipped`]: those that come with the program.
 //! - [`run`]: all of a plan, in parallel; [`estimate`]: how long that will take.
-//! - [`metric`]: the numbers of one run. [`points`]: what all runs come to. [`perfetto`], [`timelines`]: what happened in one.
-//! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly barrier of Seidel & Davis 1992.
+//! - [`metric`]: the numbers of one run. [`points`]: what all runs come to. [`perfetto`], [`timelines`]: what
+//!   happened in one.
+//! - [`network`]: synchronise and shift on a simulated network. [`barriers_over_nodes`]: the butterfly
+//!   barrier of Seidel & Davis 1992.
 #![forbid(unsafe_code)]
 
 mod butterfly;

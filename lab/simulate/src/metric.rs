@@ -1,4 +1,5 @@
-//! The numbers that a simulation comes to: what a figure can show, each by its name. Those of networks: `network::METRICS`.
+//! The numbers that a simulation comes to: what a figure can show, each by its name. Those of networks:
+//! `network::METRICS`.
 use super::network::Summary;
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Alternation, Job, JobOutcome, Outcome, Study, transition};

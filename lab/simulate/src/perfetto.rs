@@ -1,5 +1,5 @@
-//! The spans of a simulation as a trace that Perfetto (<https://ui.perfetto.dev>) and Chrome open: jobs as processes,
-//! their threads as threads, and once more by processor.
+//! The spans of a simulation as a trace that Perfetto (<https://ui.perfetto.dev>) and Chrome open: jobs as
+//! processes, their threads as threads, and once more by processor.
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Outcome, State, Study};
 use serde_json::json;

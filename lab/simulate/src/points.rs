@@ -57,6 +57,9 @@ fn measurement(plan: &Plan, labels: &Labels, job: Option<&str>, seen: &[View<'_>
     for (label, names) in axes.into_iter().zip([&figure.along, &figure.across]).filter(|(_, names)| !names.is_empty()) {
         measurement = measurement.label(label, names.join(" "));
     }
+    if let Some(best) = plan.best_name() {
+        measurement = measurement.label("best-axis", best);
+    }
     let mean = |values: Vec<f64>| Distribution::of_values(&values).map_or(f64::NAN, |all| all.mean());
     let of = |metric: &Metric| mean(seen.iter().map(|seen| metric.value(seen)).collect());
     let figures = plan.metrics().iter().map(|metric| (metric.figure, of(metric)));
@@ -89,7 +92,8 @@ fn see<'a>(plan: &Plan, points: &'a [Point], point: &'a Point, of: Option<&'a st
     })
 }
 
-/// The shortest time of all choices that regrets are over, each averaged over its seeds: luck with one of them is no choice.
+/// The shortest time of all choices that regrets are over, each averaged over its seeds: luck with one of
+/// them is no choice.
 fn best(plan: &Plan, points: &[Point], point: &Point, of: Option<&str>) -> Option<f64> {
     let mean = |number: usize| {
         let runs = points[number].runs.iter().filter_map(Ran::smp);

@@ -1,5 +1,5 @@
-//! Runs a plan: every point with every seed, on all processors that this process may use. What comes out does not
-//! depend on how many those are.
+//! Runs a plan: every point with every seed, on all processors that this process may use. What comes out does
+//! not depend on how many those are.
 use super::network::{self, Interconnect, Summary};
 use super::plan::{Labels, Plan, Study};
 use anyhow::{Context, Result, anyhow};

@@ -109,6 +109,10 @@ fn regret_is_over_the_best_choice_of_the_point() {
         let (least, most) = regrets.iter().fold((f64::MAX, f64::MIN), |(low, high), &r| (low.min(r), high.max(r)));
         assert!(least < 0.01 && most > 0.2, "somebody is the best, and somebody is not: {regrets:?}");
     }
+    assert!(
+        all.iter().all(|m| m.labels.contains_key("state") || m.labels["best-axis"] == "policy"),
+        "reports know what regrets are over"
+    );
     let table = table(&plan, &all);
     let ends: Vec<&str> = table.rows.iter().rev().take(2).map(|row| row[0].as_str()).collect();
     assert_eq!(ends, ["worst", "mean"]);
@@ -300,7 +304,8 @@ fn a_network_becomes_measurements_whoever_runs_it() {
 
 #[test]
 fn numbers_of_a_plan_are_those_of_the_formulas() {
-    // One node late, and nothing else: gsync costs 2 d b_s, RDS 2 d b_s and how late it is, and leaves nobody behind.
+    // One node late, and nothing else: gsync costs 2 d b_s, RDS 2 d b_s and how late it is, and leaves nobody
+    // behind.
     let set = [("trial.skew", "last 100 us"), ("network.profile", "ipsc860"), ("trial.trials", "2")];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let plan = Plan::parse("small.toml", NETWORK, &Ask { set, ..Ask::default() }).unwrap();

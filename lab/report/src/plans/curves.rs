@@ -104,7 +104,8 @@ fn plot(readings: &[Reading], panel: &str, across: &Across, unit: &str) -> Plot 
         Curve { name: name.to_owned(), points, look }
     };
     let curves: Vec<Curve> = names.iter().map(|name| curve(name)).collect();
-    // Shares and ratios have an average over x that says something; times and rates that grow with x have not.
+    // Shares and ratios have an average over x that says something; times and rates that grow with x have
+    // not.
     let grows = ["us", "ms", "MB/s", "per ms"].contains(&unit);
     let averages = curves.iter().filter(|_| across.scale.is_some() && !grows).map(|curve| average(curve, unit));
     let remarks = averages.collect::<Option<_>>().unwrap_or_default();

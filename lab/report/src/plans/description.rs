@@ -1,4 +1,5 @@
-//! What to see in a plan's curves, in words: which series come highest and lowest, where they peak, how far they hold.
+//! What to see in a plan's curves, in words: which series come highest and lowest, where they peak, how far
+//! they hold.
 use super::capital;
 use crate::axis::Marks;
 use crate::curve::{Curve, Point};

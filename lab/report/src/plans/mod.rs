@@ -1,19 +1,20 @@
 //! Simulated plans: every plan in results is a figure, drawn as the labels of its measurements say.
 //!
-//! Draws measurements with the label `plan`. The labels `x-axis` and `series-axis` name the labels that a figure of
-//! curves goes over, `column-axis` and `row-axis` those of a matrix; what else varies makes panels. Those with the label
-//! `state` are values over time. What is measured stands in `what` after the plan's title: `TITLE: what`.
+//! Draws measurements with the label `plan`. The labels `x-axis` and `series-axis` name the labels that a
+//! figure of curves goes over, `column-axis` and `row-axis` those of a matrix; what else varies makes panels.
+//! Those with the label `state` are values over time. What is measured stands in `what` after the plan's
+//! title: `TITLE: what`.
 
 mod curves;
 mod description;
 mod matrix;
 mod states;
 
-use super::{Drawn, distinct};
+use super::{Drawn, distinct, regret};
 use foregather_results::Measurement;
 
 /// Labels that say what a measurement is, and not under which choices it was made.
-const NO_CHOICE: [&str; 6] = ["plan", "state", "x-axis", "series-axis", "column-axis", "row-axis"];
+const NO_CHOICE: [&str; 7] = ["plan", "state", "x-axis", "series-axis", "column-axis", "row-axis", "best-axis"];
 
 /// The names of the plans.
 pub(super) fn names(all: &[Measurement]) -> Vec<&str> {
@@ -26,19 +27,24 @@ pub(super) fn draw(all: &[Measurement], name: &str) -> Option<Drawn> {
     if plan.axis("column-axis").is_empty() { curves::draw(plan) } else { matrix::draw(plan) }
 }
 
+/// What the adaptive policy loses, if the plan's figure is regrets.
+pub(super) fn map(all: &[Measurement], name: &str) -> Option<Drawn> {
+    regret::of_plan(&Shown::of(all, name)?)
+}
+
 /// What one of the plan's runs was doing over time.
 pub(super) fn over_time(all: &[Measurement], name: &str) -> Option<Drawn> {
     states::draw(&Shown::of(all, name)?)
 }
 
 /// The measurements of a plan.
-struct Shown<'a> {
-    title: &'a str,
+pub(super) struct Shown<'a> {
+    pub(super) title: &'a str,
     /// What its points are, in words.
     what: &'a str,
-    unit: &'a str,
+    pub(super) unit: &'a str,
     /// With their numbers among all measurements.
-    points: Vec<(usize, &'a Measurement)>,
+    pub(super) points: Vec<(usize, &'a Measurement)>,
     states: Vec<&'a Measurement>,
 }
 
@@ -53,7 +59,7 @@ impl<'a> Shown<'a> {
     }
 
     /// The names along one of its axes.
-    fn axis(&self, which: &str) -> Vec<&'a str> {
+    pub(super) fn axis(&self, which: &str) -> Vec<&'a str> {
         let Some((_, first)) = self.points.first() else { return vec![] };
         let (mut rest, mut names) = (label(first, which).unwrap_or_default(), vec![]);
         // Names may contain spaces, so the longest that fits is the one.
@@ -65,13 +71,14 @@ impl<'a> Shown<'a> {
     }
 
     /// The names that vary besides these.
-    fn others(&self, known: &[&str]) -> Vec<&'a str> {
+    pub(super) fn others(&self, known: &[&str]) -> Vec<&'a str> {
         let names = distinct(self.points.iter().flat_map(|(_, m)| m.labels.keys()).map(String::as_str));
         let varies = |name: &str| distinct(self.points.iter().map(|(_, m)| label(m, name).unwrap_or_default())).len() > 1;
         names.into_iter().filter(|name| !known.contains(name) && !NO_CHOICE.contains(name) && varies(name)).collect()
     }
 
-    /// Takes out the points with the choice that speedups are over, and gives that: they are 1 by construction.
+    /// Takes out the points with the choice that speedups are over, and gives that: they are 1 by
+    /// construction.
     fn take_base(&mut self, names: &[&str]) -> Option<String> {
         let choices = |name: &&str| distinct(self.points.iter().filter_map(|(_, m)| label(m, name)));
         let base = |name: &&str, choice: &str| {
@@ -119,7 +126,7 @@ fn describe(m: &Measurement, names: &[&str]) -> Vec<String> {
 }
 
 /// A key without the tables that it lies in: `threshold-ticks`.
-fn plain(name: &str) -> &str {
+pub(super) fn plain(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 

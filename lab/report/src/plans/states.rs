@@ -1,5 +1,5 @@
-//! What a plan's first job was doing over time: its threads by state, the spins that succeed window by window, and when
-//! it fell into step for good.
+//! What a plan's first job was doing over time: its threads by state, the spins that succeed window by
+//! window, and when it fell into step for good.
 use super::{Drawn, Shown, circumstances, distinct, label};
 use crate::strip::{Plot, Strips, Track};
 use crate::svg::colour;

@@ -4,4 +4,5 @@ mod report;
 mod results;
 mod sample;
 mod skew_and_noise;
+mod snapshots;
 mod timelines;

@@ -1,8 +1,11 @@
 //! The page from results of the size of a demo: complete, self-contained, small, and deaf to hostile text.
 use crate::{sample, skew_and_noise};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use foregather_report::{Figure, figure_svg, figures, page};
 use foregather_results::{Measurement, Outcome, Results, Value, Verdict};
+use miniz_oxide::inflate::decompress_to_vec;
 
 fn demo() -> Vec<Results> {
     let mut plans = sample::simulated::plans();
@@ -17,6 +20,7 @@ fn everything() -> Vec<Results> {
         vec![
             sample::ablation(),
             sample::predictions(),
+            sample::regrets::drawn(),
             skew_and_noise::skew(),
             skew_and_noise::noise(2),
             sample::messages::messages(),
@@ -29,13 +33,16 @@ fn everything() -> Vec<Results> {
     .concat()
 }
 
-/// The figures of everything: all, and one of each of its two plans.
-const FIGURES: usize = Figure::ALL.len() + 2;
+/// The figures of everything: all, one of each of its two plans, and the shares of drawn rows beside those of
+/// the fixed ones.
+fn figures_of_everything() -> usize {
+    Figure::all().count() + 2 + 2
+}
 
 #[test]
 fn a_page_of_everything_shows_every_figure_and_every_claim() {
     let page = page(&everything());
-    assert_eq!(page.matches("<figure ").count(), FIGURES);
+    assert_eq!(page.matches("<figure ").count(), figures_of_everything());
     for told in
         ["noisy", "spin-yield", "two-phase 2CS+ remote", "geometric mean", "worst row", "not comparable", "Xeon", "2026-11-18"]
     {
@@ -60,6 +67,17 @@ fn the_page_of_a_demo_is_small_and_asks_nobody_for_anything() {
 }
 
 #[test]
+fn the_page_holds_the_document_itself() {
+    let results = sample::waits();
+    let page = page(std::slice::from_ref(&results));
+    let (_, data) = page.split_once("id=\"data0\">").expect("the page holds data");
+    let packed = BASE64_STANDARD.decode(data.split('<').next().unwrap_or_default()).expect("it is base64");
+    let text = decompress_to_vec(&packed).expect("it is raw deflate");
+    assert_eq!(serde_json::from_slice::<Results>(&text).expect("it is a document"), results);
+    assert!(packed.len() * 3 < text.len());
+}
+
+#[test]
 fn hostile_text_is_shown_and_never_obeyed() {
     let evil = "<script>alert(1)</script>\"'&]]>\u{1b}[2J";
     let mut results = sample::empty(evil);
@@ -80,6 +98,15 @@ fn hostile_text_is_shown_and_never_obeyed() {
     results.measurements.extend(sample::dsm::hostile(evil));
     results.measurements.extend(sample::apps::hostile(evil));
     results.measurements.extend(sample::teams::hostile(evil));
+    let mut drawn = sample::regrets::drawn().measurements;
+    drawn.iter_mut().for_each(|m| _ = m.labels.insert("oracle".to_owned(), evil.to_owned()));
+    results.measurements.extend(drawn);
+    let mut space = sample::regrets::simulated(1);
+    space.iter_mut().for_each(|m| {
+        m.labels.insert(evil.to_owned(), evil.to_owned());
+        m.labels.values_mut().filter(|choice| *choice == "1 hog" || *choice == "1x").for_each(|choice| *choice += evil);
+    });
+    results.measurements.extend(space);
     let simulated = Measurement::from_values("simulated/butterfly/x", evil, evil, vec![1.0]);
     results.measurements.push(simulated.label("nodes", "4").label("series", evil));
     for (i, axes) in [["x-axis", "series-axis"], ["column-axis", "row-axis"]].into_iter().enumerate() {
@@ -109,7 +136,7 @@ fn hostile_text_is_shown_and_never_obeyed() {
         reason: text(),
     });
     let page = page(&[results.clone(), results]);
-    assert_eq!(page.matches("<figure ").count(), 2 * (Figure::ALL.len() + 3), "hostile labels are drawn like others");
+    assert_eq!(page.matches("<figure ").count(), 2 * (Figure::all().count() + 5), "hostile labels are drawn like others");
     assert_eq!(page.matches("<script").count(), 3, "the page's own script and the data of two results");
     assert!(!page.contains("<script>alert") && !page.contains('\u{1b}') && !page.contains("<u>"));
 }
@@ -134,15 +161,16 @@ fn nothing_and_odd_values_make_a_page_too() {
 
 #[test]
 fn a_figure_alone_has_plain_colours_and_needs_no_page() {
-    for figure in Figure::ALL {
+    for figure in Figure::all() {
         let svg = figure_svg(&figure, &everything()).unwrap_or_else(|| panic!("{figure:?} can be drawn"));
         assert!(svg.starts_with("<svg width=\"") && !svg.contains("var("), "{figure:?}");
         check_markup(&svg).unwrap_or_else(|why| panic!("{figure:?}: {why}"));
     }
-    assert_eq!(figure_svg(&Figure::Butterfly, &[sample::waits()]), None);
+    assert_eq!(figure_svg(&Figure::Of("butterfly"), &[sample::waits()]), None);
 }
 
-/// Is this well-formed XML, as far as figures use it? A stand-alone figure that is not shows an error and no picture.
+/// Is this well-formed XML, as far as figures use it? A stand-alone figure that is not shows an error and no
+/// picture.
 pub(crate) fn check_markup(mut rest: &str) -> Result<(), String> {
     let mut open = Vec::new();
     while let Some((text, after)) = rest.split_once('<') {
@@ -173,7 +201,8 @@ fn the_check_of_markup_finds_what_is_wrong() {
     }
 }
 
-/// Not a test: writes the page and the figures of a demo into the directory `FOREGATHER_SAMPLE`, to be looked at.
+/// Not a test: writes the page and the figures of a demo into the directory `FOREGATHER_SAMPLE`, to be looked
+/// at.
 #[test]
 #[ignore = "writes files for a person to look at; set FOREGATHER_SAMPLE to a directory"]
 fn write_a_sample_to_look_at() {
@@ -186,7 +215,7 @@ fn write_a_sample_to_look_at() {
             write(&format!("{}.svg", figure.name()), &svg);
         }
     }
-    for results in demo() {
-        results.write(&directory.join(format!("{}.json", results.experiment.replace(' ', "-")))).expect("it is writable");
+    for (i, results) in everything().into_iter().enumerate() {
+        results.write(&directory.join(format!("{i}-{}.json", results.experiment.replace(' ', "-")))).expect("it is writable");
     }
 }

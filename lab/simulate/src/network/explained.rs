@@ -39,8 +39,9 @@ fn first_failed(summary: &Summary) -> Option<usize> {
     summary.trials.iter().position(|trial| trial.slowest > least + TOLERANCE)
 }
 
-/// Why the slowest node's shift took so long in one of the trials that count, from 0, of a study that was run recorded: who
-/// waited for which port, who held it, and what had come between. Times are in microseconds after the first node came.
+/// Why the slowest node's shift took so long in one of the trials that count, from 0, of a study that was run
+/// recorded: who waited for which port, who held it, and what had come between. Times are in microseconds
+/// after the first node came.
 pub fn explain_trial(study: &Study<Interconnect>, outcome: &Outcome, trial: usize) -> Vec<String> {
     let Some(seen) = outcome.trials.get(trial) else { return vec![] };
     let zero = seen.entered.iter().copied().min().unwrap_or(Nanos::ZERO);

@@ -2,15 +2,14 @@
 //!
 //! - [`study`]: what is asked, and the loop itself, one source for every barrier and protocol.
 //! - [`Interconnect`]: the networks that a plan may ask for. [`Trial`]: what one round came to.
-//! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all of them, with the [`METRICS`] that figures show.
+//! - [`explained`]: why a trial failed. [`Summary`]: what is kept of all of them, with the [`METRICS`] that
+//!   figures show.
 
 pub mod explained;
 mod machine;
 pub mod study;
 mod summary;
-mod trial;
 
 pub use machine::Interconnect;
-pub use study::{Outcome, Shift, Study, run, run_recorded};
+pub use study::{Outcome, Shift, Study, Trial, run, run_recorded};
 pub use summary::{Brief, METRICS, Summary, TOLERANCE};
-pub use trial::Trial;

@@ -1,27 +1,29 @@
-//! `draw`: of a sweep's combinations some by chance, where all of them would take hours. Regrets need all choices of what they are over;
-//! of what else varies, combinations are drawn.
+//! `draw`: of a sweep's combinations some by chance, where all of them would take hours. Regrets need all
+//! choices of what they are over; of what else varies, combinations are drawn.
 use super::figure::Figure;
 use super::grid::{combination, product};
-use super::section::{Section, meant, text};
+use super::read::{AnyValue, Count, count_at, meant, read as read_table, table};
 use super::sweep::Axis;
 use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::SplitMix;
 use std::collections::BTreeSet;
 
-pub(super) const KEYS: [&str; 3] = ["of", "times", "seed"];
+table! { "[draw]" Table { of: (usize, Vec<(usize, String)>); times: (usize, AnyValue), seed: Count<0, { u64::MAX / 2 }> } }
+
 /// Nothing is drawn from more combinations than this.
 const COMBINATIONS_MAX: usize = 10_000_000;
 
-/// The numbers of the points that are drawn, in their order: for each combination of what is not drawn so many others of what is.
+/// The numbers of the points that are drawn, in their order: for each combination of what is not drawn so
+/// many others of what is.
 pub(super) fn read(node: &Located, axes: &[Axis], figure: &Figure) -> ParseResult<Vec<usize>> {
-    let section = Section::new("[draw]", node, &KEYS)?;
+    let table: Table = read_table(node)?;
     let Some(best) = figure.best else {
         return mistake(node.line, "[draw] is for figures of regrets: of them alone it is known which points belong together");
     };
     if figure.over.is_some_and(|(axis, _)| axis != best) {
         return mistake(figure.line, "`over` must be a choice of what regrets are over: points beside it may not be drawn");
     }
-    let drawn = names(section.need("of")?, axes, best)?;
+    let drawn = names(&table.of, axes, best)?;
     let sizes: Vec<usize> = axes.iter().map(|axis| axis.choices.len()).collect();
     let of = |some: &[usize]| some.iter().map(|&axis| sizes[axis]).collect::<Vec<usize>>();
     let kept: Vec<usize> = (0..axes.len()).filter(|axis| *axis != best && !drawn.contains(axis)).collect();
@@ -30,8 +32,8 @@ pub(super) fn read(node: &Located, axes: &[Axis], figure: &Figure) -> ParseResul
     if product(&sizes) > COMBINATIONS_MAX {
         return mistake(node.line, format!("more than {COMBINATIONS_MAX} combinations to draw from: give fewer choices"));
     }
-    let times = section.count("times", 1..=combinations as u64, 1)? as usize;
-    let seed = section.count("seed", 0..=u64::MAX / 2, 1)?;
+    let times = table.times.map_or(Ok(1), |times| count_at("times", &times, 1..=combinations as u64))? as usize;
+    let seed = table.seed.map_or(1, |seed| seed.0);
     let mut points = Vec::new();
     for row in 0..product(&kept_sizes) {
         let mut random = SplitMix(SplitMix::mix(seed).wrapping_add(row as u64));
@@ -54,18 +56,17 @@ pub(super) fn read(node: &Located, axes: &[Axis], figure: &Figure) -> ParseResul
 }
 
 /// The axes of which is drawn, in the order of the sweep.
-fn names(node: &Located, axes: &[Axis], best: usize) -> ParseResult<Vec<usize>> {
-    let Some(items) = node.items().filter(|items| !items.is_empty()) else {
-        return mistake(node.line, "`of` is a list of names that vary in [sweep]");
-    };
+fn names((line, items): &(usize, Vec<(usize, String)>), axes: &[Axis], best: usize) -> ParseResult<Vec<usize>> {
+    if items.is_empty() {
+        return mistake(*line, "`of` is a list of names that vary in [sweep]");
+    }
     let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
     let mut drawn = BTreeSet::new();
-    for item in items {
-        let name = text("of", item)?;
-        match known.iter().position(|known| *known == name) {
-            None => return mistake(item.line, format!("`{name}` does not vary in [sweep]{}", meant(name, &known))),
+    for (line, name) in items {
+        match known.iter().position(|known| known == name) {
+            None => return mistake(*line, format!("`{name}` does not vary in [sweep]{}", meant(name, &known))),
             Some(axis) if axis == best => {
-                return mistake(item.line, format!("regrets are over `{name}`: all of its choices are needed"));
+                return mistake(*line, format!("regrets are over `{name}`: all of its choices are needed"));
             }
             Some(axis) => drawn.insert(axis),
         };

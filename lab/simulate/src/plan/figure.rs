@@ -1,10 +1,25 @@
 //! `[figure]`: what of a plan's runs is shown, over what.
-use super::section::{Section, choice, meant, text};
+use super::read::{AnyValue, KEY, choice, meant, read as read_table, table, values};
 use super::sweep::Axis;
-use super::tree::{Located, ParseResult, Value, mistake};
+use super::tree::{Located, ParseResult, mistake};
 use crate::metric::Metric;
 
-pub(super) const KEYS: [&str; 9] = ["kind", "x", "series", "rows", "columns", "y", "of", "over", "best"];
+table! {
+    "[figure]" Table {
+        ;
+        kind: IsHeat, x: (usize, Names), series: (usize, Names), rows: (usize, Names), columns: (usize, Names), y: (usize, AnyValue),
+        of: (usize, Names), over: (usize, AnyValue), best: (usize, String)
+    }
+}
+
+values! {
+    IsHeat(bool) = |value| choice(value, &[("lines", false), ("heat", true)]);
+    /// One name or several.
+    Names(Vec<String>) = |value| match value {
+        AnyValue::List(items) => items.iter().map(super::read::text).collect(),
+        _ => Ok(vec![super::read::text(value)?]),
+    };
+}
 
 /// The series of a figure that shows several jobs.
 const JOB: &str = "job";
@@ -35,83 +50,78 @@ pub(crate) struct Figure {
 
 /// `metrics` are what the plan's runs come to; those of a network have neither jobs nor speedups.
 pub(super) fn read(node: &Located, axes: &[Axis], metrics: &'static [Metric], of_network: bool) -> ParseResult<Figure> {
-    let section = if of_network {
-        Section::new("the [figure] of a network", node, &KEYS[..6])?
-    } else {
-        Section::new("[figure]", node, &KEYS)?
-    };
-    let heat = section.choice("kind", &[("lines", false), ("heat", true)], false)?;
-    let (along, across, others) = if heat { ("columns", "rows", ["x", "series"]) } else { ("x", "series", ["columns", "rows"]) };
-    if let Some((other, node)) = others.iter().find_map(|other| Some((other, section.get(other)?))) {
-        let kind = if heat { "heat map has rows and columns" } else { "figure of lines has x and series" };
-        return mistake(node.line, format!("a {kind}, no `{other}`"));
+    let table: Table = read_table(node)?;
+    if let Some((key, node)) = ["of", "over", "best"].iter().find_map(|key| Some((key, node.get(key)?))).filter(|_| of_network) {
+        return mistake(node.line, format!("unknown key `{key}` in the [figure] of a network: it has neither jobs nor speedups"));
+    }
+    let heat = table.kind.is_some_and(|kind| kind.0);
+    let kind = if heat { "heat map has rows and columns" } else { "figure of lines has x and series" };
+    let others =
+        if heat { [("x", &table.x), ("series", &table.series)] } else { [("columns", &table.columns), ("rows", &table.rows)] };
+    if let Some((other, (line, _))) = others.into_iter().find_map(|(key, given)| Some((key, given.as_ref()?))) {
+        return mistake(*line, format!("a {kind}, no `{other}`"));
     }
     let known: Vec<(&str, &'static Metric)> = metrics.iter().map(|metric| (metric.name, metric)).collect();
-    let y = section.get("y").map_or(Ok(&metrics[0]), |node| choice("y", node, &known))?;
-    let of_line = section.get("of").map_or(section.line(), |node| node.line);
-    let of = section.get("of").map_or(Ok(vec![]), |node| names("of", node))?;
+    let y = match &table.y {
+        Some((line, value)) => choice(value, &known).or_else(|what| mistake(*line, what.replace(KEY, "y")))?,
+        None => &metrics[0],
+    };
+    let best = best(table.best.as_ref(), node.line, axes, y)?;
+    let (of_line, of) = table.of.map_or((node.line, vec![]), |(line, names)| (line, names.0));
     let mut varying: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
     if of.len() > 1 {
         varying.push(JOB);
     }
+    let [along, across] = if heat { [table.columns, table.rows] } else { [table.x, table.series] };
     let first = varying.first().map(|&name| name.to_owned());
-    let along = section.get(along).map_or(Ok(first.into_iter().collect()), |node| swept(along, node, &varying))?;
+    let along = along.map_or(Ok(first.into_iter().collect()), |given| swept(given, &varying))?;
     let rest = varying.iter().map(|&name| name.to_owned()).filter(|name| !along.contains(name)).take(1).collect();
-    let across = section.get(across).map_or(Ok(rest), |node| swept(across, node, &varying))?;
-    let over = section.get("over").map(|node| baseline(node, axes)).transpose()?;
-    let best = best(&section, axes, y)?;
-    Ok(Figure { heat, along, across, y, of, over, best, line: section.line(), of_line })
+    let across = across.map_or(Ok(rest), |given| swept(given, &varying))?;
+    let over = table.over.map(|given| baseline(&given, axes)).transpose()?;
+    Ok(Figure { heat, along, across, y, of, over, best, line: node.line, of_line })
 }
 
 /// `best = "policy"`, which is what regrets are over if nothing is said.
-fn best(section: &Section<'_>, axes: &[Axis], y: &Metric) -> ParseResult<Option<usize>> {
-    let regrets = y.name == REGRET;
-    let (name, line) = match section.get("best") {
-        Some(node) if !regrets => return mistake(node.line, format!("`best` is what regrets are over: give y = \"{REGRET}\"")),
-        Some(node) => (text("best", node)?, node.line),
-        None if regrets => ("policy", section.line()),
+fn best(given: Option<&(usize, String)>, line: usize, axes: &[Axis], y: &Metric) -> ParseResult<Option<usize>> {
+    let (line, name) = match given {
+        Some((line, _)) if y.name != REGRET => {
+            return mistake(*line, format!("`best` is what regrets are over: give y = \"{REGRET}\""));
+        }
+        Some((line, name)) => (*line, name.as_str()),
+        None if y.name == REGRET => (line, "policy"),
         None => return Ok(None),
     };
-    let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
-    match names.iter().position(|known| *known == name) {
-        None => {
-            mistake(line, format!("regrets are over the best choice of `{name}`, which does not vary{}", meant(name, &names)))
-        }
-        found => Ok(found),
+    match axis(name, axes) {
+        Err(meant) => mistake(line, format!("regrets are over the best choice of `{name}`, which does not vary{meant}")),
+        Ok(found) => Ok(Some(found)),
     }
 }
 
-/// One name or several.
-fn names(key: &str, node: &Located) -> ParseResult<Vec<String>> {
-    match &node.value {
-        Value::List(items) => items.iter().map(|item| text(key, item).map(str::to_owned)).collect(),
-        _ => Ok(vec![text(key, node)?.to_owned()]),
-    }
+/// The axis of that name, or what was probably meant.
+fn axis(name: &str, axes: &[Axis]) -> Result<usize, String> {
+    let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+    names.iter().position(|known| *known == name).ok_or_else(|| meant(name, &names))
 }
 
 /// The names of what varies along one side.
-fn swept(key: &str, node: &Located, varying: &[&str]) -> ParseResult<Vec<String>> {
-    let names = names(key, node)?;
+fn swept((line, Names(names)): (usize, Names), varying: &[&str]) -> ParseResult<Vec<String>> {
     match names.iter().find(|name| !varying.contains(&name.as_str())) {
         None => Ok(names),
-        Some(name) if varying.is_empty() => mistake(node.line, format!("`{name}` does not vary: there is no [sweep]")),
-        Some(name) => mistake(node.line, format!("`{name}` does not vary in [sweep]{}", meant(name, varying))),
+        Some(name) if varying.is_empty() => mistake(line, format!("`{name}` does not vary: there is no [sweep]")),
+        Some(name) => mistake(line, format!("`{name}` does not vary in [sweep]{}", meant(name, varying))),
     }
 }
 
 /// `over = { policy = "AB" }`.
-fn baseline(node: &Located, axes: &[Axis]) -> ParseResult<(usize, usize)> {
-    let Some([(name, choice)]) = node.entries() else {
-        return mistake(node.line, "`over` names one choice: over = { policy = \"AB\" }");
+fn baseline((line, value): &(usize, AnyValue), axes: &[Axis]) -> ParseResult<(usize, usize)> {
+    let one = if let AnyValue::Table(entries) = value { entries.iter().next().filter(|_| entries.len() == 1) } else { None };
+    let Some((name, AnyValue::Text(label))) = one else {
+        return mistake(*line, "`over` names one choice: over = { policy = \"AB\" }");
     };
-    let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
-    let Some(axis) = names.iter().position(|known| known == name) else {
-        return mistake(choice.line, format!("`{name}` does not vary in [sweep]{}", meant(name, &names)));
-    };
-    let label = text("over", choice)?;
+    let axis = axis(name, axes).or_else(|meant| mistake(*line, format!("`{name}` does not vary in [sweep]{meant}")))?;
     let labels: Vec<&str> = axes[axis].choices.iter().map(|choice| choice.label.as_str()).collect();
-    match labels.iter().position(|known| *known == label) {
+    match labels.iter().position(|known| known == label) {
         Some(choice) => Ok((axis, choice)),
-        None => mistake(choice.line, format!("`{label}` is no choice of `{name}`{}", meant(label, &labels))),
+        None => mistake(*line, format!("`{label}` is no choice of `{name}`{}", meant(label, &labels))),
     }
 }

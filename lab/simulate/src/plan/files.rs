@@ -1,5 +1,5 @@
 //! What plans read besides themselves: traces and the costs of machines, each once.
-use super::section::nanos;
+use super::read::nanos;
 use foregather_host::{costs, regular};
 use foregather_machine::{Costs, Nanos};
 use std::collections::BTreeMap;

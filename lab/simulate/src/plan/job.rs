@@ -1,48 +1,70 @@
 //! `[[job]]`: threads that meet, or mere load; and how many of them make up the load.
-use super::compute;
-use super::eevdf;
+use super::compute::{CV, GrainName, Kinds, SHAPES, ShapeName};
 use super::files::Files;
-use super::section::{Section, choice, count, span, text};
-use super::tree::{Located, ParseResult, Value, mistake};
+use super::machine;
+use super::read::{AnyValue, Count, KEY, Span, Variation, count, count_at, meant, read as read_table, table, values};
+use super::tree::{Located, ParseResult, mistake};
 use foregather_barrier::Algorithm;
 use foregather_machine::{CpuId, Nanos};
-use foregather_sim::smp::{Eevdf, Job, MachineSpec, Scheduler};
+use foregather_sim::smp::{Distribution, Eevdf, Job, MachineSpec, Scheduler};
 use foregather_wait::Policy;
 
-pub(super) const KEYS: [&str; 20] = [
-    "name",
-    "threads",
-    "count",
-    "barriers",
-    "grain",
-    "cv",
-    "mean",
-    "shape",
-    "compute",
-    "rest",
-    "policy",
-    "spin",
-    "kind",
-    "nice",
-    "slice",
-    "group",
-    "pins",
-    "start",
-    "load",
-    "one-process",
-];
-pub(super) const LOAD_KEYS: [&str; 12] =
+table! {
+    "[[job]]" Table {
+        threads: (usize, Threads);
+        name: String, count: HowMany, barriers: Count<1, { u64::MAX / 4 }>, grain: (usize, GrainName), cv: (usize, Variation),
+        mean: (usize, Span), shape: (usize, ShapeName), compute: (usize, Kinds), rest: (usize, Kinds), policy: (usize, String),
+        spin: (usize, Span), kind: (usize, KindName), nice: Nice, slice: (usize, Span), group: (usize, String),
+        pins: Vec<(usize, AnyValue)>, start: Vec<(usize, AnyValue)>, load: bool, one_process: bool
+    }
+}
+
+/// What a job that meets has, and load has not.
+const MEETING_KEYS: [&str; 8] = ["barriers", "grain", "cv", "mean", "shape", "policy", "spin", "kind"];
+const LOAD_KEYS: [&str; 12] =
     ["name", "threads", "count", "compute", "rest", "nice", "slice", "group", "pins", "start", "load", "one-process"];
 
 /// More threads in all would be an oversight.
 pub(super) const THREADS_MAX: u32 = 100_000;
 
 /// How many there are of something.
-#[derive(Clone, Copy, PartialEq)]
-enum Number {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
     Of(u32),
+    /// So many for each processor.
+    Times(f64),
     /// As many as make up the load.
     Fill,
+}
+
+values! {
+    /// `4`, `"1.5x"` as many as processors, or `"fill"`.
+    Threads(Number) = |value| if is_fill(value) { Ok(Number::Fill) } else { load_size(value) };
+    /// The same without `"fill"`.
+    LoadSize(Number) = load_size;
+    /// None at all is a choice, too.
+    HowMany(Number) = |value| match value {
+        AnyValue::Text(_) if is_fill(value) => Ok(Number::Fill),
+        AnyValue::Text(_) => Err(format!("`{KEY}` is a number or \"fill\"")),
+        _ => Ok(Number::Of(count(value, 0..=THREADS_MAX.into())? as u32)),
+    };
+    KindName(Algorithm) = |value| super::read::choice(value, &Algorithm::ALL.map(|kind| (kind.name(), kind)));
+    Nice(i8) = |value| match value {
+        AnyValue::Whole(nice @ -20..=19) => Ok(*nice as i8),
+        _ => Err(format!("`{KEY}` is a whole number from -20 to 19")),
+    };
+}
+
+fn is_fill(value: &AnyValue) -> bool {
+    matches!(value, AnyValue::Text(word) if word == "fill")
+}
+
+fn load_size(value: &AnyValue) -> Result<Number, String> {
+    let AnyValue::Text(word) = value else { return Ok(Number::Of(count(value, 1..=THREADS_MAX.into())? as u32)) };
+    match word.strip_suffix('x').and_then(|times| times.trim().parse().ok()) {
+        Some(times) => Ok(Number::Times(times)),
+        None => Err(format!("`{word}` is no {KEY}; write 48, or \"1.5x\" for so many threads a processor")),
+    }
 }
 
 /// One table: a job, and how many such jobs there are.
@@ -80,7 +102,7 @@ pub(super) fn read(list: &Located, machine: &MachineSpec, files: &Files, load: O
     for wanted in &wanted {
         counts.push(match wanted.count {
             Number::Of(count) => count,
-            Number::Fill => {
+            _ => {
                 let count = rest / wanted.job.threads;
                 rest -= count * wanted.job.threads;
                 count
@@ -131,148 +153,142 @@ impl Wanted {
     }
 }
 
-fn number(section: &Section<'_>, key: &str, default: Option<u32>) -> ParseResult<Number> {
-    match (section.get(key), default) {
-        (Some(Located { value: Value::Text(word), .. }), _) if word == "fill" => Ok(Number::Fill),
-        (Some(node @ Located { value: Value::Text(_), .. }), _) => mistake(node.line, format!("`{key}` is a number or \"fill\"")),
-        (Some(node), _) => Ok(Number::Of(count(key, node, 1..=u64::from(THREADS_MAX))? as u32)),
-        (None, Some(default)) => Ok(Number::Of(default)),
-        (None, None) => section.need(key).map(|_| Number::Fill),
-    }
-}
-
-/// `threads`: also so many times the processors.
-fn threads(section: &Section<'_>, cpus: u32) -> ParseResult<Number> {
-    match section.get("threads") {
-        Some(node @ Located { value: Value::Text(word), .. }) if word.ends_with('x') => {
-            Ok(Number::Of(load("threads", node, cpus)?))
-        }
-        _ => number(section, "threads", None),
-    }
-}
-
-/// `count`: none at all is a choice, too.
-fn how_many(section: &Section<'_>) -> ParseResult<Number> {
-    match section.get("count") {
-        Some(Located { value: Value::Whole(0), .. }) => Ok(Number::Of(0)),
-        _ => number(section, "count", Some(1)),
+/// So many, on so many processors.
+pub(super) fn resolved(key: &str, line: usize, number: Number, cpus: u32) -> ParseResult<Number> {
+    let Number::Times(times) = number else { return Ok(number) };
+    match (times * f64::from(cpus)).round() {
+        threads if (1.0..=f64::from(THREADS_MAX)).contains(&threads) => Ok(Number::Of(threads as u32)),
+        _ => mistake(line, format!("`{times}x` is no {key}; write 48, or \"1.5x\" for so many threads a processor")),
     }
 }
 
 fn one(node: &Located, machine: &MachineSpec, files: &Files) -> ParseResult<Wanted> {
-    let section = Section::new("[[job]]", node, &KEYS)?;
-    let load = section.flag("load", false)?;
-    if load {
-        Section::new("a [[job]] with load = true", node, &LOAD_KEYS)?;
+    let table: Table = read_table(node)?;
+    let (line, load) = (node.line, table.load == Some(true));
+    if let Some((key, node)) = MEETING_KEYS.iter().find_map(|key| Some((key, node.get(key)?))).filter(|_| load) {
+        return mistake(node.line, format!("unknown key `{key}` in a [[job]] with load = true{}", meant(key, &LOAD_KEYS)));
     }
-    let (threads, count) = (threads(&section, machine.cpus)?, how_many(&section)?);
+    let threads = resolved("threads", table.threads.0, table.threads.1.0, machine.cpus)?;
+    let count = table.count.as_ref().map_or(Number::Of(1), |count| count.0);
     if threads == Number::Fill && (!load || count != Number::Of(1)) {
-        return mistake(
-            section.line(),
-            "threads = \"fill\" is for one [[job]] with load = true; jobs that meet have count = \"fill\"",
-        );
+        let what = "threads = \"fill\" is for one [[job]] with load = true; jobs that meet have count = \"fill\"";
+        return mistake(line, what);
     }
     let size = if let Number::Of(threads) = threads { threads } else { 1 };
-    let mut job = if load { loading(&section, size, files)? } else { meeting(&section, size, machine, files)? };
-    if let Some(name) = section.text("name")? {
-        name.clone_into(&mut job.name);
-    }
-    job.one_process |= section.flag("one-process", false)?;
-    job.nice = nice(&section)?;
-    job.slice = slice(&section, machine)?;
-    job.group = group(&section, machine)?;
-    job.pins = processors("pins", &section, machine.cpus)?;
-    job.start = processors("start", &section, machine.cpus)?;
-    Ok(Wanted { line: section.line(), job, threads, count })
+    let (name, nice, one_process) = (table.name.clone(), table.nice.clone(), table.one_process == Some(true));
+    let slice = slice(table.slice.as_ref(), machine)?;
+    let group = group(table.group.as_ref(), machine)?;
+    let [pins, start] = [("pins", &table.pins), ("start", &table.start)].map(|(key, list)| processors(key, list, machine.cpus));
+    let mut job = if load { table.loading(size, files)? } else { table.meeting(line, size, machine, files)? };
+    job.name = name.unwrap_or(job.name);
+    job.one_process |= one_process;
+    Ok(Wanted {
+        line,
+        threads,
+        count,
+        job: Job { nice: nice.map_or(0, i8::from), slice, group, pins: pins?, start: start?, ..job },
+    })
 }
 
-/// Load computes without end, or for a while and rests for a while.
-fn loading(section: &Section<'_>, threads: u32, files: &Files) -> ParseResult<Job> {
-    let load = Job::load("load", threads);
-    match (section.get("compute"), section.get("rest")) {
-        (None, None) => Ok(load),
-        (Some(compute), Some(rest)) => {
-            let rest = Some(compute::distribution("rest", rest, files)?);
-            Ok(Job { compute: compute::distribution("compute", compute, files)?, rest, ..load })
+impl Table {
+    /// Load computes without end, or for a while and rests for a while.
+    fn loading(self, threads: u32, files: &Files) -> ParseResult<Job> {
+        let load = Job::load("load", threads);
+        match (self.compute, self.rest) {
+            (None, None) => Ok(load),
+            (Some((line, compute)), Some((rest_line, rest))) => {
+                let rest = Some(rest.distribution("rest", rest_line, files)?);
+                Ok(Job { compute: compute.distribution("compute", line, files)?, rest, ..load })
+            }
+            (Some((line, _)), None) | (None, Some((line, _))) => {
+                mistake(line, "load that does not compute without end has both: `compute`, and `rest` after it")
+            }
         }
-        (Some(one), None) | (None, Some(one)) => {
-            mistake(one.line, "load that does not compute without end has both: `compute`, and `rest` after it")
+    }
+
+    fn meeting(self, line: usize, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
+        if let Some((line, _)) = self.rest {
+            return mistake(line, "`rest` is for a [[job]] with load = true: who meets waits at its barriers");
+        }
+        let Some(barriers) = &self.barriers else { return mistake(line, "[[job]] needs `barriers`") };
+        let (barriers, policy) = (barriers.0, policy("[[job]]", line, (self.policy.as_ref(), self.spin.as_ref()), machine)?);
+        let kind = kind(self.kind.as_ref(), threads)?;
+        let compute = self.compute(line, threads, machine, files)?;
+        Ok(Job { kind, ..Job::meeting("job", threads, barriers, compute, policy) })
+    }
+
+    /// `grain` with `cv`, `mean` with `shape`, or `compute`.
+    fn compute(self, line: usize, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Distribution> {
+        let ways = [
+            ("grain", self.grain.as_ref().map(|of| of.0)),
+            ("mean", self.mean.as_ref().map(|of| of.0)),
+            ("compute", self.compute.as_ref().map(|of| of.0)),
+        ];
+        let mut given = ways.into_iter().filter_map(|(way, line)| Some((way, line?)));
+        let Some((way, _)) = given.next() else {
+            return mistake(line, "[[job]] needs `grain`, `mean` or `compute`: how long it computes between barriers");
+        };
+        if let Some((other, line)) = given.next() {
+            return mistake(line, format!("`{other}` takes the place of `{way}`: give one of them"));
+        }
+        let of = [("cv", "grain", self.cv.as_ref().map(|of| of.0)), ("shape", "mean", self.shape.as_ref().map(|of| of.0))];
+        if let Some((key, of, line)) = of.into_iter().find_map(|(key, of, line)| Some((key, of, line?)).filter(|_| way != of)) {
+            return mistake(line, format!("`{key}` belongs to `{of}`: `{way}` says all by itself"));
+        }
+        match (self.grain, self.mean, self.compute) {
+            (Some((_, grain)), ..) => Ok(grain.0.normal(machine.prices.switch, self.cv.map_or(CV, |(_, cv)| cv.0))),
+            (_, Some((_, mean)), _) => Ok(self.shape.map_or(SHAPES[0].1, |(_, shape)| shape.0)(mean.0, threads)),
+            (.., Some((line, kinds))) => kinds.distribution("compute", line, files),
+            (None, None, None) => mistake(line, "[[job]] needs `compute`"),
         }
     }
 }
 
-fn meeting(section: &Section<'_>, threads: u32, machine: &MachineSpec, files: &Files) -> ParseResult<Job> {
-    if let Some(node) = section.get("rest") {
-        return mistake(node.line, "`rest` is for a [[job]] with load = true: who meets waits at its barriers");
-    }
-    let barriers = count("barriers", section.need("barriers")?, 1..=u64::MAX / 4)?;
-    let compute = compute::read(section, threads, machine, files)?;
-    let mut job = Job::meeting("job", threads, barriers, compute, policy(section, machine)?);
-    job.kind = kind(section, threads)?;
-    Ok(job)
-}
+/// A value and its line.
+type Placed<T> = (usize, T);
 
-/// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated machine.
-pub(super) fn policy(section: &Section<'_>, machine: &MachineSpec) -> ParseResult<Policy> {
-    match (section.get("policy"), section.get("spin")) {
-        (Some(_), Some(spin)) => mistake(spin.line, "`spin` is short for a `policy` of two-phase waiting: give one of them"),
-        (None, None) => section.need("policy").map(|_| Policy::Block),
-        (Some(node), None) => {
-            Policy::parse(text("policy", node)?, &machine.costs()).or_else(|e| mistake(node.line, e.to_string()))
-        }
-        (None, Some(node)) => Ok(Policy::TwoPhase { spin: span("spin", node)? }),
+/// `policy`, or `spin`, the bound of two-phase waiting. Multiples of a switch are those of the simulated
+/// machine.
+pub(super) fn policy(
+    what: &str,
+    line: usize,
+    (policy, spin): (Option<&Placed<String>>, Option<&Placed<Span>>),
+    machine: &MachineSpec,
+) -> ParseResult<Policy> {
+    match (policy, spin) {
+        (Some(_), Some((line, _))) => mistake(*line, "`spin` is short for a `policy` of two-phase waiting: give one of them"),
+        (None, None) => mistake(line, format!("{what} needs `policy`")),
+        (Some((line, name)), None) => Policy::parse(name, &machine.costs()).or_else(|e| mistake(*line, e.to_string())),
+        (None, Some((_, spin))) => Ok(Policy::TwoPhase { spin: spin.0 }),
     }
 }
 
-pub(super) fn kind(section: &Section<'_>, most_threads: u32) -> ParseResult<Algorithm> {
-    let Some(node) = section.get("kind") else { return Ok(Algorithm::Central) };
-    let kinds = Algorithm::ALL.map(|kind| (kind.name(), kind));
-    let kind = choice("kind", node, &kinds)?;
-    kind.takes(most_threads).map_or_else(|error| mistake(node.line, error.to_string()), |()| Ok(kind))
-}
-
-fn nice(section: &Section<'_>) -> ParseResult<i8> {
-    match section.get("nice") {
-        None => Ok(0),
-        Some(Located { value: Value::Whole(nice @ -20..=19), .. }) => Ok(*nice as i8),
-        Some(node) => mistake(node.line, "`nice` is a whole number from -20 to 19"),
-    }
+pub(super) fn kind(given: Option<&(usize, KindName)>, most_threads: u32) -> ParseResult<Algorithm> {
+    let Some((line, KindName(kind))) = given else { return Ok(Algorithm::Central) };
+    kind.takes(most_threads).map_or_else(|error| mistake(*line, error.to_string()), |()| Ok(*kind))
 }
 
 /// A slice of its threads' own, as long as Linux allows.
-fn slice(section: &Section<'_>, machine: &MachineSpec) -> ParseResult<Option<Nanos>> {
-    let Some(node) = section.get("slice") else { return Ok(None) };
-    let (slice, least, most) = (span("slice", node)?, Eevdf::LEAST_SLICE, Eevdf::MOST_SLICE);
+fn slice(given: Option<&(usize, Span)>, machine: &MachineSpec) -> ParseResult<Option<Nanos>> {
+    let Some((line, Span(slice))) = given else { return Ok(None) };
+    let (least, most) = (Eevdf::LEAST_SLICE, Eevdf::MOST_SLICE);
     match &machine.scheduler {
-        Scheduler::Eevdf(_) if (least..=most).contains(&slice) => Ok(Some(slice)),
-        Scheduler::Eevdf(_) => mistake(node.line, format!("a job's `slice` is {least} to {most}, not {slice}")),
-        _ => mistake(node.line, "only under preset = \"eevdf\" has a job a `slice` of its own"),
+        Scheduler::Eevdf(_) if (least..=most).contains(slice) => Ok(Some(*slice)),
+        Scheduler::Eevdf(_) => mistake(*line, format!("a job's `slice` is {least} to {most}, not {slice}")),
+        _ => mistake(*line, "only under preset = \"eevdf\" has a job a `slice` of its own"),
     }
 }
 
-fn group(section: &Section<'_>, machine: &MachineSpec) -> ParseResult<Option<u32>> {
-    let Some(node) = section.get("group") else { return Ok(None) };
-    let name = text("group", node)?;
+fn group(given: Option<&(usize, String)>, machine: &MachineSpec) -> ParseResult<Option<u32>> {
+    let Some((line, name)) = given else { return Ok(None) };
     match &machine.scheduler {
-        Scheduler::Eevdf(eevdf) => eevdf::find(name, node.line, &eevdf.groups).map(Some),
-        _ => mistake(node.line, "only preset = \"eevdf\" has groups"),
+        Scheduler::Eevdf(eevdf) => machine::find_group(name, *line, &eevdf.groups).map(Some),
+        _ => mistake(*line, "only preset = \"eevdf\" has groups"),
     }
 }
 
-fn processors(key: &str, section: &Section<'_>, cpus: u32) -> ParseResult<Vec<CpuId>> {
-    let Some(node) = section.get(key) else { return Ok(vec![]) };
-    let Some(items) = node.items() else { return mistake(node.line, format!("`{key}` is a list of processors, counted from 0")) };
-    items.iter().map(|item| Ok(count(key, item, 0..=u64::from(cpus - 1))? as CpuId)).collect()
-}
-
-/// So many threads, or `"1.5x"` as many as there are processors.
-pub(super) fn load(key: &str, node: &Located, cpus: u32) -> ParseResult<u32> {
-    let most = THREADS_MAX;
-    let Value::Text(word) = &node.value else { return Ok(count(key, node, 1..=most.into())? as u32) };
-    let times = word.strip_suffix('x').and_then(|times| times.trim().parse::<f64>().ok());
-    let threads = times.map(|times| (times * f64::from(cpus)).round());
-    match threads.filter(|threads| (1.0..=f64::from(most)).contains(threads)) {
-        Some(threads) => Ok(threads as u32),
-        None => mistake(node.line, format!("`{word}` is no {key}; write 48, or \"1.5x\" for so many threads a processor")),
-    }
+/// Counted from 0.
+fn processors(key: &str, given: &Option<Vec<(usize, AnyValue)>>, cpus: u32) -> ParseResult<Vec<CpuId>> {
+    let most = u64::from(cpus - 1);
+    given.iter().flatten().map(|cpu| Ok(count_at(key, cpu, 0..=most)? as CpuId)).collect()
 }

@@ -1,31 +1,46 @@
-//! `[mix]`: random jobs of many sizes and grains, the heterogeneous workload of Tsafrir & Feitelson 2002 §5.1.
-use super::compute::{cv, grains};
-use super::job;
-use super::section::{Section, choice, count};
+//! `[mix]`: random jobs of many sizes and grains, the heterogeneous workload of Tsafrir & Feitelson 2002
+//! §5.1.
+use super::compute::{CV, GrainName};
+use super::job::{self, KindName};
+use super::read::{Count, Span, Variation, read as read_table, table};
 use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::{Nanos, SplitMix};
-use foregather_sim::smp::{Granularity, Job, MachineSpec};
+use foregather_sim::smp::{Job, MachineSpec};
 
-pub(super) const KEYS: [&str; 7] = ["sizes", "grains", "cv", "work", "policy", "spin", "kind"];
-pub(super) const SIZE_KEYS: [&str; 2] = ["from", "to"];
+table! {
+    "[mix]" Table {
+        sizes: (usize, Sizes), grains: (usize, Vec<GrainName>);
+        cv: Variation, work: Span, policy: (usize, String), spin: (usize, Span), kind: (usize, KindName)
+    }
+}
 
-/// Jobs of random sizes and grains until there are `load` threads. The first is of the first grain. Each is named after
-/// its grain and computes for about `work` in all, so that they end at about the same time. Seed and load decide the
-/// mix: what else is swept meets the same jobs.
+table! { "" Sizes { from: Size, to: Size; } }
+
+type Size = Count<1, { job::THREADS_MAX as u64 }>;
+
+/// Jobs of random sizes and grains until there are `load` threads. The first is of the first grain. Each is
+/// named after its grain and computes for about `work` in all, so that they end at about the same time. Seed
+/// and load decide the mix: what else is swept meets the same jobs.
 pub(super) fn read(node: &Located, machine: &MachineSpec, load: Option<(u32, usize)>, seed: u64) -> ParseResult<Vec<Job>> {
-    let section = Section::new("[mix]", node, &KEYS)?;
+    let table: Table = read_table(node)?;
     let Some((load, load_line)) = load else {
-        return mistake(section.line(), "[mix] needs `load`, the number of threads in all, at the top");
+        return mistake(node.line, "[mix] needs `load`, the number of threads in all, at the top");
     };
-    let (from, to) = sizes(section.need("sizes")?)?;
+    let (from, to) = (u32::from(table.sizes.1.from), u32::from(table.sizes.1.to));
+    if from > to {
+        return mistake(table.sizes.0, format!("sizes go from {from} down to {to}: swap them"));
+    }
     if load < from {
         return mistake(load_line, format!("a load of {load} threads has no room for a job of {from}"));
     }
-    let grains = grains_of(section.need("grains")?)?;
-    let work = section.span("work", Nanos::from_us(2_500))?;
-    let (cv, policy) = (cv(&section)?, job::policy(&section, machine)?);
+    let (line, grains) = table.grains;
+    if grains.is_empty() {
+        return mistake(line, "`grains` is a list: [\"fine\", \"medium\"]");
+    }
+    let (work, cv) = (table.work.map_or(Nanos::from_us(2_500), Nanos::from), table.cv.map_or(CV, f64::from));
+    let policy = job::policy("[mix]", node.line, (table.policy.as_ref(), table.spin.as_ref()), machine)?;
     // The last job may be larger, by what is left.
-    let kind = job::kind(&section, to)?;
+    let kind = job::kind(table.kind.as_ref(), to)?;
     let mut random = SplitMix(seed.wrapping_mul(0x1_0000_0000).wrapping_add(u64::from(load)));
     let mut jobs: Vec<Job> = Vec::new();
     let mut rest = load;
@@ -35,32 +50,16 @@ pub(super) fn read(node: &Located, machine: &MachineSpec, load: Option<(u32, usi
         match jobs.last_mut() {
             Some(last) if size < from => last.threads += size,
             _ => {
-                let grain = if jobs.is_empty() { grains[0] } else { grains[random.below(grains.len() as u64) as usize] };
+                let grain = &grains[if jobs.is_empty() { 0 } else { random.below(grains.len() as u64) as usize }].0;
                 let compute = grain.normal(machine.prices.switch, cv);
                 let barriers = (work.0 as f64 / compute.mean_ns()).round().max(1.0) as u64;
-                let mut one = Job::meeting(grain.name(), size, barriers, compute, policy);
-                one.kind = kind;
-                jobs.push(one);
+                jobs.push(Job { kind, ..Job::meeting(grain.name(), size, barriers, compute, policy) });
             }
         }
     }
     if let Some(error) = jobs.iter().find_map(|job| kind.takes(job.threads).err()) {
-        return mistake(section.line(), error.to_string());
+        return mistake(node.line, error.to_string());
     }
-    job::enough(&jobs, section.line())?;
+    job::enough(&jobs, node.line)?;
     Ok(jobs)
-}
-
-fn sizes(node: &Located) -> ParseResult<(u32, u32)> {
-    let section = Section::new("sizes", node, &SIZE_KEYS)?;
-    let size = |key| Ok(count(key, section.need(key)?, 1..=u64::from(job::THREADS_MAX))? as u32);
-    let (from, to) = (size("from")?, size("to")?);
-    if from > to { mistake(node.line, format!("sizes go from {from} down to {to}: swap them")) } else { Ok((from, to)) }
-}
-
-fn grains_of(node: &Located) -> ParseResult<Vec<Granularity>> {
-    match node.items().filter(|items| !items.is_empty()) {
-        None => mistake(node.line, "`grains` is a list: [\"fine\", \"medium\"]"),
-        Some(items) => items.iter().map(|item| choice("grains", item, &grains())).collect(),
-    }
 }

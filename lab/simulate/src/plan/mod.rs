@@ -1,22 +1,20 @@
 //! Plans: what to simulate, in a file. `plans/README.md` lists every key.
 //!
-//! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that tree, one
-//! choice an axis (`sweep`), so every key can be swept; and each tree is read strictly into a study: of processors
-//! (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a plan's studies are read once when it is parsed: what is wrong is known before anything runs.
+//! A file is read into a tree of values that know their lines (`tree`). A sweep puts other values into that
+//! tree, one choice an axis (`sweep`), so every key can be swept; and each tree is read by serde (`read`)
+//! into a study: of processors (`machine`, `job`, `mix`, `run`), or of nodes (`network`, `trial`). All of a
+//! plan's studies are read once when it is parsed: what is wrong is known before anything runs.
 mod compute;
 mod draw;
-mod eevdf;
-mod faults;
 mod figure;
 mod files;
 mod grid;
 mod job;
-mod linux24;
 mod machine;
 mod mix;
 mod network;
+mod read;
 mod run;
-mod section;
 mod study;
 mod sweep;
 #[cfg(test)]
@@ -26,7 +24,8 @@ mod trial;
 
 pub(super) use figure::Figure;
 pub use grid::Labels;
-pub(super) use section::meant;
+pub(super) use read::meant;
+use read::table;
 pub use study::Study;
 
 use crate::metric::{self, Metric};
@@ -35,13 +34,27 @@ use anyhow::{Result, anyhow};
 use files::Files;
 use foregather_wait::Policy;
 use grid::SweepGrid;
-use section::Section;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::path::{Path, PathBuf};
 use tree::{Located, Mistake, ParseResult, mistake};
 
-const SCHEMA: &str = "foregather.plan/1";
-const KEYS: [&str; 14] =
-    ["schema", "title", "load", "machine", "job", "mix", "network", "trial", "run", "record", "sweep", "draw", "figure", "full"];
+/// The only schema there is.
+#[derive(Deserialize)]
+enum Schema {
+    #[serde(rename = "foregather.plan/1")]
+    One,
+}
+
+table! {
+    "the plan" PlanTable {
+        ;
+        schema: Schema, title: String, load: IgnoredAny, machine: IgnoredAny, job: IgnoredAny, mix: IgnoredAny, network: IgnoredAny,
+        trial: IgnoredAny, run: IgnoredAny, record: IgnoredAny, sweep: IgnoredAny, draw: IgnoredAny, figure: IgnoredAny,
+        full: IgnoredAny
+    }
+}
+
 /// More runs would be an oversight.
 const RUNS_MAX: usize = 100_000;
 
@@ -83,9 +96,7 @@ impl Plan {
 
     fn read(file: &str, text: &str, ask: &Ask) -> ParseResult<Self> {
         let mut root = Located::parse(text)?;
-        let section = Section::new("the plan", &root, &KEYS)?;
-        section.choice("schema", &[(SCHEMA, ())], ())?;
-        let title = section.text("title")?.map_or_else(|| stem(file), str::to_owned);
+        let title = read::read::<PlanTable>(&root)?.title.unwrap_or_else(|| stem(file));
         if let Some(full) = root.take("full") {
             let Some(changes) = full.entries() else {
                 return mistake(full.line, format!("[full] is a table, not {}", full.sort()));
@@ -257,6 +268,11 @@ impl Plan {
     pub(super) fn rivals(&self, point: usize) -> Option<impl Iterator<Item = usize>> {
         let axis = self.figure.best?;
         Some((0..self.grid.axes[axis].choices.len()).map(move |choice| self.grid.beside(point, axis, choice)))
+    }
+
+    /// The swept name of what regrets are over.
+    pub(super) fn best_name(&self) -> Option<&str> {
+        self.figure.best.map(|axis| self.grid.axes[axis].name.as_str())
     }
 
     /// What a reader of its results should know.

@@ -1,40 +1,50 @@
 //! `[network]`: nodes, what lies between them, and what disturbs them.
-use super::faults;
-use super::section::{Section, choice, count, picos, text};
-use super::tree::{Located, Mistake, ParseResult, Value, mistake};
+use super::read::{
+    AnyValue, Count, KEY, PerByte, Span, Time, choice, count_at, read as read_table, real, table, unless_none, values,
+};
+use super::tree::{Located, Mistake, ParseResult, mistake};
 use crate::network::Interconnect;
-use foregather_machine::{Cause, Error, LogGp, Nanos};
+use foregather_machine::{Cause, Error, LogGp, Nanos, Rank};
 use foregather_sim::event::Heap;
-use foregather_sim::net::{Arbitration, Circuits, Faults, HeaderBuffers, Interrupts, Model, Network, profile};
+use foregather_sim::net::{Arbitration, Circuits, Drift, Faults, HeaderBuffers, Interrupts, Model, Network, Pause, profile};
+use serde::de::IgnoredAny;
 
-/// Of every network.
-pub(super) const KEYS: [&str; 5] = ["profile", "nodes", "dimension", "interrupts", "faults"];
-pub(super) const CIRCUIT_KEYS: [&str; 13] = [
-    "null",
-    "send",
-    "long",
-    "byte",
-    "short-limit",
-    "set-up",
-    "receive",
-    "null-hold",
-    "jitter",
-    "arbitration",
-    "links",
-    "hop",
-    "pool",
-];
-pub(super) const LOGGP_KEYS: [&str; 5] = ["latency", "send-overhead", "receive-overhead", "gap", "byte"];
-pub(super) const POOL_KEYS: [&str; 2] = ["buffers", "release"];
-pub(super) const INTERRUPT_KEYS: [&str; 2] = ["length", "period"];
+table! {
+    "[network]" Table {
+        profile: ProfileName;
+        nodes: Count<1, NODES_MAX>, dimension: (usize, Count<0, { NODES_MAX.ilog2() as u64 }>), interrupts: IgnoredAny,
+        faults: (usize, FaultTable), null: Span, send: Time, long: Time, byte: PerByte,
+        short_limit: Count<0, { u32::MAX as u64 }>, set_up: Time, receive: Time, null_hold: IgnoredAny, jitter: Time,
+        arbitration: ArbitrationName, links: bool, hop: Time, pool: IgnoredAny, latency: Time, send_overhead: Time,
+        receive_overhead: Time, gap: Time
+    }
+}
+
+/// What only one kind of network has.
+const CIRCUIT_KEYS: [&str; 12] =
+    ["null", "send", "long", "short-limit", "set-up", "receive", "null-hold", "jitter", "arbitration", "links", "hop", "pool"];
+const LOGGP_KEYS: [&str; 4] = ["latency", "send-overhead", "receive-overhead", "gap"];
+
+table! { "" Pool { buffers: Count<1, { u16::MAX as u64 }>, release: Count<1, { u16::MAX as u64 }>; } }
+table! { "" InterruptTable { ; length: Span, period: Span } }
+
+values! {
+    /// What is said of a profile; of the one without a model all keys must be given.
+    ProfileName((Interconnect, Option<Interrupts>)) = |value| {
+        let free = |model: LogGp| (Interconnect::LogGp(model), None);
+        let circuits = profile::CIRCUITS.map(|(name, model, interrupts)| (name.to_owned(), (Interconnect::Circuits(model), interrupts)));
+        let loggp = profile::LOGGP.map(|(name, model)| (format!("{LOGGP}:{name}"), free(model)));
+        let known: Vec<_> = circuits.into_iter().chain(loggp).chain([(LOGGP.to_owned(), free(NOTHING))]).collect();
+        choice(value, &known.iter().map(|(name, what)| (name.as_str(), *what)).collect::<Vec<_>>())
+    };
+    ArbitrationName(Arbitration) = |value| choice(value, &Arbitration::ALL.map(|arbitration| (arbitration.name(), arbitration)));
+}
 
 /// As many as the simulator takes.
 const NODES_MAX: u64 = 1 << 24;
 /// Before its parameters are read.
 const NOTHING: LogGp =
     LogGp { latency: Nanos::ZERO, send_overhead: Nanos::ZERO, receive_overhead: Nanos::ZERO, gap: Nanos::ZERO, byte_ps: 0 };
-/// How a switch is turned off, as in `interrupts = "none"`.
-pub(super) const NONE: &str = "none";
 /// A network of which every parameter is given.
 const LOGGP: &str = "loggp";
 
@@ -47,21 +57,30 @@ pub(super) struct Wanted {
 }
 
 pub(super) fn read(node: &Located, seed: u64) -> ParseResult<Wanted> {
-    let section = Section::new("[network]", node, &[&KEYS[..], &CIRCUIT_KEYS, &LOGGP_KEYS].concat())?;
-    let nodes = nodes(&section)?;
-    let (machine, interrupts) = named(&section)?;
+    let mut table: Table = read_table(node)?;
+    let nodes = match (table.nodes, &table.dimension) {
+        (Some(_), Some((line, _))) => return mistake(*line, "`dimension` is short for 2^dimension `nodes`: give one of them"),
+        (_, Some((_, dimension))) => 1 << dimension.0,
+        (None, None) => return mistake(node.line, "[network] needs `nodes`"),
+        (Some(nodes), None) => u32::from(nodes),
+    };
+    let (machine, interrupts) = table.profile.0;
+    let (interrupts, faults) = (disturbed(node, interrupts)?, table.faults.take());
     let machine = match machine {
         Interconnect::Circuits(base) => {
-            only(&section, &CIRCUIT_KEYS, "circuits, which the other profiles are")?;
-            Interconnect::Circuits(circuits(&section, Circuits { seed, ..base })?)
+            only(node, &LOGGP_KEYS, "a profile of LogGP", "circuits, which the other profiles are", &CIRCUIT_KEYS)?;
+            Interconnect::Circuits(table.circuits(node, Circuits { seed, ..base })?)
         }
         Interconnect::LogGp(base) => {
-            only(&section, &LOGGP_KEYS, "a profile of LogGP, where nobody is in anybody's way")?;
-            Interconnect::LogGp(loggp(&section, base)?)
+            only(node, &CIRCUIT_KEYS, "circuits", "a profile of LogGP, where nobody is in anybody's way", &LOGGP_KEYS)?;
+            let missing = || LOGGP_KEYS.iter().chain(&["byte"]).find(|key| node.get(key).is_none());
+            if let Some(key) = missing().filter(|_| base == NOTHING) {
+                return mistake(node.line, format!("[network] needs `{key}`"));
+            }
+            Interconnect::LogGp(table.loggp(base))
         }
     };
-    let interrupts = section.get("interrupts").map_or(Ok(interrupts), |node| disturbed(node, interrupts))?;
-    let faults = section.get("faults").map_or_else(|| Ok(Faults::default()), |node| faults::read(node, nodes))?;
+    let faults = faults.map_or_else(|| Ok(Faults::default()), |(line, table)| table.faults(line, nodes))?;
     let faults = Faults { seed, ..faults };
     // Rules that hold for all sizes, or for powers of two, need no large network to be tried.
     let size = if nodes.is_power_of_two() { 1 } else { 3 };
@@ -69,116 +88,73 @@ pub(super) fn read(node: &Located, seed: u64) -> ParseResult<Wanted> {
         Interconnect::Circuits(model) => attempt(size, model, interrupts, &faults),
         Interconnect::LogGp(model) => attempt(size, model, interrupts, &faults),
     };
-    tried.map_err(|error| blame(&section, nodes, &error))?;
+    tried.map_err(|error| blame(node, nodes, &error))?;
     Ok(Wanted { machine, nodes, interrupts, faults })
 }
 
-/// `nodes`, or the dimension of a hypercube.
-fn nodes(section: &Section<'_>) -> ParseResult<u32> {
-    match (section.get("nodes"), section.get("dimension")) {
-        (Some(_), Some(node)) => mistake(node.line, "`dimension` is short for 2^dimension `nodes`: give one of them"),
-        (_, Some(node)) => Ok(1 << count("dimension", node, 0..=u64::from(NODES_MAX.ilog2()))?),
-        (None, None) => section.need("nodes").map(|_| 0),
-        (Some(node), None) => Ok(count("nodes", node, 1..=NODES_MAX)? as u32),
-    }
-}
-
-/// What the profile says.
-fn named(section: &Section<'_>) -> ParseResult<(Interconnect, Option<Interrupts>)> {
-    let mut known: Vec<(String, (Interconnect, Option<Interrupts>))> =
-        profile::CIRCUITS.map(|(name, model, interrupts)| (name.to_owned(), (Interconnect::Circuits(model), interrupts))).into();
-    let free = |name: String, model: LogGp| (name, (Interconnect::LogGp(model), None));
-    known.extend(profile::LOGGP.map(|(name, model)| free(format!("{LOGGP}:{name}"), model)));
-    known.push(free(LOGGP.to_owned(), NOTHING));
-    let known: Vec<(&str, _)> = known.iter().map(|(name, what)| (name.as_str(), *what)).collect();
-    if section.text("profile")? == Some(LOGGP) {
-        LOGGP_KEYS.iter().try_for_each(|key| section.need(key).map(drop))?;
-    }
-    choice("profile", section.need("profile")?, &known)
-}
-
-/// Are there none but these keys besides those of every network? The others would have no effect.
-fn only(section: &Section<'_>, keys: &[&str], what: &str) -> ParseResult<()> {
-    let others = CIRCUIT_KEYS.iter().chain(&LOGGP_KEYS).filter(|key| !keys.contains(key));
-    match others.filter_map(|key| Some((key, section.get(key)?))).min_by_key(|(_, node)| node.line) {
+/// None of these keys of another kind of network may be given: they would have no effect.
+fn only(table: &Located, others: &[&str], of: &str, here: &str, own: &[&str]) -> ParseResult<()> {
+    match others.iter().filter_map(|key| Some((key, table.get(key)?))).min_by_key(|(_, node)| node.line) {
         None => Ok(()),
         Some((key, node)) => {
-            let other = if keys == CIRCUIT_KEYS { "a profile of LogGP" } else { "circuits" };
-            mistake(node.line, format!("`{key}` is of {other}, but here are {what}; its own keys are {}", keys.join(", ")))
+            let own = own.join(", ");
+            mistake(node.line, format!("`{key}` is of {of}, but here are {here}; its own keys are {own}, byte"))
         }
     }
 }
 
-fn circuits(section: &Section<'_>, base: Circuits) -> ParseResult<Circuits> {
-    let arbitrations = Arbitration::ALL.map(|arbitration| (arbitration.name(), arbitration));
-    Ok(Circuits {
-        null: section.span("null", base.null)?,
-        send: section.time("send", base.send)?,
-        long: section.time("long", base.long)?,
-        byte_ps: per_byte(section, base.byte_ps)?,
-        short_limit: section.count32("short-limit", 0..=u32::MAX, base.short_limit)?,
-        set_up: section.time("set-up", base.set_up)?,
-        receive: section.time("receive", base.receive)?,
-        null_hold: unless_none(section, "null-hold", base.null_hold, |node| super::section::time("null-hold", node))?,
-        jitter: section.time("jitter", base.jitter)?,
-        arbitration: section.choice("arbitration", &arbitrations, base.arbitration)?,
-        links: section.flag("links", base.links)?,
-        hop: section.time("hop", base.hop)?,
-        pool: unless_none(section, "pool", base.pool, pool)?,
-        seed: base.seed,
-    })
+/// What is given, or what there is without it.
+fn or<T>(given: Option<impl Into<T>>, base: T) -> T {
+    given.map_or(base, Into::into)
 }
 
-fn loggp(section: &Section<'_>, base: LogGp) -> ParseResult<LogGp> {
-    Ok(LogGp {
-        latency: section.time("latency", base.latency)?,
-        send_overhead: section.time("send-overhead", base.send_overhead)?,
-        receive_overhead: section.time("receive-overhead", base.receive_overhead)?,
-        gap: section.time("gap", base.gap)?,
-        byte_ps: per_byte(section, base.byte_ps)?,
-    })
-}
+impl Table {
+    fn circuits(self, node: &Located, base: Circuits) -> ParseResult<Circuits> {
+        let pool = |pool: Pool| HeaderBuffers { buffers: pool.buffers.0 as u16, release: pool.release.0 as u16 };
+        Ok(Circuits {
+            null: or(self.null, base.null),
+            send: or(self.send, base.send),
+            long: or(self.long, base.long),
+            byte_ps: or(self.byte, base.byte_ps),
+            short_limit: or(self.short_limit, base.short_limit),
+            set_up: or(self.set_up, base.set_up),
+            receive: or(self.receive, base.receive),
+            null_hold: unless_none(node, "null-hold", base.null_hold, |hold: Time| hold.0)?,
+            jitter: or(self.jitter, base.jitter),
+            arbitration: or(self.arbitration, base.arbitration),
+            links: or(self.links, base.links),
+            hop: or(self.hop, base.hop),
+            pool: unless_none(node, "pool", base.pool, pool)?,
+            seed: base.seed,
+        })
+    }
 
-fn per_byte(section: &Section<'_>, base: u64) -> ParseResult<u64> {
-    let Some(node) = section.get("byte") else { return Ok(base) };
-    picos(text("byte", node)?).or_else(|what| mistake(node.line, format!("`byte`: {what}")))
-}
-
-/// What `key` says, or nothing if that is `"none"`.
-fn unless_none<T>(
-    section: &Section<'_>,
-    key: &str,
-    base: Option<T>,
-    read: impl Fn(&Located) -> ParseResult<T>,
-) -> ParseResult<Option<T>> {
-    match section.get(key) {
-        None => Ok(base),
-        Some(node) if is_none(node) => Ok(None),
-        Some(node) => read(node).map(Some),
+    fn loggp(self, base: LogGp) -> LogGp {
+        LogGp {
+            latency: or(self.latency, base.latency),
+            send_overhead: or(self.send_overhead, base.send_overhead),
+            receive_overhead: or(self.receive_overhead, base.receive_overhead),
+            gap: or(self.gap, base.gap),
+            byte_ps: or(self.byte, base.byte_ps),
+        }
     }
 }
 
-/// Is it `"none"`?
-pub(super) fn is_none(node: &Located) -> bool {
-    matches!(&node.value, Value::Text(word) if word == NONE)
-}
-
-fn pool(node: &Located) -> ParseResult<HeaderBuffers> {
-    let section = Section::new("pool", node, &POOL_KEYS)?;
-    let number = |key| Ok(count(key, section.need(key)?, 1..=u64::from(u16::MAX))? as u16);
-    Ok(HeaderBuffers { buffers: number("buffers")?, release: number("release")? })
-}
-
+/// The profile's interrupts, or others, or none.
 fn disturbed(node: &Located, base: Option<Interrupts>) -> ParseResult<Option<Interrupts>> {
-    if is_none(node) {
-        return Ok(None);
+    let given =
+        unless_none(node, "interrupts", base.map(|base| (Some(base.length), Some(base.period))), |table: InterruptTable| {
+            let [length, period] = [table.length, table.period].map(|span| span.map(Nanos::from));
+            (length.or(base.map(|base| base.length)), period.or(base.map(|base| base.period)))
+        })?;
+    match given {
+        None => Ok(None),
+        Some((Some(length), Some(period))) => Ok(Some(Interrupts { length, period })),
+        Some((length, _)) => {
+            let line = node.get("interrupts").map_or(node.line, |node| node.line);
+            mistake(line, format!("interrupts needs `{}`", if length.is_none() { "length" } else { "period" }))
+        }
     }
-    let section = Section::new("interrupts", node, &INTERRUPT_KEYS)?;
-    if base.is_none() {
-        INTERRUPT_KEYS.iter().try_for_each(|key| section.need(key).map(drop))?;
-    }
-    let base = base.unwrap_or(profile::AS_STATED);
-    Ok(Some(Interrupts { length: section.span("length", base.length)?, period: section.span("period", base.period)? }))
 }
 
 /// Does the simulator take it?
@@ -188,7 +164,7 @@ fn attempt<M: Model>(size: u32, model: M, interrupts: Option<Interrupts>, faults
 }
 
 /// At which of the keys a contradiction lies.
-fn blame(section: &Section<'_>, nodes: u32, error: &Error) -> Mistake {
+fn blame(table: &Located, nodes: u32, error: &Error) -> Mistake {
     let keys: &[&str] = match error.cause() {
         Cause::Size { .. } => &["links"],
         Cause::Setting { what: "the send time", .. } => &["send", "null"],
@@ -199,8 +175,8 @@ fn blame(section: &Section<'_>, nodes: u32, error: &Error) -> Mistake {
         Cause::Setting { what: "interrupts", .. } => &["interrupts"],
         _ => &["faults"],
     };
-    let Some((key, node)) = keys.iter().find_map(|key| Some((key, section.get(key)?))) else {
-        return Mistake { line: section.line(), what: error.to_string() };
+    let Some((key, node)) = keys.iter().find_map(|key| Some((key, table.get(key)?))) else {
+        return Mistake { line: table.line, what: error.to_string() };
     };
     let what = match error.cause() {
         Cause::Size { needs, .. } => format!("`{key}`: {nodes} nodes are no hypercube: links need {needs}"),
@@ -209,11 +185,55 @@ fn blame(section: &Section<'_>, nodes: u32, error: &Error) -> Mistake {
     Mistake { line: node.line, what }
 }
 
-/// What `send` and `latency` of a hop are on that machine: the waits of RDS follow from them. Its last send of several
-/// begins that many gaps later.
+/// What `send` and `latency` of a hop are on that machine: the waits of RDS follow from them. Its last send
+/// of several begins that many gaps later.
 pub(super) fn hop(machine: &Interconnect) -> (Nanos, Nanos) {
     match machine {
         Interconnect::Circuits(model) => (model.send, model.null),
         Interconnect::LogGp(model) => (model.send_overhead.max(model.gap), model.null()),
+    }
+}
+
+table! {
+    "[network.faults]" FaultTable {
+        ;
+        loss: Share, duplicate: Share, delayed: Share, delay: Time, pauses: Vec<PauseTable>, drifts: Vec<DriftTable>
+    }
+}
+
+table! { "a pause" PauseTable { node: (usize, AnyValue), length: Span; from: Time } }
+table! { "a drift" DriftTable { node: (usize, AnyValue), ppm: Ppm; ahead: Time } }
+
+values! {
+    /// In millionths: one in a million is the smallest share there is.
+    Share(u32) = |value| Ok((real(value, 0.0..=1.0)? * 1e6).round() as u32);
+    /// A clock that gains or loses more than a tenth is none.
+    Ppm(i32) = |value| match value {
+        AnyValue::Whole(ppm @ -100_000..=100_000) => Ok(*ppm as i32),
+        _ => Err(format!("`{KEY}` is a whole number from -100000 to 100000")),
+    };
+}
+
+impl FaultTable {
+    /// The faults of a network of so many nodes; `line` is that of the table.
+    pub(super) fn faults(self, line: usize, nodes: u32) -> ParseResult<Faults> {
+        let share = |share: Option<Share>| share.map_or(0, u32::from);
+        let (delay_ppm, delay) = (share(self.delayed), self.delay.map(Nanos::from));
+        if delay_ppm > 0 && delay.is_none_or(|delay| delay == Nanos::ZERO) {
+            return mistake(line, "[network.faults] needs `delay`, longer than zero");
+        }
+        let rank = |node: &(usize, AnyValue)| count_at("node", node, 0..=u64::from(nodes - 1)).map(|node| node as Rank);
+        let time = |time: Option<Time>| time.map_or(Nanos::ZERO, Nanos::from);
+        let pause = |of: PauseTable| Ok(Pause { node: rank(&of.node)?, from: time(of.from), length: of.length.0 });
+        let drift = |of: DriftTable| Ok(Drift { node: rank(&of.node)?, ppm: of.ppm.0, ahead: time(of.ahead) });
+        Ok(Faults {
+            loss_ppm: share(self.loss),
+            duplicate_ppm: share(self.duplicate),
+            delay_ppm,
+            delay: delay.unwrap_or(Nanos::ZERO),
+            pauses: self.pauses.into_iter().flatten().map(pause).collect::<ParseResult<_>>()?,
+            drifts: self.drifts.into_iter().flatten().map(drift).collect::<ParseResult<_>>()?,
+            seed: 0,
+        })
     }
 }

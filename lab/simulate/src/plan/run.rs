@@ -1,14 +1,22 @@
 //! `[run]` and `[record]`: when a simulation is over, with which seeds it is run, and what is written down.
-use super::section::{Section, count};
-use super::tree::{Located, ParseResult, Value, mistake};
+use super::read::{AnyValue, Count, Span, Time, choice, count, read as read_table, table, values};
+use super::tree::{Located, ParseResult, mistake};
 use foregather_machine::Nanos;
 use foregather_sim::smp::{Record, Stop};
+use std::collections::BTreeSet;
 
-pub(super) const KEYS: [&str; 5] = ["stop", "limit", "shuffled", "seeds", "forbid-oversize"];
-const NETWORK_KEYS: [&str; 1] = ["seeds"];
-pub(super) const RECORD_KEYS: [&str; 3] = ["window", "sample", "spans"];
+table! { "[run]" Table { ; stop: StopName, limit: Span, shuffled: bool, seeds: Seeds, forbid_oversize: bool } }
+// Nothing else is to be said of a network.
+table! { "the [run] of a network" NetworkTable { ; seeds: Seeds } }
+table! { "[record]" RecordTable { ; window: (usize, Time), sample: (usize, Time), spans: Count<0, KEPT_MAX> } }
 
-const STOPS: [(&str, Stop); 3] = [("first-job", Stop::FirstJob), ("all-jobs", Stop::AllJobs), ("limit", Stop::Limit)];
+values! {
+    StopName(Stop) = |value| choice(value, &[("first-job", Stop::FirstJob), ("all-jobs", Stop::AllJobs), ("limit", Stop::Limit)]);
+    /// So many from 1 on, a list, or a range.
+    Seeds(Vec<u64>) = seeds;
+}
+
+const SEED_MAX: u64 = u64::MAX / 2;
 /// Longer than any figure of the paper takes.
 const LIMIT: Nanos = Nanos::from_ms(40_000);
 const SEEDS_MAX: u64 = 10_000;
@@ -26,65 +34,58 @@ pub(super) struct RunSection {
 }
 
 pub(super) fn read(node: &Located) -> ParseResult<RunSection> {
-    let section = Section::new("[run]", node, &KEYS)?;
-    let stop = section.choice("stop", &STOPS, Stop::FirstJob)?;
-    if stop == Stop::Limit {
-        section.need("limit")?;
+    let table: Table = read_table(node)?;
+    let stop = table.stop.map_or(Stop::FirstJob, Stop::from);
+    if stop == Stop::Limit && table.limit.is_none() {
+        return mistake(node.line, "[run] needs `limit`");
     }
     Ok(RunSection {
         stop,
-        limit: section.span("limit", LIMIT)?,
-        shuffled: section.flag("shuffled", true)?,
-        seeds: section.get("seeds").map_or(Ok(vec![1]), seeds)?,
-        forbid_oversize: section.flag("forbid-oversize", false)?,
+        limit: table.limit.map_or(LIMIT, Nanos::from),
+        shuffled: table.shuffled.unwrap_or(true),
+        seeds: table.seeds.map_or(vec![1], |seeds| seeds.0),
+        forbid_oversize: table.forbid_oversize == Some(true),
     })
 }
 
-/// The seeds; nothing else is to be said of a network.
+/// The seeds of a network.
 pub(super) fn of_network(node: &Located) -> ParseResult<Vec<u64>> {
-    let section = Section::new("the [run] of a network", node, &NETWORK_KEYS)?;
-    section.get("seeds").map_or(Ok(vec![1]), seeds)
+    Ok(read_table::<NetworkTable>(node)?.seeds.map_or(vec![1], |seeds| seeds.0))
 }
 
-/// So many from 1 on, a list, or a range.
-fn seeds(node: &Located) -> ParseResult<Vec<u64>> {
-    let one = |node: &Located| count("seeds", node, 0..=u64::MAX / 2);
-    let all = match &node.value {
-        Value::List(items) => items.iter().map(one).collect::<ParseResult<_>>()?,
-        Value::Table(_) => {
-            let section = Section::new("seeds", node, &["from", "to"])?;
-            let (from, to) = (one(section.need("from")?)?, one(section.need("to")?)?);
+fn seeds(value: &AnyValue) -> Result<Vec<u64>, String> {
+    let all = match value {
+        AnyValue::List(items) => items.iter().map(|item| count(item, 0..=SEED_MAX)).collect::<Result<_, _>>()?,
+        AnyValue::Table(range) => {
+            let [Some(from), Some(to), None] =
+                [range.get("from"), range.get("to"), range.keys().find(|key| *key != "from" && *key != "to").and(Some(value))]
+            else {
+                return Err("`seeds` are a number, a list, or a range: { from = 1, to = 8 }".to_owned());
+            };
+            let (from, to) = (count(from, 0..=SEED_MAX)?, count(to, 0..=SEED_MAX)?);
             if to.saturating_sub(from) >= SEEDS_MAX {
-                return mistake(node.line, format!("more than {SEEDS_MAX} seeds"));
+                return Err(format!("more than {SEEDS_MAX} seeds"));
             }
             (from..=to).collect()
         }
-        _ => (1..=count("seeds", node, 1..=SEEDS_MAX)?).collect::<Vec<_>>(),
+        _ => (1..=count(value, 1..=SEEDS_MAX)?).collect::<Vec<_>>(),
     };
-    let mut distinct = all.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
+    let distinct: BTreeSet<&u64> = all.iter().collect();
     if all.is_empty() || distinct.len() < all.len() {
-        return mistake(node.line, "`seeds` are at least one, all different");
+        return Err("`seeds` are at least one, all different".to_owned());
     }
     Ok(all)
 }
 
 pub(super) fn record(node: &Located, limit: Nanos) -> ParseResult<Record> {
-    let section = Section::new("[record]", node, &RECORD_KEYS)?;
-    let record = Record {
-        window: section.time("window", Nanos::ZERO)?,
-        sample: section.time("sample", Nanos::ZERO)?,
-        spans: section.count("spans", 0..=KEPT_MAX, 0)? as usize,
-    };
-    for (key, step) in [("window", record.window), ("sample", record.sample)] {
-        if step > Nanos::ZERO && limit.0 / step.0 > KEPT_MAX {
-            let line = section.need(key)?.line;
-            return mistake(
-                line,
-                format!("every {step} up to the limit of {limit} would be more than {KEPT_MAX}: choose one of them anew"),
-            );
+    let table: RecordTable = read_table(node)?;
+    for (line, Time(step)) in [&table.window, &table.sample].into_iter().flatten() {
+        if *step > Nanos::ZERO && limit.0 / step.0 > KEPT_MAX {
+            let what = format!("every {step} up to the limit of {limit} would be more than {KEPT_MAX}: choose one of them anew");
+            return mistake(*line, what);
         }
     }
-    Ok(record)
+    let time = |given: Option<(usize, Time)>| given.map_or(Nanos::ZERO, |(_, time)| time.0);
+    let spans = table.spans.map_or(0, |spans| spans.0 as usize);
+    Ok(Record { window: time(table.window), sample: time(table.sample), spans })
 }

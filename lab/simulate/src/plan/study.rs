@@ -1,8 +1,8 @@
 //! One study, read from the tree of a plan in which all choices are made: of processors, or of a network.
 use super::files::Files;
-use super::section::Section;
+use super::read::{entry, read as read_table};
 use super::tree::{Located, ParseResult, mistake};
-use super::{KEYS, job, machine, mix, network, run, trial};
+use super::{PlanTable, job, machine, mix, network, run, trial};
 use crate::network::{self as net, Interconnect};
 use foregather_sim::smp::{self, Job, Stop};
 
@@ -30,7 +30,7 @@ impl Study {
 /// Is it about a network? A plan with one says nothing about processors.
 pub(super) fn is_network(root: &Located) -> ParseResult<bool> {
     // A choice may have put something at the top.
-    Section::new("the plan", root, &KEYS)?;
+    read_table::<PlanTable>(root)?;
     let Some(network) = root.get("network") else {
         return match root.get("trial") {
             Some(trial) => mistake(trial.line, "[trial] is what the nodes of a [network] do: give one"),
@@ -65,9 +65,11 @@ pub(super) fn read(root: &Located, files: &Files, seed: u64) -> ParseResult<Stud
 }
 
 fn nodes(root: &Located, seed: u64) -> ParseResult<net::Study<Interconnect>> {
-    let section = Section::new("the plan", root, &KEYS)?;
-    let wanted = network::read(section.need("network")?, seed)?;
-    let trial = trial::read(section.need("trial")?, &wanted.machine, wanted.nodes)?;
+    let (Some(network), Some(trial)) = (root.get("network"), root.get("trial")) else {
+        return mistake(root.line, "the plan needs `trial`: what the nodes of its [network] do");
+    };
+    let wanted = network::read(network, seed)?;
+    let trial = trial::read(trial, &wanted.machine, wanted.nodes)?;
     let network::Wanted { machine, nodes, interrupts, faults } = wanted;
     let trial::Wanted { barrier, shift, skew, resynchronised, trials, skipped } = trial;
     Ok(net::Study { model: machine, nodes, interrupts, faults, barrier, shift, skew, resynchronised, trials, skipped, seed })
@@ -77,10 +79,12 @@ fn processors(root: &Located, files: &Files, seed: u64) -> ParseResult<smp::Stud
     is_network(root)?;
     let nothing = Located::nothing();
     let table = |key| root.get(key).unwrap_or(&nothing);
-    let machine = machine::read(table("machine"), files)?;
+    let machine = machine::machine(table("machine"), files)?;
     let run = run::read(table("run"))?;
     let record = run::record(table("record"), run.limit)?;
-    let load = root.get("load").map(|node| Ok((job::load("load", node, machine.cpus)?, node.line))).transpose()?;
+    let load = entry::<(usize, job::LoadSize)>(root, "load")?;
+    let load = load.map(|(line, load)| Ok((job::resolved("load", line, load.0, machine.cpus)?, line))).transpose()?;
+    let load = load.and_then(|(load, line)| if let job::Number::Of(load) = load { Some((load, line)) } else { None });
     let (jobs, line) = match (root.get("job"), root.get("mix")) {
         (Some(list), None) => (job::read(list, &machine, files, load)?, list.line),
         (None, Some(mix)) => (mix::read(mix, &machine, load, seed)?, mix.line),

@@ -1,5 +1,5 @@
 //! `[sweep]`: what is varied. Every combination is a point; a choice is nothing but values put into the plan.
-use super::section::{Section, nanos, text};
+use super::read::{meant, nanos};
 use super::tree::{Located, ParseResult, Value, mistake};
 use foregather_machine::Nanos;
 
@@ -145,10 +145,13 @@ fn is_range(node: &Located) -> bool {
 
 /// `{ from = 40, to = 208, step = 8 }`, also of times; both ends included.
 fn range(name: &str, node: &Located) -> ParseResult<Vec<Located>> {
-    let what = format!("the range of `{name}`");
-    let section = Section::new(&what, node, &["from", "to", "step"])?;
-    let (from, to, line) = (section.need("from")?, section.need("to")?, node.line);
-    let Some(step) = steps(&what, from, to, section.get("step"))? else {
+    let (what, line) = (format!("the range of `{name}`"), node.line);
+    let [from, to, step] = ["from", "to", "step"].map(|key| node.get(key));
+    let other = node.entries().into_iter().flatten().find(|(key, _)| !["from", "to", "step"].contains(&key.as_str()));
+    if let Some((key, node)) = other {
+        return mistake(node.line, format!("unknown key `{key}` in {what}{}", meant(key, &["from", "to", "step"])));
+    }
+    let Some(step) = steps(&what, from.unwrap_or(node), to.unwrap_or(node), step)? else {
         return mistake(
             line,
             format!("{what} leads nowhere, or too far: it needs from <= to, step > 0, at most {CHOICES_MAX} steps"),
@@ -164,20 +167,22 @@ fn steps(what: &str, from: &Located, to: &Located, step: Option<&Located>) -> Pa
             .then(|| (0..=count as u64).map(move |i| from + i as f64 * step))
     };
     if let (Value::Text(_), Some(step)) = (&from.value, step) {
-        let ns = |node: &Located| match nanos(text("a time", node)?) {
-            Ok(time) => Ok(time.0 as f64),
-            Err(error) => mistake(node.line, format!("{what}: {error}")),
+        let ns = |Located { line, value }: &Located| match value {
+            Value::Text(text) => {
+                nanos(text).map_or_else(|error| mistake(*line, format!("{what}: {error}")), |ns| Ok(ns.0 as f64))
+            }
+            _ => mistake(*line, format!("{what}: `a time` is a text, not {}", value.sort())),
         };
         return Ok(
             all(ns(from)?, ns(to)?, ns(step)?).map(|all| all.map(|ns| Value::Text(short_time(Nanos(ns as u64)))).collect())
         );
     }
-    let number = |node: &Located| match node.value {
-        Value::Whole(whole) => Ok(whole as f64),
-        Value::Real(real) => Ok(real),
-        _ => mistake(node.line, format!("{what} is of numbers, or of times with a step")),
+    let number = |Located { line, value }: &Located| match value {
+        Value::Whole(whole) => Ok(*whole as f64),
+        Value::Real(real) => Ok(*real),
+        _ => mistake(*line, format!("{what} is of numbers, or of times with a step")),
     };
-    let whole = [Some(from), Some(to), step].into_iter().flatten().all(|node| matches!(node.value, Value::Whole(_)));
+    let whole = [Some(from), Some(to), step].into_iter().flatten().all(|placed| matches!(placed.value, Value::Whole(_)));
     // A tenth is no sum of binary fractions: twelve digits are what was meant.
     let value = |number: f64| if whole { Value::Whole(number as i64) } else { Value::Real((number * 1e12).round() / 1e12) };
     let all = all(number(from)?, number(to)?, step.map_or(Ok(1.0), number)?);

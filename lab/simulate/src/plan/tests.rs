@@ -1,4 +1,5 @@
 //! Plans that make sense are read, and those that do not are refused at the right line.
+use super::read::keys;
 use super::*;
 use crate::shipped::SHIPPED;
 use foregather_machine::Nanos;
@@ -305,34 +306,36 @@ fn shipped_plans_make_sense_with_and_without_more() {
 #[test]
 fn the_handbook_lists_every_key() {
     let handbook = include_str!("../../../../plans/README.md");
-    let tables: [&[&str]; 25] = [
-        &KEYS,
-        &machine::KEYS,
-        &machine::PRICE_KEYS,
-        &machine::ROUND_ROBIN_KEYS,
-        &linux24::KEYS,
-        &eevdf::KEYS,
-        &eevdf::GROUP_KEYS,
-        &job::KEYS,
-        &mix::KEYS,
-        &run::KEYS,
-        &run::RECORD_KEYS,
-        &draw::KEYS,
-        &figure::KEYS,
-        &compute::KINDS.map(|(kind, _)| kind),
+    let tables = [
+        keys::<PlanTable>(),
+        keys::<machine::MachineTable>(),
+        keys::<machine::PriceTable>(),
+        keys::<machine::RoundRobinTable>(),
+        keys::<machine::Linux24Table>(),
+        keys::<machine::EevdfTable>(),
+        keys::<machine::GroupTable>(),
+        keys::<job::Table>(),
+        keys::<compute::Kinds>(),
+        keys::<mix::Table>(),
+        keys::<run::Table>(),
+        keys::<run::RecordTable>(),
+        keys::<draw::Table>(),
+        keys::<figure::Table>(),
+        keys::<network::Table>(),
+        keys::<network::FaultTable>(),
+        keys::<trial::Table>(),
+    ];
+    let names: [&[&str]; 6] = [
         &compute::SHAPES.map(|(shape, _)| shape),
         &sweep::SHORT.map(|(short, _)| short),
-        &network::KEYS,
-        &network::CIRCUIT_KEYS,
-        &network::LOGGP_KEYS,
-        &faults::KEYS,
-        &trial::KEYS,
         &trial::SKEWS.map(|(name, _)| name),
         &profile::CIRCUITS.map(|(name, ..)| name),
         &crate::network::METRICS.each_ref().map(|metric| metric.name),
         &crate::metric::METRICS.each_ref().map(|metric| metric.name),
     ];
-    let missing: Vec<_> = tables.into_iter().flatten().filter(|key| !handbook.contains(&format!("`{key}`"))).collect();
+    let names = names.into_iter().flatten().map(|&name| name.to_owned());
+    let words: Vec<String> = tables.into_iter().flatten().chain(names).collect();
+    let missing: Vec<_> = words.iter().filter(|key| !handbook.contains(&format!("`{key}`"))).collect();
     assert!(missing.is_empty(), "plans/README.md does not explain {missing:?}");
     assert!(profile::LOGGP.iter().all(|(name, _)| handbook.contains(&format!("`loggp:{name}`"))));
 }

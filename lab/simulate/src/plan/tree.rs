@@ -1,6 +1,10 @@
-//! A TOML document that remembers its lines, and of which every value can be replaced: a sweep does nothing else.
+//! A TOML document that remembers its lines, and of which every value can be replaced: a sweep does nothing
+//! else.
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+/// The line of a mistake of which it is not known yet.
+pub(super) const NOWHERE: usize = usize::MAX;
 
 /// What is wrong with a plan, and where. Line 0 is the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,8 +97,8 @@ impl Located {
         if let Value::List(items) = &self.value { Some(items) } else { None }
     }
 
-    /// Puts a value at a dotted path. Tables that are missing are made; an item of a list is named by its number, or by
-    /// its `name`.
+    /// Puts a value at a dotted path. Tables that are missing are made; an item of a list is named by its
+    /// number, or by its `name`.
     pub(super) fn set(&mut self, path: &str, new: &Located) -> ParseResult<()> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let line = new.line;
@@ -142,14 +146,21 @@ impl Located {
         }
     }
 
+    /// In a word, for messages.
+    pub(super) fn sort(&self) -> &'static str {
+        self.value.sort()
+    }
+}
+
+impl Value {
     /// In a word, for messages: `a text`, `a table` ...
     pub(super) fn sort(&self) -> &'static str {
-        match self.value {
-            Value::Text(_) => "a text",
-            Value::Whole(_) | Value::Real(_) => "a number",
-            Value::Flag(_) => "true or false",
-            Value::List(_) => "a list",
-            Value::Table(_) => "a table",
+        match self {
+            Self::Text(_) => "a text",
+            Self::Whole(_) | Self::Real(_) => "a number",
+            Self::Flag(_) => "true or false",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
         }
     }
 }

@@ -15,6 +15,10 @@ pub(crate) fn messages() -> Results {
             }
         }
     }
+    let thread = sized("ping-pong", "8", "chosen", 90.0);
+    results
+        .measurements
+        .push(Measurement { id: "messages/thread/ping-pong/8B/chosen".to_owned(), ..thread.label("world", "thread") });
     let policies = [("spin", 7e5, 0.49), ("yield", 280.0, 1.0), ("block", 1e4, 0.75), ("adaptive", 1.4e5, 0.74)];
     for (policy, rate, share) in policies {
         results.measurements.push(beside("0", policy, 10.0 * rate, f64::NAN));

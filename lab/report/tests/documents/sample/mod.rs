@@ -1,9 +1,10 @@
-//! Made-up results of the size and shape that a demo yields, for tests of what is done with results. Nothing here was
-//! measured in this form; the shipped program contains none of it.
+//! Made-up results of the size and shape that a demo yields, for tests of what is done with results. Nothing
+//! here was measured in this form; the shipped program contains none of it.
 
 pub(crate) mod apps;
 pub(crate) mod dsm;
 pub(crate) mod messages;
+pub(crate) mod regrets;
 pub(crate) mod simulated;
 pub(crate) mod teams;
 

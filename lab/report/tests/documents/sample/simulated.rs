@@ -50,6 +50,17 @@ pub(crate) fn schemes() -> Vec<Measurement> {
     all
 }
 
+/// A matrix of three choices of two values each, of which the first matters most.
+pub(crate) fn study() -> Vec<Measurement> {
+    let of = |i: usize| {
+        let [a, b, c] = [i / 4, i / 2 % 2, i % 2].map(|choice| choice.to_string());
+        let choices = [("machine.first", &*a), ("second", &b), ("third", &c), ("policy", "CS")];
+        let m = point("study", "Study: spins that succeeded", "%", &choices, vec![(60 * (i / 4) + 10 * (i / 2 % 2)) as f64]);
+        m.label("column-axis", "policy").label("row-axis", "machine.first second third")
+    };
+    (0..8).map(of).collect()
+}
+
 /// A run of 11 threads that falls into step after 50 of 200 ms: states every 50 us, spins in windows of 5 ms.
 pub(crate) fn transition() -> Vec<Measurement> {
     let mut dice = Dice::new(3);

@@ -15,6 +15,8 @@ pub(crate) fn teams() -> Results {
             }
         }
     }
+    let other = Measurement::from_values("teams/2t/0us/0h/team", "a region of another length", "us", vec![0.5]);
+    results.measurements.push(other.label("threads", "2").label("body_us", "0").label("hogs", "0").label("runner", "team"));
     results
 }
 

@@ -1,14 +1,63 @@
-//! Programs on shared memory: what a thread's time went into, a bar for each run, as the right half of figure 6 of Itzkovitz & Schuster
-//! 1999 has it.
+//! Programs on shared memory, after figure 6 of Itzkovitz & Schuster 1999: how many times as quick they
+//! become on more ranks, beside the ideal; and what a thread's time went into, a bar for each run.
 //!
-//! Draws measurements `app/...` as [`names`] describes them.
+//! Draws measurements `app/...` as [`apps`] describes them.
 use super::Drawn;
 use super::axis::{Axis, Scale};
+use super::curve::{Curve, Look, Point};
 use super::legend::{Entry, Swatch};
+use super::spec::{Cell, Chart, FigureSpec, most, positive};
 use super::svg::{At, Canvas, colour, fitted, ink, width_of};
 use foregather_results::Measurement;
-use foregather_results::apps::{self, APP, PARTS, RANKS, SERIES};
+use foregather_results::apps::{self, APP, PARTS, RANKS, SERIES, SPEEDUP};
 use foregather_results::number::{digits, quantity};
+
+/// Curves over the ranks, a plot for each series; nothing if there is only one number of ranks.
+pub(super) const SPEEDUPS: FigureSpec = FigureSpec {
+    names: |m| apps::is_run(m).then(Vec::new),
+    keep: |cells| {
+        let fewest = ends(cells)[0].to_string();
+        cells.iter_mut().for_each(|cell| cell.names.push(("fewest", fewest.clone())));
+    },
+    title: "Speedups of programs on shared memory",
+    values: &[("", |m| positive(m, SPEEDUP))],
+    panel: "[{series}]",
+    series: "{app}",
+    along: "{ranks}",
+    chart: Chart::Lines {
+        x: ("ranks", Scale::Span),
+        whole: true,
+        y: ("times as quick as on {fewest}", Scale::Linear),
+        level: None,
+        look: |_| Look::Points,
+        more: |cells| {
+            let [fewest, most] = ends(cells);
+            let points = [fewest, most].map(|ranks| Point::sharp((ranks, ranks / fewest))).to_vec();
+            // Below the others, so that what comes close to it stays visible.
+            [vec![Curve { name: "ideal".to_owned(), points, look: Look::Band }], vec![]]
+        },
+    },
+    caption: |cells| {
+        let [fewest, last] = ends(cells);
+        let best = most(cells.iter().filter(|cell| cell.number(RANKS) == last), |cell| cell.value)?;
+        (last > fewest).then(|| {
+            format!(
+                "On {last} ranks {} is quickest in proportion ({}): {} times as quick as on {fewest}, where {} would be ideal.",
+                best.name(APP),
+                best.name(SERIES),
+                digits(best.value, 3),
+                digits(last / fewest, 3)
+            )
+        })
+    },
+    ..FigureSpec::PLAIN
+};
+
+/// The fewest ranks and the most.
+fn ends(cells: &[Cell<'_>]) -> [f64; 2] {
+    let ranks = || cells.iter().map(|cell| cell.number(RANKS));
+    [ranks().fold(f64::MAX, f64::min), ranks().fold(0.0, f64::max)]
+}
 
 const WIDTH: f64 = 960.0;
 /// Height of a bar, with the gap below it, and the larger gap between programs.
@@ -48,7 +97,7 @@ impl<'a> AppRun<'a> {
 }
 
 /// A bar for each run, programs one below the other, each on more and more ranks.
-pub(super) fn draw(all: &[Measurement]) -> Option<Drawn> {
+pub(super) fn breakdown(all: &[Measurement]) -> Option<Drawn> {
     let mut runs: Vec<AppRun<'_>> = all.iter().enumerate().filter_map(AppRun::of).collect();
     runs.sort_by_key(|run| (run.app, run.series, run.ranks));
     let caption = caption(&runs)?;
@@ -121,30 +170,4 @@ fn render(runs: &[AppRun<'_>]) -> String {
     canvas.group(format_args!(r#"class="a" stroke="transparent" stroke-width="{BAR}""#), &areas);
     canvas.text((left + WIDTH - NUMBERS) / 2.0, bottom + 40.0, At::Middle, ink::SOFT, "percent of a thread's time");
     canvas.finish(bottom + 54.0, title, "")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(app: &str, ranks: u32, compute: f64, lock: f64) -> Measurement {
-        apps::run(app, "s", ranks, vec![compute + lock], [compute, 0.0, 0.0, 0.0, 0.0, lock, 0.0])
-    }
-
-    #[test]
-    fn bars_are_shares_of_the_whole_and_the_caption_tells_of_the_most_ranks() {
-        let all = [run("tsp", 8, 30.0, 10.0), run("tsp", 1, 100.0, 0.0), run("is", 2, 5.0, 5.0)];
-        let drawn = draw(&all).unwrap();
-        assert!(drawn.caption.contains("tsp on 8 ranks (s) computes for 75 % of its 40 ms"), "{}", drawn.caption);
-        assert!(drawn.caption.contains("lock (25 %)"), "{}", drawn.caption);
-        assert_eq!(drawn.svg.matches("data-m=").count(), 3);
-        let order: Vec<_> = ["is, 2 ranks", "tsp, 1 rank<", "tsp, 8 ranks"].map(|name| drawn.svg.find(name).unwrap()).to_vec();
-        assert!(order.is_sorted(), "{order:?}");
-    }
-
-    #[test]
-    fn runs_without_time_and_ranks_alone_draw_nothing() {
-        let one = apps::rank("is", "s", (2, 0), vec![1.0], [1.0; PARTS.len()]);
-        assert!(draw(&[run("is", 1, 0.0, 0.0), one]).is_none());
-    }
 }

@@ -1,0 +1,67 @@
+//! Made-up spaces of rows: drawn in simulation, and drawn on a machine.
+
+use super::{Dice, empty};
+use foregather_results::{Measurement, Results};
+
+const STRANGERS: [&str; 7] =
+    ["none", "1 hog", "a hog a processor", "bursts of 1 ms", "bursts of 20 ms", "a second team", "wakes"];
+
+/// A row a stranger for each of so many machines and sizes of team: the adaptive policy loses more the more
+/// members there are, and half of that beside nothing.
+pub(crate) fn simulated(machines: usize) -> Vec<Measurement> {
+    let mut all = Vec::new();
+    let mut dice = Dice::new(21);
+    for (i, processors) in ["2", "4", "16", "64", "256"].into_iter().take(machines).enumerate() {
+        for (j, members) in ["1x", "1.25x", "1.5x", "2x", "4x"].into_iter().enumerate() {
+            for (k, strangers) in STRANGERS.into_iter().enumerate() {
+                let step = ["1 us", "100 us", "0 us", "20 us", "5 us"][(i + j + k) % 5];
+                let lost = 0.04 * i as f64 + 0.02 * j as f64 + if k == 0 { 0.0 } else { 0.2 * dice.roll().powi(2) };
+                for (policy, regret) in [("always block", lost.max(0.02)), ("yield", 0.0), ("adaptive", lost)] {
+                    let labels = [
+                        ("processors", processors),
+                        ("members", members),
+                        ("strangers", strangers),
+                        ("step", step),
+                        ("waiting", policy),
+                    ];
+                    let id: String = labels.iter().map(|(name, choice)| format!("/{name}={choice}")).collect();
+                    let m = Measurement::from_values(format!("simulate/space{id}"), "Space: time lost", "regret", vec![regret]);
+                    let m = labels.iter().fold(m.label("plan", "space"), |m, (name, choice)| m.label(name, *choice));
+                    let m = m.label("row-axis", "processors members strangers").label("column-axis", "waiting");
+                    all.push(m.label("best-axis", "waiting"));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What `measure barriers --draw` may find: the adaptive waiter's shares in eight rows, and a peer beside it.
+pub(crate) fn drawn() -> Results {
+    let mut results = empty("measure barriers");
+    for (row, class, share, oracle) in [
+        ("5t + 1 hog log-normal, 10 us", "drawn crowded", 0.25, 0.2),
+        ("7t + 3 hogs constant, 1 us", "drawn crowded", 0.9, 0.8),
+        ("12t + 2 bursts:20 bimodal, 0 us", "drawn crowded", 1.4, 1.1),
+        ("2t + 1 team slow member, 100 us", "drawn disturbed", 1.0, 0.98),
+        ("2t + 2 wakes exponential, 5 us", "drawn disturbed", 0.97, 0.9),
+        ("2t + 4 bursts:1 constant, 35 us", "drawn disturbed", 1.1, 0.7),
+        ("3t constant, 2 us", "drawn alone", 1.2, 1.0),
+        ("16t log-normal, 75 us", "drawn alone", 1.0, 1.0),
+    ] {
+        for (waiter, kind, share, oracle) in
+            [("central/adaptive", "ours", share, oracle), ("libomp", "peer", 1.0, oracle / share)]
+        {
+            let m =
+                Measurement::from_values(format!("barriers/{row}/{waiter}"), "episodes passed", "episodes/s", vec![1e5 * oracle]);
+            let m = m
+                .label("row", row)
+                .label("class", class)
+                .label("waiter", waiter)
+                .label("kind", kind)
+                .label("oracle", "central/block");
+            results.measurements.push(m.figure("share", share).figure("oracle_share", oracle));
+        }
+    }
+    results
+}

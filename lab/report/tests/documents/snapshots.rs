@@ -1,0 +1,94 @@
+//! What figures say, as text beside this file: a snapshot a document. `UPDATE_EXPECT=1 cargo test -p
+//! foregather-report` writes them anew; what changed is to be read before it is kept.
+use crate::{sample, skew_and_noise, timelines};
+use expect_test::expect_file;
+use foregather_report::page;
+use foregather_results::Results;
+use std::collections::BTreeMap;
+
+/// Every figure on the page of these results: its caption, its texts line by line, the points of its curves,
+/// how many marks of which kind it has.
+fn described(results: &Results) -> String {
+    let page = page(std::slice::from_ref(results));
+    let mut all = String::new();
+    for figure in page.split("<figure ").skip(1) {
+        let (svg, rest) = figure.split_once("<figcaption>").expect("every figure has a caption");
+        let caption = rest.split("</figcaption>").next().unwrap_or_default();
+        all += &format!("# {caption}\n\n{}\n", drawn(svg));
+    }
+    all
+}
+
+fn drawn(svg: &str) -> String {
+    let (mut lines, mut texts, mut marks) = (Vec::new(), Vec::new(), BTreeMap::<&str, usize>::new());
+    for tag in svg.split('<').skip(1) {
+        let (head, text) = tag.split_once('>').unwrap_or((tag, ""));
+        let value = |name: &str| head.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split('"').next());
+        let name = head.split([' ', '/']).next().unwrap_or_default();
+        match name {
+            "text" | "title" => texts.push(text),
+            "" => {}
+            _ => *marks.entry(name).or_default() += 1,
+        }
+        if name == "g" && !texts.is_empty() {
+            lines.push(texts.join(" | "));
+            texts.clear();
+        }
+        lines.extend(value("data-p").map(|points| format!("curve {}: {points}", value("data-name").unwrap_or_default())));
+        // Of lines and areas in one path each part counts.
+        *marks.entry("part of a path").or_default() += value("d").map_or(0, |path| path.matches(['M', 'm']).count());
+        *marks.entry("of a measurement").or_default() += usize::from(value("data-m").is_some());
+    }
+    let marks: Vec<String> = marks.iter().filter(|mark| *mark.1 > 0).map(|(name, count)| format!("{count} {name}")).collect();
+    lines.push(texts.join(" | "));
+    format!("{}\n{}\n", lines.join("\n"), marks.join(", "))
+}
+
+/// A page has figures only of what is in its results, however little that is.
+#[test]
+fn what_is_missing_is_no_figure() {
+    let teams = sample::teams::teams();
+    let one_size = |m: &foregather_results::Measurement| m.labels.get("ranks").is_none_or(|ranks| ranks == "2");
+    let mut apps = sample::apps::apps();
+    apps.measurements.retain(one_size);
+    let mut dsm = sample::dsm::dsm();
+    dsm.measurements.iter_mut().for_each(|m| m.figures.retain(|name, _| name != "owner_us"));
+    assert_eq!(described(&sample::empty("measure teams")), "");
+    assert!(!described(&apps).contains("Speedups"), "one number of ranks is no curve");
+    assert!(described(&dsm).contains("the rest") && !described(&dsm).contains("owner&#39;s call"), "only parts that there are");
+    assert!(page(&[dsm]).contains("Millipage, 1999") && !page(&[teams]).contains("Millipage, 1999"));
+}
+
+#[test]
+fn figures_are_as_they_were() {
+    macro_rules! same {
+        ($($name:literal: $results:expr,)*) => {
+            $(expect_file![concat!("snapshots/", $name, ".txt")].assert_eq(&described(&$results));)*
+        };
+    }
+    let of = |measurements| Results { measurements, ..sample::empty("simulate") };
+    same! {
+        "waits": sample::waits(),
+        "barriers": sample::barriers(1),
+        "ablation": sample::ablation(),
+        "predictions": sample::predictions(),
+        "drawn": sample::regrets::drawn(),
+        "butterfly": sample::butterfly(),
+        "skew": skew_and_noise::skew(),
+        "skew-old": skew_and_noise::old_skew(),
+        "noise": skew_and_noise::noise(2),
+        "noise-of-many": skew_and_noise::noise(6),
+        "messages": sample::messages::messages(),
+        "dsm": sample::dsm::dsm(),
+        "apps": sample::apps::apps(),
+        "teams": sample::teams::teams(),
+        "blas": sample::teams::blas(),
+        "peaks": of(sample::simulated::peaks()),
+        "speedups": of(sample::simulated::speedups()),
+        "schemes": of(sample::simulated::schemes()),
+        "study": of(sample::simulated::study()),
+        "transition": of(sample::simulated::transition()),
+        "regrets": of(sample::regrets::simulated(2)),
+        "timelines": timelines::played(),
+    }
+}
