@@ -4,8 +4,8 @@
 use crate::adaptive::Way;
 use foregather_machine::{Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK, WordLine};
 
-/// The second word of the first line: the stamp of the time until which the team is crowded out, and a bit that
-/// says how it waits; 0 if it never was.
+/// The second word of the first line: the stamp of the time until which the team is crowded out, and a bit
+/// that says how it waits; 0 if it never was.
 const CROWDED_OUT: usize = 1;
 /// The time published there is at most this many stamps, some four seconds, ahead: stamps wrap after weeks.
 const AHEAD: u32 = 1 << 12;

@@ -188,7 +188,7 @@ pub trait Surroundings {
         let _ = now;
         None
     }
-    /// Publishes to all members that the team is crowded out until then, and how it waits; a past time ends it.
+    /// Publishes to all members until when the team is crowded out, and how it waits; a past time ends it.
     fn crowd_out(&self, until: Nanos, way: Way) {
         let _ = (until, way);
     }

@@ -12,7 +12,7 @@
 //!
 //! Where strangers have few of the processors or little of the time, a team that hands over by yields may still be many times as
 //! fast as one that sleeps. No member can see that, so the same member measures it (`trial.rs`).
-use super::trial::{Trial, Way};
+use super::trial::{Way, YieldTrial};
 use super::{Adaptive, Rules};
 use crate::{Progress, Surroundings};
 use foregather_machine::{CpuId, Nanos, reached};
@@ -39,7 +39,7 @@ pub(super) struct Crowd {
     ended: Option<Nanos>,
     unasked: Nanos,
     /// Whether yields would do better.
-    trial: Trial,
+    trial: YieldTrial,
     /// What its last look found.
     out: Option<Way>,
 }
@@ -59,7 +59,7 @@ impl Crowd {
         let soon = self.ended.is_some_and(|ended| now < ended + of.tick * SOON);
         self.unasked = if soon { (self.unasked * 2).max(of.tick).min(of.tick * LONGEST) } else { Nanos::ZERO };
         (self.watch, self.idle) = (Some((place, now + self.unasked)), 0);
-        self.trial = Trial::begin(of, now, wait.account.waits());
+        self.trial = YieldTrial::begin(of, now, wait.account.waits());
         around.crowd_out(now + of.tick * RENEWED, Way::Asleep);
     }
 

@@ -34,7 +34,7 @@ pub enum Way {
 
 /// What the member that found the strangers measures.
 #[derive(Default)]
-pub(super) struct Trial {
+pub(super) struct YieldTrial {
     way: Way,
     /// When that began, after how many of its waits, and how long it goes on.
     since: Nanos,
@@ -48,7 +48,7 @@ pub(super) struct Trial {
     won: bool,
 }
 
-impl Trial {
+impl YieldTrial {
     /// The team sleeps at first.
     pub(super) fn begin(of: Adaptive, now: Nanos, waits: u64) -> Self {
         let pause = of.tick * FIRST;

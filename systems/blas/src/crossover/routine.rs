@@ -105,7 +105,7 @@ impl Routine {
         }
     }
 
-    /// The lengths or orders at which it is tried, from what nobody would share to what everybody does.
+    /// The lengths or orders at which it is tried, from one that no team is worth to one that any team is.
     pub(crate) const fn ladder(self) -> &'static [usize] {
         const ONE: &[usize] = &[1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 48_000, 64_000];
         const TWO: &[usize] = &[48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512];

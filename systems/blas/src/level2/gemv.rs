@@ -53,7 +53,7 @@ fn read<T: Scalar>(alpha: T, x: Vector<'_, T>) -> Cow<'_, [T]> {
     if alpha == T::ZERO { Cow::Borrowed(&[]) } else { dense::read(x) }
 }
 
-/// Whether columns lie side by side in memory, so that the product is a sum of columns; else it is one of dots.
+/// Whether columns lie side by side in memory: the product is a sum of columns, else a row of dot products.
 fn by_columns<T: Scalar>(a: Matrix<'_, T>) -> bool {
     a.layout.down == 1
 }

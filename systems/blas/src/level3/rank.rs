@@ -202,7 +202,7 @@ impl<'a, T: Scalar> Rank<'a, T> {
         with_square(order, &mut |square| self.triangle_of(square, at.clone(), c.reborrow()));
     }
 
-    /// The same, given room for the square.
+    /// The triangle at `at`, computed in the square that is given.
     fn triangle_of(&self, square: &mut [T], at: Range<usize>, c: MatrixMut<'_, T>) {
         let order = at.len();
         // Line by line as the result lies in memory: columns of its lower triangle, or rows.
