@@ -1,5 +1,5 @@
 //! What each member of a team does, whoever's barrier it waits in: compute, wait, again.
-use crate::{Cell, CellResult, Work};
+use crate::{BarrierCell, CellResult, Work};
 use foregather_host::usage::{self, Switches};
 use foregather_host::{affinity, clock};
 use hdrhistogram::Histogram;
@@ -15,7 +15,7 @@ const SAMPLES: usize = 4_096;
 
 /// What the members of one cell share.
 pub struct Episodes<'c> {
-    cell: &'c Cell,
+    cell: &'c BarrierCell,
     last_episode: AtomicU64,
     exits: Mutex<Vec<Vec<Exit>>>,
     result: Mutex<Option<CellResult>>,
@@ -44,7 +44,7 @@ fn histogram() -> Histogram<u64> {
 }
 
 impl Meter {
-    fn begin(cell: &Cell) -> Self {
+    fn begin(cell: &BarrierCell) -> Self {
         let (cpu_ns, switches) = (usage::process_cpu().0, usage::process_switches());
         let spans = histogram();
         let began = clock::cycles();
@@ -109,7 +109,7 @@ impl<E, F: FnMut() -> Result<(), E>> Meeting for F {
 
 impl<'c> Episodes<'c> {
     /// For one run of a cell.
-    pub fn new(cell: &'c Cell) -> Self {
+    pub fn new(cell: &'c BarrierCell) -> Self {
         let exits = Mutex::new(vec![vec![]; cell.threads as usize]);
         Self { cell, last_episode: AtomicU64::new(u64::MAX), exits, result: Mutex::new(None) }
     }

@@ -7,13 +7,12 @@ pub mod ours;
 
 pub use operands::Operands;
 
+use crate::Cell;
 use foregather_host::{clock, usage};
 use foregather_machine::Nanos;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The hidden verb of programs that run such cells.
-pub const VERB: &str = "__blas-cell";
 /// So many pairs at least, whatever the span.
 pub const PAIRS: usize = 30;
 /// Calls that are shorter are timed together, so many nanoseconds of them.
@@ -116,31 +115,31 @@ pub struct BlasCell {
     pub span_ns: u64,
 }
 
-impl BlasCell {
-    /// Reads what [`BlasCell::to_arg`] wrote.
-    ///
-    /// # Errors
-    /// If the text is not a cell, or one that cannot be run.
-    pub fn from_arg(text: &str) -> Result<Self, String> {
-        let cell: Self = serde_json::from_str(text).map_err(|error| format!("not a cell of a BLAS: {error}"))?;
-        let most = if matches!(cell.routine, Routine::Daxpy | Routine::Ddot) { 100_000_000 } else { 8_192 };
-        if cell.n == 0 || cell.n > most {
-            return Err(format!("{} of {} cannot be run; 1 to {most} can", cell.routine.name(), cell.n));
+impl Cell for BlasCell {
+    const VERB: &'static str = "blas-cell";
+    type Answer = BlasResult;
+
+    fn check(&self) -> Result<(), String> {
+        let most = if matches!(self.routine, Routine::Daxpy | Routine::Ddot) { 100_000_000 } else { 8_192 };
+        if self.n == 0 || self.n > most {
+            return Err(format!("{} of {} cannot be run; 1 to {most} can", self.routine.name(), self.n));
         }
-        if cell.threads == 0 || cell.threads > 1_024 {
-            return Err(format!("{} threads cannot be had; 1 to 1024 can", cell.threads));
+        if self.threads == 0 || self.threads > 1_024 {
+            return Err(format!("{} threads cannot be had; 1 to 1024 can", self.threads));
         }
-        Ok(cell)
+        Ok(())
     }
 
-    /// As one command-line argument.
-    pub fn to_arg(&self) -> String {
-        serde_json::to_string(self).expect("a cell is plain data")
-    }
-
-    /// How long it may take altogether.
-    pub fn at_most(&self) -> Nanos {
+    fn at_most(&self) -> Nanos {
         Nanos(self.span_ns) * OVER + Nanos(self.gap_ns) * (6 * PAIRS as u64) + Nanos::from_ms(5_000)
+    }
+
+    fn env(&self) -> Vec<(String, String)> {
+        vec![("FOREGATHER_THREADS".to_owned(), self.threads.to_string())]
+    }
+
+    fn run(&self) -> Result<Option<BlasResult>, String> {
+        ours::run(self).map(Some)
     }
 }
 

@@ -1,13 +1,13 @@
 //! What shared memory costs: faults between two ranks, and what they are made of.
 //!
-//! - [`Plan`]: what one process, or the two of a job, are to measure; [`Figures`]: what they found, as one line. Both sides are this program.
-//! - [`main`]: such a process. A plan that [`Plan::is_job`] wants two of them, which a launcher starts.
+//! - [`DsmCell`]: what one process, or the two of a job, are to measure; [`Figures`]: what they found. A cell that [`DsmCell::is_job`] wants
+//!   two processes, which a launcher starts.
 //! - `faults`: between ranks. `at_once`: faults that nobody else has to be asked about, and calls that protect memory, alone.
 //!   `fetch`: a request and its answer as bare frames. `views`: one loop over memory seen through many views. `world`: which process
 //!   measures what.
 //!
-//! Each process measures for a moment only. Whoever wants many values starts the processes of all its plans in turn, again and
-//! again, so that what disturbs the machine disturbs all of them, and no layout of memory counts for much.
+//! Each process measures for a moment only. For many values the processes of all cells are started in turn, again and again, so that what disturbs
+//! the machine disturbs all of them, and no layout of memory counts for much.
 mod at_once;
 mod faults;
 mod fetch;
@@ -16,15 +16,14 @@ mod tests;
 mod views;
 mod world;
 
-pub use world::main;
-
+use crate::Cell;
 use foregather_dsm::views::Backend;
 use foregather_host::clock;
-use foregather_machine::{Cause, Error};
+use foregather_machine::{Cause, Error, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// The first argument of a process of [`main`]; the plan follows.
-pub const VERB: &str = "__dsm";
+/// No turn of a cell takes longer: one lasts some tenths of a second, even on a machine that is busy otherwise.
+const BOUND: Nanos = Nanos::from_ms(60_000);
 
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,33 +74,35 @@ pub enum DsmBenchmark {
     },
 }
 
-/// What is asked of [`main`].
+/// What is asked of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct DsmCell {
     /// The processor of each rank; one process has the first.
     pub cpus: [u32; 2],
     /// What to measure.
     pub task: DsmBenchmark,
 }
 
-impl Plan {
+impl DsmCell {
     /// Is it for the two ranks of a job, instead of for one process?
     pub fn is_job(&self) -> bool {
         matches!(self.task, DsmBenchmark::Faults { .. } | DsmBenchmark::Fetch { .. })
     }
+}
 
-    /// As one argument of a command.
-    pub fn to_arg(&self) -> String {
-        serde_json::to_string(self).expect("a plan is plain data")
+impl Cell for DsmCell {
+    const VERB: &'static str = "dsm-cell";
+    type Answer = Figures;
+
+    fn at_most(&self) -> Nanos {
+        BOUND
     }
 
-    /// Reads what [`Plan::to_arg`] wrote.
-    ///
-    /// # Errors
-    /// If the text is no plan.
-    pub fn from_arg(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|error| strange(format!("its plan is none: {error}")))
+    fn run(&self) -> Result<Option<Figures>, String> {
+        clock::init();
+        let found = if self.is_job() { world::of_job(self) } else { world::alone(self).map(Some) };
+        found.map_err(|error| error.to_string())
     }
 }
 

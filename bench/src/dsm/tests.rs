@@ -120,11 +120,11 @@ fn open_memory_is_traversed_through_one_view_and_through_many() {
 }
 
 #[test]
-fn a_plan_is_read_as_it_was_written_and_wrong_ones_are_named() {
+fn a_cell_is_read_as_it_was_written_and_wrong_ones_are_named() {
     let task = DsmBenchmark::Views { backend: "mprotect".into(), bytes: 4_096, views: 2, turns: 1 };
-    let plan = Plan { cpus: [0, 1], task };
-    assert_eq!(Plan::from_arg(&plan.to_arg()).unwrap(), plan);
-    assert!(Plan::from_arg("{}").is_err());
+    let plan = DsmCell { cpus: [0, 1], task };
+    assert_eq!(DsmCell::from_arg(&plan.to_arg()).unwrap(), plan);
+    assert!(DsmCell::from_arg("{}").is_err());
     assert!(backend_of("magic").unwrap_err().to_string().contains("magic"));
     let spim = DsmBenchmark::Faults {
         bytes: 8,

@@ -1,5 +1,5 @@
 //! Which process measures what: one that is alone, or a rank of a job of two.
-use super::{DsmBenchmark, Figures, Plan, at_once, backend_of, faults, fetch, strange, views};
+use super::{DsmBenchmark, DsmCell, Figures, at_once, backend_of, faults, fetch, strange, views};
 use foregather_dsm::memory;
 use foregather_host::{affinity, clock};
 use foregather_launch::{Job, Lanes};
@@ -8,21 +8,8 @@ use foregather_machine::{Error, Fabric, Nanos, Words};
 /// No wait for a bare frame lasts longer.
 const FETCHING: Nanos = Nanos::from_ms(20_000);
 
-/// The whole of a process: rank 0, or who is alone, prints the answer's line. `args` are those behind [`VERB`](super::VERB).
-///
-/// # Errors
-/// If the arguments are no plan, or it cannot be carried out here.
-pub fn main(args: &[String]) -> Result<(), Error> {
-    clock::init();
-    let plan = Plan::from_arg(args.first().ok_or_else(|| strange("a plan".to_owned()))?)?;
-    let answer = if plan.is_job() { of_job(&plan)? } else { Some(alone(&plan)?) };
-    if let Some(answer) = answer {
-        println!("{}", serde_json::to_string(&answer).expect("an answer is plain data"));
-    }
-    Ok(())
-}
-
-fn alone(plan: &Plan) -> Result<Figures, Error> {
+/// What one process measures by itself.
+pub(super) fn alone(plan: &DsmCell) -> Result<Figures, Error> {
     affinity::pin(plan.cpus[0])?;
     match &plan.task {
         DsmBenchmark::AtOnce { backend, rounds } => at_once::measure(backend_of(backend)?, *rounds),
@@ -32,7 +19,7 @@ fn alone(plan: &Plan) -> Result<Figures, Error> {
 }
 
 /// This rank's part; only rank 0 has an answer.
-fn of_job(plan: &Plan) -> Result<Option<Figures>, Error> {
+pub(super) fn of_job(plan: &DsmCell) -> Result<Option<Figures>, Error> {
     let job = Job::join()?;
     if job.size() != 2 {
         return Err(strange(format!("two ranks, not {}", job.size())));

@@ -1,5 +1,5 @@
 //! Two ranks over libfabric: processes that tell each other by rank 1's standard streams where their lanes are.
-use super::{Plan, strange};
+use super::{MessageCell, strange};
 use foregather_machine::{Error, Nanos};
 use foregather_ofi::{Lane, Opening, Provider};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// The lanes of `rank`, once it has told its address and was told the other's. `job` is the number of rank 0's process.
 pub(super) fn lanes(
-    plan: &Plan,
+    plan: &MessageCell,
     (rank, job): (u32, u32),
     provider: &str,
     (tell, told): (&mut dyn Write, &mut dyn Read),

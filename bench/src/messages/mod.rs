@@ -1,13 +1,13 @@
 //! What messages cost between two ranks: half a round trip and a stream, by every way there is, and the same beside hogs.
 //!
-//! - [`Plan`]: what is asked for, as one argument; [`Answer`]: what was found, as one line. Both sides are this program.
-//! - [`main`]: a process that plays rank 0; [`peer_main`]: the one it starts for rank 1; [`hog_main`]: one that computes beside them.
+//! - [`MessageCell`]: what is asked for; [`Answer`]: what was found. The cell's process plays rank 0.
+//! - [`peer_main`]: the process that it starts for rank 1; [`hog_main`]: one that computes beside them.
 //! - `ways`: what can be measured. `ends`: a rank's part in an errand, by messages (`letters`) or on the `bare` fabric. `sizes`,
 //!   `hogs`: what rank 0 asks for, and when. `counted`: hogs that say how far they are. `world`: how two ranks come to
 //!   be, over libfabric by `cluster`.
 //!
 //! # Bounds
-//! Every wait has the plan's deadline. The kernel kills rank 1 and the hogs together with rank 0.
+//! Every wait has the cell's deadline. The kernel kills rank 1 and the hogs together with rank 0.
 mod bare;
 mod cluster;
 mod counted;
@@ -20,20 +20,23 @@ mod tests;
 mod transport;
 mod world;
 
+use crate::Cell;
 use foregather_machine::{Cause, Error, Nanos};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use bare::Bare;
 pub use counted::hog_main;
 pub use transport::{LARGE, Pattern, Transport};
-pub use world::{main, peer_main};
+pub use world::peer_main;
 
-/// The first argument of the process of rank 0; the plan follows.
-pub const VERB: &str = "__messages";
-/// That of rank 1.
+/// The first argument of the process of rank 1.
 pub const PEER_VERB: &str = "__messages-peer";
 /// That of a hog.
 pub const HOG_VERB: &str = "__messages-hog";
+/// For starting, for the last round trip, and for machines that are busy otherwise.
+const GRACE: Nanos = Nanos::from_ms(20_000);
+/// The processes give up by themselves this long before they are killed.
+const KILL: Nanos = Nanos::from_ms(5_000);
 
 /// What the ranks are, and what carries their messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,36 +80,39 @@ pub enum Task {
     },
 }
 
-/// What is asked of [`main`].
+/// What is asked of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct MessageCell {
     /// What the ranks are.
     pub world: World,
     /// The processor of each rank.
     pub cpus: [u32; 2],
     /// What to measure.
     pub task: Task,
-    /// No wait lasts longer than this from the beginning.
-    pub bound_ns: u64,
 }
 
-impl Plan {
-    /// As one argument of a command.
-    pub fn to_arg(&self) -> String {
-        serde_json::to_string(self).expect("a plan is plain data")
-    }
-
-    /// Reads what [`Plan::to_arg`] wrote.
-    ///
-    /// # Errors
-    /// If the text is no plan.
-    pub fn from_arg(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|error| strange(format!("its plan is none: {error}")))
-    }
-
+impl MessageCell {
+    /// No wait lasts longer than this from the beginning: three times what all of them ought to take, and the grace.
     fn bound(&self) -> Nanos {
-        Nanos(self.bound_ns)
+        let ought = match &self.task {
+            Task::Size { ways, batches, batch_ns, .. } => 3 * ways.len() as u64 * u64::from(*batches) * batch_ns,
+            Task::Hogs { policies, cells, cell_ns, .. } => (policies.len() as u64 + 1) * u64::from(*cells) * cell_ns,
+        };
+        Nanos(3 * ought) + GRACE
+    }
+}
+
+impl Cell for MessageCell {
+    const VERB: &'static str = "message-cell";
+    type Answer = Answer;
+
+    fn at_most(&self) -> Nanos {
+        self.bound() + KILL
+    }
+
+    fn run(&self) -> Result<Option<Answer>, String> {
+        world::run(self).map(Some).map_err(|error| error.to_string())
     }
 }
 

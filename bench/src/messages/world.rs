@@ -1,7 +1,8 @@
 //! How two ranks come to be, as threads or as processes, with as many lanes as they need.
 use super::counted::Hogs;
 use super::ends::{Ends, OWN_LANES};
-use super::{Answer, PEER_VERB, Plan, Task, World, cluster, hogs, sizes, strange};
+use super::{Answer, MessageCell, PEER_VERB, Task, World, cluster, hogs, sizes, strange};
+use crate::Cell;
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Address, Cpu, Error, Fabric, Nanos, Placement};
 use foregather_message::Settings;
@@ -17,19 +18,8 @@ use std::sync::Arc;
 /// For the descriptor of an exchange, where there is none.
 const NO_EXCHANGE: &str = "-";
 
-/// The whole of rank 0's process: prints the answer's line. `args` are those behind [`super::VERB`].
-///
-/// # Errors
-/// If the arguments are no plan, or it cannot be carried out here.
-pub fn main(args: &[String]) -> Result<(), Error> {
-    let plan = Plan::from_arg(args.first().ok_or_else(|| strange("a plan".to_owned()))?)?;
-    let answer = run(&plan)?;
-    println!("{}", serde_json::to_string(&answer).expect("an answer is plain data"));
-    Ok(())
-}
-
-/// Carries the plan out.
-pub(super) fn run(plan: &Plan) -> Result<Answer, Error> {
+/// Rank 0's whole part.
+pub(super) fn run(plan: &MessageCell) -> Result<Answer, Error> {
     clock::init();
     let until = clock::now() + plan.bound();
     let segment = Arc::new(Segment::new(plan.hogs().max(1), 0)?);
@@ -40,7 +30,7 @@ pub(super) fn run(plan: &Plan) -> Result<Answer, Error> {
     }
 }
 
-impl Plan {
+impl MessageCell {
     fn hogs(&self) -> u32 {
         if let Task::Hogs { per_cpu, .. } = self.task { 2 * per_cpu } else { 0 }
     }
@@ -69,7 +59,7 @@ impl Plan {
     }
 }
 
-fn threads(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+fn threads(plan: &MessageCell, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(2, plan.lanes()))?;
     let place = |rank: u32| Some(plan.cpus[rank as usize]);
     let ends = foregather_thread::run(2, place, |cpu, rank| {
@@ -81,14 +71,14 @@ fn threads(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, 
 }
 
 /// Rank 1's process, without its standard streams.
-fn peer(exchange: &str, segment: &Segment, plan: &Plan) -> Result<Command, Error> {
+fn peer(exchange: &str, segment: &Segment, plan: &MessageCell) -> Result<Command, Error> {
     let program = std::env::current_exe().map_err(|error| strange(format!("mount /proc: {error}")))?;
     let mut command = Command::new(program);
     command.args([PEER_VERB, exchange, &segment.fd().as_raw_fd().to_string(), &plan.to_arg()]);
     Ok(command)
 }
 
-fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+fn first_process(plan: &MessageCell, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
     let exchange = Arc::new(ShmFabric::new(SegmentSpec::new(2, plan.lanes()))?);
     let mut command = peer(&exchange.fd().as_raw_fd().to_string(), segment, plan)?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -101,7 +91,7 @@ fn first_process(plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<An
     Ok(answer.with(exchange.direct_refused()))
 }
 
-fn first_over(provider: &str, plan: &Plan, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
+fn first_over(provider: &str, plan: &MessageCell, segment: &Arc<Segment>, until: Nanos) -> Result<Answer, Error> {
     let mut command = peer(NO_EXCHANGE, segment, plan)?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut peer = Child::spawn(command, &[segment.fd()])?;
@@ -126,7 +116,7 @@ pub fn peer_main(args: &[String]) -> Result<(), Error> {
     let [exchange, segment, plan] = args else { return Err(strange("two descriptors and a plan".to_owned())) };
     let number = |text: &String| text.parse().map_err(|_| strange("a descriptor".to_owned()));
     let segment = Arc::new(Segment::inherited(number(segment)?)?);
-    let plan = Plan::from_arg(plan)?;
+    let plan = MessageCell::from_arg(plan).map_err(strange)?;
     let until = clock::now() + plan.bound();
     let _hogs = plan.hogs_of(1, &segment)?;
     affinity::pin(plan.cpus[1])?;
@@ -140,7 +130,7 @@ pub fn peer_main(args: &[String]) -> Result<(), Error> {
 }
 
 fn process(
-    plan: &Plan,
+    plan: &MessageCell,
     exchange: &Arc<ShmFabric>,
     cpu: Process,
     rank: u32,
@@ -161,7 +151,7 @@ fn lanes<C: Cpu<Word = Word> + Clone>(
 }
 
 /// A rank's whole part. Only rank 0 has an answer.
-fn rank_of<F: Fabric>(plan: &Plan, lanes: Vec<F>, segment: &Segment, until: Nanos) -> Result<Answer, Error> {
+fn rank_of<F: Fabric>(plan: &MessageCell, lanes: Vec<F>, segment: &Segment, until: Nanos) -> Result<Answer, Error> {
     let mut answer = Answer::default();
     let rank = lanes.first().map_or(0, |lane| lane.here().rank);
     let limits = lanes.first().map(|lane| lane.limits()).ok_or_else(|| strange("lanes".to_owned()))?;

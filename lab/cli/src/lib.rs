@@ -71,8 +71,14 @@ pub enum Verb {
     #[command(after_help = "Example: foregather doctor --format json")]
     Doctor,
     /// Measures this machine.
-    #[command(subcommand)]
-    Measure(Measure),
+    Measure {
+        /// What is measured.
+        #[command(subcommand)]
+        what: Measure,
+        /// The results too, to this file.
+        #[arg(short, long, global = true)]
+        output: Option<PathBuf>,
+    },
     /// Simulates machines one does not have, by a plan: processors that threads share, schedulers, waiting policies.
     #[command(after_help = "Example: foregather simulate fig3\n\
                             Example: foregather simulate my-plan.toml --dry-run\n\
@@ -138,7 +144,7 @@ impl Verb {
         match self {
             Self::Demo { output } => vec![output.clone(), demo_results(output)],
             Self::Report { output, .. } => vec![output.clone()],
-            Self::Measure(measure) => measure.output().cloned().into_iter().collect(),
+            Self::Measure { output, .. } => output.iter().cloned().collect(),
             Self::Simulate(simulate) => [&simulate.output, &simulate.trace].into_iter().flatten().cloned().collect(),
             Self::Reproduce(reproduce) => reproduce.output.iter().cloned().collect(),
             Self::Doctor | Self::Compare { .. } | Self::Run(_) | Self::App(_) | Self::Completions { .. } | Self::Man => vec![],

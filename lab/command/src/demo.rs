@@ -7,7 +7,7 @@ use foregather_cli::failure::Failure;
 use foregather_cli::{Barriers, Waits, demo_results};
 use foregather_host::interrupt;
 use foregather_machine::shown;
-use foregather_measure as measure;
+use foregather_measure::Experiment;
 use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_report as report;
 use foregather_reproduce as reproduce;
@@ -52,7 +52,7 @@ struct Tour {
 
 impl Tour {
     fn waits(&mut self, quiet: bool) -> Result<()> {
-        let waits = measure::waits::run(&Waits { quick: true, runs: 400, output: None }, quiet)?;
+        let waits = Waits { quick: true, runs: 400 }.measure(quiet)?;
         self.notes.extend(waits.notes);
         self.measurements.extend(waits.measurements);
         Ok(())
@@ -98,7 +98,7 @@ impl Tour {
 
     fn barriers(&mut self, quiet: bool) -> Result<()> {
         if !interrupt::requested() {
-            let matrix = measure::barriers::run(&Barriers { quick: true, seed: 1, ..Barriers::default() }, quiet)?;
+            let matrix = Barriers { quick: true, seed: 1, ..Barriers::default() }.measure(quiet)?;
             self.notes.extend(matrix.notes);
             self.measurements.extend(matrix.measurements);
         }

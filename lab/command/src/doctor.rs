@@ -6,7 +6,7 @@ mod teams;
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, cgroup, clock, facts};
 use foregather_machine::{Cause, Error, shown};
-use foregather_measure::children;
+use foregather_measure::cells;
 use foregather_results::table::{ResultTable, wrapped};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -216,7 +216,7 @@ fn scheduling() -> Vec<Check> {
 }
 
 fn libraries() -> Vec<Check> {
-    let library = |name: &'static str, files: &[&str], remedy: &str| match children::library(files) {
+    let library = |name: &'static str, files: &[&str], remedy: &str| match cells::library(files) {
         Some(path) => check(name, Status::Ok, path, ""),
         None => check(name, Status::Missing, "not found", remedy),
     };

@@ -8,7 +8,7 @@ use super::curve::{Curve, Look, Point};
 use super::lines::{AxisSide, Lines, Plot};
 use super::svg::colour;
 use super::{Drawn, distinct};
-use foregather_measure::blas::output::{COLLAPSE, SIZES, slowdown};
+use foregather_measure::blas::{COLLAPSE, SIZES, slowdown};
 use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity};
 

@@ -8,7 +8,7 @@ use super::curve::{Curve, Look, Point};
 use super::lines::{AxisSide, Lines, Plot};
 use super::svg::colour;
 use super::{Drawn, distinct};
-use foregather_measure::messages::output::{HOGS, SIZES};
+use foregather_measure::messages::{HOGS, SIZES};
 use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity, short};
 

@@ -7,7 +7,7 @@ use super::axis::Scale;
 use super::curve::{Curve, Look, Point};
 use super::lines::{AxisSide, Lines, Plot};
 use super::{Drawn, distinct};
-use foregather_measure::barriers::predict::verdict::{LIMIT_ALONE, LIMIT_CROWDED};
+use foregather_measure::barriers::predict::{LIMIT_ALONE, LIMIT_CROWDED};
 use foregather_measure::barriers::waiters::CANDIDATE;
 use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity};

@@ -5,7 +5,7 @@ use super::axis::Scale;
 use super::bars::{Bar, Bars, Panel};
 use super::svg::colour;
 use super::{Drawn, distinct};
-use foregather_measure::teams::output::TEAMS;
+use foregather_measure::teams::TEAMS;
 use foregather_results::Measurement;
 use foregather_results::number::{digits, quantity};
 

@@ -9,9 +9,8 @@ use foregather_bench::victim::{Beside, victim};
 use foregather_host::{affinity, clock};
 use foregather_machine::Nanos;
 use foregather_measure::machine_file;
-use foregather_measure::waits::{Circumstance, Placement, mean_cycles, measurement, ping_pongs};
+use foregather_measure::waits::{Circumstance, Placement, matrix, mean_cycles, measurement, ping_pongs};
 use foregather_results::Measurement;
-use foregather_results::progress::Progress;
 use std::collections::BTreeMap;
 
 /// All of them, by their names in `papers/guignon2000.toml`.
@@ -46,16 +45,17 @@ fn hand_overs(trial: &Trial) -> Result<Findings> {
         }
         return Ok(findings);
     }
-    let mut progress = Progress::new("guignon2000", Method::ALL.len() * 8, trial.quiet);
+    let mut matrix = matrix(Method::ALL.len() * 2, trial.quiet);
     for (side, id) in [(Side::Processes, "spin-fastest-processes"), (Side::Threads, "spin-fastest-threads")] {
         let circumstance = Circumstance { side, placement: Placement::TwoCpus, gap: Nanos::ZERO, runs: RUNS };
-        let methods = ping_pongs(circumstance, &Method::ALL, &mut progress, &mut findings.notes);
+        let methods = ping_pongs(circumstance, &Method::ALL, &mut matrix)?;
         findings.measurements.extend(methods.iter().map(|(method, trips)| measurement(circumstance, *method, trips)));
         findings.answers.insert(id, fastest(&methods));
         if side == Side::Processes {
             answer_for_processes(&methods, &mut findings)?;
         }
     }
+    findings.notes.append(&mut matrix.found.notes);
     Ok(findings)
 }
 

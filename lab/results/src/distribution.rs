@@ -13,6 +13,11 @@ impl Distribution {
         Self::sorted(values.iter().map(|&v| (v, 1)).collect())
     }
 
+    /// The quantile of raw values; not a number if there are none.
+    pub fn quantile_of(values: impl IntoIterator<Item = f64>, q: f64) -> f64 {
+        Self::of_values(&values.into_iter().collect::<Vec<_>>()).map_or(f64::NAN, |all| all.quantile(q))
+    }
+
     /// Of a histogram. `None` if it is empty.
     pub fn of_histogram(histogram: &[(u64, u64)]) -> Option<Self> {
         Self::sorted(histogram.iter().map(|&(v, n)| (v as f64, n)).collect())

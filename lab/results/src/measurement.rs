@@ -111,6 +111,21 @@ impl Measurement {
         self
     }
 
+    /// A label; empty if it has none of that name.
+    pub fn text(&self, label: &str) -> &str {
+        self.labels.get(label).map_or("", String::as_str)
+    }
+
+    /// A figure; not a number if it has none of that name.
+    pub fn number(&self, figure: &str) -> f64 {
+        self.figures.get(figure).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The median; not a number if there are no values.
+    pub fn median(&self) -> f64 {
+        self.summary.p50.unwrap_or(f64::NAN)
+    }
+
     /// The parts of its id.
     pub fn id_parts(&self) -> Vec<&str> {
         self.id.split('/').collect()

@@ -44,6 +44,54 @@ pub struct ResultTable {
     pub rows: Vec<Vec<String>>,
 }
 
+/// What a column of a table shows of each measurement.
+#[derive(Clone, Copy)]
+pub enum Shows {
+    /// A label.
+    Label(&'static str),
+    /// A figure.
+    Figure(&'static str),
+    /// The number of values.
+    Count,
+    /// The least value.
+    Least,
+    /// The median.
+    Median,
+    /// Nine of ten are below.
+    P90,
+    /// Ninety-nine of a hundred are below.
+    P99,
+    /// What this makes of it.
+    By(fn(&Measurement) -> String),
+}
+
+/// A heading, and what stands below it.
+pub type Heading = (&'static str, Shows);
+
+impl Shows {
+    fn of(self, m: &Measurement, number: fn(f64) -> String) -> String {
+        let summary = &m.summary;
+        let number = match self {
+            Self::Label(name) => return m.text(name).to_owned(),
+            Self::Count => return summary.n.to_string(),
+            Self::By(make) => return make(m),
+            Self::Figure(name) => Some(m.number(name)),
+            Self::Least => summary.min,
+            Self::Median => summary.p50,
+            Self::P90 => summary.p90,
+            Self::P99 => summary.p99,
+        }
+        .filter(|value| value.is_finite())
+        .map(number);
+        number.unwrap_or_else(|| "-".to_owned())
+    }
+}
+
+/// A number with three digits.
+pub fn three_digits(value: f64) -> String {
+    digits(value, 3)
+}
+
 /// One column of a table as text.
 struct Column {
     width: usize,
@@ -55,6 +103,17 @@ impl ResultTable {
     /// An empty table under these headings.
     pub fn new<S: Into<String>>(headings: impl IntoIterator<Item = S>) -> Self {
         Self { headings: headings.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// A row for each measurement.
+    pub fn of<'m>(columns: &[Heading], all: impl IntoIterator<Item = &'m Measurement>) -> Self {
+        Self::with(columns, three_digits, all)
+    }
+
+    /// The same with numbers as this writes them.
+    pub fn with<'m>(columns: &[Heading], number: fn(f64) -> String, all: impl IntoIterator<Item = &'m Measurement>) -> Self {
+        let row = |m: &Measurement| columns.iter().map(|(_, shows)| shows.of(m, number)).collect();
+        Self { rows: all.into_iter().map(row).collect(), ..Self::new(columns.iter().map(|(heading, _)| *heading)) }
     }
 
     /// The table with its columns aligned, numbers to the right; columns for which there is no room stand below the first ones. What would
@@ -101,6 +160,12 @@ impl ResultTable {
         };
         super::json(&self.rows.iter().map(object).collect::<Vec<_>>())
     }
+}
+
+/// Tables one below the other, without those that have no rows.
+pub fn texts(tables: impl IntoIterator<Item = ResultTable>) -> String {
+    let texts = tables.into_iter().filter(|table| !table.rows.is_empty()).map(|table| table.to_text());
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// A cell for a terminal.

@@ -3,10 +3,10 @@ use super::one_processor;
 use crate::curves::{curves, number};
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
-use foregather_bench::blas::{BlasCell, BlasResult, Routine, VERB};
+use foregather_bench::blas::{BlasCell, BlasResult, Routine};
 use foregather_blas::{Axpy, Gemm, Gemv, Matrix, MatrixMut, Trans, Vector, VectorMut, on};
 use foregather_host::{affinity, clock};
-use foregather_measure::children::{CellCommand, myself, run_cell};
+use foregather_measure::cells::{CellProgram, Within};
 use foregather_results::{Distribution, Measurement};
 use foregather_team::{Member, Team};
 use std::hint::black_box;
@@ -136,6 +136,5 @@ pub(super) fn shapes(_: &Trial) -> Result<Findings> {
 /// One cell of `measure blas` by two threads, in a process of its own.
 fn pair(routine: Routine, n: u32) -> Result<Option<BlasResult>> {
     let cell = BlasCell { runner: "foregather".into(), routine, n, threads: 2, gap_ns: 0, span_ns: 100_000_000 };
-    let env = [("FOREGATHER_THREADS".to_owned(), "2".to_owned())];
-    run_cell(&CellCommand { program: &myself(), args: vec![VERB.to_owned(), cell.to_arg()], env: &env }, None, cell.at_most())
+    CellProgram::default().run(&cell, Within::default())
 }

@@ -1,30 +1,126 @@
-//! What was found, as measurements, as a table, and as answers: from which length on does a way pay?
-use super::Case;
-use foregather_barrier::Algorithm;
-use foregather_bench::shift::{Series, Way};
+//! Does it pay to synchronise before a shift, on this machine? Seidel & Davis 1992 ask it of a hypercube (Table III), and
+//! left it unconfirmed; here threads shift around a ring in shared memory.
+use crate::matrix::{Beside, Matrix, Order};
+use crate::skew::ENTRY_SKEW;
+use crate::{Experiment, Measured};
+use anyhow::Result;
+use foregather_barrier::{Algorithm, SignalCost};
+use foregather_bench::loggp;
+use foregather_bench::shift::{self, Series, Setup, Way};
+use foregather_cli::Shift;
+use foregather_host::affinity;
 use foregather_machine::Nanos;
-use foregather_message::Protocol;
-use foregather_results::number::digits;
-use foregather_results::table::ResultTable;
-use foregather_results::{Distribution, Measurement};
+use foregather_message::{Protocol, Ring};
+use foregather_results::table::Shows::{Figure, Label, Median};
+use foregather_results::table::{Heading, ResultTable};
+use foregather_results::{Distribution, Measurement, Results};
 use foregather_wait::Policy;
 
+/// Teams, if none is asked for.
+const TEAMS: [u32; 2] = [2, 4];
+/// Lengths of messages, in bytes.
+const SIZES: [usize; 6] = [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10];
+/// All series together take no longer, and how often each is measured.
+const TIME: (Nanos, u32) = (Nanos::from_ms(17_000), 7);
+const QUICK_TIME: (Nanos, u32) = (Nanos::from_ms(3_500), 3);
+/// More rounds would tell no more.
+const ROUNDS: u32 = 2_000;
+const COLUMNS: [Heading; 14] = [
+    ("threads", Label("threads")),
+    ("policy", Label("policy")),
+    ("bytes", Label("bytes")),
+    ("way", Label("way")),
+    ("cost us", Median),
+    ("p10", Figure("cost_p10_us")),
+    ("p90", Figure("cost_p90_us")),
+    ("p99", Figure("cost_p99_us")),
+    ("to long", Figure("ratio_p50")),
+    ("p10", Figure("ratio_p10")),
+    ("p90", Figure("ratio_p90")),
+    ("wins %", Figure("wins_percent")),
+    ("cpu us", Figure("cpu_p50_us")),
+    ("mean", Figure("cpu_us_per_shift")),
+];
+
+/// One team and one length: all repetitions, each with a series for every way.
+struct Case {
+    threads: u32,
+    bytes: usize,
+    /// `spin` where every member has a processor, else `block`.
+    policy: Policy,
+    ways: Vec<Way>,
+    series: Vec<Vec<Series>>,
+}
+
+impl Experiment for Shift {
+    fn name(&self) -> &'static str {
+        "shift"
+    }
+
+    fn seed(&self) -> Option<u64> {
+        Some(self.seed)
+    }
+
+    fn measure(&self, quiet: bool) -> Result<Measured> {
+        let cpus = affinity::allowed();
+        let teams = self.threads.map_or(TEAMS.to_vec(), |threads| vec![threads]);
+        let mut notes = Vec::new();
+        let hop = match loggp::measure() {
+            Ok((loggp, _)) => SignalCost { send: loggp.send_overhead, latency: loggp.null() },
+            Err(error) => {
+                notes.push(format!("RDS does not wait in its last phase, since it is not known what a hop costs here: {error}"));
+                SignalCost::ZERO
+            }
+        };
+        let mut cases = Vec::new();
+        for threads in teams {
+            Ring::of(0, threads)?;
+            let policy = if threads as usize <= cpus.len() { Policy::Spin } else { Policy::Block };
+            cases.extend(SIZES.map(|bytes| Case { threads, bytes, policy, ways: Way::all(hop).to_vec(), series: vec![] }));
+        }
+        let (time, usual) = if self.quick { QUICK_TIME } else { TIME };
+        let repetitions = self.repetitions.unwrap_or(usual);
+        let at_most = Nanos(time.0 / (cases.len() as u64 * u64::from(usual)));
+        let matrix = Matrix::new(self.name(), cases.len(), repetitions, Order::Random(self.seed), quiet);
+        let name = |case: &Case| format!("{} threads, {} bytes", case.threads, case.bytes);
+        let runs = matrix
+            .all_or_none()
+            .row(Beside::default(), &cases, name, |case, turn| Ok(Some(shift::run(&case.setup(&cpus, at_most, turn.seed))?)))?;
+        cases.iter_mut().zip(runs).for_each(|(case, runs)| case.series = runs.results);
+        cases.retain(|case| !case.series.is_empty());
+        notes.extend(answers(&cases));
+        Ok(Measured { measurements: cases.iter().flat_map(measurements).collect(), notes, ..Measured::default() })
+    }
+
+    fn text(&self, results: &Results) -> String {
+        table(&results.measurements).to_text()
+    }
+}
+
+impl Case {
+    fn setup(&self, cpus: &[u32], at_most: Nanos, seed: u64) -> Setup {
+        let (policy, threads, bytes, ways) = (self.policy, self.threads, self.bytes, self.ways.clone());
+        let cpus = cpus.to_vec();
+        Setup { policy, threads, cpus, bytes, ways, entry_skew: ENTRY_SKEW, rounds: ROUNDS, at_most, seed }
+    }
+}
+
 /// One measurement a way: its cost, repetition by repetition, and beside it how it does against the first way, round by round.
-pub(super) fn measurements(case: &Case) -> Vec<Measurement> {
+fn measurements(case: &Case) -> Vec<Measurement> {
     (0..case.ways.len()).map(|way| measurement(case, way)).collect()
 }
 
 fn measurement(case: &Case, way: usize) -> Measurement {
     let own = || case.series.iter().map(move |series| &series[way]);
-    let costs = own().filter_map(|series| quantile(us(series), 0.5)).collect();
+    let costs = own().map(|series| Distribution::quantile_of(us(series), 0.5)).collect();
     let (threads, bytes, name) = (case.threads, case.bytes, case.ways[way].name());
     let policy = if case.policy == Policy::Spin { "spin" } else { "block" };
-    let all = |q| quantile(own().flat_map(us), q).unwrap_or(f64::NAN);
+    let all = |q| Distribution::quantile_of(own().flat_map(us), q);
     let rounds = own().map(|series| series.costs.len()).sum::<usize>();
     let cpus = || own().flat_map(|series| series.cpus.iter().copied().map(Nanos::as_us));
     let ratios: Vec<f64> = case.series.iter().flat_map(|series| paired(&series[way], &series[0])).collect();
     let wins = ratios.iter().filter(|&&ratio| ratio < 1.0).count() as f64;
-    let ratio = |q| quantile(ratios.iter().copied(), q).filter(|_| way > 0).unwrap_or(f64::NAN);
+    let ratio = |q| if way > 0 { Distribution::quantile_of(ratios.iter().copied(), q) } else { f64::NAN };
     let what = "a shift around a ring: from the last member's arrival to the last one's exit";
     Measurement::from_values(format!("shift/{threads}t/{bytes}B/{name}"), what, "us", costs)
         .label("threads", threads.to_string())
@@ -38,7 +134,7 @@ fn measurement(case: &Case, way: usize) -> Measurement {
         .figure("ratio_p50", ratio(0.5))
         .figure("ratio_p90", ratio(0.9))
         .figure("wins_percent", if way > 0 { wins * 100.0 / ratios.len() as f64 } else { f64::NAN })
-        .figure("cpu_p50_us", quantile(cpus(), 0.5).unwrap_or(f64::NAN))
+        .figure("cpu_p50_us", Distribution::quantile_of(cpus(), 0.5))
         .figure("cpu_us_per_shift", cpus().sum::<f64>() / rounds as f64)
         .figure("rounds", rounds as f64)
 }
@@ -52,12 +148,8 @@ fn paired(way: &Series, other: &Series) -> impl Iterator<Item = f64> {
     us(way).zip(us(other)).filter(|(_, other)| *other > 0.0).map(|(way, other)| way / other)
 }
 
-fn quantile(values: impl Iterator<Item = f64>, q: f64) -> Option<f64> {
-    Distribution::of_values(&values.collect::<Vec<_>>()).map(|all| all.quantile(q))
-}
-
 /// The answers, team by team.
-pub(super) fn answers(cases: &[Case]) -> Vec<String> {
+fn answers(cases: &[Case]) -> Vec<String> {
     let mut teams: Vec<u32> = cases.iter().map(|case| case.threads).collect();
     teams.dedup();
     let answers = teams.into_iter().flat_map(|threads| {
@@ -90,7 +182,7 @@ fn is_butterfly(way: &Way) -> bool {
 fn pays(case: &Case, before: fn(&Way) -> bool, protocol: Protocol, against: &dyn Fn(&Way) -> bool) -> bool {
     let way = case.ways.iter().position(|way| before(way) && way.protocol == protocol);
     let (Some(way), Some(other)) = (way, case.ways.iter().position(against)) else { return false };
-    case.series.iter().all(|series| quantile(paired(&series[way], &series[other]), 0.5).is_some_and(|ratio| ratio < 1.0))
+    case.series.iter().all(|series| Distribution::quantile_of(paired(&series[way], &series[other]), 0.5) < 1.0)
 }
 
 /// From which length on it pays, if at all: up to the longest, without a gap.
@@ -109,35 +201,13 @@ fn in_words(pays: &[(usize, bool)]) -> String {
 }
 
 /// Every way under its team and length.
-pub fn table(all: &[Measurement]) -> ResultTable {
-    let figures = [
-        ("p10", "cost_p10_us"),
-        ("p90", "cost_p90_us"),
-        ("p99", "cost_p99_us"),
-        ("to long", "ratio_p50"),
-        ("p10", "ratio_p10"),
-        ("p90", "ratio_p90"),
-        ("wins %", "wins_percent"),
-        ("cpu us", "cpu_p50_us"),
-        ("mean", "cpu_us_per_shift"),
-    ];
-    let own = ["threads", "policy", "bytes", "way", "cost us"];
-    let mut table = ResultTable::new(own.into_iter().chain(figures.map(|(heading, _)| heading)));
-    for m in all {
-        let label = |name: &str| m.labels.get(name).cloned().unwrap_or_default();
-        let figure = |name: &str| m.figures.get(name).map_or_else(|| "-".to_owned(), |&value| digits(value, 3));
-        let cost = m.summary.p50.map_or_else(|| "-".to_owned(), |us| digits(us, 3));
-        let mut row = vec![label("threads"), label("policy"), label("bytes"), label("way"), cost];
-        row.extend(figures.map(|(_, name)| figure(name)));
-        table.rows.push(row);
-    }
-    table
+fn table(all: &[Measurement]) -> ResultTable {
+    ResultTable::of(&COLUMNS, all)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foregather_barrier::SignalCost;
 
     fn case(bytes: usize, costs: [[u64; 5]; 2]) -> Case {
         let series = |cost: u64| Series { costs: vec![Nanos(cost); 3], cpus: vec![Nanos(9 * cost); 3] };

@@ -1,18 +1,20 @@
 //! What a fork and a join cost, with bodies of a known length: one cell a runner, each in a process of its own.
 //!
 //! - [`TeamCell`]: who runs how many bodies of which length. [`measure`]: one cell, whoever's team it is.
-//! - [`ours`]: our own team, and what Rust's library and no team at all do.
-pub mod ours;
-
-use crate::CellResult;
+//! - [`region`]: our own team, and the yardsticks that need no library: Rust's scoped threads, and one thread alone.
+use crate::barriers::check_team;
 use crate::work::compute;
+use crate::{Cell, CellResult};
 use foregather_host::{clock, usage};
 use foregather_machine::Nanos;
+use foregather_team::Team;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// The hidden verb of programs that run such cells.
-pub const VERB: &str = "__team-cell";
+/// Our runners. `team` has all members, `team-fitting` as many as fit and pay.
+pub const RUNNERS: [&str; 4] = ["team", "team-fitting", "serial", "std-scope"];
+/// A cell that has not ended by this much over twice its time has collapsed.
+const COLLAPSED: Nanos = Nanos::from_ms(1_500);
 /// The share of the span that comes before it: threads start, policies learn.
 const WARM_UP: u64 = 4;
 /// Longer regions count as that long.
@@ -34,26 +36,52 @@ pub struct TeamCell {
     pub iterations_per_us: f64,
 }
 
-impl TeamCell {
-    /// Reads what [`TeamCell::to_arg`] wrote.
-    ///
-    /// # Errors
-    /// If the text is not a cell, or one that cannot be run.
-    pub fn from_arg(text: &str) -> Result<Self, String> {
-        let cell: Self = serde_json::from_str(text).map_err(|error| format!("not a cell of a team: {error}"))?;
-        if cell.threads == 0 || cell.threads > 1_024 {
-            return Err(format!("a team of {} cannot be run; 1 to 1024 can", cell.threads));
-        }
-        if !(cell.iterations_per_us.is_finite() && cell.iterations_per_us > 0.0) {
-            return Err("iterations_per_us must be positive".into());
-        }
-        Ok(cell)
+impl Cell for TeamCell {
+    const VERB: &'static str = "team-cell";
+    type Answer = CellResult;
+
+    fn check(&self) -> Result<(), String> {
+        check_team(self.threads, self.iterations_per_us)
     }
 
-    /// As one command-line argument.
-    pub fn to_arg(&self) -> String {
-        serde_json::to_string(self).expect("a cell is plain data")
+    fn at_most(&self) -> Nanos {
+        Nanos(self.span_ns) * 2 + COLLAPSED
     }
+
+    fn run(&self) -> Result<Option<CellResult>, String> {
+        Ok(Some(measure(self, region(&self.runner, self.threads)?)))
+    }
+}
+
+/// What runs one region.
+pub type Region = Box<dyn FnMut(&(dyn Fn() + Sync))>;
+
+/// The runner of that name.
+///
+/// # Errors
+/// If there is no such runner, or it cannot have so many members.
+pub fn region(runner: &str, threads: u32) -> Result<Region, String> {
+    Ok(match runner {
+        "team" => {
+            let team = Team::new(threads).map_err(|error| error.to_string())?;
+            Box::new(move |body| team.run(|_| body()))
+        }
+        "team-fitting" => {
+            let team = Team::fitting();
+            // However many members it has, together they do all bodies.
+            Box::new(move |body| team.run(|member| member.share(threads as usize).for_each(|_| body())))
+        }
+        "serial" => Box::new(move |body| (0..threads).for_each(|_| body())),
+        "std-scope" => Box::new(move |body| {
+            std::thread::scope(|scope| {
+                for _ in 1..threads {
+                    scope.spawn(body);
+                }
+                body();
+            });
+        }),
+        _ => return Err(format!("`{runner}` runs no team; there are {}", RUNNERS.join(", "))),
+    })
 }
 
 /// Runs regions until the span is over. `region` calls what it is given once for each member, on as many threads as it likes, and
@@ -121,20 +149,20 @@ mod tests {
 
     #[test]
     fn all_own_runners_run_and_others_are_refused() {
-        for runner in ours::RUNNERS {
+        for runner in RUNNERS {
             let cell = cell(runner);
             assert_eq!(TeamCell::from_arg(&cell.to_arg()), Ok(cell.clone()));
-            assert!(ours::run(&cell).unwrap().episodes > 0, "{runner}");
+            assert!(cell.run().unwrap().unwrap().episodes > 0, "{runner}");
         }
-        let error = ours::run(&cell("nobody")).unwrap_err();
+        let error = cell("nobody").run().unwrap_err();
         assert!(error.contains("nobody") && error.contains("std-scope"), "{error}");
     }
 
     #[test]
     fn a_region_has_a_body_for_each_member() {
-        for runner in ours::RUNNERS {
+        for runner in RUNNERS {
             let bodies = AtomicU64::new(0);
-            let mut region = ours::region(runner, 4).unwrap();
+            let mut region = region(runner, 4).unwrap();
             for _ in 0..10 {
                 region(&|| {
                     bodies.fetch_add(1, Relaxed);
