@@ -151,7 +151,10 @@ struct Hogs(Vec<Child>);
 impl Hogs {
     /// Starts them, and gives the kernel a moment to place them.
     fn start(Beside { hogs, stranger, nice, .. }: Beside) -> Result<Self> {
-        let mut words: Vec<OsString> = vec![myself().into(), "__hog".into(), stranger.to_string().into()];
+        let mut words: Vec<OsString> = vec![myself().into(), "__hog".into()];
+        if stranger != Stranger::Hog {
+            words.push(stranger.to_string().into());
+        }
         // Nice 0 is what they have, or what this process is not allowed to give them.
         if nice != 0 {
             under(&nice.to_string(), &mut words);

@@ -1,16 +1,17 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
-//! - [`claims`](mod@claims): what `papers/` says. `judge`: a claim's band against what was found, `interval`: over its seeds. [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they
-//!   ask what a plan came to.
+//! - [`claims`](mod@claims): what `papers/` says. `judge`: a claim's band against what was found.
+//! - [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they ask what a plan
+//!   came to. `points`: what was simulated or measured, as figures of the report.
 #![forbid(unsafe_code)]
 
 pub mod claims;
 mod curves;
 pub mod guignon;
-mod interval;
 pub mod itzkovitz;
 mod judge;
 pub mod namyst;
+mod points;
 pub mod seidel;
 pub mod tsafrir;
 

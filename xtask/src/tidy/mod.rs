@@ -67,11 +67,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_asked() {
-        let lib = concat!(
-            "use std::fs;\n// TO",
-            "DO\n// ../sha",
-            "red\nfn f() {}\nstruct Quad;\nstruct Gadget;\n",
-        );
+        let lib = concat!("use std::fs;\n// TO", "DO\n// ../sha", "red\nfn f() {}\nstruct Quad;\nstruct Gadget;\n",);
         let manifest = "[package]\nname = \"x\"\n";
         let gadget = "//! Why.\nstruct Gadget;\n";
         let barrier = "[package]\nname = \"foregather-barrier\"\n";

@@ -4,7 +4,8 @@ use super::diffs::{Prices, Relaxed};
 use super::programs::{PACE_PERCENT, Programme, scale, speedup};
 use super::recording::{PAGE, Recording, bytes, record, record_quietly, total};
 use super::stage::{Scenario, Show};
-use super::{count, number, points::Points};
+use super::{count, number};
+use crate::points::Points;
 use crate::{Findings, Trial};
 use anyhow::Result;
 use foregather_apps::App;
@@ -23,14 +24,10 @@ const HOSTS: u32 = 8;
 const RELAXED: f64 = 4.0;
 /// Units of TSP, in bytes: a tour's length, powers of two around it, and a page.
 const UNITS: [u32; 4] = [128, 148, 256, 4_096];
-const CHUNKS: Points = Points {
-    name: "water-chunks",
-    title: "WATER, simulated: the chunking level",
-    what: "speedup on eight hosts",
-    unit: "x",
-    over: "level",
-    series: "hosts of",
-};
+const CHUNKS: Points = Points::itzkovitz(
+    ["water-chunks", "WATER, simulated: the chunking level", "speedup on eight hosts", "x"],
+    ["level", "hosts of"],
+);
 
 pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
     let mut found = Findings::default();

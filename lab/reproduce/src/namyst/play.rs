@@ -131,3 +131,8 @@ pub(super) fn raw(spec: &ClusterSpec, registration: Registration, bytes: usize) 
 pub(super) fn of(strokes: &[Stroke], rank: u32, what: Activity) -> impl Iterator<Item = &Stroke> + Clone {
     strokes.iter().filter(move |stroke| stroke.at.rank == rank && stroke.what == what)
 }
+
+/// Megabytes a second.
+pub(super) fn rate(bytes: usize, half: Nanos) -> f64 {
+    bytes as f64 * 1e3 / half.0.max(1) as f64
+}

@@ -2,7 +2,7 @@
 //!
 //! Messages are of 1 KiB, so that they, the null messages and the interrupts are of sizes that one picture holds.
 use super::directed::{Directed, DirectedRun};
-use super::programs::{GSYNC, RDS, SYNC0, exchanged, shifted, synchronised, synchronised_shift};
+use super::directed::{GSYNC, RDS, SYNC0, exchanged, shifted, synchronised, synchronised_shift};
 use anyhow::Result;
 use foregather_barrier::Algorithm;
 use foregather_machine::{Nanos, Rank};
@@ -100,7 +100,7 @@ fn interrupts() -> Result<Vec<Timeline>> {
     let four = Directed::new(4).late(0, LATE);
     let scene = |name, title, directed: &Directed, kind, protocol: Protocol| -> Result<Timeline> {
         let played = synchronised_shift(directed, kind, BYTES, protocol)?;
-        let shift = super::programs::slowest(&played);
+        let shift = super::directed::slowest(&played);
         let shows = format!("Node 0 comes {LATE} us late; the slowest shift of a KiB takes {} us.", whole(shift));
         Ok(drawn(name, title, &shows, directed, &played, &played.outputs))
     };

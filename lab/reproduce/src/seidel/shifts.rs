@@ -3,8 +3,8 @@
 //! The curves are plans (`plans/seidel-*.toml`). The profile `as-stated` has two forms: the paper's argument of §3.4 taken
 //! literally (one late node, brought together between trials), and the benchmark's own loop, which carries skew over.
 use super::directed::{Directed, M};
-use super::interrupts::figure_3_11;
-use super::programs::{THREE, shifted};
+use super::directed::{THREE, shifted};
+use super::disturbed::figure_3_11;
 use super::{count, number};
 use crate::curves::{Curves, curves, mean, varied};
 use crate::{Answer, Findings, Trial};
