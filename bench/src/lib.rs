@@ -10,7 +10,7 @@
 //! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
 //! - [`messages`]: what messages cost, alone and beside hogs.
 //! - [`dsm`]: what faults of shared memory cost, and what they are made of.
-//! - [`noise`]: what disturbs a busy processor. [`fit`]: a line in spite of that.
+//! - [`noise`]: what disturbs a busy processor, and a line in spite of that.
 //! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
 #![forbid(unsafe_code)]
 
@@ -20,7 +20,6 @@ pub mod blas;
 mod cell;
 pub mod dsm;
 mod episodes;
-pub mod fit;
 pub mod loggp;
 pub mod messages;
 pub mod noise;
@@ -28,7 +27,6 @@ pub mod ping_pong;
 pub mod prices;
 pub mod shift;
 pub mod skew;
-mod stranger;
 pub mod teams;
 pub mod victim;
 mod work;
@@ -36,5 +34,4 @@ mod work;
 pub use barriers::{BarrierCell, CellResult, WorkDistribution};
 pub use cell::{Cell, answer, own_verb};
 pub use episodes::{Episodes, Meeting};
-pub use stranger::{Stranger, hog};
-pub use work::Work;
+pub use work::{Stranger, Work, hog};

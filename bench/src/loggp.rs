@@ -3,7 +3,7 @@
 //! The overheads and the gap come from parametrised round trips (Culler et al. 1996; Kielmann, Bal & Verstoep 2000;
 //! Hoefler et al. 2007): `n` messages, sent as fast as possible or each after a delay, and one answer. A byte is what a
 //! longer payload costs more when the sender writes it and the receiver reads it.
-use crate::fit;
+use crate::noise;
 use crate::prices::Price;
 use foregather_barrier::{SignalMatrix, Signaller};
 use foregather_host::{affinity, clock};
@@ -70,7 +70,7 @@ impl Samples {
         // What the parts come to must be the whole: a receiver that is late pays for part of the way, too.
         let send = median(&self.send).clamp(0.0, half);
         let receive = median(&self.receive).clamp(0.0, half - send);
-        let byte_ns = fit::line(&self.copies).0.max(0.0);
+        let byte_ns = noise::line(&self.copies).0.max(0.0);
         let ns = |ns: f64| Nanos(ns.round() as u64);
         let parameters = LogGp {
             latency: ns(half - send - receive),

@@ -2,24 +2,21 @@
 //!
 //! - [`DsmCell`]: what one process, or the two of a job, are to measure; [`Figures`]: what they found. A cell that [`DsmCell::is_job`] wants
 //!   two processes, which a launcher starts.
-//! - `faults`: between ranks. `at_once`: faults that nobody else has to be asked about, and calls that protect memory, alone.
-//!   `fetch`: a request and its answer as bare frames. `views`: one loop over memory seen through many views. `world`: which process
-//!   measures what.
+//! - `faults`: between ranks. `parts`: faults that are answered at once, calls that protect memory, bare frames; and many views.
 //!
-//! Each process measures for a moment only. For many values the processes of all cells are started in turn, again and again, so that what disturbs
-//! the machine disturbs all of them, and no layout of memory counts for much.
-mod at_once;
+//! Each process measures for a moment only. For many values the processes of all cells are started in turn, again and again, so that
+//! what disturbs the machine disturbs all of them, and no layout of memory counts for much.
 mod faults;
-mod fetch;
+mod parts;
 #[cfg(test)]
 mod tests;
-mod views;
-mod world;
 
 use crate::Cell;
+use foregather_dsm::memory;
 use foregather_dsm::views::Backend;
-use foregather_host::clock;
-use foregather_machine::{Cause, Error, Nanos};
+use foregather_host::{affinity, clock};
+use foregather_launch::{Job, Lanes};
+use foregather_machine::{Cause, Error, Fabric, Nanos, Words};
 use serde::{Deserialize, Serialize};
 
 /// No turn of a cell takes longer: one lasts some tenths of a second, even on a machine that is busy otherwise.
@@ -101,7 +98,7 @@ impl Cell for DsmCell {
 
     fn run(&self) -> Result<Option<Figures>, String> {
         clock::init();
-        let found = if self.is_job() { world::of_job(self) } else { world::alone(self).map(Some) };
+        let found = if self.is_job() { of_job(self) } else { alone(self).map(Some) };
         found.map_err(|error| error.to_string())
     }
 }
@@ -208,4 +205,58 @@ fn backend_of(name: &str) -> Result<Backend, Error> {
 /// For programs that were not started by this one.
 fn strange(remedy: String) -> Error {
     Error::from(Cause::Unavailable { what: "what a process that measures shared memory needs".to_owned(), remedy })
+}
+
+/// No wait for a bare frame lasts longer.
+const FETCHING: Nanos = Nanos::from_ms(20_000);
+
+/// What one process measures by itself.
+pub(super) fn alone(plan: &DsmCell) -> Result<Figures, Error> {
+    affinity::pin(plan.cpus[0])?;
+    match &plan.task {
+        DsmBenchmark::AtOnce { backend, rounds } => parts::at_once(backend_of(backend)?, *rounds),
+        DsmBenchmark::Views { backend, bytes, views, turns } => parts::views(backend_of(backend)?, (*bytes, *views), *turns),
+        DsmBenchmark::Faults { .. } | DsmBenchmark::Fetch { .. } => Err(strange("a launcher: this needs two ranks".to_owned())),
+    }
+}
+
+/// This rank's part; only rank 0 has an answer.
+pub(super) fn of_job(plan: &DsmCell) -> Result<Option<Figures>, Error> {
+    let job = Job::join()?;
+    if job.size() != 2 {
+        return Err(strange(format!("two ranks, not {}", job.size())));
+    }
+    affinity::pin(plan.cpus[job.rank() as usize])?;
+    let other = job.process(1 - job.rank())? as u32;
+    let answer = match job.lanes(lanes(&plan.task))? {
+        Lanes::Shm(lanes) => rank_of(lanes, &plan.task, Some(other)),
+        Lanes::Ofi(lanes) => rank_of(lanes, &plan.task, Some(other)),
+    }?;
+    let rank = job.rank();
+    job.leave()?;
+    Ok((rank == 0).then_some(answer))
+}
+
+pub(super) fn lanes(task: &DsmBenchmark) -> u32 {
+    if matches!(task, DsmBenchmark::Faults { .. }) { memory::lanes(1) } else { 1 }
+}
+
+/// `other`: the process of the other rank, if it has one of its own.
+pub(super) fn rank_of<F>(lanes: Vec<F>, task: &DsmBenchmark, other: Option<u32>) -> Result<Figures, Error>
+where
+    F: Fabric + Send + 'static,
+    <F::Cpu as Words>::Word: Send + Sync,
+{
+    match task {
+        DsmBenchmark::Faults { bytes, backend, policy, computing, asking, pause_ns, rounds } => {
+            let (computing, asking) = (*computing, *asking);
+            let manner = faults::Manner { bytes: *bytes, computing, asking, pause: Nanos(*pause_ns), rounds: *rounds };
+            faults::measure(lanes, manner, (backend_of(backend)?, policy), other)
+        }
+        DsmBenchmark::Fetch { sizes, rounds } => {
+            let lane = lanes.into_iter().next().ok_or_else(|| strange("a lane".to_owned()))?;
+            parts::fetch(lane, sizes, *rounds, clock::now() + FETCHING)
+        }
+        DsmBenchmark::AtOnce { .. } | DsmBenchmark::Views { .. } => Err(strange("to be started without a launcher".to_owned())),
+    }
 }

@@ -1,6 +1,5 @@
 //! Ranks as threads of this process: every manner and part gives as many times as were asked for. No time is tested.
 use super::faults::UNITS;
-use super::world::{lanes, rank_of};
 use super::*;
 use foregather_dsm::memory;
 use foregather_machine::{Address, Nanos};
@@ -93,7 +92,7 @@ fn frames_bring_every_size_also_those_of_several_frames() {
 #[test]
 fn faults_that_are_answered_at_once_and_calls_are_timed_on_every_back_end() {
     for backend in backends() {
-        let answer = at_once::measure(backend, 2).unwrap();
+        let answer = parts::at_once(backend, 2).unwrap();
         let often = |what| answer.timed.iter().find(|timed| timed.what == what).map_or(0, |timed| timed.ns.len());
         for what in [
             Quantity::ReadAtOnce,
@@ -113,7 +112,7 @@ fn faults_that_are_answered_at_once_and_calls_are_timed_on_every_back_end() {
 fn open_memory_is_traversed_through_one_view_and_through_many() {
     for backend in backends() {
         for views in [1, 27, 64] {
-            let answer = super::views::measure(backend, (64 << 10, views), 3).unwrap();
+            let answer = parts::views(backend, (64 << 10, views), 3).unwrap();
             assert_eq!(counts(&answer), [(Quantity::ThroughViews, 64 << 10, 3), (Quantity::ThroughOne, 64 << 10, 3)]);
         }
     }

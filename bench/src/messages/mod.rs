@@ -2,31 +2,24 @@
 //!
 //! - [`MessageCell`]: what is asked for; [`Answer`]: what was found. The cell's process plays rank 0.
 //! - [`peer_main`]: the process that it starts for rank 1; [`hog_main`]: one that computes beside them.
-//! - `ways`: what can be measured. `ends`: a rank's part in an errand, by messages (`letters`) or on the `bare` fabric. `sizes`,
-//!   `hogs`: what rank 0 asks for, and when. `counted`: hogs that say how far they are. `world`: how two ranks come to
-//!   be, over libfabric by `cluster`.
+//! - `ends`: a rank's part in an errand, by messages or on the `bare` fabric, and what rank 0 asks for. `hogs`: hogs that say how far they
+//!   are, and round trips beside them. `world`: how two ranks come to be.
 //!
 //! # Bounds
 //! Every wait has the cell's deadline. The kernel kills rank 1 and the hogs together with rank 0.
 mod bare;
-mod cluster;
-mod counted;
 mod ends;
 mod hogs;
-mod letters;
-mod sizes;
 #[cfg(test)]
 mod tests;
-mod transport;
 mod world;
 
 use crate::Cell;
-use foregather_machine::{Cause, Error, Nanos};
-use serde::{Deserialize, Serialize};
-
 pub(crate) use bare::Bare;
-pub use counted::hog_main;
-pub use transport::{LARGE, Pattern, Transport};
+use foregather_machine::{Cause, Error, Limits, Nanos};
+use foregather_message::{Path, Settings};
+pub use hogs::hog_main;
+use serde::{Deserialize, Serialize};
 pub use world::peer_main;
 
 /// The first argument of the process of rank 1.
@@ -187,4 +180,126 @@ pub struct Beside {
 /// For programs that were not started by this one.
 fn strange(remedy: String) -> Error {
     Error::from(Cause::Unavailable { what: "what a rank of a measurement needs".to_owned(), remedy })
+}
+
+/// From that many bytes on pieces are received CHEAPER, and may go directly.
+pub const LARGE: usize = 4_096;
+
+/// A way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// A message, by the way that the messenger takes by itself.
+    Chosen,
+    /// A message, through static buffers.
+    Buffered,
+    /// A message, from memory to memory, the waiting sender helping.
+    Direct,
+    /// Yardstick: a frame of the bare fabric, copied in and out.
+    Frames,
+    /// Yardstick: a frame that is neither filled nor copied, only looked at.
+    InPlace,
+    /// Yardstick: announced, read from memory and answered on the bare fabric, without help.
+    ReadAlone,
+    /// Yardstick: the same, the sender helping.
+    ReadHelped,
+    /// Yardstick: a copy within rank 0, nothing sent.
+    Memcpy,
+}
+
+/// A pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// To and fro; half a round trip counts.
+    PingPong,
+    /// One way, as many as there is room for, answered once at the end; one message counts.
+    Stream,
+    /// Both ways at once, windows of open messages; one message each way counts.
+    BothWays,
+}
+
+impl Pattern {
+    /// As in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PingPong => "ping-pong",
+            Self::Stream => "stream",
+            Self::BothWays => "both-ways",
+        }
+    }
+}
+
+impl Transport {
+    /// All of them, messages first.
+    pub const ALL: [Self; 8] = [
+        Self::Chosen,
+        Self::Buffered,
+        Self::Direct,
+        Self::Frames,
+        Self::InPlace,
+        Self::ReadAlone,
+        Self::ReadHelped,
+        Self::Memcpy,
+    ];
+
+    /// As in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chosen => "chosen",
+            Self::Buffered => "buffered",
+            Self::Direct => "direct",
+            Self::Frames => "frames",
+            Self::InPlace => "in-place",
+            Self::ReadAlone => "read-alone",
+            Self::ReadHelped => "read-helped",
+            Self::Memcpy => "memcpy",
+        }
+    }
+
+    /// The way of that name.
+    ///
+    /// # Errors
+    /// If there is none; the error lists those there are.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|way| way.name() == name).ok_or_else(|| {
+            let remedy = format!("take some of {}", Self::ALL.map(Self::name).join(", "));
+            Error::from(Cause::Unavailable { what: format!("the way `{name}`"), remedy })
+        })
+    }
+
+    /// Does it go through a messenger?
+    pub const fn is_message(self) -> bool {
+        matches!(self, Self::Chosen | Self::Buffered | Self::Direct)
+    }
+
+    /// Is it there for so many bytes? Small messages have one way only.
+    pub(super) const fn takes(self, bytes: usize, limits: &Limits) -> bool {
+        match self {
+            Self::Chosen | Self::Memcpy => true,
+            Self::Buffered => bytes >= LARGE,
+            Self::Frames => bytes <= limits.buffer,
+            Self::InPlace => bytes > limits.inline && bytes <= limits.buffer,
+            Self::Direct | Self::ReadAlone | Self::ReadHelped => bytes >= LARGE && limits.direct,
+        }
+    }
+
+    /// In which patterns: reading memory and copying know but one.
+    pub(super) const fn patterns(self) -> &'static [Pattern] {
+        match self {
+            Self::ReadAlone | Self::ReadHelped | Self::Memcpy => &[Pattern::PingPong],
+            Self::Chosen => &[Pattern::PingPong, Pattern::Stream, Pattern::BothWays],
+            _ => &[Pattern::PingPong, Pattern::Stream],
+        }
+    }
+
+    /// Of its messenger.
+    pub(super) fn settings(self) -> Settings {
+        let path = match self {
+            Self::Buffered => Path::Buffered,
+            Self::Direct => Path::Direct,
+            _ => Path::Chosen,
+        };
+        Settings { path, ..Settings::default() }
+    }
 }

@@ -8,22 +8,19 @@
 //! processor, and not all methods offer it. The caller's thread supervises instead: when the slave's process dies, or the
 //! time is up, it poisons the shared words and posts the semaphores, so that a master asleep in the kernel comes back.
 //! The kernel kills a slave process together with its master.
-mod board;
-mod link;
-mod master;
-mod method;
-mod slave;
+mod sides;
 mod supervisor;
 #[cfg(test)]
 mod tests;
 
-use foregather_host::{affinity, usage::Switches};
+use foregather_host::affinity;
+use foregather_host::usage::Switches;
 use foregather_machine::{Cause, CpuId, Error, Nanos};
+use foregather_shm::kernel::WaitMethod;
+use foregather_wait::Policy;
+pub use sides::{VERB, slave_main};
 use std::collections::BTreeMap;
 use std::process::Command;
-
-pub use method::Method;
-pub use slave::{VERB, slave_main};
 
 /// For messages.
 const WHAT: &str = "ping-pong";
@@ -121,4 +118,108 @@ pub fn run(setup: &Setup) -> Result<PingPong, Error> {
 pub fn run_with(setup: &Setup, slave: Command) -> Result<PingPong, Error> {
     setup.check()?;
     supervisor::supervise(setup, slave, supervisor::GRACE, |_| ())
+}
+
+/// How long the two-phase method spins.
+const SPIN: Nanos = Nanos::from_us(10);
+
+/// A way to hand over. The first five are waiting policies on words; the others the kernel's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Spin on a shared variable: Guignon's winner.
+    Spin,
+    /// The same without the pause instruction.
+    SpinHot,
+    /// Yield the processor after every look.
+    Yield,
+    /// Spin for 10 us, then sleep.
+    TwoPhase,
+    /// Sleep at once.
+    Futex,
+    /// Two POSIX semaphores; a ping-pong is two barriers, as for all that follow but the last.
+    PosixSemaphore,
+    /// Two System V semaphores.
+    SysvSemaphore,
+    /// Two eventfds.
+    Eventfd,
+    /// Two pipes.
+    Pipe,
+    /// Two counters under mutex and condition variable.
+    Condvar,
+    /// The control: POSIX semaphores, handed over without barriers.
+    OneSemaphore,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Spin,
+        Self::SpinHot,
+        Self::Yield,
+        Self::TwoPhase,
+        Self::Futex,
+        Self::PosixSemaphore,
+        Self::SysvSemaphore,
+        Self::Eventfd,
+        Self::Pipe,
+        Self::Condvar,
+        Self::OneSemaphore,
+    ];
+
+    /// Its name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::SpinHot => "spin-hot",
+            Self::Yield => "yield",
+            Self::TwoPhase => "two-phase",
+            Self::Futex => "futex",
+            Self::PosixSemaphore => "posix-semaphore",
+            Self::SysvSemaphore => "sysv-semaphore",
+            Self::Eventfd => "eventfd",
+            Self::Pipe => "pipe",
+            Self::Condvar => "condvar",
+            Self::OneSemaphore => "one-semaphore",
+        }
+    }
+
+    /// The method of that name.
+    ///
+    /// # Errors
+    /// If there is none; the error lists those there are.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
+            Error::from(Cause::Unavailable {
+                what: format!("the ping-pong method `{name}`"),
+                remedy: format!("take one of {}", Self::ALL.map(Self::name).join(", ")),
+            })
+        })
+    }
+
+    /// Does it never give the processor away? On one processor such a hand-over takes a tick of the scheduler.
+    pub const fn spins(self) -> bool {
+        matches!(self, Self::Spin | Self::SpinHot)
+    }
+
+    /// The policy on words, or the kernel's semaphore.
+    pub(super) const fn means(self) -> Means {
+        match self {
+            Self::Spin | Self::SpinHot => Means::Word(Policy::Spin),
+            Self::Yield => Means::Word(Policy::Yield),
+            Self::TwoPhase => Means::Word(Policy::TwoPhase { spin: SPIN }),
+            Self::Futex => Means::Word(Policy::Block),
+            Self::PosixSemaphore | Self::OneSemaphore => Means::Kernel(WaitMethod::Posix),
+            Self::SysvSemaphore => Means::Kernel(WaitMethod::Sysv),
+            Self::Eventfd => Means::Kernel(WaitMethod::Eventfd),
+            Self::Pipe => Means::Kernel(WaitMethod::Pipe),
+            Self::Condvar => Means::Kernel(WaitMethod::Condvar),
+        }
+    }
+}
+
+/// By what a method waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Means {
+    Word(Policy),
+    Kernel(WaitMethod),
 }

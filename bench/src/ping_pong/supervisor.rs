@@ -1,8 +1,8 @@
 //! Starts master and slave, and sees to it that both come back.
-use super::board::Board;
-use super::link::link;
-use super::master::{self, Measured};
-use super::{PingPong, Setup, Side, WHAT, slave};
+use super::sides::Board;
+use super::sides::Measured;
+use super::sides::link;
+use super::{PingPong, Setup, Side, WHAT, sides};
 use foregather_host::{affinity, child::Child, clock};
 use foregather_machine::{Cause, Error, Nanos, WaitContext};
 use std::process::{Command, Stdio};
@@ -65,7 +65,7 @@ pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: 
 }
 
 fn spawn(setup: &Setup, mut command: Command, board: &Board) -> Result<Child, Error> {
-    slave::tell(&mut command, board, setup.method, setup.slave);
+    sides::tell(&mut command, board, setup.method, setup.slave);
     // What it complains about the user shall see.
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Child::spawn(command, &board.descriptors())
@@ -73,12 +73,12 @@ fn spawn(setup: &Setup, mut command: Command, board: &Board) -> Result<Child, Er
 
 fn slave_thread(setup: &Setup, board: &Board) -> Result<(), Error> {
     setup.slave.map_or(Ok(()), affinity::pin)?;
-    slave::run(board, &*link(setup.method, board, WaitContext::new(WHAT, 1).of(0)))
+    sides::slave(board, &*link(setup.method, board, WaitContext::new(WHAT, 1).of(0)))
 }
 
 fn master_thread(setup: &Setup, board: &Board) -> Result<Measured, Error> {
     setup.master.map_or(Ok(()), affinity::pin)?;
-    master::run(setup, board, &*link(setup.method, board, WaitContext::new(WHAT, 0).of(1)))
+    sides::master(setup, board, &*link(setup.method, board, WaitContext::new(WHAT, 0).of(1)))
 }
 
 /// What the supervisor looks at.

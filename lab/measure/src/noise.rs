@@ -1,7 +1,6 @@
 //! The busy loop of Seidel & Davis 1992 (figures 3-9 and 3-10) on every processor of this machine.
 use crate::{Experiment, Measured};
 use anyhow::Result;
-use foregather_bench::fit;
 use foregather_bench::noise::{self, Trace};
 use foregather_cli::NoiseOptions;
 use foregather_host::affinity;
@@ -76,7 +75,7 @@ fn measurements(trace: &Trace) -> [Measurement; 3] {
         .label("cpu", cpu.to_string())
         .figure("slope_ns", slope_ns)
         .figure("intercept_ns", intercept_ns)
-        .figure("outlier_above_ns", fit::far(&trace.points, trace.line))
+        .figure("outlier_above_ns", noise::far(&trace.points, trace.line))
         .figure("step_iterations", step)
         .figure("steps", longest / step);
     [all, first, line]

@@ -6,7 +6,7 @@ use super::{count, number, us};
 use crate::{Findings, Trial};
 use anyhow::{Context, Result};
 use foregather_barrier::{Algorithm, SignalCost};
-use foregather_bench::{fit, noise as trace};
+use foregather_bench::noise as trace;
 use foregather_machine::{Clock, Error, Nanos, Rank};
 use foregather_message::{Protocol, Ring};
 use foregather_sim::event::Calendar;
@@ -196,7 +196,7 @@ pub(super) fn noise(_: &Trial) -> Result<Findings> {
         .zip(loops(&lengths, Some(profile::AS_STATED))?)
         .map(|(&iterations, (_, took))| (iterations as f64, took.as_us()))
         .collect();
-    let (slope, intercept) = fit::line(&points);
+    let (slope, intercept) = trace::line(&points);
     let disturbed = points.iter().filter(|(k, took)| *took > slope * k + intercept + 1.0).count();
     found.answer("loop-slope", number(slope, format!("{disturbed} of {} trials were disturbed", points.len())));
     found.answer("loop-intercept", number(intercept, "of the same fit"));

@@ -5,7 +5,7 @@ use super::scenes::scenes;
 use super::{count, number, us};
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;
-use foregather_bench::fit;
+use foregather_bench::noise;
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Packet, Port};
 use foregather_message::Protocol::{Forced, Long, Short};
 use foregather_message::{Protocol, receive, send};
@@ -79,7 +79,7 @@ fn long_messages() -> Result<Vec<(f64, f64)>> {
 
 pub(super) fn table1(_: &Trial) -> Result<Findings> {
     let mut found = Findings::default();
-    let (a, b_l) = fit::line(&long_messages()?);
+    let (a, b_l) = noise::line(&long_messages()?);
     found.answer("table1-a", number(a, "the slope over 1 to 40 KiB"));
     found.answer("table1-a-older", number(a, "what the model was given"));
     found.answer("table1-bl", number(b_l, "the intercept"));
