@@ -5,35 +5,28 @@
 //! - [`Measurement`]: one measured quantity, raw, with its [`Summary`]; [`Distribution`] answers quantiles.
 //! - [`Verdict`]: what became of one claim of a paper. [`Timeline`]: what a few nodes of a network did.
 //! - [`Provenance`]: machine, kernel, build. [`Noise`]: what disturbed the run, in numbers.
-//! - [`file`](mod@file): documents on disk. [`output`]: where they go. [`table`]: the same as text for a terminal, or CSV.
+//! - [`output`]: documents on disk, and where else results go. [`table`]: the same as text for a terminal, or CSV.
 //! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents, ratio by ratio.
 //! - [`number`]: numbers as people read them. [`progress`]: where a long run stands.
 #![forbid(unsafe_code)]
-
 pub mod apps;
 pub mod compare;
-mod distribution;
-pub mod file;
 mod measurement;
 mod noise;
 pub mod number;
 pub mod output;
 pub mod progress;
-mod provenance;
 mod run;
 pub mod table;
 mod timeline;
 mod verdict;
 
-pub use distribution::Distribution;
-pub use measurement::{Measurement, Summary};
+pub use measurement::{Distribution, Measurement, Summary};
 pub use noise::{Level, Noise, NoiseMeter};
-pub use provenance::Provenance;
-pub use run::Run;
+pub use run::{Provenance, Run};
+use serde::{Deserialize, Serialize};
 pub use timeline::{Passage, Spell, Timeline};
 pub use verdict::{Outcome, Value, Verdict, counts};
-
-use serde::{Deserialize, Serialize};
 
 /// The schema this program writes, and the only one it reads.
 pub const SCHEMA: &str = "foregather.results/1";

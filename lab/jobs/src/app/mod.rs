@@ -3,8 +3,7 @@
 //! - [`run`](fn@run): who starts whom. Processes of its own are a job of `foregather run`; each run is one, so that none finds warm what
 //!   another one left.
 //! - [`program`]: the five, their classes and variants. [`ranks`]: what a rank does, and the answer of all.
-//! - [`output`](mod@output): measurements and tables. [`explain`]: what journals tell.
-pub mod explain;
+//! - [`output`](mod@output): measurements and tables.
 pub mod output;
 pub mod program;
 pub mod ranks;

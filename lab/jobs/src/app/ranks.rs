@@ -1,5 +1,5 @@
 //! What a rank does: it runs the program, and rank 0 proves what came of it and looks through the journals.
-use super::{explain, program};
+use super::{output, program};
 use anyhow::{Result, anyhow};
 use foregather_apps::{Outcome, RunResult};
 use foregather_bench::apps::{Program, Proof};
@@ -142,7 +142,7 @@ impl Spent {
 
 fn answer((mut outcome, prove): (Outcome<()>, Proof<'_>), options: &Options, spending: Spending) -> Result<RankResults> {
     let proof = prove();
-    let explained = explain::explain(options, &outcome)?;
+    let explained = output::explain(options, &outcome)?;
     outcome.threads.iter_mut().for_each(|played| played.journal = None);
     let backend = options.backend.as_deref().and_then(Backend::by_name).unwrap_or_else(|| Backend::chosen().0);
     let Spending { ranks, fabric, cpu, wall } = spending;
