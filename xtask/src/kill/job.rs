@@ -1,6 +1,6 @@
 //! One job of a round: started, struck, and held against what must come of it.
 use super::KillOptions;
-use super::round::{Blow, Round, Wrapper};
+use super::{Blow, Round, Wrapper};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;

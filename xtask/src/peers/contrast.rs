@@ -2,17 +2,16 @@
 //!
 //! It measures all of them in turn within a row; here are the libraries that it does not find without help, and the rounds.
 use super::Trouble;
-use super::contest::{executable, output_within};
-use super::plan::number;
+use super::simgrid::{built, number, output_within};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const OURS: [&str; 6] = ["build", "--profile", "dist", "--message-format=json", "--package", "foregather-lab"];
+pub(super) const OURS: [&str; 6] = ["build", "--profile", "dist", "--message-format=json", "--package", "foregather-lab"];
 const PEERS: [&str; 8] =
     ["build", "--profile", "dist", "--message-format=json", "--package", "foregather-peers", "--features", "fork-union"];
 /// Debian has this one as an archive.
@@ -99,14 +98,6 @@ pub(super) fn hold(name: &str, arguments: &[&str]) -> Result<(), Trouble> {
     }
     print!("{}", table(subject, &found));
     Ok(())
-}
-
-fn built(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built =
-        Command::new(cargo).args(arguments).current_dir(root).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-    ensure!(built.status.success(), "it does not build: `cargo {}`", arguments.join(" "));
-    Ok(executable(&String::from_utf8_lossy(&built.stdout)).context("cargo names no program that it has built")?.into())
 }
 
 /// Makes a shared library of Debian's archive, as a program of ours links with nobody's library.

@@ -1,14 +1,11 @@
 //! Other people's work beside ours, in the same run: a speed means something only next to another one.
 //!
-//! Simulators: [`plan`] is what was asked for, [`contest`] who takes part and how often, [`outcome`] the figures and their table.
-//! [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries and teams, by `foregather measure`.
-mod contest;
+//! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries and teams, by `foregather measure`.
 mod contrast;
 mod messages;
-mod outcome;
-mod plan;
+mod simgrid;
 
-use plan::Plan;
+use simgrid::Plan;
 use std::process::ExitCode;
 
 pub(crate) const HELP: &str = "\
@@ -56,7 +53,7 @@ impl From<anyhow::Error> for Trouble {
 pub(crate) fn run(arguments: &[&str]) -> ExitCode {
     let end = match arguments {
         ["messages", options @ ..] => messages::hold(options),
-        ["simgrid", ..] => Plan::parse(arguments).and_then(|plan| contest::hold(&plan)),
+        ["simgrid", ..] => Plan::parse(arguments).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),
         [] => contrast::hold("", &[]),
     };

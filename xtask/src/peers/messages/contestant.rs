@@ -1,9 +1,9 @@
 //! Who takes part, whether it is installed, and how it is run: pinned, bounded, and never under a real-time class.
-use super::super::contest::{executable, output_within};
+use super::super::contrast::OURS;
+use super::super::simgrid::{built, output_within};
 use super::Trouble;
-use super::ask::Ask;
-use super::sample::{self, PATTERNS, Sample};
-use anyhow::{Context, Result, ensure};
+use super::{Ask, PATTERNS, Sample};
+use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -13,7 +13,6 @@ const LIMIT_S: u32 = 240;
 const LIMIT: Duration = Duration::from_secs(LIMIT_S as u64 + 20);
 /// How often a client tries to reach its server, and how long it waits in between.
 const TRIES: (u32, Duration) = (40, Duration::from_millis(100));
-const OURS: [&str; 6] = ["build", "--profile", "dist", "--message-format=json", "--package", "foregather-lab"];
 /// As long as ours.
 const BATCH_MS: &str = "5";
 const MPI: &str = "peers/c/mpi_messages.c";
@@ -41,11 +40,7 @@ pub(super) struct Contestant {
 
 /// Ours, newly built.
 pub(super) fn ours(root: &Path) -> Result<Contestant> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo).args(OURS).current_dir(root).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-    ensure!(built.status.success(), "ours does not build: `cargo {}`", OURS.join(" "));
-    let program = executable(&String::from_utf8_lossy(&built.stdout)).context("cargo names no program that it has built")?;
-    Ok(Contestant { name: "ours", failed: false, kind: Kind::Ours(program.into()) })
+    Ok(Contestant { name: "ours", failed: false, kind: Kind::Ours(built(root, &OURS)?) })
 }
 
 /// The peer of that name, compiled if need be.
@@ -133,13 +128,13 @@ impl Contestant {
                 let given = ["--sizes", &sizes, "--batches", &batches];
                 let all = [&[program.as_ref()], &options[..], &given[..]].concat();
                 let mut command = bounded(&both, &words(&all));
-                sample::of_results(&output_within(command.stderr(Stdio::null()), LIMIT)?)
+                super::of_results(&output_within(command.stderr(Stdio::null()), LIMIT)?)
             }
             Kind::Mpi(launched) => {
                 let mut all = launched.clone();
                 all.extend([a, b, ask.batches.to_string(), BATCH_MS.to_owned()]);
                 all.extend(ask.sizes.iter().map(usize::to_string));
-                sample::of_lines(&output_within(&mut bounded(&both, &all), LIMIT)?)
+                super::of_lines(&output_within(&mut bounded(&both, &all), LIMIT)?)
             }
             Kind::Ucx => {
                 let one = |(bytes, pattern): (usize, &'static str)| {
@@ -147,7 +142,7 @@ impl Contestant {
                     let rounds = rounds(bytes);
                     let (size, many, warm) = (bytes.to_string(), rounds.to_string(), (rounds / 8).to_string());
                     let common = words(&["ucx_perftest", "-t", test, "-s", &size, "-n", &many, "-w", &warm, "-v"]);
-                    sample::of_ucx(&served(ask, &common, "-p", "-p")?, bytes, pattern)
+                    super::of_ucx(&served(ask, &common, "-p", "-p")?, bytes, pattern)
                 };
                 // It has no test of both ways.
                 let patterns = || PATTERNS.into_iter().filter(|&pattern| pattern != "both-ways");
@@ -157,12 +152,12 @@ impl Contestant {
                 let one = |&bytes: &usize| {
                     let (size, many) = (bytes.to_string(), rounds(bytes).to_string());
                     let common = words(&["fi_pingpong", "-p", "shm", "-e", "rdm", "-m", "tagged", "-I", &many, "-S", &size]);
-                    sample::of_fi_pingpong(&served(ask, &common, "-B", "-P")?, bytes)
+                    super::of_fi_pingpong(&served(ask, &common, "-B", "-P")?, bytes)
                 };
                 ask.sizes.iter().map(one).collect()
             }
             #[cfg(test)]
-            Kind::Script(script) => sample::of_lines(&output_within(Command::new("sh").args(["-c", script]), LIMIT)?),
+            Kind::Script(script) => super::of_lines(&output_within(Command::new("sh").args(["-c", script]), LIMIT)?),
         }
     }
 }
