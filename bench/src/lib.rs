@@ -22,6 +22,7 @@ pub mod dsm;
 mod episodes;
 pub mod loggp;
 pub mod messages;
+mod named;
 pub mod noise;
 pub mod ping_pong;
 pub mod prices;

@@ -3,6 +3,7 @@
 //! Members come at random moments within a span, as they would after work, and each notes by the cycle counter, in order
 //! with the instructions around it, when it came and when it left. Two processors' counters are compared, so the skew is
 //! true within [`clock::cross_cpu_offset_bound`] only.
+use crate::named;
 use foregather_barrier::{Algorithm, BarrierMember, Group, Punctual};
 use foregather_host::{clock, interrupt, usage};
 use foregather_machine::{Cause, CpuId, Error, Nanos, SplitMix, block_on};
@@ -14,25 +15,14 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// quarter of the time at most.
 const WARM_UP: u32 = 300;
 
-/// How members leave the barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Release {
-    /// As the news reaches them.
-    Plain,
-    /// At one moment, with an adapted slack.
-    Harmonized,
-}
-
-impl Release {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Plain, Self::Harmonized];
-
-    /// `plain` or `harmonized`, as in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Harmonized => "harmonized",
-        }
+named! {
+    /// How members leave the barrier.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Release {
+        /// As the news reaches them.
+        Plain = "plain",
+        /// At one moment, with an adapted slack.
+        Harmonized = "harmonized",
     }
 }
 

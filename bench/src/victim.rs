@@ -2,6 +2,7 @@
 //!
 //! The victim is a parallel loop with a static split, one thread bound to each processor, and a barrier at each end; it
 //! knows nothing of us. Beside it one of our slaves waits for work that does not come.
+use crate::named;
 use crate::{Work, WorkDistribution};
 use foregather_host::{affinity, clock};
 use foregather_machine::{Cause, Error, Nanos, WaitContext, Words, block_on};
@@ -19,30 +20,20 @@ const TURNS: u32 = 5;
 /// No slave waits longer for the end of its stretch.
 const BOUND: Nanos = Nanos::from_ms(60_000);
 
-/// What our slave does beside the victim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Beside {
-    /// There is none.
-    Nobody,
-    /// It spins.
-    Spinning,
-    /// It spun for 20 us and sleeps now.
-    TwoPhase,
+named! {
+    /// What our slave does beside the victim.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Beside {
+        /// There is none.
+        Nobody = "nobody",
+        /// It spins.
+        Spinning = "spinning",
+        /// It spun for 20 us and sleeps now.
+        TwoPhase = "two-phase",
+    }
 }
 
 impl Beside {
-    /// All of them, the undisturbed victim first.
-    pub const ALL: [Self; 3] = [Self::Nobody, Self::Spinning, Self::TwoPhase];
-
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Nobody => "nobody",
-            Self::Spinning => "spinning",
-            Self::TwoPhase => "two-phase",
-        }
-    }
-
     const fn policy(self) -> Option<Policy> {
         match self {
             Self::Nobody => None,

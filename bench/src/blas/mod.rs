@@ -5,6 +5,7 @@
 pub mod ours;
 
 use crate::Cell;
+use crate::named;
 use foregather_host::{clock, usage};
 use foregather_machine::{Nanos, SplitMix};
 use serde::{Deserialize, Serialize};
@@ -24,63 +25,35 @@ const COOL_DOWN: Duration = Duration::from_millis(20);
 /// A cell may take so many times its span.
 const OVER: u64 = 10;
 
-/// The routines that are measured, in double precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Routine {
-    /// `y += alpha * x`, vectors of `n`.
-    Daxpy,
-    /// The sum of `x * y`, vectors of `n`.
-    Ddot,
-    /// `y = A * x`, of order `n`.
-    Dgemv,
-    /// `C = A * B`, of order `n`.
-    Dgemm,
-    /// `y = A * x`, `A` symmetric, of order `n`.
-    Dsymv,
-    /// `C = A * B`, `A` symmetric, of order `n`.
-    Dsymm,
-    /// A triangle of `C = A * A^T`, of order `n`.
-    Dsyrk,
-    /// `B = A * B`, `A` triangular, of order `n`.
-    Dtrmm,
-    /// `A * X = B`, `A` triangular, of order `n`.
-    Dtrsm,
-    /// The factorisation with partial pivoting, of order `n`.
-    Lu,
+named! {
+    /// The routines that are measured, in double precision.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Routine {
+        /// `y += alpha * x`, vectors of `n`.
+        Daxpy = "daxpy",
+        /// The sum of `x * y`, vectors of `n`.
+        Ddot = "ddot",
+        /// `y = A * x`, of order `n`.
+        Dgemv = "dgemv",
+        /// `C = A * B`, of order `n`.
+        Dgemm = "dgemm",
+        /// `y = A * x`, `A` symmetric, of order `n`.
+        Dsymv = "dsymv",
+        /// `C = A * B`, `A` symmetric, of order `n`.
+        Dsymm = "dsymm",
+        /// A triangle of `C = A * A^T`, of order `n`.
+        Dsyrk = "dsyrk",
+        /// `B = A * B`, `A` triangular, of order `n`.
+        Dtrmm = "dtrmm",
+        /// `A * X = B`, `A` triangular, of order `n`.
+        Dtrsm = "dtrsm",
+        /// The factorisation with partial pivoting, of order `n`.
+        Lu = "lu",
+    }
 }
 
 impl Routine {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Daxpy,
-        Self::Ddot,
-        Self::Dgemv,
-        Self::Dgemm,
-        Self::Dsymv,
-        Self::Dsymm,
-        Self::Dsyrk,
-        Self::Dtrmm,
-        Self::Dtrsm,
-        Self::Lu,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Daxpy => "daxpy",
-            Self::Ddot => "ddot",
-            Self::Dgemv => "dgemv",
-            Self::Dgemm => "dgemm",
-            Self::Dsymv => "dsymv",
-            Self::Dsymm => "dsymm",
-            Self::Dsyrk => "dsyrk",
-            Self::Dtrmm => "dtrmm",
-            Self::Dtrsm => "dtrsm",
-            Self::Lu => "lu",
-        }
-    }
-
     /// Additions and multiplications of a call.
     pub fn flops(self, n: u32) -> f64 {
         let n = f64::from(n);

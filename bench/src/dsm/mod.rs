@@ -12,6 +12,7 @@ mod parts;
 mod tests;
 
 use crate::Cell;
+use crate::named;
 use foregather_dsm::memory;
 use foregather_dsm::views::Backend;
 use foregather_host::{affinity, clock};
@@ -103,62 +104,41 @@ impl Cell for DsmCell {
     }
 }
 
-/// What was measured: a manner of touching memory, or a part of what that takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// A load of what another rank owns.
-    Read,
-    /// A store to what was loaded before.
-    Upgrade,
-    /// A store to what another rank owns.
-    Write,
-    /// A load that is answered within the process.
-    ReadAtOnce,
-    /// A store to what may be loaded, likewise.
-    UpgradeAtOnce,
-    /// A store to what is closed, likewise.
-    WriteAtOnce,
-    /// The call that lets a closed page be read.
-    OpenToRead,
-    /// That which lets a page be written that may be read.
-    Raise,
-    /// That which lets a closed page be written.
-    OpenToWrite,
-    /// That which lets a page only be read that may be written.
-    Downgrade,
-    /// That which closes a page that may be read.
-    CloseRead,
-    /// That which closes a page that may be written.
-    CloseWritten,
-    /// A request and its answer as bare frames.
-    Fetch,
-    /// The loop over all views.
-    ThroughViews,
-    /// The same loop through one view.
-    ThroughOne,
-}
-
-impl Quantity {
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Upgrade => "upgrade",
-            Self::Write => "write",
-            Self::ReadAtOnce => "read at once",
-            Self::UpgradeAtOnce => "upgrade at once",
-            Self::WriteAtOnce => "write at once",
-            Self::OpenToRead => "open to read",
-            Self::Raise => "raise from read to write",
-            Self::OpenToWrite => "open to write",
-            Self::Downgrade => "downgrade from write to read",
-            Self::CloseRead => "close what may be read",
-            Self::CloseWritten => "close what may be written",
-            Self::Fetch => "fetch",
-            Self::ThroughViews => "through all views",
-            Self::ThroughOne => "through one view",
-        }
+named! {
+    /// What was measured: a manner of touching memory, or a part of what that takes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Quantity {
+        /// A load of what another rank owns.
+        Read = "read",
+        /// A store to what was loaded before.
+        Upgrade = "upgrade",
+        /// A store to what another rank owns.
+        Write = "write",
+        /// A load that is answered within the process.
+        ReadAtOnce = "read at once",
+        /// A store to what may be loaded, likewise.
+        UpgradeAtOnce = "upgrade at once",
+        /// A store to what is closed, likewise.
+        WriteAtOnce = "write at once",
+        /// The call that lets a closed page be read.
+        OpenToRead = "open to read",
+        /// That which lets a page be written that may be read.
+        Raise = "raise from read to write",
+        /// That which lets a closed page be written.
+        OpenToWrite = "open to write",
+        /// That which lets a page only be read that may be written.
+        Downgrade = "downgrade from write to read",
+        /// That which closes a page that may be read.
+        CloseRead = "close what may be read",
+        /// That which closes a page that may be written.
+        CloseWritten = "close what may be written",
+        /// A request and its answer as bare frames.
+        Fetch = "fetch",
+        /// The loop over all views.
+        ThroughViews = "through all views",
+        /// The same loop through one view.
+        ThroughOne = "through one view",
     }
 }
 

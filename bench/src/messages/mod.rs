@@ -15,6 +15,7 @@ mod tests;
 mod world;
 
 use crate::Cell;
+use crate::named;
 pub(crate) use bare::Bare;
 use foregather_machine::{Cause, Error, Limits, Nanos};
 use foregather_message::{Path, Settings};
@@ -185,84 +186,51 @@ fn strange(remedy: String) -> Error {
 /// From that many bytes on pieces are received CHEAPER, and may go directly.
 pub const LARGE: usize = 4_096;
 
-/// A way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Transport {
-    /// A message, by the way that the messenger takes by itself.
-    Chosen,
-    /// A message, through static buffers.
-    Buffered,
-    /// A message, from memory to memory, the waiting sender helping.
-    Direct,
-    /// Yardstick: a frame of the bare fabric, copied in and out.
-    Frames,
-    /// Yardstick: a frame that is neither filled nor copied, only looked at.
-    InPlace,
-    /// Yardstick: announced, read from memory and answered on the bare fabric, without help.
-    ReadAlone,
-    /// Yardstick: the same, the sender helping.
-    ReadHelped,
-    /// Yardstick: a copy within rank 0, nothing sent.
-    Memcpy,
+named! {
+    /// A way.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Transport {
+        /// A message, by the way that the messenger takes by itself.
+        Chosen = "chosen",
+        /// A message, through static buffers.
+        Buffered = "buffered",
+        /// A message, from memory to memory, the waiting sender helping.
+        Direct = "direct",
+        /// Yardstick: a frame of the bare fabric, copied in and out.
+        Frames = "frames",
+        /// Yardstick: a frame that is neither filled nor copied, only looked at.
+        InPlace = "in-place",
+        /// Yardstick: announced, read from memory and answered on the bare fabric, without help.
+        ReadAlone = "read-alone",
+        /// Yardstick: the same, the sender helping.
+        ReadHelped = "read-helped",
+        /// Yardstick: a copy within rank 0, nothing sent.
+        Memcpy = "memcpy",
+    }
 }
 
-/// A pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pattern {
-    /// To and fro; half a round trip counts.
-    PingPong,
-    /// One way, as many as there is room for, answered once at the end; one message counts.
-    Stream,
-    /// Both ways at once, windows of open messages; one message each way counts.
-    BothWays,
-}
-
-impl Pattern {
-    /// As in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PingPong => "ping-pong",
-            Self::Stream => "stream",
-            Self::BothWays => "both-ways",
-        }
+named! {
+    /// A pattern.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Pattern {
+        /// To and fro; half a round trip counts.
+        PingPong = "ping-pong",
+        /// One way, as many as there is room for, answered once at the end; one message counts.
+        Stream = "stream",
+        /// Both ways at once, windows of open messages; one message each way counts.
+        BothWays = "both-ways",
     }
 }
 
 impl Transport {
-    /// All of them, messages first.
-    pub const ALL: [Self; 8] = [
-        Self::Chosen,
-        Self::Buffered,
-        Self::Direct,
-        Self::Frames,
-        Self::InPlace,
-        Self::ReadAlone,
-        Self::ReadHelped,
-        Self::Memcpy,
-    ];
-
-    /// As in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Chosen => "chosen",
-            Self::Buffered => "buffered",
-            Self::Direct => "direct",
-            Self::Frames => "frames",
-            Self::InPlace => "in-place",
-            Self::ReadAlone => "read-alone",
-            Self::ReadHelped => "read-helped",
-            Self::Memcpy => "memcpy",
-        }
-    }
-
     /// The way of that name.
     ///
     /// # Errors
     /// If there is none; the error lists those there are.
     pub fn parse(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|way| way.name() == name).ok_or_else(|| {
+        Self::named(name).ok_or_else(|| {
             let remedy = format!("take some of {}", Self::ALL.map(Self::name).join(", "));
             Error::from(Cause::Unavailable { what: format!("the way `{name}`"), remedy })
         })

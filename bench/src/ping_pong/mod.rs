@@ -13,6 +13,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
+use crate::named;
 use foregather_host::affinity;
 use foregather_host::usage::Switches;
 use foregather_machine::{Cause, CpuId, Error, Nanos};
@@ -27,25 +28,14 @@ const WHAT: &str = "ping-pong";
 /// Round trips before the first one that counts.
 const WARM_UP: u32 = 20;
 
-/// What master and slave are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Two threads of this process.
-    Threads,
-    /// Two processes.
-    Processes,
-}
-
-impl Side {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Threads, Self::Processes];
-
-    /// `thread` or `process`, as in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Threads => "thread",
-            Self::Processes => "process",
-        }
+named! {
+    /// What master and slave are.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Side {
+        /// Two threads of this process.
+        Threads = "thread",
+        /// Two processes.
+        Processes = "process",
     }
 }
 
@@ -123,72 +113,42 @@ pub fn run_with(setup: &Setup, slave: Command) -> Result<PingPong, Error> {
 /// How long the two-phase method spins.
 const SPIN: Nanos = Nanos::from_us(10);
 
-/// A way to hand over. The first five are waiting policies on words; the others the kernel's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// Spin on a shared variable: Guignon's winner.
-    Spin,
-    /// The same without the pause instruction.
-    SpinHot,
-    /// Yield the processor after every look.
-    Yield,
-    /// Spin for 10 us, then sleep.
-    TwoPhase,
-    /// Sleep at once.
-    Futex,
-    /// Two POSIX semaphores; a ping-pong is two barriers, as for all that follow but the last.
-    PosixSemaphore,
-    /// Two System V semaphores.
-    SysvSemaphore,
-    /// Two eventfds.
-    Eventfd,
-    /// Two pipes.
-    Pipe,
-    /// Two counters under mutex and condition variable.
-    Condvar,
-    /// The control: POSIX semaphores, handed over without barriers.
-    OneSemaphore,
+named! {
+    /// A way to hand over. The first five are waiting policies on words; the others the kernel's own.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Method {
+        /// Spin on a shared variable: Guignon's winner.
+        Spin = "spin",
+        /// The same without the pause instruction.
+        SpinHot = "spin-hot",
+        /// Yield the processor after every look.
+        Yield = "yield",
+        /// Spin for 10 us, then sleep.
+        TwoPhase = "two-phase",
+        /// Sleep at once.
+        Futex = "futex",
+        /// Two POSIX semaphores; a ping-pong is two barriers, as for all that follow but the last.
+        PosixSemaphore = "posix-semaphore",
+        /// Two System V semaphores.
+        SysvSemaphore = "sysv-semaphore",
+        /// Two eventfds.
+        Eventfd = "eventfd",
+        /// Two pipes.
+        Pipe = "pipe",
+        /// Two counters under mutex and condition variable.
+        Condvar = "condvar",
+        /// The control: POSIX semaphores, handed over without barriers.
+        OneSemaphore = "one-semaphore",
+    }
 }
 
 impl Method {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Spin,
-        Self::SpinHot,
-        Self::Yield,
-        Self::TwoPhase,
-        Self::Futex,
-        Self::PosixSemaphore,
-        Self::SysvSemaphore,
-        Self::Eventfd,
-        Self::Pipe,
-        Self::Condvar,
-        Self::OneSemaphore,
-    ];
-
-    /// Its name on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Spin => "spin",
-            Self::SpinHot => "spin-hot",
-            Self::Yield => "yield",
-            Self::TwoPhase => "two-phase",
-            Self::Futex => "futex",
-            Self::PosixSemaphore => "posix-semaphore",
-            Self::SysvSemaphore => "sysv-semaphore",
-            Self::Eventfd => "eventfd",
-            Self::Pipe => "pipe",
-            Self::Condvar => "condvar",
-            Self::OneSemaphore => "one-semaphore",
-        }
-    }
-
     /// The method of that name.
     ///
     /// # Errors
     /// If there is none; the error lists those there are.
     pub fn parse(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
+        Self::named(name).ok_or_else(|| {
             Error::from(Cause::Unavailable {
                 what: format!("the ping-pong method `{name}`"),
                 remedy: format!("take one of {}", Self::ALL.map(Self::name).join(", ")),

@@ -1,9 +1,9 @@
 //! What calls of a BLAS cost alone and shared: ours, and each other one that is installed, each cell in a process of its own, since
 //! their idle threads would disturb each other. Within a cell both ways alternate.
-use crate::matrix::{Beside, Matrix, Order};
+use crate::matrix::{Matrix, Order, Surroundings};
 use crate::peers::{Runner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use foregather_bench::blas::{BlasCell, BlasResult, Routine, ours};
 use foregather_blas::{Crossover, crossovers};
 use foregather_cli::{Blas, BlasPart};
@@ -80,7 +80,7 @@ impl Experiment for Blas {
         let threads = self.threads.unwrap_or_else(|| (affinity::allowed().len() as u32).clamp(1, THREADS));
         let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), 1, Order::Random(self.seed), quiet);
         for row in rows {
-            let beside = Beside { hogs: row.hogs, ..Beside::default() };
+            let beside = Surroundings { hogs: row.hogs, ..Surroundings::default() };
             let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
             let runs = matrix.row(beside, &runners, name, |runner, _| {
                 let (Row { routine, n, gap_us, .. }, name) = (row, runner.name.clone());
@@ -149,11 +149,8 @@ fn rows(options: &Blas) -> Result<Vec<Row>> {
 }
 
 fn named(name: &str) -> Result<Routine> {
-    let known = Routine::ALL.map(Routine::name);
-    match Routine::ALL.into_iter().find(|routine| routine.name() == name) {
-        Some(routine) => Ok(routine),
-        None => bail!("--routines: `{name}` is none of them; there are {}", known.join(", ")),
-    }
+    let known = Routine::ALL.map(Routine::name).join(", ");
+    Routine::named(name).with_context(|| format!("--routines: `{name}` is none of them; there are {known}"))
 }
 
 /// From which size on each routine is shared: all, those measured now that were not known.

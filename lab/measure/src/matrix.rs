@@ -24,7 +24,7 @@ pub enum Order {
 
 /// What is beside the cells of a row.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside {
+pub struct Surroundings {
     /// Processes outside the team that want processors, too.
     pub hogs: u32,
     /// What these do.
@@ -36,7 +36,7 @@ pub struct Beside {
 }
 
 /// One turn of a column.
-pub struct Turn<'a> {
+pub struct ColumnTurn<'a> {
     /// From 0 on.
     pub repetition: u32,
     /// Of what is random in it.
@@ -93,10 +93,10 @@ impl Matrix {
     /// If what is beside the row cannot be started; or, if all columns are wanted or none, if one fails.
     pub fn row<C, R>(
         &mut self,
-        beside: Beside,
+        beside: Surroundings,
         columns: &[C],
         name: impl Fn(&C) -> String,
-        mut run: impl FnMut(&C, &Turn<'_>) -> Result<Option<R>>,
+        mut run: impl FnMut(&C, &ColumnTurn<'_>) -> Result<Option<R>>,
     ) -> Result<Vec<Runs<R>>> {
         let _hogs = Hogs::start(beside)?;
         let quota = beside.quota.map(QuotaGroup::new).transpose()?;
@@ -105,7 +105,7 @@ impl Matrix {
             for at in self.turns(repetition, columns.len()) {
                 let (name, (runs, failed)) = (name(&columns[at]), &mut all[at]);
                 self.progress.step(&name);
-                let turn = Turn { repetition, seed: self.random.next(), quota: quota.as_ref() };
+                let turn = ColumnTurn { repetition, seed: self.random.next(), quota: quota.as_ref() };
                 if interrupt::requested() {
                     break 'turns;
                 }
@@ -150,7 +150,7 @@ struct Hogs(Vec<Child>);
 
 impl Hogs {
     /// Starts them, and gives the kernel a moment to place them.
-    fn start(Beside { hogs, stranger, nice, .. }: Beside) -> Result<Self> {
+    fn start(Surroundings { hogs, stranger, nice, .. }: Surroundings) -> Result<Self> {
         let mut words: Vec<OsString> = vec![myself().into(), "__hog".into()];
         if stranger != Stranger::Hog {
             words.push(stranger.to_string().into());
@@ -185,7 +185,7 @@ mod tests {
     fn every_column_has_all_its_turns_in_the_order_that_was_asked_for() {
         let turns = |order| {
             let mut turns = vec![];
-            let runs = matrix(order).row(Beside::default(), &[0, 1, 2], u32::to_string, |&column, turn| {
+            let runs = matrix(order).row(Surroundings::default(), &[0, 1, 2], u32::to_string, |&column, turn| {
                 turns.push(column);
                 Ok((column != 1).then_some(turn.repetition))
             });
@@ -204,7 +204,7 @@ mod tests {
         let mut matrix = matrix(Order::Random(1));
         let mut tried = 0;
         let runs = matrix.row(
-            Beside::default(),
+            Surroundings::default(),
             &["good", "bad"],
             |&name| name.to_owned(),
             |&name, _| {

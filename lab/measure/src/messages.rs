@@ -2,10 +2,10 @@
 //!
 //! Each size, and each number of hogs, is measured in processes of its own; the ways or policies take turns there.
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Beside, Matrix, Order};
+use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, anyhow, bail};
-use foregather_bench::messages::{Answer, Beside as BesideHogs, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
+use foregather_bench::messages::{Answer, Beside, MessageCell, Pattern, Task, Timed, Transport, Waits, World};
 use foregather_cli::{MessagePart, Messages, RankWorld};
 use foregather_host::affinity;
 use foregather_machine::{Costs, Nanos};
@@ -80,7 +80,7 @@ impl Experiment for Messages {
         let mut matrix = Matrix::new(self.name(), cells.len(), 1, Order::Alternating, quiet);
         matrix.found.notes = notes;
         let runs = matrix.row(
-            Beside::default(),
+            Surroundings::default(),
             &cells,
             |cell| name_of(&cell.task),
             |cell, _| CellProgram::default().run_to_end(cell, Within::default()),
@@ -212,7 +212,7 @@ fn ratios(timed: &Timed, answer: &Answer, other: Transport) -> Option<Distributi
     Distribution::of_values(&ratios)
 }
 
-fn of_policy(world: &str, hogs: &str, beside: &BesideHogs) -> Measurement {
+fn of_policy(world: &str, hogs: &str, beside: &Beside) -> Measurement {
     let share = Distribution::quantile_of(beside.hog_shares.iter().copied(), 0.5);
     let id = format!("{HOGS}{world}/{hogs}/{}", beside.policy);
     let m = Measurement::from_values(id, "round trips of 8 bytes", "round trips/s", beside.round_trips_per_s.clone())
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn hogs_without_a_share_show_none() {
-        let hogs = |shares: Vec<f64>| BesideHogs {
+        let hogs = |shares: Vec<f64>| Beside {
             policy: "spin".to_owned(),
             round_trips_per_s: vec![1e6],
             mean_ns: 150.0,

@@ -1,6 +1,6 @@
 //! Does it pay to synchronise before a shift, on this machine? Seidel & Davis 1992 ask it of a hypercube (Table III), and
 //! left it unconfirmed; here threads shift around a ring in shared memory.
-use crate::matrix::{Beside, Matrix, Order};
+use crate::matrix::{Matrix, Order, Surroundings};
 use crate::skew::ENTRY_SKEW;
 use crate::{Experiment, Measured};
 use anyhow::Result;
@@ -83,9 +83,9 @@ impl Experiment for Shift {
         let at_most = Nanos(time.0 / (cases.len() as u64 * u64::from(usual)));
         let matrix = Matrix::new(self.name(), cases.len(), repetitions, Order::Random(self.seed), quiet);
         let name = |case: &Case| format!("{} threads, {} bytes", case.threads, case.bytes);
-        let runs = matrix
-            .all_or_none()
-            .row(Beside::default(), &cases, name, |case, turn| Ok(Some(shift::run(&case.setup(&cpus, at_most, turn.seed))?)))?;
+        let runs = matrix.all_or_none().row(Surroundings::default(), &cases, name, |case, turn| {
+            Ok(Some(shift::run(&case.setup(&cpus, at_most, turn.seed))?))
+        })?;
         cases.iter_mut().zip(runs).for_each(|(case, runs)| case.series = runs.results);
         cases.retain(|case| !case.series.is_empty());
         notes.extend(answers(&cases));

@@ -1,6 +1,6 @@
 //! Every barrier twice over: what it costs, and how unevenly its members leave it; and what was predicted: the cost of the same source in
 //! a simulated network with this machine's LogGP parameters.
-use crate::matrix::{Beside, Matrix, Order};
+use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured};
 use anyhow::Result;
 use foregather_barrier::{Algorithm, SignalCost};
@@ -88,7 +88,7 @@ impl Experiment for Skew {
         let at_most = Nanos(if self.quick { QUICK_TIME } else { TIME }.0 / (cases.len() as u64 * u64::from(usual)));
         let matrix = Matrix::new(self.name(), cases.len(), repetitions, Order::Random(self.seed), quiet);
         let name = |case: &Case| format!("{} {} {}", case.kind.name(), case.policy_name, case.release.name());
-        let runs = matrix.all_or_none().row(Beside::default(), &cases, name, |case, turn| {
+        let runs = matrix.all_or_none().row(Surroundings::default(), &cases, name, |case, turn| {
             // Where the host runs two virtual processors, and so what a line costs, changes from moment to moment.
             if !parameters.all.is_empty() && parameters.all.len() <= turn.repetition as usize {
                 parameters.measure(&mut notes);

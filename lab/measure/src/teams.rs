@@ -1,6 +1,6 @@
 //! What a fork and a join cost: our team, Rust's scoped threads, rayon and OpenMP, in turn, in processes of their own, with bodies of
 //! several lengths and beside hogs.
-use crate::matrix::{Beside, Matrix, Order, Runs};
+use crate::matrix::{Matrix, Order, Runs, Surroundings};
 use crate::peers::{Runner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
@@ -64,7 +64,7 @@ impl Experiment for Teams {
         let iterations_per_us = Work::iterations_per_us();
         let mut matrix = Matrix::new(self.name(), rows.len() * runners.len(), repetitions, Order::Random(self.seed), quiet);
         for row in rows {
-            let beside = Beside { hogs: row.hogs, ..Beside::default() };
+            let beside = Surroundings { hogs: row.hogs, ..Surroundings::default() };
             let name = |runner: &Runner| format!("{}: {}", row.name(), runner.name);
             let runs = matrix.row(beside, &runners, name, |runner, _| {
                 let (body_ns, span_ns) = (u64::from(row.body_us) * 1_000, ms * 1_000_000);

@@ -1,5 +1,5 @@
 //! What waiting costs: the prices of the kernel's verbs, and the ping-pong of Guignon 2000 by every method.
-use crate::matrix::{Beside, Matrix, Order};
+use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::Result;
 use foregather_bench::ping_pong::{self, Method, PingPong, Setup, Side};
@@ -115,7 +115,7 @@ pub fn matrix(methods: usize, quiet: bool) -> Matrix {
 pub fn ping_pongs(circumstance: Circumstance, methods: &[Method], matrix: &mut Matrix) -> Result<Vec<(Method, Vec<PingPong>)>> {
     let (side, placement, gap) = circumstance.names();
     let name = |method: &Method| format!("{side} {placement} {} {gap}", method.name());
-    let runs = matrix.row(Beside::default(), methods, name, |method, turn| {
+    let runs = matrix.row(Surroundings::default(), methods, name, |method, turn| {
         let runs = circumstance.runs / PARTS + u32::from(turn.repetition < circumstance.runs % PARTS);
         Ok(Some(ping_pong::run(&circumstance.setup(*method, runs.max(1)))?))
     })?;

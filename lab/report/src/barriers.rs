@@ -33,7 +33,7 @@ impl<'a> Cell<'a> {
     }
 
     fn class(&self) -> Option<LoadClass> {
-        self.of.labels.get("class").and_then(|name| LoadClass::parse(name))
+        self.of.labels.get("class").and_then(|name| LoadClass::named(name))
     }
 
     fn share(&self) -> Option<f64> {

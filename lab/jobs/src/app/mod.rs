@@ -17,7 +17,7 @@ use foregather_host::interrupt;
 use foregather_launch::{Job, Launcher, detect};
 use foregather_machine::{Costs, Nanos};
 use foregather_measure::cells::{CellProgram, Within};
-use foregather_measure::matrix::{Beside, Matrix, Order};
+use foregather_measure::matrix::{Matrix, Order, Surroundings};
 use foregather_results::Measurement;
 use foregather_wait::Policy;
 use ranks::RankResults;
@@ -96,7 +96,7 @@ fn start(options: &Options, quiet: bool) -> Result<AppReport> {
     let hosts = if options.hosts.is_empty() { vec![RANKS] } else { options.hosts.clone() };
     let matrix = Matrix::new(options.name.name(), hosts.len(), options.repeat, Order::Alternating, quiet);
     let name = |ranks: &u32| format!("{ranks} ranks");
-    let runs = matrix.all_or_none().row(Beside::default(), &hosts, name, |&ranks, _| one(options, ranks))?;
+    let runs = matrix.all_or_none().row(Surroundings::default(), &hosts, name, |&ranks, _| one(options, ranks))?;
     let answers: Vec<RankResults> = runs.into_iter().flat_map(|runs| runs.results).collect();
     if answers.is_empty() { Err(Failure::Interrupted.into()) } else { Ok(output::found(options, answers)) }
 }

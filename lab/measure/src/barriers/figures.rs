@@ -141,7 +141,7 @@ pub fn summaries(cells: &[Measurement]) -> Vec<Measurement> {
         }
     }
     // A subset of the same rows as one before would only say the same again.
-    let classes: Vec<LoadClass> = cells.iter().filter_map(|cell| LoadClass::parse(cell.labels.get("class")?)).collect();
+    let classes: Vec<LoadClass> = cells.iter().filter_map(|cell| LoadClass::named(cell.labels.get("class")?)).collect();
     let same = |one: &Subset, other: &Subset| classes.iter().all(|&class| one.1(class) == other.1(class));
     let adds = |(at, subset): &(usize, &Subset)| !SUBSETS[..*at].iter().any(|earlier| same(earlier, subset));
     let subsets = SUBSETS.iter().enumerate().filter(adds).map(|(_, subset)| subset);
@@ -149,7 +149,7 @@ pub fn summaries(cells: &[Measurement]) -> Vec<Measurement> {
 }
 
 fn summary(cells: &[Measurement], (subset, holds): &Subset, waiter: &str) -> Option<Measurement> {
-    let mine = |cell: &&Measurement| cell.text("waiter") == waiter && LoadClass::parse(cell.text("class")).is_some_and(holds);
+    let mine = |cell: &&Measurement| cell.text("waiter") == waiter && LoadClass::named(cell.text("class")).is_some_and(holds);
     let mine: Vec<&Measurement> = cells.iter().filter(mine).collect();
     let values = |name: &str| mine.iter().filter_map(|cell| cell.figures.get(name).copied()).collect::<Vec<f64>>();
     let shares = values("oracle_share");

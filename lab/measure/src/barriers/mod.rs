@@ -12,7 +12,7 @@ pub mod rows;
 pub mod waiters;
 
 use crate::cells::Within;
-use crate::matrix::{Beside, Matrix, Order};
+use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured, validate};
 use anyhow::{Context, Result, bail};
 use foregather_barrier::Algorithm;
@@ -180,7 +180,7 @@ fn matrix(rows: &[Row], waiters: &[Waiter], repetitions: u32, ms: u64, (seed, qu
             iterations_per_us,
         };
         let waiters = taken(row);
-        let beside = Beside { hogs: row.hogs, stranger: row.stranger, quota: row.quota, ..Beside::default() };
+        let beside = Surroundings { hogs: row.hogs, stranger: row.stranger, quota: row.quota, ..Surroundings::default() };
         let name = |waiter: &Waiter| format!("{}: {}", row.name(), waiter.name);
         let runs = matrix.row(beside, &waiters, name, |waiter, turn| {
             waiter.program.run(&cell(waiter), Within { quota: turn.quota, ..Within::default() })

@@ -225,79 +225,40 @@ fn ablation() -> Vec<Row> {
         .collect()
 }
 
-/// What the rows of a class have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadClass {
-    /// Two members, one to a processor.
-    TwoPinned,
-    /// Two members wherever the kernel puts them.
-    TwoFree,
-    /// Three, four or eight members.
-    Many,
-    /// Two members beside processes that want the processor, too.
-    Hogs,
-    /// Five or six members: not a multiple of two processors, and not far above them.
-    FiveSix,
-    /// Exponential work, and members of which every other has three times the work.
-    Shapes,
-    /// Log-normal work.
-    LogNormal,
-    /// Less processor time than the members want.
-    Quota,
-    /// Two barriers an episode.
-    ForkJoin,
-    /// Operations of a graph, split evenly.
-    Graph,
-    /// Drawn: more members than processors, beside strangers.
-    DrawnCrowded,
-    /// Drawn: a processor for each member, beside strangers.
-    DrawnDisturbed,
-    /// Drawn: any team, alone.
-    DrawnAlone,
+foregather_bench::named! {
+    /// What the rows of a class have in common.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum LoadClass {
+        /// Two members, one to a processor.
+        TwoPinned = "2 pinned",
+        /// Two members wherever the kernel puts them.
+        TwoFree = "2 free",
+        /// Three, four or eight members.
+        Many = "3-8 threads",
+        /// Two members beside processes that want the processor, too.
+        Hogs = "hogs",
+        /// Five or six members: not a multiple of two processors, and not far above them.
+        FiveSix = "5-6 threads",
+        /// Exponential work, and members of which every other has three times the work.
+        Shapes = "shapes",
+        /// Log-normal work.
+        LogNormal = "log-normal",
+        /// Less processor time than the members want.
+        Quota = "quota",
+        /// Two barriers an episode.
+        ForkJoin = "fork-join",
+        /// Operations of a graph, split evenly.
+        Graph = "graph",
+        /// Drawn: more members than processors, beside strangers.
+        DrawnCrowded = "drawn crowded",
+        /// Drawn: a processor for each member, beside strangers.
+        DrawnDisturbed = "drawn disturbed",
+        /// Drawn: any team, alone.
+        DrawnAlone = "drawn alone",
+    }
 }
 
 impl LoadClass {
-    /// All of them, in the order of tables.
-    pub const ALL: [Self; 13] = [
-        Self::TwoPinned,
-        Self::TwoFree,
-        Self::Many,
-        Self::Hogs,
-        Self::FiveSix,
-        Self::Shapes,
-        Self::LogNormal,
-        Self::Quota,
-        Self::ForkJoin,
-        Self::Graph,
-        Self::DrawnCrowded,
-        Self::DrawnDisturbed,
-        Self::DrawnAlone,
-    ];
-
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TwoPinned => "2 pinned",
-            Self::TwoFree => "2 free",
-            Self::Many => "3-8 threads",
-            Self::Hogs => "hogs",
-            Self::FiveSix => "5-6 threads",
-            Self::Shapes => "shapes",
-            Self::LogNormal => "log-normal",
-            Self::Quota => "quota",
-            Self::ForkJoin => "fork-join",
-            Self::Graph => "graph",
-            Self::DrawnCrowded => "drawn crowded",
-            Self::DrawnDisturbed => "drawn disturbed",
-            Self::DrawnAlone => "drawn alone",
-        }
-    }
-
-    /// That of its name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.name() == name)
-    }
-
     /// Does it belong to the core matrix of 32 rows?
     pub const fn is_core(self) -> bool {
         matches!(self, Self::TwoPinned | Self::TwoFree | Self::Many | Self::Hogs)

@@ -7,7 +7,7 @@
 pub mod output;
 
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Beside, Matrix, Order};
+use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured, machine_file};
 use anyhow::{Context, Result, bail};
 use foregather_bench::dsm::{DsmBenchmark, DsmCell};
@@ -62,7 +62,7 @@ impl Experiment for Dsm {
         let mut matrix = Matrix::new("shared memory", cells.len(), turns, Order::Alternating, quiet);
         matrix.found.notes = notes;
         let runs = matrix.row(
-            Beside::default(),
+            Surroundings::default(),
             &cells,
             |cell| output::name_of(&cell.task),
             |cell, _| {

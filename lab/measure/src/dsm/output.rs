@@ -55,10 +55,10 @@ pub(super) fn together(mut all: Figures, new: Figures) -> Figures {
 }
 
 /// A cell, and the times of all its turns.
-type Cell = (DsmBenchmark, Vec<Timed>);
+type CellTimes = (DsmBenchmark, Vec<Timed>);
 
 /// All that the cells gave.
-pub(super) fn measurements(fabric: &str, cells: &[Cell]) -> Vec<Measurement> {
+pub(super) fn measurements(fabric: &str, cells: &[CellTimes]) -> Vec<Measurement> {
     let mut all: Vec<Measurement> = cells.iter().flat_map(|cell| of_cell(fabric, cell)).collect();
     let medians: BTreeMap<String, f64> = all.iter().filter_map(|m| Some((m.id.clone(), m.summary.p50?))).collect();
     for m in all.iter_mut().filter(|m| m.id.starts_with(FAULTS) || m.id.starts_with(ASKED)) {
@@ -67,7 +67,7 @@ pub(super) fn measurements(fabric: &str, cells: &[Cell]) -> Vec<Measurement> {
     all
 }
 
-fn of_cell(fabric: &str, (task, all): &Cell) -> Vec<Measurement> {
+fn of_cell(fabric: &str, (task, all): &CellTimes) -> Vec<Measurement> {
     let of = |timed: &Timed| match task {
         DsmBenchmark::Faults { bytes, backend, policy, computing, asking, .. } => {
             let (kind, what) = match (*computing, *asking) {
@@ -297,7 +297,7 @@ mod tests {
         Timed { what, bytes, ns: ns.to_vec(), cpu_ns: [4_000, 2_000] }
     }
 
-    fn cells() -> [Cell; 3] {
+    fn cells() -> [CellTimes; 3] {
         let backend = || "mprotect".to_owned();
         let faults = DsmBenchmark::Faults {
             bytes: 148,

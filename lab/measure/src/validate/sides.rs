@@ -7,7 +7,7 @@ use super::compared::{RunFigures, Seen};
 use super::rows::{Budget, Case, GRAIN, Pinning};
 use crate::calibration::Calibration;
 use crate::cells::{CellProgram, Within};
-use crate::matrix::{Beside, Matrix};
+use crate::matrix::{Matrix, Surroundings};
 use crate::waits::{self, Circumstance, Placement};
 use anyhow::{Result, anyhow};
 use foregather_bench::ping_pong::{self, Method};
@@ -72,7 +72,7 @@ impl Cells {
         let ours: Vec<CpuId> = two.iter().copied().filter(|&cpu| !(case.realtime && cpu == last)).collect();
         let _confined = Confined::to(&ours)?;
         let quota = case.quota_ms.map(|ms| f64::from(ms) / 100.0);
-        let beside = Beside { hogs: case.hogs, nice: case.nice, quota, ..Beside::default() };
+        let beside = Surroundings { hogs: case.hogs, nice: case.nice, quota, ..Surroundings::default() };
         let name = |budget: &Budget| format!("{}: {}", case.name, budget.name);
         let runs = matrix.row(beside, budgets, name, |budget, turn| self.cell(case, budget, &pins, turn.quota).map(Some))?;
         Ok(runs.into_iter().map(|runs| Seen { sides: runs.results }).collect())

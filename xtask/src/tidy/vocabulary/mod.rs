@@ -50,7 +50,7 @@ fn judge_type(name: &str, places: &BTreeMap<&str, (&str, usize)>, listed: &[(&st
         return None;
     }
     let packages: Vec<String> = places.values().map(|(path, line)| format!("{path}:{line}")).collect();
-    let remedy = "give each its own name, or list the one meaning in xtask/src/tidy/vocabulary/shared.rs";
+    let remedy = "give each its own name, or list the one meaning in xtask/src/tidy/vocabulary/mod.rs";
     let what = format!("`{name}` is a type of {} packages ({}): {remedy}", places.len(), packages.join(", "));
     Some(Violation::new(path, line, "shared-name", what))
 }
@@ -288,7 +288,7 @@ mod tests {
             ("core/b/c/src/c.rs", "type Gear = u8;"),
         ];
         let found = "core/a/src/a.rs:2: shared-name: `Gear` is a type of 3 packages (core/a/src/a.rs:2, core/b/src/b.rs:1, \
-                     core/b/c/src/c.rs:1): give each its own name, or list the one meaning in xtask/src/tidy/vocabulary/shared.rs";
+                     core/b/c/src/c.rs:1): give each its own name, or list the one meaning in xtask/src/tidy/vocabulary/mod.rs";
         assert_eq!(names(files, &[]), [found]);
         assert_eq!(names(files, &[("Gears", "Not it.")]), [found]);
         assert_eq!(names(files, &[("Gear", "A wheel with teeth.")]), [] as [&str; 0]);

@@ -17,15 +17,17 @@ const QUOTA_SPAN: Nanos = Nanos::from_ms(200);
 /// A team counts as stacked from this share of episodes on.
 const STACKED: f64 = 0.5;
 
-/// Where a team begins. A pinned one stays there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// A member to a processor, in turn, for good.
-    Pinned,
-    /// A member to a processor, in turn.
-    Spread,
-    /// All on one.
-    Stacked,
+foregather_bench::named! {
+    /// Where a team begins. A pinned one stays there.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Start {
+        /// A member to a processor, in turn, for good.
+        Pinned = "pinned",
+        /// A member to a processor, in turn.
+        Spread = "spread",
+        /// All on one.
+        Stacked = "stacked",
+    }
 }
 
 impl Start {
@@ -35,15 +37,6 @@ impl Start {
             (true, _) => Self::Pinned,
             (false, false) => Self::Spread,
             (false, true) => Self::Stacked,
-        }
-    }
-
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pinned => "pinned",
-            Self::Spread => "spread",
-            Self::Stacked => "stacked",
         }
     }
 
