@@ -126,20 +126,18 @@ fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
     Ok(ends.into_iter().max().unwrap_or_default().as_us() / f64::from(2 * ROUNDS))
 }
 
-pub(super) fn messages(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn messages(_: &Trial, found: &mut Findings) -> Result<()> {
     let stage = Scenario::event_driven_1999();
     let claims = [("message-header", 32), ("message-half-k", 512), ("message-1k", 1_024), ("message-4k", 4_096)];
     for (claim, bytes) in claims {
         found.answer(claim, number(message(&stage, bytes)?, "simulated, between two programs that poll"));
     }
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn costs(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn costs(_: &Trial, found: &mut Findings) -> Result<()> {
     let stage = Scenario::event_driven_1999();
-    faults(&stage, &mut found)?;
+    faults(&stage, found)?;
     let linear = Scenario { barrier: Barrier::Gather(HOSTS), ..stage.clone() };
     let of = |stage: &Scenario| (1..=HOSTS).map(|hosts| barrier(stage, hosts)).collect::<Result<Vec<f64>>>();
     let (gather, dissemination) = (of(&linear)?, of(&stage)?);
@@ -159,7 +157,7 @@ pub(super) fn costs(_: &Trial) -> Result<Findings> {
     let (near, far) = (lock(&stage, ASKS)?, lock(&stage, OWNS)?);
     found.answer("lock-least", number(near, "simulated, managed by the same host"));
     found.answer("lock-most", number(far, "simulated, managed by another"));
-    Ok(found)
+    Ok(())
 }
 
 fn faults(stage: &Scenario, found: &mut Findings) -> Result<()> {
@@ -184,8 +182,7 @@ fn faults(stage: &Scenario, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn table2(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn table2(_: &Trial, found: &mut Findings) -> Result<()> {
     let programs = [
         ("sor", record(&Sor::paper().into(), HOSTS)?),
         ("is", record(&Is::paper().into(), HOSTS)?),
@@ -222,8 +219,8 @@ pub(super) fn table2(_: &Trial) -> Result<Findings> {
     let shared = |name: &str| of(name).lengths().iter().map(|&bytes| u64::from(bytes)).sum::<u64>() / 1_024;
     found.answer("water-shared", count(shared("water"), "molecules, and sums of energies"));
     found.answer("tsp-shared", count(shared("tsp"), "tours, their queue, and what else is shared"));
-    grains(&programs, &mut found)?;
-    Ok(found)
+    grains(&programs, found)?;
+    Ok(())
 }
 
 /// By minipages and by pages.

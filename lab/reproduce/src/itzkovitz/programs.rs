@@ -125,13 +125,12 @@ fn parts(show: &Show) -> [f64; apps::PARTS.len()] {
     parts
 }
 
-pub(super) fn figure6(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn figure6(_: &Trial, found: &mut Findings) -> Result<()> {
     let then = Scenario::millipage_1999();
     let mut draw = |programme: &Programme| -> Result<()> {
-        programme.figure("simulated, 1999", &then, PACE_PERCENT, &mut found)?;
-        programme.figure("simulated, 1999, no sweeper", &Scenario::event_driven_1999(), PACE_PERCENT, &mut found)?;
-        programme.figure("simulated, today", &Scenario::modern(), TODAY_PERCENT, &mut found)
+        programme.figure("simulated, 1999", &then, PACE_PERCENT, found)?;
+        programme.figure("simulated, 1999, no sweeper", &Scenario::event_driven_1999(), PACE_PERCENT, found)?;
+        programme.figure("simulated, today", &Scenario::modern(), TODAY_PERCENT, found)
     };
     let sor = Programme::record(&Sor::paper().into())?;
     draw(&sor)?;
@@ -157,8 +156,8 @@ pub(super) fn figure6(_: &Trial) -> Result<Findings> {
     }
     let more = (1..TOURS).map(|_| record_once(&Tsp::paper().into(), HOSTS[3], tsp.runs.first()));
     let tours = more.collect::<Result<Vec<Recording>>>()?;
-    delays(&[&sor, &is, &lu, &water], &tsp, &tours, &mut found)?;
-    Ok(found)
+    delays(&[&sor, &is, &lu, &water], &tsp, &tours, found)?;
+    Ok(())
 }
 
 /// TSP's runs on eight hosts, of which no two are alike, and two of three faults are its own.

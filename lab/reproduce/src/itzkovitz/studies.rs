@@ -29,8 +29,7 @@ const CHUNKS: Points = Points::itzkovitz(
     ["level", "hosts of"],
 );
 
-pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn prefetch(_: &Trial, found: &mut Findings) -> Result<()> {
     let lu = Programme::record(&Lu::paper().into())?;
     let gain = |stage: Scenario| -> Result<(f64, Show, Show)> {
         let stage = lu.at(&stage, PACE_PERCENT);
@@ -46,7 +45,7 @@ pub(super) fn prefetch(_: &Trial) -> Result<Findings> {
     let split = format!("{}, without them {}", waits(&with), waits(&without));
     let why = format!("if servers are told at once; {late:.3} if a sweeper tells them. A host's mean with them: {split}");
     found.answer("prefetch-not-needed", number(at_once, why));
-    Ok(found)
+    Ok(())
 }
 
 /// What a host waits for, by the mean of all, in milliseconds.
@@ -61,8 +60,7 @@ fn waits(show: &Show) -> String {
     )
 }
 
-pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn chunks(trial: &Trial, found: &mut Findings) -> Result<()> {
     let water = |chunk| Water { chunk, ..Water::paper() };
     let alone = record_quietly(&water(1).into(), 1, None)?;
     let scale = scale(Water::NAME, &alone);
@@ -93,14 +91,14 @@ pub(super) fn chunks(trial: &Trial) -> Result<Findings> {
     found.answer("water-chunking-helps", number(best.1 / all[0].1, format!("level {}, {why}", best.0)));
     found.answer("water-optimum", number(f64::from(best.0), why));
     let pages = speedup(&one, &first.play_by_pages(&then)?);
-    let modelled = relaxed(&first, &one, (&then, &told), &mut found)?;
+    let modelled = relaxed(&first, &one, (&then, &told), found)?;
     let why = format!(
         "simulated; TreadMarks published {RELAXED}, its model comes to {modelled:.2}, this protocol by whole pages to {pages:.2}"
     );
     found.answer("water-comparable", number(best.1, why));
     let competing = total(&first.replay(&then)?.traffic).competing;
     found.answer("water-competing", count(competing.into(), "simulated, without chunks, in 4 rounds of forces"));
-    Ok(found)
+    Ok(())
 }
 
 /// WATER by pages, with twins and diffs: how many times as quick it is than `one`.
@@ -150,8 +148,7 @@ fn of_site(show: &Show, run: &Recording, site: usize) -> Vec<(Minipage, Counts)>
     show.traffic.iter().filter(|(minipage, _)| minipages.contains(minipage)).copied().collect()
 }
 
-pub(super) fn tours(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn tours(_: &Trial, found: &mut Findings) -> Result<()> {
     let stage = Scenario { pace_percent: PACE_PERCENT, ..Scenario::millipage_1999() };
     let mut all = vec![];
     for unit_bytes in UNITS {
@@ -172,8 +169,8 @@ pub(super) fn tours(_: &Trial) -> Result<Findings> {
     let why =
         format!("simulated on eight hosts of 1999; {}", text(&|units| format!("{} B in {:.0} ms", units.bytes, units.span_ms)));
     found.answer("tsp-units-bytes", number(own.bytes as f64 / page.bytes.max(1) as f64, why));
-    push(&stage, &mut found)?;
-    Ok(found)
+    push(&stage, found)?;
+    Ok(())
 }
 
 fn push(stage: &Scenario, found: &mut Findings) -> Result<()> {

@@ -54,15 +54,8 @@ fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-pub(super) fn here(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn here(trial: &Trial, found: &mut Findings) -> Result<()> {
     let cpus = affinity::allowed();
-    if cpus.len() < 2 {
-        for id in IDS {
-            found.answer(id, Answer::CannotTry("this process may use only one processor".into()));
-        }
-        return Ok(found);
-    }
     let exchange = ShmFabric::between_threads(SegmentSpec::new(2, WAYS.len() as u32))?;
     let batches = if trial.full { 5 * BATCHES } else { BATCHES };
     let both = foregather_thread::run(
@@ -81,9 +74,9 @@ pub(super) fn here(trial: &Trial) -> Result<Findings> {
         },
     )?;
     let both = both.into_iter().collect::<Result<Vec<_>, Error>>()?;
-    draw(&mut found, &both[0]);
-    answer(&mut found, &both[0]);
-    Ok(found)
+    draw(found, &both[0]);
+    answer(found, &both[0]);
+    Ok(())
 }
 
 fn batches_of(ways: &[ExchangeMode; 5], rank: u32, bytes: usize, batches: u32) -> Result<Halves, Error> {
@@ -177,14 +170,7 @@ struct Passed {
 /// The spans with so many workers: without messages, by bare frames, by the message layer.
 type Spans = [Vec<Passed>; 3];
 
-pub(super) fn conjecture_here(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    if affinity::allowed().len() < 2 {
-        for id in CONJECTURES {
-            found.answer(id, Answer::CannotTry("this process may use only one processor".into()));
-        }
-        return Ok(found);
-    }
+pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()> {
     let spans = if trial.full { 5 * SPANS } else { SPANS };
     let (mut kept, mut trips) = (Vec::new(), Vec::new());
     for workers in WORKERS {
@@ -210,7 +196,7 @@ pub(super) fn conjecture_here(trial: &Trial) -> Result<Findings> {
     found.answer(CONJECTURES[0], number(worst, format!("{} with 1, 2, 4 workers beside each", words(&kept))));
     let least = trips[1..].iter().copied().fold(f64::INFINITY, f64::min);
     found.answer(CONJECTURES[1], number(least, format!("{} with 0, 1, 2, 4 workers; the least beside workers", words(&trips))));
-    Ok(found)
+    Ok(())
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -31,8 +31,7 @@ fn sizes() -> impl Iterator<Item = usize> {
     (2..=20).map(|power| 1 << power)
 }
 
-pub(super) fn figure6(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn figure6(_: &Trial, found: &mut Findings) -> Result<()> {
     let spec = spinning();
     let (mut more, mut worst) = (Vec::new(), f64::MIN);
     for bytes in sizes() {
@@ -59,8 +58,8 @@ pub(super) fn figure6(_: &Trial) -> Result<Findings> {
     found.answer("fig6-two-messages-long", number(mean / empty.as_us(), format!("{mean:.1} us to {:.1}", empty.as_us())));
     let small = arrivals(&spec, Path::Direct, 4 << 10)? - 1.0;
     found.answer("fig6-flow-messages", number(small, "beside each message of 4 KiB"));
-    smallest(&spec, &mut found)?;
-    Ok(found)
+    smallest(&spec, found)?;
+    Ok(())
 }
 
 /// How many messages arrive for each one that the program sends.
@@ -143,10 +142,9 @@ fn words(sums: [f64; 4]) -> String {
     BUFFERS.into_iter().zip(sums).map(of).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn figure7(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn figure7(_: &Trial, found: &mut Findings) -> Result<()> {
     let spec = spinning();
-    against_raw(&spec, &mut found)?;
+    against_raw(&spec, found)?;
     let (over_all, sums) = best(&spec, &SMALL)?;
     let why = "times the best buffer of each size, on average:";
     found.answer("fig7-best-buffer", number(f64::from(over_all), format!("{why} {}", words(sums))));
@@ -174,7 +172,7 @@ pub(super) fn figure7(_: &Trial) -> Result<Findings> {
     let words: Vec<_> = got.iter().map(|(name, buffer)| format!("{name}: {buffer} B")).collect();
     let others = got.iter().filter(|of| of.1 != over_all).count();
     found.answer("fig7-best-depends", count(others, format!("the best buffers: {}", words.join(", "))));
-    Ok(found)
+    Ok(())
 }
 
 fn against_raw(spec: &ClusterSpec, found: &mut Findings) -> Result<()> {

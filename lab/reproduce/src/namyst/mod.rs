@@ -22,8 +22,8 @@ pub const EXPERIMENTS: [Experiment; 9] = [
     experiment("fig7", lengths::figure7),
     experiment("overlap", several::overlap),
     experiment("conjecture", several::conjecture),
-    experiment("conjecture-here", here::conjecture_here).measured(),
-    experiment("here", here::here).measured(),
+    experiment("conjecture-here", here::conjecture_here).measured().between_processors(),
+    experiment("here", here::here).measured().between_processors(),
 ];
 
 fn number(got: f64, why: impl Into<String>) -> Answer {

@@ -29,8 +29,7 @@ fn nodes(threads: u32, turns: bool) -> ClusterSpec {
     spec
 }
 
-pub(super) fn overlap(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn overlap(_: &Trial, found: &mut Findings) -> Result<()> {
     let alone = together(false, Nanos::ZERO)?;
     // As long as the transfer, so that neither hides the other.
     let both = together(false, alone)?;
@@ -48,7 +47,7 @@ pub(super) fn overlap(_: &Trial) -> Result<Findings> {
     let why = format!("adaptive waiting, simulated; alone a message takes {}, and {spinning} if it is polled for", polled.1);
     found.answer("completion-by-thread-state", number(polled.0, why));
     found.answer("completion-by-interrupt", number(slept.0, "adaptive waiting, simulated, beside a worker"));
-    Ok(found)
+    Ok(())
 }
 
 /// When both are done: a thread of node 0 that takes in transfers, and one beside it that computes for so long.
@@ -198,13 +197,12 @@ fn undisturbed(spec: &ClusterSpec, workers: u32) -> Result<f64> {
     Ok(computed.0 as f64 / QUIET.0 as f64)
 }
 
-pub(super) fn conjecture(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn conjecture(_: &Trial, found: &mut Findings) -> Result<()> {
     for (place, (name, policy, turns)) in CIRCUMSTANCES.into_iter().enumerate() {
         let pairs = WORKERS.map(|workers| pair(workers, policy, turns)).into_iter().collect::<Result<Vec<_>>>()?;
-        draw(&mut found, name, &pairs);
+        draw(found, name, &pairs);
         if place == 0 {
-            answer(&mut found, &pairs[1..]);
+            answer(found, &pairs[1..]);
         } else {
             let of = |pair: &Layers| {
                 format!("{:.2} x in latency and {:.3} x in all with {}", pair.slower(), pair.total(), pair.workers)
@@ -213,7 +211,7 @@ pub(super) fn conjecture(_: &Trial) -> Result<Findings> {
             found.notes.push(format!("conjecture, {name}: {}", all.join(", ")));
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn draw(found: &mut Findings, name: &str, pairs: &[Layers]) {

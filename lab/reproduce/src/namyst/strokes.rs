@@ -45,19 +45,19 @@ fn copies(strokes: &[Stroke], bytes: usize) -> f64 {
     copied.map(|stroke| u64::from(stroke.bytes)).sum::<u64>() as f64 / bytes as f64
 }
 
-pub(super) fn figure4(_: &Trial) -> Result<Findings> {
+pub(super) fn figure4(_: &Trial, found: &mut Findings) -> Result<()> {
     let strokes = strokes(Policy::Yield, Path::Direct, 3, VECTOR)?;
     let shows = "Node 0 registers its three vectors and offers them; node 2 registers where they go and asks for them. One descriptor \
                  gathers all three; node 1 is the switch. Node 0 deregisters when they have been read.";
     let drawn = timeline("namyst-fig4", "Figure 4: three vectors from memory to memory", shows, &strokes);
-    let mut found = Findings { timelines: vec![drawn], ..Findings::default() };
+    found.timelines = vec![drawn];
     let at_sender = |what| of(&strokes, 0, what);
     let post = at_sender(Activity::Post).find(|stroke| stroke.pieces == 3);
     let sent = at_sender(Activity::Sent).last();
     let descriptors = at_sender(Activity::Sent).count();
     let entries = post.map_or(0, |post| post.pieces);
     found.answer("fig4-one-descriptor", count(descriptors, format!("of {entries} entries")));
-    let (Some(post), Some(sent)) = (post, sent) else { return Ok(found) };
+    let (Some(post), Some(sent)) = (post, sent) else { return Ok(()) };
     let before = at_sender(Activity::Register).filter(|stroke| stroke.to <= post.from).count();
     found.answer("fig4-registrations", count(before, "before the descriptor is posted"));
     let yields = at_sender(Activity::Yield).filter(|stroke| post.to <= stroke.from && stroke.from < sent.to);
@@ -66,15 +66,15 @@ pub(super) fn figure4(_: &Trial) -> Result<Findings> {
     let after = at_sender(Activity::Forget).filter(|stroke| stroke.from >= sent.to).count();
     found.answer("fig4-deregistrations", count(after, "after the completion"));
     found.answer("fig4-no-copy", number(copies(&strokes, 3 * VECTOR), "on both sides together"));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn figure5(_: &Trial) -> Result<Findings> {
+pub(super) fn figure5(_: &Trial, found: &mut Findings) -> Result<()> {
     let buffered = strokes(Policy::Spin, Path::Buffered, 1, PIECE)?;
     let shows = "While one buffer is on the wire, node 0 fills the next and node 2 empties the one before; node 1 is the switch. \
                  Nothing is registered.";
     let drawn = timeline("namyst-fig5", "Figure 5: one message through eight static buffers", shows, &buffered);
-    let mut found = Findings { timelines: vec![drawn], ..Findings::default() };
+    found.timelines = vec![drawn];
     let calls = |strokes: &[Stroke]| -> usize {
         (0..2).map(|rank| of(strokes, rank, Activity::Register).count() + of(strokes, rank, Activity::Forget).count()).sum()
     };
@@ -91,7 +91,7 @@ pub(super) fn figure5(_: &Trial) -> Result<Findings> {
     }
     let why = format!("{hidden} of {all} of copying at the sender, {} buffers", wires.len());
     found.answer("fig5-copies-overlap", number(hidden.0 as f64 / all.0.max(1) as f64, why));
-    Ok(found)
+    Ok(())
 }
 
 /// The strokes of two nodes as a timeline of three.
@@ -210,9 +210,8 @@ fn unasked(beyond: u32) -> Result<(u64, u64)> {
     Ok((played.report.dropped, played.report.frames))
 }
 
-pub(super) fn credits(_: &Trial) -> Result<Findings> {
+pub(super) fn credits(_: &Trial, found: &mut Findings) -> Result<()> {
     const BEYOND: u32 = 10;
-    let mut found = Findings::default();
     let (lost, arrived) = unasked(BEYOND)?;
     let why = format!("of {} posted without a credit, {arrived} arrived", lost + arrived);
     found.answer("via-has-no-flow-control", count(lost as usize, why));
@@ -226,5 +225,5 @@ pub(super) fn credits(_: &Trial) -> Result<Findings> {
     found.answer("credits-one-way", number(for_one, format!("{got}, with an alert level of {ALERT} of 32")));
     let why = format!("of {} to a receiver that takes none for {BUSY}", one_way.messages);
     found.answer("credits-lose-nothing", count(one_way.lost as usize, why));
-    Ok(found)
+    Ok(())
 }

@@ -23,8 +23,8 @@ fn waited(record: &Record, from: u32, to: u32) -> Nanos {
     record.0.iter().find(|way| (way.from, way.to) == (from, to)).map_or(Nanos::ZERO, |way| way.granted - way.asked)
 }
 
-pub(super) fn gsync(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("gsync")?, ..Findings::default() };
+pub(super) fn gsync(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("gsync")?;
     let (cost, precision) = measured(GSYNC, 3, 30)?;
     found.answer("gsync-close-cost", us(cost));
     found.answer("gsync-close-precision", us(precision));
@@ -43,11 +43,11 @@ pub(super) fn gsync(_: &Trial) -> Result<Findings> {
     let (cost, precision) = of(700)?;
     found.answer("gsync-very-late-cost", us(cost));
     found.answer("gsync-very-late-precision", us(precision));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn sync0(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("sync0")?, ..Findings::default() };
+pub(super) fn sync0(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("sync0")?;
     found.answer("sync0-close-cost", us(measured(SYNC0, 3, 30)?.0));
     found.answer("sync0-close-precision", us(measured(SYNC0, 3, 0)?.1));
     let late = synchronised(&Directed::new(8).last_late(75), SYNC0)?;
@@ -63,11 +63,11 @@ pub(super) fn sync0(_: &Trial) -> Result<Findings> {
     }
     found.answer("sync0-like-gsync", number(cost.as_us(), "the most at d = 2 to 7"));
     found.answer("sync0-as-precise-as-gsync", number(precision.as_us(), "the most"));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn rds(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("rds")?, ..Findings::default() };
+pub(super) fn rds(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("rds")?;
     found.answer("rds-cost", us(measured(RDS, 7, 524)?.0));
     let (mut others, mut worst) = (0, Nanos::ZERO);
     for d in 2..=7 {
@@ -79,9 +79,9 @@ pub(super) fn rds(_: &Trial) -> Result<Findings> {
     }
     found.answer("rds-cost-everywhere", count(others, "costs of 42"));
     found.answer("rds-precision", us(worst));
-    phases(&mut found)?;
+    phases(found)?;
     found.answer("rds-waits", us(SignalCost::IPSC860.wait(0, 128)));
-    subcubes(&mut found)?;
+    subcubes(found)?;
     let hops = nearest_neighbours()?;
     found.answer("nearest-neighbours-only", count(hops.0, format!("of {} packets", hops.1)));
     let mut most: f64 = 0.0;
@@ -91,7 +91,7 @@ pub(super) fn rds(_: &Trial) -> Result<Findings> {
     }
     found.answer("rds-slightly-dearer", number(most, "the most at d = 2 to 7, one node 75 us late"));
     found.answer("rds-dear-when-close", super::ratio(measured(RDS, 7, 0)?.0, measured(GSYNC, 7, 0)?.0));
-    Ok(found)
+    Ok(())
 }
 
 /// When phase 1 ends, when phase 2 does, and who is reached last.
@@ -157,7 +157,7 @@ impl Excess {
     }
 }
 
-pub(super) fn lateness(_: &Trial) -> Result<Findings> {
+pub(super) fn lateness(_: &Trial, found: &mut Findings) -> Result<()> {
     let none = || Excess(f64::NEG_INFINITY);
     let (mut close, mut close_precision, mut general, mut general_precision) = (none(), none(), none(), none());
     let (mut rds_cost, mut rds_precision) = (none(), none());
@@ -180,7 +180,6 @@ pub(super) fn lateness(_: &Trial) -> Result<Findings> {
             rds_precision.note(rds.precision(), Nanos::ZERO);
         }
     }
-    let mut found = Findings::default();
     let all = [
         ("lateness-gsync-close-cost", close),
         ("lateness-gsync-close-precision", close_precision),
@@ -192,7 +191,7 @@ pub(super) fn lateness(_: &Trial) -> Result<Findings> {
     for (id, Excess(excess)) in all {
         found.answer(id, number(excess, format!("d = 2 to 7, {DRAWS} draws of each delta")));
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Nodes that come evenly spread over delta, the first at 0 and the last at delta.

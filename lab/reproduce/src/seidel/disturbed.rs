@@ -37,8 +37,8 @@ pub(super) fn figure_3_11(bytes: usize) -> Result<(Nanos, Nanos)> {
     shifts(GSYNC, bytes, Nanos::from_us(50))
 }
 
-pub(super) fn interrupt(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("interrupt")?, ..Findings::default() };
+pub(super) fn interrupt(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("interrupt")?;
     let (calm, hit) = figure_3_11(M)?;
     found.answer("fig3-11a-concurrent", us(calm));
     found.answer("fig3-11b-twice", super::ratio(hit, calm));
@@ -58,10 +58,10 @@ pub(super) fn interrupt(_: &Trial) -> Result<Findings> {
         worst = worst.max(hit.0 as f64 / calm.0 as f64);
     }
     found.answer("rds-bears-65", number(worst, "the worst of 1 to 65 us"));
-    neighbours(&mut found)?;
-    phase_one(&mut found)?;
-    many(&mut found)?;
-    Ok(found)
+    neighbours(found)?;
+    phase_one(found)?;
+    many(found)?;
+    Ok(())
 }
 
 /// How far apart neighbours on the ring leave gsync, one node late.
@@ -177,8 +177,7 @@ fn loops(lengths: &[u64], interrupts: Option<Interrupts>) -> Result<Vec<(Nanos, 
     Ok(run.outputs.into_iter().flatten().next().unwrap_or(Ok(vec![]))?)
 }
 
-pub(super) fn noise(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn noise(_: &Trial, found: &mut Findings) -> Result<()> {
     let watched = loops(&[ITERATIONS; 2_000], Some(profile::AS_STATED))?;
     let floor = trace::floor(&watched);
     let interruptions = trace::interruptions(&watched, floor, Nanos::from_us(1));
@@ -210,5 +209,5 @@ pub(super) fn noise(_: &Trial) -> Result<Findings> {
     }
     found.answer("loop-waits-long-enough", number(worst, "the most that a wait is off by"));
     found.answer("ipsc2-interrupts", number(profile::IPSC2_INTERRUPTS.length.as_us(), "a note by Dunigan, 1991"));
-    Ok(found)
+    Ok(())
 }

@@ -77,8 +77,7 @@ fn long_messages() -> Result<Vec<(f64, f64)>> {
     })
 }
 
-pub(super) fn table1(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn table1(_: &Trial, found: &mut Findings) -> Result<()> {
     let (a, b_l) = noise::line(&long_messages()?);
     found.answer("table1-a", number(a, "the slope over 1 to 40 KiB"));
     found.answer("table1-a-older", number(a, "what the model was given"));
@@ -100,7 +99,7 @@ pub(super) fn table1(_: &Trial) -> Result<Findings> {
     let pooled = Circuits { pool: Some(POOL), ..profile::IPSC860 };
     let (wrong, right) = (mean(&rounds(pooled, false)?.0).0, mean(&rounds(pooled, true)?.0).0);
     found.answer("unbalanced-s-is-wrong", number((wrong - right).abs(), format!("{wrong:.1} us instead of {right:.1}")));
-    Ok(found)
+    Ok(())
 }
 
 /// Packets that a message of 100 bytes and one of 101 consist of.
@@ -169,12 +168,11 @@ fn am(bytes: usize) -> Nanos {
 const BS: Nanos = profile::IPSC860.null;
 const BL: Nanos = profile::IPSC860.long;
 
-pub(super) fn table2(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn table2(_: &Trial, found: &mut Findings) -> Result<()> {
     found.answer("send-null", us(sent(0, Short)?.cost()));
     found.answer("send-long", us(sent(M, Long)?.cost()));
     found.answer("send-forced", us(sent(M, Forced)?.cost()));
-    exchanges(&mut found)?;
+    exchanges(found)?;
     let eight = |late| Directed::new(8).last_late(late);
     found.answer("shift-long-close", us(shifted(&eight(60), M, Long)?.cost()));
     found.answer("shift-long-apart", us(shifted(&eight(75), M, Long)?.cost()));
@@ -183,7 +181,7 @@ pub(super) fn table2(_: &Trial) -> Result<Findings> {
     found.answer("shift-factor-of-two", super::ratio(four_kib(75)?, four_kib(0)?));
     let wrong = everywhere()?;
     found.answer("table2-everywhere", count(wrong.0, format!("of {} costs by formula", wrong.1)));
-    Ok(found)
+    Ok(())
 }
 
 fn exchanges(found: &mut Findings) -> Result<()> {
@@ -251,8 +249,8 @@ fn together(ways: &[&Circuit]) -> Nanos {
     ways.iter().map(|way| way.left).min().unwrap_or(Nanos::ZERO) - latest
 }
 
-pub(super) fn fig2(_: &Trial) -> Result<Findings> {
-    let mut found = Findings { timelines: scenes("fig2")?, ..Findings::default() };
+pub(super) fn fig2(_: &Trial, found: &mut Findings) -> Result<()> {
+    found.timelines = scenes("fig2")?;
     let overlap = |synchronised, protocol, packet, late| {
         exchanged(M, protocol, synchronised, late).map(|played| together(&messages(&played, packet)))
     };
@@ -272,7 +270,7 @@ pub(super) fn fig2(_: &Trial) -> Result<Findings> {
         waited = messages(&played, Packet::Forced).iter().fold(waited, |most, way| most.max(way.granted - way.asked));
     }
     found.answer("fig2-7-forced-never-waits", us(waited));
-    Ok(found)
+    Ok(())
 }
 
 /// Table III, by its formula.
@@ -283,14 +281,13 @@ fn recommended(dimension: u32) -> u64 {
 
 const TABLE_THREE: [&str; 6] = ["table3-d2", "table3-d3", "table3-d4", "table3-d5", "table3-d6", "table3-d7"];
 
-pub(super) fn table3(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn table3(_: &Trial, found: &mut Findings) -> Result<()> {
     for (dimension, id) in (2..).zip(TABLE_THREE) {
         found.answer(id, number(recommended(dimension) as f64, "from the profile's constants"));
     }
     found.answer("crossover-smallest", number(recommended(2) as f64, "d = 2"));
     found.answer("crossover-largest", number(recommended(7) as f64, "d = 7"));
-    Ok(found)
+    Ok(())
 }
 
 /// What a long shift costs alone, and with RDS before it, the last node 75 us late.
@@ -299,8 +296,7 @@ fn alone_and_synchronised(dimension: u32, bytes: u64) -> Result<(Nanos, Nanos)> 
     Ok((shifted(&late, bytes as usize, Long)?.cost(), synchronised_shift(&late, RDS, bytes as usize, Long)?.cost()))
 }
 
-pub(super) fn crossover(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn crossover(_: &Trial, found: &mut Findings) -> Result<()> {
     let (mut counted, mut as_it_is, mut dearer, mut at_four_kib) = (vec![], vec![], 0, 0);
     for dimension in 2..=7 {
         counted.push(first(101, 8_192, |bytes| {
@@ -323,5 +319,5 @@ pub(super) fn crossover(_: &Trial) -> Result<Findings> {
     let why = format!("it costs no more from {} bytes on, d = 2 to 7", in_words(&as_it_is));
     found.answer("crossover-as-it-is", count(dearer, why));
     found.answer("crossover-several-kilobytes", count(at_four_kib, "one node 75 us late"));
-    Ok(found)
+    Ok(())
 }

@@ -47,9 +47,8 @@ fn deviation(values: &[f64]) -> f64 {
     mean(&values.iter().map(|value| (value - middle).powi(2)).collect::<Vec<_>>()).sqrt()
 }
 
-pub(super) fn fig5(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let Grids { coarse: (coarse, on_coarse), full: (full, on_full) } = Grids::of("fig5", trial, &mut found)?;
+pub(super) fn fig5(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let Grids { coarse: (coarse, on_coarse), full: (full, on_full) } = Grids::of("fig5", trial, found)?;
     let rate = |all: &Curves, grain, policy| loaded(all, grain, policy, "ssr_percent");
     let mut rises = Vec::new();
     for grain in ["fine", "medium"] {
@@ -72,12 +71,11 @@ pub(super) fn fig5(trial: &Trial) -> Result<Findings> {
     }
     let spun = loaded(&coarse, "fine", "2CS+", "spin_of_budget");
     found.answer("spins-are-short", number(spun, format!("fine grain {on_coarse}")));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn fig7(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let Grids { coarse: (coarse, on_coarse), full: (full, on_full) } = Grids::of("fig7", trial, &mut found)?;
+pub(super) fn fig7(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let Grids { coarse: (coarse, on_coarse), full: (full, on_full) } = Grids::of("fig7", trial, found)?;
     let speedup = |all: &Curves, grain| loaded(all, grain, "2CS+", "speedup");
     found.answer("fig7-fine", number(speedup(&coarse, "fine"), on_coarse));
     found.answer("fig7-medium", number(speedup(&coarse, "medium"), on_coarse));
@@ -87,37 +85,34 @@ pub(super) fn fig7(trial: &Trial) -> Result<Findings> {
     let switches = |policy| loaded(&coarse, "fine", policy, "switches_per_barrier");
     let fewer = ["AB", "CS"].map(|policy| switches(policy) / switches("2CS+"));
     found.answer("fewer-switches", each(fewer.to_vec(), format!("always-block and CS over 2CS+, fine grain {on_coarse}")));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn quantum(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("quantum", trial, &mut found)?;
+pub(super) fn quantum(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("quantum", trial, found)?;
     let rate = |policy, load, steps| all.with(&[("policy", policy), ("load", load), ("steps", steps)]).mean("ssr_percent");
     let both = ["multiples of 16", "others"];
     let ratio = mean(&both.map(|load| rate("2CS+", load, "1000") / rate("2CS+", load, "100")));
     found.answer("larger-quanta-change-nothing-2cs", number(ratio, "mean over multiples of 16 and other loads"));
     let peaks = rate("CS", both[0], "1000") / rate("CS", both[0], "100");
     found.answer("larger-quanta-change-nothing-peaks", number(peaks, "at multiples of 16"));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn allocation(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("allocation", trial, &mut found)?;
+pub(super) fn allocation(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("allocation", trial, found)?;
     let [twenty, five] = ["20", "5"].map(|ticks| all.with(&[("ticks", ticks)]).mean("foreign_marks"));
     let got = format!("{five:.0} take-overs a run with five ticks, {twenty:.0} with twenty");
     found.answer("no-migration-with-five-ticks", number(five / twenty, got));
     found.answer("migration-with-twenty-ticks", number(twenty, "mean over loads and seeds"));
-    Ok(found)
+    Ok(())
 }
 
 /// The processors of figures 6 and 8.
 const CPUS: f64 = 32.0;
 
-pub(super) fn fig6(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("fig6", trial, &mut found)?;
+pub(super) fn fig6(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("fig6", trial, found)?;
     let sizes = all.labels("sizes");
     let series = |size: &str, grain: &str| all.with(&[("sizes", size), ("job", grain)]).over_load("ssr_percent");
     let loads = series(sizes[0], "fine");
@@ -142,7 +137,7 @@ pub(super) fn fig6(trial: &Trial) -> Result<Findings> {
             sizes.iter().zip(&extras).map(|(size, extra)| format!("{extra:.0} with jobs of {size}")).collect();
         found.answer(id, number(mean(&extras), words.join(", ")));
     }
-    Ok(found)
+    Ok(())
 }
 
 /// A job's time against always-block, over the load.
@@ -155,9 +150,8 @@ fn falls_below_one(curve: &[(f64, f64)]) -> f64 {
     falls_below(curve, 1.0).unwrap_or(f64::NAN)
 }
 
-pub(super) fn fig8(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("fig8", trial, &mut found)?;
+pub(super) fn fig8(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("fig8", trial, found)?;
     let [cs, two] = ["CS", "2CS+"].map(|policy| speedup(&all, &[("policy", policy)]));
     let at = all.with(&[("policy", "2CS+")]).pseudo_values(falls_below_one);
     found.answer("fig8-up-to-twice", Answer::Sample(at, "where the speedup of 2CS+ falls below 1".into()));
@@ -168,21 +162,19 @@ pub(super) fn fig8(trial: &Trial) -> Result<Findings> {
     let idle = |load| all.with(&[("policy", "AB"), ("load", load)]).mean("idle_share");
     found.answer("fig8-idle-processors", number(idle("1x"), "idle share at a load of 1"));
     found.answer("fig8-none-idle-at-four", number(idle("4x"), "idle share at a load of 4"));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn fig9(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("fig9", trial, &mut found)?;
+pub(super) fn fig9(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("fig9", trial, found)?;
     let larger = ["128", "256"].map(|cpus| all.with(&[("policy", "2CS+"), ("cpus", cpus)]));
     let at = larger.iter().flat_map(|series| series.pseudo_values(falls_below_one)).collect();
     found.answer("fig9-larger-machines", Answer::Sample(at, "seeds of 128 and of 256 processors".into()));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn wake(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("wake", trial, &mut found)?;
+pub(super) fn wake(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("wake", trial, found)?;
     let speedup =
         |workload, policy, scheme| all.with(&[("workload", workload), ("policy", policy), ("wakeup", scheme)]).mean("speedup");
     let big = speedup("2 x 24", "2CS+", "ap-mark");
@@ -201,14 +193,13 @@ pub(super) fn wake(trial: &Trial) -> Result<Findings> {
     for (claim, scheme) in [("wake-same-processor", "linux"), ("wake-ap-never-the-same", "ap-mark")] {
         found.answer(claim, number(duplicates(scheme), "marks of processors marked already"));
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Bounds that are drawn for each wait: their mean cost is then known to a third of a percent.
 const DRAWS: u32 = 100_000;
 
-pub(super) fn competitive(_: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
+pub(super) fn competitive(_: &Trial, found: &mut Findings) -> Result<()> {
     let factor = |bound, distribution| worst_factor(bound, distribution);
     found.answer(
         "spin-for-a-switch-is-2-competitive",
@@ -220,21 +211,19 @@ pub(super) fn competitive(_: &Trial) -> Result<Findings> {
     let worst = waits.map(|wait| drawn_cost(wait, DRAWS) / offline_cost(Distribution::Constant, wait));
     let why = format!("the worst of six waits from .25 to 4 switches, each the mean of {DRAWS} drawn bounds");
     found.answer("randomised-factor", number(worst.into_iter().fold(f64::NAN, f64::max), why));
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn gang(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("gang", trial, &mut found)?;
+pub(super) fn gang(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("gang", trial, found)?;
     for (claim, policy) in [("two-pairs-that-block-pay", "AB"), ("two-pairs-fall-into-step", "2CS+")] {
         found.answer(claim, Answer::Sample(all.with(&[("policy", policy)]).values(), String::new()));
     }
-    Ok(found)
+    Ok(())
 }
 
-pub(super) fn baselines(trial: &Trial) -> Result<Findings> {
-    let mut found = Findings::default();
-    let all = curves("baselines", trial, &mut found)?;
+pub(super) fn baselines(trial: &Trial, found: &mut Findings) -> Result<()> {
+    let all = curves("baselines", trial, found)?;
     let speedup = |grain, policy| all.with(&[("grains", grain), ("policy", policy)]).mean("speedup");
     let fine = |policy| speedup("fine", policy);
     found.answer("holder-running-means-block", number(1.0 / fine("holder running"), "fine grain, loads from 40 to 136"));
@@ -255,5 +244,5 @@ pub(super) fn baselines(trial: &Trial) -> Result<Findings> {
         "five-switches-in-clusters",
         number(switches, format!("the best for fine grain on one machine is {name}: {:.2} times", fine(name))),
     );
-    Ok(found)
+    Ok(())
 }
