@@ -161,7 +161,7 @@ fn parameters(_: &Trial, found: &mut Findings) -> Result<()> {
         few.push(batch(|| team.run(one)));
         many.push(batch(|| team.run(sixteen)));
     }
-    let median = |of: &[f64]| Distribution::of_values(of).map_or(f64::NAN, |all| all.quantile(0.5));
+    let median = |of: &[f64]| Distribution::quantile_of(of.iter().copied(), 0.5);
     let (less, more) = (median(&few), median(&many));
     let why = format!("{more:.0} ns with sixteen arguments, {less:.0} with one");
     found.answer("parameters-by-reference", Answer::Number(more / less, why));

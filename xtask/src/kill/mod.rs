@@ -2,11 +2,11 @@
 //! rank in time, the job must end with the right code, and nothing may be left behind.
 mod job;
 
+use crate::Trouble;
 use job::{Marked, see_through};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,19 +32,10 @@ struct KillOptions {
     folder: PathBuf,
 }
 
-pub(crate) fn run(arguments: &[&str]) -> ExitCode {
-    let options = match options(arguments) {
-        Ok(options) => options,
-        Err(wrong) => {
-            eprintln!("xtask: {wrong}\n\n{HELP}");
-            return ExitCode::from(2);
-        }
-    };
-    let wrong = rounds(&options);
-    for line in &wrong {
-        println!("{line}");
-    }
-    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
+    let wrong = rounds(&options(arguments).map_err(Trouble::Usage)?);
+    wrong.iter().for_each(|line| println!("{line}"));
+    Ok(wrong.is_empty())
 }
 
 fn options(arguments: &[&str]) -> Result<KillOptions, String> {

@@ -4,6 +4,7 @@
 //! `claims` reads what is changed; [`copy`] builds it.
 mod copy;
 
+use crate::Trouble;
 use crate::claims::mutants::{Mutant, Mutants};
 use crate::tree::Tree;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -11,7 +12,6 @@ use copy::{Copy, Verdicts};
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs;
-use std::process::ExitCode;
 
 pub(crate) const HELP: &str = "\
 cargo xtask mutants [--draw N] [--seed S] [--in-place] [--write] [NAME ...]
@@ -54,19 +54,9 @@ impl Ask {
 }
 
 /// What follows `cargo xtask mutants`.
-pub(crate) fn run(arguments: &[&str]) -> ExitCode {
-    let Some(ask) = Ask::parse(arguments) else {
-        eprintln!("xtask mutants: expected names and options as below, got `{}`\n\n{HELP}", arguments.join(" "));
-        return ExitCode::from(2);
-    };
-    match answer(&ask) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("xtask mutants: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
+    let usage = || Trouble::Usage(format!("expected names and options as below, got `{}`", arguments.join(" ")));
+    Ok(answer(&Ask::parse(arguments).ok_or_else(usage)?)?)
 }
 
 /// Is every mutant noticed where it must be?

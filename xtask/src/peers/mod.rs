@@ -5,8 +5,8 @@ mod contrast;
 mod messages;
 mod simgrid;
 
+use crate::Trouble;
 use simgrid::Plan;
-use std::process::ExitCode;
 
 pub(crate) const HELP: &str = "\
 cargo xtask peers simgrid [--nodes N,N..] [--skew-us S] [--rounds R] [--ours COMMAND]
@@ -34,35 +34,13 @@ cargo xtask peers teams [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--r
 Fork and join, by `foregather measure teams`: ours, Rust's threads, rayon, fork_union, and every OpenMP runtime that is installed.
 Defaults: 2, 4 and 8 members, cells of 200 ms, 3 rounds. fork_union needs a compiler of C++ (Debian: g++).";
 
-/// Why there is no table.
-#[derive(Debug)]
-enum Trouble {
-    Usage(String),
-    /// Software that this machine lacks, and how to get it.
-    Missing(String),
-    Failed(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Trouble {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
 /// What follows `cargo xtask peers`.
-pub(crate) fn run(arguments: &[&str]) -> ExitCode {
-    let end = match arguments {
+pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
+    match arguments {
         ["messages", options @ ..] => messages::hold(options),
         ["simgrid", ..] => Plan::parse(arguments).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),
         [] => contrast::hold("", &[]),
-    };
-    let (words, code) = match end {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Trouble::Usage(what)) => (format!("{what}\n\n{HELP}"), 2),
-        Err(Trouble::Missing(what)) => (what, 3),
-        Err(Trouble::Failed(error)) => (format!("{error:#}"), 1),
-    };
-    eprintln!("xtask peers: {words}");
-    ExitCode::from(code)
+    }
+    .map(|()| true)
 }

@@ -1,6 +1,6 @@
 //! A comparison with SimGrid: what was asked for on the command line; its driver is built, and it and ours run in turn, so that what else the
 //! machine does meets all of them; what a run prints, and the table of medians and ratios.
-use super::Trouble;
+use crate::Trouble;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;

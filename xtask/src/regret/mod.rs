@@ -3,11 +3,12 @@
 //! [`baseline`] is what is kept of a run.
 mod baseline;
 
+use crate::Trouble;
 use anyhow::{Context, Result, bail, ensure};
 use baseline::{Baseline, Row};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 pub(crate) const HELP: &str = "\
 cargo xtask regret BASELINE [NEW] [--repetitions R]
@@ -54,19 +55,9 @@ impl Ask {
 }
 
 /// What follows `cargo xtask regret`.
-pub(crate) fn run(arguments: &[&str]) -> ExitCode {
-    let Some(ask) = Ask::parse(arguments) else {
-        eprintln!("xtask regret: expected files and options as below, got `{}`\n\n{HELP}", arguments.join(" "));
-        return ExitCode::from(2);
-    };
-    match answer(&ask) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("xtask regret: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
+    let usage = || Trouble::Usage(format!("expected files and options as below, got `{}`", arguments.join(" ")));
+    Ok(answer(&Ask::parse(arguments).ok_or_else(usage)?)?)
 }
 
 /// Is all well?

@@ -128,7 +128,7 @@ fn answer(found: &mut Findings, all: &[Halves]) {
     found.answer(IDS[2], Answer::Each(small, "static buffers against memory to memory, 4 B to 1 KiB".into()));
     let regrets = SIZES.iter().map(|&size| at(size, CHOSEN) / at(size, BUFFERED).min(at(size, DIRECT))).collect::<Vec<_>>();
     let words = regrets.iter().map(|regret| format!("{regret:.2}")).collect::<Vec<_>>().join(" ");
-    let middle = Distribution::of_values(&regrets).map_or(f64::NAN, |all| all.quantile(0.5));
+    let middle = Distribution::quantile_of(regrets, 0.5);
     found.answer(IDS[3], number(middle, format!("by size {words}")));
 }
 
@@ -200,7 +200,7 @@ pub(super) fn conjecture_here(trial: &Trial, found: &mut Findings) -> Result<()>
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
-    Distribution::of_values(&values.collect::<Vec<_>>()).map_or(f64::NAN, |all| all.quantile(0.5))
+    Distribution::quantile_of(values, 0.5)
 }
 
 fn beside(workers: u32, spans: usize) -> Result<Spans> {

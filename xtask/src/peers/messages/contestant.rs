@@ -1,8 +1,8 @@
 //! Who takes part, whether it is installed, and how it is run: pinned, bounded, and never under a real-time class.
 use super::super::contrast::OURS;
 use super::super::simgrid::{built, output_within};
-use super::Trouble;
 use super::{Ask, PATTERNS, Sample};
+use crate::Trouble;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

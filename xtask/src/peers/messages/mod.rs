@@ -3,8 +3,8 @@
 //! [`contestant`]: what takes part, and how each is run.
 mod contestant;
 
-use super::Trouble;
 use super::simgrid::number;
+use crate::Trouble;
 use anyhow::{Context, Result, ensure};
 use contestant::Contestant;
 use serde_json::Value;
