@@ -25,7 +25,7 @@ const HELP: &str = "\
 The chores of this repository.
 
   cargo xtask tidy        style of the house: lengths, arrows, unsafe, worlds, wording, names, links, races
-  cargo xtask tidy words  of these the names alone: no old word, no type's name with many meanings
+  cargo xtask tidy words  of these names and prose alone: no old word, no type's name with many meanings, no person
   cargo xtask claims      papers/*.toml are well formed and every claim has an experiment; prints the coverage
   cargo xtask peers       other people's work beside ours, in the same run; `cargo xtask peers help` says how
   cargo xtask examples    the programs of examples/, each with exactly the features that it names

@@ -1,8 +1,8 @@
-//! Which barrier: the one place where their names and needs are listed.
+//! The barrier algorithms: the one place that lists their names and needs.
 use crate::{SignalCost, butterfly, dissemination, dissemination_by, gather, gather_release, rds, sync0, tournament, tree};
 use foregather_machine::{Cause, Endpoint, Error};
 
-/// The barriers there are.
+/// The barrier algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// One counter and one epoch; any size. The cheapest for few members. Over words only.
@@ -15,12 +15,12 @@ pub enum Algorithm {
     Butterfly,
     /// A butterfly of the lower half, on behalf of the upper; powers of two.
     Sync0,
-    /// Gather, release, and a wait after which all leave together; any size.
+    /// Gather, release, and a wait, so that all leave together; any size.
     Rds {
-        /// What a hop costs: the waits follow from it.
+        /// The cost of a hop, from which the waits follow.
         hop: SignalCost,
     },
-    /// Pairs, of whom one waits for the other and releases it; any size.
+    /// Pairs: one member waits for the other and releases it; any size.
     Tournament,
     /// Gather and release along a tree whose members are written in this base, 2 to 8; any size.
     Gather(u32),
@@ -45,7 +45,8 @@ const DISSEMINATION: [&str; 9] = [
 ];
 
 impl Algorithm {
-    /// All of them, each once: `rds` without waits, and for the families one `k` that makes a protocol of its own.
+    /// Each algorithm once: `rds` without waits, and for each family one `k` that makes a protocol of its
+    /// own.
     pub const ALL: [Self; 9] = [
         Self::Central,
         Self::Dissemination,
@@ -58,7 +59,7 @@ impl Algorithm {
         Self::KDissemination(3),
     ];
 
-    /// Its name on the command line and in results.
+    /// The name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Central => "central",
@@ -73,7 +74,7 @@ impl Algorithm {
         }
     }
 
-    /// The barrier of that name; `rds` without waits.
+    /// The algorithm of that name; `rds` without waits.
     pub fn parse(name: &str) -> Option<Self> {
         let families = (2..=MOST).flat_map(|k| [Self::Gather(k), Self::KDissemination(k)]);
         Self::ALL.into_iter().chain(families).find(|kind| kind.name() == name)
@@ -82,7 +83,7 @@ impl Algorithm {
     /// Can it synchronise `size` members?
     ///
     /// # Errors
-    /// [`Cause::Size`], saying what it takes instead.
+    /// [`Cause::Size`], which names the sizes that it takes.
     pub fn takes(self, size: u32) -> Result<(), Error> {
         let needs = match self {
             _ if size == 0 || size > 1 << 24 => "at least 1 and at most 2^24",
@@ -95,7 +96,7 @@ impl Algorithm {
         Err(Error::from(Cause::Size { what: self.name(), size, needs }))
     }
 
-    /// Slots that each member of a group of `size` needs; none over plain words.
+    /// Slots that each member of a group of `size` needs; 0 for an algorithm over plain words.
     pub fn slots(self, size: u32) -> u32 {
         match self {
             Self::Central => 0,
@@ -110,7 +111,8 @@ impl Algorithm {
     /// One episode over null messages, in [`Algorithm::slots`] slots of the endpoint.
     ///
     /// # Errors
-    /// [`Cause::Unavailable`] for the central barrier, which is made of words; [`Cause::Size`]; what the endpoint reports.
+    /// [`Cause::Unavailable`] for the central barrier, which is made of words; [`Cause::Size`]; the
+    /// endpoint's errors.
     #[inline]
     pub async fn over<E: Endpoint>(self, endpoint: &E) -> Result<(), Error> {
         match self {
@@ -127,7 +129,7 @@ impl Algorithm {
     }
 }
 
-/// The name of one of a family; that of none for a `k` which [`Algorithm::takes`] refuses.
+/// The name for `k` in a family; for a `k` that [`Algorithm::takes`] refuses, the name at 0.
 const fn family(names: &[&'static str; 9], k: u32) -> &'static str {
     names[if k <= MOST { k } else { 0 } as usize]
 }

@@ -1,10 +1,11 @@
 //! The butterfly barrier: `gsync` of Seidel & Davis 1992 §3.1.
 use foregather_machine::{Cause, Endpoint, Error};
 
-/// Exchanges a null message with the neighbour in every dimension, the highest first. Costs `d` exchanges for `2^d` members.
+/// Exchanges a null message with the neighbour in every dimension, the highest first. Costs `d` exchanges for
+/// `2^d` members.
 ///
 /// # Errors
-/// [`Cause::Size`] unless the group's size is a power of two; otherwise what the endpoint reports.
+/// [`Cause::Size`] unless the group's size is a power of two; otherwise the endpoint's errors.
 #[inline]
 pub async fn butterfly<E: Endpoint>(endpoint: &E) -> Result<(), Error> {
     if !endpoint.size().is_power_of_two() {

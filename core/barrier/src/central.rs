@@ -1,15 +1,16 @@
 //! The central barrier: a counter of tickets, and one epoch word on which the others wait.
 //!
-//! Arriving takes a ticket. Tickets are dealt out to meetings in order, `size` to each, so the ticket alone says in which meeting a
-//! thread has arrived and whether it was the last: no rank is needed, and any number of threads may take turns. The last adds 1 to
-//! the epoch, which counts the meetings that are over. Two members share one line, since each of them writes it once a meeting
-//! anyway; with more members the late arrivals would take the line away from those who watch the epoch.
+//! Arriving takes a ticket. Tickets are dealt out to meetings in order, `size` to each, so the ticket alone
+//! says in which meeting a thread has arrived and whether it was the last: no rank is needed, and any number
+//! of threads may take turns. The last adds 1 to the epoch, which counts the meetings that are over. Two
+//! members share one line, since each of them writes it once a meeting anyway; with more members the late
+//! arrivals would take the line away from the members that watch the epoch.
 use foregather_machine::{CounterOf, Cpu, VALUE_MASK, WordLine};
 
-/// How many members fare best on one line.
+/// The most members that fare best on one line.
 const SHARE_A_LINE: u32 = 2;
 
-/// Epochs up to that far ahead of a meeting have ended it; the others are before it.
+/// An epoch ahead of a meeting by at most this has ended it; other epochs are before it.
 const HALF: u32 = VALUE_MASK >> 1;
 
 /// One central barrier, as a member finds it in its lines.
@@ -19,43 +20,45 @@ pub struct Central<'g, C: Cpu> {
     size: u32,
 }
 
-/// What a ticket says.
+/// The meaning of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// The number of the meeting, from 0 on.
     pub meeting: u64,
-    /// Was it the last to arrive? Then it has released the others, and has nothing to wait for.
+    /// Was it the last to arrive? Then it has released the others, and need not wait.
     pub is_last: bool,
 }
 
 impl<'g, C: Cpu> Central<'g, C> {
-    /// Lines that one takes: the first holds the epoch, and the tickets of a pair; the second those of a larger group.
+    /// Lines that a barrier takes: the first holds the epoch, and the tickets of a pair; the second the
+    /// tickets of a larger group.
     pub const LINES: usize = 2;
 
-    /// Over [`Central::LINES`] lines, for meetings of `size` threads.
+    /// A barrier over [`Central::LINES`] lines, for meetings of `size` threads.
     #[inline]
     pub fn over(lines: &'g [WordLine<C::Word>], size: u32) -> Self {
         let tickets = if size <= SHARE_A_LINE { lines[0].counter() } else { lines[1].counter() };
         Self { epoch: &lines[0][0], tickets, size }
     }
 
-    /// The word on which those who have arrived wait.
+    /// The word on which the threads that have arrived wait.
     #[inline]
     pub fn epoch(&self) -> &'g C::Word {
         self.epoch
     }
 
-    /// The counter of tickets: all that were ever taken.
+    /// The counter of all tickets ever taken.
     pub fn tickets(&self) -> &'g CounterOf<C> {
         self.tickets
     }
 
-    /// Arrives, whichever thread this is.
+    /// The calling thread arrives, with or without a rank.
     pub fn arrive(&self, cpu: &C) -> Arrival {
         self.arrive_near(cpu, 0)
     }
 
-    /// The same for a thread that expects to arrive in `meeting`: if so, no division is needed.
+    /// [`Central::arrive`] for a thread that expects to arrive in `meeting`: if it does, no division is
+    /// needed.
     #[inline]
     pub(crate) fn arrive_near(&self, cpu: &C, meeting: u64) -> Arrival {
         let (ticket, size) = (cpu.take_ticket(self.tickets), u64::from(self.size));
@@ -68,7 +71,8 @@ impl<'g, C: Cpu> Central<'g, C> {
         Arrival { meeting, is_last }
     }
 
-    /// The same for a member that knows its meeting, since it arrives once in each: was it the last?
+    /// [`Central::arrive`] for a member that knows its meeting, since it arrives once in each: was it the
+    /// last?
     #[inline]
     pub(crate) fn arrive_in(&self, cpu: &C, meeting: u64) -> bool {
         let (ticket, size) = (cpu.take_ticket(self.tickets), u64::from(self.size));
@@ -79,7 +83,8 @@ impl<'g, C: Cpu> Central<'g, C> {
         is_last
     }
 
-    /// Adds, since two meetings may end at once, and the order in which their last threads get here does not matter to a sum.
+    /// Adds, since two meetings may end at once: a sum does not depend on the order in which their last
+    /// threads add.
     #[inline]
     fn release(&self, cpu: &C) {
         cpu.fetch_add(self.epoch, 1);

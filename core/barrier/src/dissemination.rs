@@ -1,5 +1,6 @@
-//! The dissemination barrier (Hensgen, Finkel & Manber 1988): the butterfly's rounds for any size; and its k-way form, which
-//! pays for fewer rounds with more signals in each and wins where latency is dearer than sending.
+//! The dissemination barrier (Hensgen, Finkel & Manber 1988): the butterfly's rounds for any size; and its
+//! k-way form, which pays for fewer rounds with more signals in each and wins where latency is dearer than
+//! sending.
 use foregather_machine::{Cause, Endpoint, Error, Rank};
 
 /// Slots per member: `k` for each of `ceil(log_{k+1} n)` rounds.
@@ -11,20 +12,21 @@ pub(crate) fn slots(size: u32, k: u32) -> u32 {
     slots
 }
 
-/// In round `r` signals the member `2^r` places on and waits for the one `2^r` places back; `ceil(log2 n)` rounds.
+/// In round `r` signals the member `2^r` places on and waits for the one `2^r` places back; `ceil(log2 n)`
+/// rounds.
 ///
 /// # Errors
-/// What the endpoint reports.
+/// The endpoint's errors.
 #[inline]
 pub fn dissemination<E: Endpoint>(endpoint: &E) -> impl Future<Output = Result<(), Error>> {
     dissemination_by(endpoint, 1)
 }
 
-/// In round `r` signals the members `(k+1)^r`, `2 (k+1)^r`, ..., `k (k+1)^r` places on and waits for those as far back:
-/// `ceil(log_{k+1} n)` rounds. The last round leaves out whoever was heard of before.
+/// In round `r` signals the members `(k+1)^r`, `2 (k+1)^r`, ..., `k (k+1)^r` places on and waits for those as
+/// far back: `ceil(log_{k+1} n)` rounds. The last round leaves out the members that were heard of before.
 ///
 /// # Errors
-/// [`Cause::Size`] if `k` is 0; otherwise what the endpoint reports.
+/// [`Cause::Size`] if `k` is 0; otherwise the endpoint's errors.
 #[inline]
 pub async fn dissemination_by<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), Error> {
     if k == 0 {

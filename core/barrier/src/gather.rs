@@ -1,7 +1,8 @@
-//! Gather and release along one tree: the binomial tree of the tournament and of RDS, and its k-nomial relatives.
+//! Gather and release along one tree: the binomial tree of the tournament and of RDS, and its k-nomial
+//! relatives.
 //!
-//! Written in base `k`, a member's parent has the lowest digit that is not 0 replaced by 0. So member 0 is the root, any
-//! number of members makes a tree, and its depth is the number of digits.
+//! Written in base `k`, a member's parent has the lowest digit that is not 0 replaced by 0. So member 0 is
+//! the root, any number of members makes a tree, and its depth is the number of digits.
 use foregather_machine::{Cause, Endpoint, Error, Rank};
 
 /// Slots per member: one for each digit that is not 0, at each of the places of `size - 1`.
@@ -9,7 +10,7 @@ pub(crate) fn slots(size: u32, k: u32) -> u32 {
     children(0, size, Any(k))
 }
 
-/// The base of a tree. One that is known beforehand costs no divisions: digits of base 2 are bits.
+/// The base of a tree. A base known beforehand costs no divisions: digits of base 2 are bits.
 trait Base: Copy {
     fn k(self) -> u32;
 }
@@ -36,12 +37,12 @@ impl Base for Any {
     }
 }
 
-/// Waits for the children, the smallest subtree first, tells the parent, waits for its release, and releases the children,
-/// the largest subtree first. `2n - 2` signals in all; any size. The link to the child with digit `v` at place `p` has slot
-/// `p (k-1) + v - 1` at both its ends.
+/// Waits for the children, the smallest subtree first, tells the parent, waits for its release, and releases
+/// the children, the largest subtree first. `2n - 2` signals in all; any size. The link to the child with
+/// digit `v` at place `p` has slot `p (k-1) + v - 1` at both ends.
 ///
 /// # Errors
-/// [`Cause::Size`] if `k` is below 2; otherwise what the endpoint reports.
+/// [`Cause::Size`] if `k` is below 2; otherwise the endpoint's errors.
 #[inline]
 pub async fn gather_release<E: Endpoint>(endpoint: &E, k: u32) -> Result<(), Error> {
     if k < 2 {
@@ -75,17 +76,19 @@ async fn up_and_down<E: Endpoint>(endpoint: &E, k: impl Base) -> Result<(), Erro
     Ok(())
 }
 
-/// The tournament barrier (Hensgen, Finkel & Manber 1988): in round `r` two members `2^r` apart meet, of whom the lower
-/// always wins, and whoever wins releases whom it has beaten. The losers of a member are its children in the binomial tree.
+/// The tournament barrier (Hensgen, Finkel & Manber 1988): in round `r` two members `2^r` apart meet, the
+/// lower always wins, and the winner releases the members that it has beaten. These are its children in the
+/// binomial tree.
 ///
 /// # Errors
-/// What the endpoint reports.
+/// The endpoint's errors.
 #[inline]
 pub fn tournament<E: Endpoint>(endpoint: &E) -> impl Future<Output = Result<(), Error>> {
     up_and_down(endpoint, Two)
 }
 
-/// Slots below this one lead to children: those of the places below the lowest digit that is not 0; of all places for the root.
+/// Slots below this one lead to children: those of the places below the lowest digit that is not 0; of all
+/// places for the root.
 #[inline]
 fn children(rank: Rank, size: u32, k: impl Base) -> u32 {
     let k = k.k();
@@ -102,7 +105,7 @@ fn stride(slot: u32, k: impl Base) -> u64 {
     u64::from(k.k()).pow(slot / (k.k() - 1))
 }
 
-/// The child at that slot, if there are so many members.
+/// The child at that slot, if the group has such a member.
 #[inline]
 fn child(endpoint: &impl Endpoint, slot: u32, k: impl Base) -> Option<Rank> {
     let digit = u64::from(slot % (k.k() - 1) + 1);

@@ -1,4 +1,4 @@
-//! A group of members that meet again and again, whatever the barrier beneath.
+//! A group of members that meet again and again, by any barrier.
 use crate::harmonize::{NOTES, Notes, Slack};
 use crate::membership::Membership;
 use crate::{Algorithm, Central, SignalMatrix, Signaller};
@@ -8,8 +8,8 @@ use foregather_machine::{Cause, Clock, Cpu, Error, Nanos, Rank, SharedLines, VAL
 use foregather_wait::{Account, Outcome, Policy, Wait, WaitFor, Waiter};
 use std::sync::Arc;
 
-/// What all members share. Over the words of a segment it may be shared by processes: each makes a group of its own over them.
-/// A clone is the same group.
+/// The shared part of all members. Over the words of a segment it may be shared by processes: each makes a
+/// group of its own over them. A clone is a handle of the same group.
 pub struct Group<C: Cpu>(Arc<Shared<C>>);
 
 /// The words of a group.
@@ -19,7 +19,7 @@ pub(crate) struct Shared<C: Cpu> {
     /// The central barrier's lines, then one for the member that broke the group.
     head: SharedLines<C::Word>,
     signals: SignalMatrix<C>,
-    /// When each member arrived, for those who leave together.
+    /// When each member arrived, for members that leave together.
     pub(crate) notes: Notes<C>,
 }
 
@@ -29,9 +29,9 @@ pub struct BarrierMember<C: Cpu> {
     pub(crate) end: Signaller<C>,
     /// The meeting that it is in, or comes to next, from 0 on.
     pub(crate) meeting: Cell<u64>,
-    /// It has arrived in that meeting at the central barrier, and was not released yet.
+    /// Has it arrived in that meeting at the central barrier without being released yet?
     pub(crate) pending: Cell<bool>,
-    /// An episode did not end well: this member has arrived in it and can never arrive again.
+    /// Has an episode failed? Then this member has arrived in it and can never arrive again.
     pub(crate) broken: Cell<bool>,
     pub(crate) slack: Slack,
 }
@@ -48,7 +48,7 @@ impl<C: Cpu> Clone for Group<C> {
 }
 
 impl<C: Cpu> Group<C> {
-    /// A group of `size` members that meet by that barrier.
+    /// A group of `size` members that meet by `algorithm`.
     ///
     /// # Errors
     /// [`Cause::Size`] if the barrier does not take that many members.
@@ -57,16 +57,17 @@ impl<C: Cpu> Group<C> {
         Self::over(SharedLines::own(Self::lines(algorithm, size)), algorithm, size)
     }
 
-    /// How many lines that takes.
+    /// The number of lines that a group takes.
     pub fn lines(algorithm: Algorithm, size: u32) -> usize {
         HEAD + NOTES * size as usize + SignalMatrix::<C>::lines(size, algorithm.slots(size))
     }
 
-    /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already. All must
-    /// name the same barrier and size.
+    /// A group in given lines, which may be in a segment of several processes: all zeros, or in use already.
+    /// All processes must name the same barrier and size.
     ///
     /// # Errors
-    /// [`Cause::Size`] if the barrier does not take that many members; [`Cause::Setting`] if there are not [`Group::lines`] lines.
+    /// [`Cause::Size`] if the barrier does not take that many members; [`Cause::Setting`] if there are not
+    /// [`Group::lines`] lines.
     pub fn over(lines: SharedLines<C::Word>, algorithm: Algorithm, size: u32) -> Result<Self, Error> {
         algorithm.takes(size)?;
         if lines.len() != Self::lines(algorithm, size) {
@@ -78,12 +79,13 @@ impl<C: Cpu> Group<C> {
         Ok(Self(Arc::new(Shared { algorithm, size, head, signals, notes: Notes::over(notes) })))
     }
 
-    /// How many members it has.
+    /// The number of members.
     pub fn size(&self) -> u32 {
         self.0.size
     }
 
-    /// The handle of `rank`, which waits as the load demands: by the adaptive policy, with the costs that its world knows.
+    /// The handle of `rank`, which waits as the load demands: by the adaptive policy, with the costs that its
+    /// world knows.
     ///
     /// # Errors
     /// As [`Group::member`].
@@ -100,7 +102,8 @@ impl<C: Cpu> Group<C> {
         self.member_by(cpu, rank, Waiter::new(policy, rank))
     }
 
-    /// The handle of `rank`, which waits by that waiter: for a [`Strategy`](foregather_wait::Strategy) of your own.
+    /// The handle of `rank`, which waits by `waiter`: for a [`Strategy`](foregather_wait::Strategy) of your
+    /// own.
     ///
     /// # Errors
     /// As [`Group::member`].
@@ -130,7 +133,7 @@ impl<C: Cpu> Shared<C> {
         self.spread(cpu, rank);
     }
 
-    /// What [`Shared::poison`] does about words, where it is known who is to blame.
+    /// Poisons the words, once the culprit is recorded.
     #[cold]
     fn spread(&self, cpu: &C, rank: Rank) {
         match self.algorithm {
@@ -139,7 +142,7 @@ impl<C: Cpu> Shared<C> {
         }
     }
 
-    /// Names the culprit, or the member waited for.
+    /// Names the culprit, or the member waited for, in an error.
     #[cold]
     fn explain(&self, cpu: &C, rank: Rank, error: Error) -> Error {
         let members = self.membership();
@@ -147,7 +150,8 @@ impl<C: Cpu> Shared<C> {
     }
 }
 
-/// Poisons the group unless the episode ends well: signals that were sent and taken in part cannot be made good.
+/// Poisons the group unless the episode ends well: signals that were sent and taken in part cannot be made
+/// good.
 struct Unfinished<'a, C: Cpu>(&'a BarrierMember<C>);
 
 impl<C: Cpu> Drop for Unfinished<'_, C> {
@@ -160,8 +164,9 @@ impl<C: Cpu> Drop for Unfinished<'_, C> {
 }
 
 impl<C: Cpu> BarrierMember<C> {
-    /// Arrives, here and now, and is ready when all members have arrived. Await it. At the central barrier a wait that is dropped has
-    /// arrived, and the next wait goes on with it; over null messages it poisons the group.
+    /// Arrives, here and now, and is ready when all members have arrived. Await it. At the central barrier a
+    /// wait that is dropped has arrived, and the next wait goes on with it; over null messages it poisons the
+    /// group.
     ///
     /// # Errors
     /// [`Cause::Poisoned`] if a member has gone away. Every further wait of this member fails, too.
@@ -170,16 +175,16 @@ impl<C: Cpu> BarrierMember<C> {
         self.wait_until(Nanos::MAX)
     }
 
-    /// The same, for `span` at most.
+    /// [`BarrierMember::wait`], for `span` at most.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`], naming a member that has not arrived. At the central barrier the arrival stays, and the next wait goes on
-    /// with it; over null messages the group is poisoned.
+    /// [`Cause::TimedOut`], naming a member that has not arrived. At the central barrier the arrival stays,
+    /// and the next wait goes on with it; over null messages the group is poisoned.
     pub fn wait_for(&mut self, span: Nanos) -> impl Future<Output = Result<(), Error>> {
         self.wait_until(self.end.now() + span)
     }
 
-    /// Only what may have to wait is a future.
+    /// Only the part that may have to wait is a future.
     #[inline]
     fn wait_until(&mut self, deadline: Nanos) -> impl Future<Output = Result<(), Error>> {
         let this = &*self;
@@ -196,7 +201,8 @@ impl<C: Cpu> BarrierMember<C> {
         }
     }
 
-    /// Arrives, unless it has before, and begins to wait at the central barrier; `None` if the wait is for messages.
+    /// Arrives, unless it has before, and begins to wait at the central barrier; `None` if the barrier waits
+    /// for messages.
     #[inline(always)]
     fn arrive(&self, deadline: Nanos) -> Option<Wait<(), impl Future<Output = Result<(), Error>>>> {
         let (group, cpu, waiter, meeting) = (&*self.group, self.end.cpu(), self.end.waiter(), self.meeting.get());
@@ -234,7 +240,7 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.waiter().leave(self.end.cpu());
     }
 
-    /// Acts when called: apart, so that the way of those that need not wait stays short.
+    /// Acts when called. It stands apart, so that the path of waits that end at once stays short.
     #[cold]
     #[inline(never)]
     fn meet_slowly(
@@ -245,13 +251,13 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.cpu().run_inline(self.meet(first, deadline))
     }
 
-    /// The part of the episode in which others are waited for.
+    /// The part of the episode that waits for others.
     async fn meet(&self, first: Option<Wait<(), impl Future<Output = Result<(), Error>>>>, deadline: Nanos) -> Result<(), Error> {
         let explain = |error| self.group.explain(self.end.cpu(), self.rank(), error);
         match first {
             Some(wait) => match wait.finish().await.map_err(explain) {
                 Ok(()) => self.leave(),
-                // An arrival whose time was over stays.
+                // An arrival whose wait timed out stays.
                 Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
                 Err(error) => {
                     self.suffers();
@@ -266,7 +272,7 @@ impl<C: Cpu> BarrierMember<C> {
                 let unfinished = Unfinished(self);
                 let end = self.exchange_signals(deadline).await.map_err(explain);
                 match Error::of(&end) {
-                    // It gives up by itself.
+                    // The member gives up by itself.
                     Some(Cause::TimedOut { .. }) => drop(unfinished),
                     cause => {
                         let fails = cause.is_some();
@@ -280,7 +286,7 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(())
     }
 
-    /// This member cannot go on because of another, which is blamed already.
+    /// This member cannot go on because of another one, which is blamed already.
     #[cold]
     fn suffers(&self) {
         self.broken.set(true);
@@ -293,7 +299,7 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.begin(WaitContext::new(algorithm.name(), self.rank()).until(deadline), self.account().sample());
         cpu.run_inline(algorithm.over(&self.end)).await.inspect_err(|_| self.account().failed())?;
         let waited = self.end.waited();
-        // If every message was there already, this member came last, or no sooner than it mattered.
+        // If every message was there already, this member came last, or soon enough not to matter.
         if waited.outcome == Outcome::FirstLook {
             self.account().last();
         } else {
@@ -302,8 +308,8 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(())
     }
 
-    /// From now on another thread has this handle, whose processor that is. A handle that is sent without it works as well, but the
-    /// others go on asking after the thread that made it.
+    /// Another thread has this handle from now on, with the processor `cpu`. A handle sent without this call
+    /// works as well, but the others go on asking after the thread that made it.
     pub fn enroll(&mut self, cpu: C) {
         self.end.enroll(cpu);
     }
@@ -318,7 +324,7 @@ impl<C: Cpu> BarrierMember<C> {
         self.end.now()
     }
 
-    /// What this member's waits have come to. A clone can be read while it waits.
+    /// The outcomes of this member's waits. A clone can be read while it waits.
     #[inline]
     pub fn account(&self) -> &Arc<Account> {
         self.end.waiter().account()

@@ -1,49 +1,51 @@
-//! A start line: members leave a barrier not as the news reaches them but at one moment of the common clock.
+//! A start line: members leave a barrier at one moment of the common clock instead of when the news reaches
+//! them.
 //!
-//! It is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits: a barrier, then a
-//! deadline that all members work out alike, then waiting for it. The races are in `README.md`.
+//! It is the third phase of RDS (Seidel & Davis 1992 §3.3) with a clock in place of computed waits: a
+//! barrier, then a deadline that all members compute alike, then a wait for it. The races are in `README.md`.
 use crate::BarrierMember;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, SharedLines, VALUE_MASK, WordLine, reached};
 
-/// Who looks at the clock later than this after the deadline has not left with the others.
+/// A member that looks at the clock later than this after the deadline has not left with the others.
 const PROMPT: Nanos = Nanos(100);
 /// More slack than this is a mistake: no release takes as long.
 const LONGEST: Nanos = Nanos::from_ms(500);
 /// Bits of a word's value.
 const VALUE_BITS: u32 = VALUE_MASK.count_ones();
 
-/// Did the caller itself leave on time? Of the others it says nothing.
+/// Did the caller itself leave on time? It says nothing of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Punctual {
     /// It was there before the deadline and left at it, within 100 ns.
     Met,
-    /// It was late: the release took longer than the slack, or its processor was taken away before it could leave.
+    /// It was late: the release took longer than the slack, or its processor was taken away before it could
+    /// leave.
     Missed {
-        /// From the deadline until it could go on.
+        /// From the deadline until the caller could go on.
         by: Nanos,
     },
 }
 
 impl Punctual {
-    /// What it means to go on at `here` if one was to leave at `deadline`.
+    /// The verdict on a member that goes on at `here` and was to leave at `deadline`.
     pub fn left(deadline: Nanos, here: Nanos) -> Self {
         let by = here - deadline;
         if by > PROMPT { Self::Missed { by } } else { Self::Met }
     }
 }
 
-/// What a member tells the others before it arrives: words of its line.
+/// The note that a member writes before it arrives: words of its line.
 const LOW: usize = 0;
 const HIGH: usize = 1;
 const SLACK: usize = 2;
 /// Lines a member has: two, used in turn.
 pub(crate) const NOTES: usize = 2;
 
-/// The notes of a group: who arrived when, and the slack that it needs.
+/// The notes of a group: each member's arrival, and the slack that it needs.
 pub(crate) struct Notes<C: Cpu>(SharedLines<C::Word>);
 
 impl<C: Cpu> Notes<C> {
-    /// Over [`NOTES`] lines a member.
+    /// Notes over [`NOTES`] lines for each member.
     pub(crate) fn over(lines: SharedLines<C::Word>) -> Self {
         Self(lines)
     }
@@ -59,7 +61,8 @@ impl<C: Cpu> Notes<C> {
         cpu.store(&note[LOW], now as u32 & VALUE_MASK);
     }
 
-    /// When the last member arrived, and the longest slack that anybody needs: the same for all who ask in this episode.
+    /// When the last member arrived, and the longest slack that a member needs: the same for all that ask in
+    /// this episode.
     fn read(&self, cpu: &C, episode: u32) -> (Nanos, Nanos) {
         let mut common = (Nanos::ZERO, Nanos::ZERO);
         for rank in 0..(self.0.len() / NOTES) as u32 {
@@ -71,10 +74,11 @@ impl<C: Cpu> Notes<C> {
     }
 }
 
-/// The slack that a member needs: about the 99.8th percentile of its own way from the last arrival to its release.
+/// The slack that a member needs: about the 99.8th percentile of its own way from the last arrival to its
+/// release.
 ///
-/// Each release within it takes a 4096th of it off, each later one adds an eighth; so one in 512 is later. If three of the
-/// last eight were, the way itself has become longer, and the slack doubles.
+/// Each release within it takes a 4096th of it off, each later one adds an eighth; so one in 512 is later. If
+/// three of the last eight were later, the way itself has become longer, and the slack doubles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slack {
     /// In 4096ths of a nanosecond, so that every step counts.
@@ -87,7 +91,7 @@ impl Slack {
     const PARTS: u64 = 4_096;
     const FIRST: Nanos = Nanos(500);
     const LEAST: Nanos = Nanos(50);
-    /// What takes longer was a preemption: to wait for its end invites the next.
+    /// A longer way was a preemption: to wait for its end invites the next.
     const MOST: Nanos = Nanos::from_us(250);
 
     pub(crate) const fn new() -> Self {
@@ -113,17 +117,20 @@ impl Slack {
 }
 
 impl<C: Cpu> BarrierMember<C> {
-    /// Waits for all members and leaves with them at one moment: `slack` after the last one's arrival, the longest if
-    /// members ask for different ones. All must call it in the same episode; who only waits there leaves at once.
+    /// Waits for all members and leaves with them at one moment: `slack` after the last arrival, the longest
+    /// if members ask for different ones. Members that call [`BarrierMember::wait`] instead in that episode
+    /// leave at once; the others must all call this.
     ///
-    /// The slack must be longer than the way from the last arrival to the last release: a third of a microsecond for two
-    /// spinning threads, tens of them for sleepers. A slack of zero is missed by everybody for whom time passes.
-    /// The members' clocks must show one time, which threads' do; those of processes agree as well as each was calibrated.
+    /// The slack must be longer than the way from the last arrival to the last release: a third of a
+    /// microsecond for two spinning threads, tens of them for sleepers. Every member for which time passes
+    /// misses a slack of zero. The members' clocks must show one time, which threads' do; those of processes
+    /// agree as well as each was calibrated.
     ///
-    /// Dropping it unfinished, from the first poll on, is dropping a wait.
+    /// Dropping it unfinished, from the first poll on, drops a wait.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for a slack above half a second, without having arrived; otherwise as [`BarrierMember::wait`].
+    /// [`Cause::Setting`] for a slack above half a second, without having arrived; otherwise as
+    /// [`BarrierMember::wait`].
     pub async fn harmonize(&mut self, slack: Nanos) -> Result<Punctual, Error> {
         if slack > LONGEST {
             let needs = "at most half a second; a release takes microseconds, and harmonize_adapted finds out how many";
@@ -132,8 +139,9 @@ impl<C: Cpu> BarrierMember<C> {
         Ok(self.leave_together(slack).await?.0)
     }
 
-    /// The same with a slack that this member learns from its own releases, so that about one in 512 is too late for it, and
-    /// of a quarter of a millisecond at most. Members that share a processor never leave together: they miss, at that price.
+    /// [`BarrierMember::harmonize`] with a slack that this member learns from its own releases, so that about
+    /// one in 512 is too late for it, and of a quarter of a millisecond at most. Members that share a
+    /// processor never leave together: they miss, at that price.
     ///
     /// # Errors
     /// As [`BarrierMember::wait`].
@@ -151,7 +159,7 @@ impl<C: Cpu> BarrierMember<C> {
     /// Was it punctual, and how long was the way from the last arrival to here?
     async fn leave_together(&mut self, slack: Nanos) -> Result<(Punctual, Nanos), Error> {
         let episode = self.meeting.get() as u32;
-        // A member that has arrived, or cannot arrive again, must not change what it has told the others.
+        // A member that has arrived, or cannot arrive again, must not change its note.
         if !self.broken.get() && !self.pending.get() {
             self.group.notes.write(self.end.cpu(), self.rank(), episode, slack);
         } else {
@@ -160,7 +168,8 @@ impl<C: Cpu> BarrierMember<C> {
         self.wait().await?;
         let cpu = self.end.cpu();
         let (last, slack) = self.group.notes.read(cpu, episode);
-        // In virtual time the costs of earlier verbs, such as waking the others, are paid by the next one that takes time.
+        // In virtual time the next verb that takes time pays the costs of earlier verbs, such as waking the
+        // others.
         cpu.delay(Nanos::ZERO).await;
         let (deadline, here) = (last + slack, cpu.now_in_order());
         let punctual = match here > deadline {
@@ -178,7 +187,8 @@ impl<C: Cpu> BarrierMember<C> {
 mod tests {
     use super::*;
 
-    /// Ways of 1 us, of which one in `rare` takes 4 ms; what the slack is at the end, and how many were later.
+    /// Ways of 1 us, of which one in `rare` takes 4 ms; returns the slack at the end, and how many were
+    /// later.
     fn adapted(rare: u32, episodes: u32) -> (Nanos, u32) {
         let (mut slack, mut later) = (Slack::new(), 0);
         for episode in 1..=episodes {

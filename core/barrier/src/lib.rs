@@ -1,19 +1,23 @@
 //! Barriers, each written once: over words ([`Cpu`](foregather_machine::Cpu)) or over null messages
 //! ([`Endpoint`](foregather_machine::Endpoint)).
 //!
-//! - [`Group`] and [`BarrierMember`] are the front door: any [`Algorithm`], any size it takes, any policy, any world with words.
-//! - [`Algorithm::Central`] (`central.rs`): tickets, and one epoch word; the only one whose arrivals outlast a wait that timed out.
+//! - [`Group`] and [`BarrierMember`] are the front door: any [`Algorithm`], any size it takes, any policy,
+//!   any world with words.
+//! - [`Algorithm::Central`] (`central.rs`): tickets, and one epoch word; the only one whose arrivals outlast
+//!   a wait that timed out.
 //! - [`Seat`]: how any thread, without a rank, takes part in a [`Central`] barrier.
-//! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`], [`gather_release`], [`tree`]: over
-//!   null messages, in any world that has them; and by [`Subcube`] among some of the members only.
+//! - [`butterfly`], [`sync0`], [`rds`], [`dissemination`] and its k-way form, [`tournament`],
+//!   [`gather_release`], [`tree`]: over null messages, in any world that has them; and, by [`Subcube`], among
+//!   some of the members only.
 //! - [`SignalMatrix`]: null messages made of words.
 //! - [`ForkJoin`]: fork and join, by a [`Leader`] and its [`Worker`]s.
 //! - [`BarrierMember::harmonize`]: leave a barrier at one moment of the common clock.
 //!
 //! States, sequence and named races: `README.md`.
 //!
-//! Nobody leaves an episode before the last has arrived; a member may be an episode ahead of another, never two.
-//! A member that goes away poisons the group: whoever needs it gets an error instead of waiting for ever.
+//! No member leaves an episode before the last has arrived; a member may be an episode ahead of another,
+//! never two. A member that goes away poisons the group: members that need it get an error instead of waiting
+//! for ever.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 

@@ -1,4 +1,5 @@
-//! Who belongs to a group, who broke it, and who is missing: the same for barriers and for fork and join.
+//! The members of a group: which of them broke it, and which are missing. The same for barriers and for fork
+//! and join.
 use foregather_machine::{Cause, Cpu, Error, Rank, VALUE_MASK, reached};
 use foregather_wait::Roster;
 
@@ -30,8 +31,8 @@ impl<'g, C: Cpu> Membership<'g, C> {
         }
     }
 
-    /// Notes that `rank` gives up in a meeting in which it has arrived. A member that had done its part of that meeting and went away in peace
-    /// is not to blame for it.
+    /// Notes that `rank` gives up in a meeting in which it has arrived. A member that had done its part of
+    /// that meeting and left in peace is not to blame for it.
     pub(crate) fn blame_in_meeting(&self, cpu: &C, rank: Rank) {
         let before = cpu.load(self.culprit).checked_sub(1);
         if before.is_none_or(|before| self.all_missing(cpu, rank).all(|missing| missing != before)) {
@@ -44,15 +45,16 @@ impl<'g, C: Cpu> Membership<'g, C> {
         self.all_missing(cpu, rank).next()
     }
 
-    /// All of them.
+    /// All ranks that have not arrived in the episode that `rank` waits in.
     pub(crate) fn all_missing<'a>(&'a self, cpu: &'a C, rank: Rank) -> impl Iterator<Item = Rank> + 'a {
         let episode = cpu.load(self.roster.arrived(rank));
         let behind = move |other: &Rank| episode.wrapping_sub(cpu.load(self.roster.arrived(*other))) & VALUE_MASK == 1;
         (0..self.roster.size()).filter(behind)
     }
 
-    /// Names the culprit, or the member waited for, in an error of the world. `poison` does for a dead member what it can no longer do:
-    /// each member that needs it gets an error with its rank, even a member that watches no process.
+    /// Names the culprit, or the member waited for, in an error of the world. `poison` does for a dead member
+    /// what it can no longer do: each member that needs it gets an error with its rank, even a member that
+    /// watches no process.
     #[cold]
     pub(crate) fn explain(
         &self,

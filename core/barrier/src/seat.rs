@@ -8,18 +8,19 @@ use std::sync::Arc;
 
 /// How long a guest spins before it sleeps.
 const GUEST_SPIN: Nanos = Nanos::from_us(20);
-/// A seat whose thread has missed that many meetings may be given to another one.
+/// The seat of a thread that has missed this many meetings may go to another thread.
 const IDLE_MEETINGS: u32 = 8;
 
 /// One thread's part in a barrier that any threads may use: a seat in its roster, or the part of a guest.
 ///
-/// Arrivals are tickets, so whether a thread meets the others does not depend on its seat. A seat is only a hint: it shows the others
-/// where the thread runs and lets it wait as the load demands. A seat that two threads believe to have costs wrong spins.
+/// Arrivals are tickets, so whether a thread meets the others does not depend on its seat. A seat is only a
+/// hint: it shows the others where the thread runs and lets it wait as the load demands. If two threads
+/// believe to have one seat, that costs wrong spins.
 pub struct Seat<C: Cpu> {
     cpu: C,
     waiter: Waiter,
     rank: Option<Rank>,
-    /// What it has written last into its `arrived` word: another value there is another thread's.
+    /// The value that it wrote last into its `arrived` word: another value there is another thread's.
     arrived: Cell<u32>,
     /// The meeting after the last one: the next, unless other threads have taken turns.
     next: Cell<u64>,
@@ -28,7 +29,7 @@ pub struct Seat<C: Cpu> {
 }
 
 impl<C: Cpu> Seat<C> {
-    /// Takes that seat and says where it runs. It waits as the load demands.
+    /// Takes seat `rank` and shows where its thread runs. It waits as the load demands.
     pub fn new(cpu: C, roster: Roster<'_, C>, rank: Rank) -> Self {
         roster.enroll(&cpu, rank);
         let (waiter, arrived) = (Waiter::new(Policy::adaptive(&cpu.costs()), rank), cpu.load(roster.arrived(rank)));
@@ -44,7 +45,7 @@ impl<C: Cpu> Seat<C> {
         Self { cpu, waiter, rank, arrived: Cell::new(0), next: Cell::new(0), pending: Cell::new(None) }
     }
 
-    /// Which seat it has; `None` for a guest.
+    /// The number of its seat; `None` for a guest.
     #[inline]
     pub fn rank(&self) -> Option<Rank> {
         self.rank
@@ -67,12 +68,12 @@ impl<C: Cpu> Seat<C> {
         &self.cpu
     }
 
-    /// What its waits have come to.
+    /// The outcomes of its waits.
     pub fn account(&self) -> &Arc<Account> {
         self.waiter.account()
     }
 
-    /// Is the thread of that seat idle, while meeting `now` goes on? Then another thread may have its seat.
+    /// Has the thread of that seat been idle up to meeting `now`? Then another thread may have the seat.
     pub fn is_idle(cpu: &C, roster: Roster<'_, C>, rank: Rank, now: u64) -> bool {
         let missed = (now as u32).wrapping_sub(cpu.load(roster.arrived(rank))) & VALUE_MASK;
         (IDLE_MEETINGS..VALUE_MASK / 2).contains(&missed)
@@ -84,8 +85,8 @@ impl<C: Cpu> Seat<C> {
         self.rank.is_some_and(|rank| self.cpu.load(roster.arrived(rank)) != self.arrived.get())
     }
 
-    /// Arrives, unless it has before, looks and spins briefly. True for the last to arrive, which is one of each meeting; `None` if
-    /// the meeting is not over yet: then [`Seat::wait`] goes on with it.
+    /// Arrives, unless it has before, looks and spins briefly. True for the last to arrive, which is one of
+    /// each meeting; `None` if the meeting is not over yet: then [`Seat::wait`] goes on with it.
     #[inline]
     pub fn try_wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>) -> Option<bool> {
         let meeting = match self.pending.get() {
@@ -116,13 +117,13 @@ impl<C: Cpu> Seat<C> {
     /// Waits for the meeting in which this thread has arrived; it was not the last.
     ///
     /// # Errors
-    /// [`Cause::TimedOut`] when `deadline` has passed: the arrival stays, and the next wait goes on with it. [`Cause::Poisoned`] if the
-    /// epoch is.
+    /// [`Cause::TimedOut`] when `deadline` has passed: the arrival stays, and the next wait goes on with it.
+    /// [`Cause::Poisoned`] if the epoch is poisoned.
     #[cold]
     pub async fn wait(&self, central: &Central<'_, C>, roster: Roster<'_, C>, deadline: Nanos) -> Result<(), Error> {
         let (rank, whom) = self.rank.map_or((0, WaitFor::Unknown), |rank| (rank, WaitFor::All(roster)));
         let meeting = self.pending.get().unwrap_or_default();
-        // It has spun briefly: timed waits do not.
+        // It has spun briefly already: brief spins are not timed.
         match self.wait_on(central, meeting, true, || (WaitContext::new("barrier", rank).until(deadline), whom)).finish().await {
             Ok(()) => self.leave(),
             Err(error) if matches!(error.cause(), Cause::TimedOut { .. }) => return Err(error),
@@ -151,7 +152,7 @@ impl<C: Cpu> Seat<C> {
         waiter.arrive(cpu);
         if let Some(rank) = self.rank {
             waiter.publish_cpu(cpu, roster, rank);
-            // Before it is known, so that the others are released sooner: it is a hint.
+            // Noted before it is certain, so that the others are released sooner: it is a hint.
             self.note(roster, rank, next);
         }
         let arrival = central.arrive_near(cpu, next);
@@ -162,7 +163,7 @@ impl<C: Cpu> Seat<C> {
         arrival
     }
 
-    /// This thread has arrived in that meeting, as far as the others can see.
+    /// Shows the others that this thread has arrived in that meeting.
     #[inline]
     fn note(&self, roster: Roster<'_, C>, rank: Rank, meeting: u64) {
         let arrived = meeting.wrapping_add(1) as u32 & VALUE_MASK;

@@ -1,7 +1,8 @@
 //! Null messages made of words: an [`Endpoint`] for every world that has memory.
 //!
-//! Each slot of each member is a counting word on a line of its own, written by the sender, watched by its owner, who
-//! also remembers how many it has taken. Counting, unlike a flag that is set and cleared, needs no second message.
+//! Each slot of each member is a counting word on a line of its own. The sender writes it; the owner watches
+//! it and remembers how many signals it has taken. Counting, unlike a flag that is set and cleared, needs no
+//! second message.
 use crate::Algorithm;
 use core::cell::Cell;
 use core::future::Future;
@@ -11,7 +12,8 @@ use foregather_machine::{
 };
 use foregather_wait::{Outcome, Policy, Roster, Wait, WaitFor, Waited, Waiter};
 
-/// The words of a whole group: `slots` for each of `size` members, and who they are. A clone is the same words.
+/// The words of a whole group: `slots` for each of `size` members, and their roster. A clone shares the
+/// words.
 pub struct SignalMatrix<C: Cpu> {
     lines: SharedLines<C::Word>,
     size: u32,
@@ -24,9 +26,9 @@ pub struct Signaller<C: Cpu> {
     cpu: C,
     waiter: Waiter,
     rank: Rank,
-    /// What the waits of this episode are for.
+    /// The context of this episode's waits.
     context: Cell<WaitContext>,
-    /// Are even short ones timed?
+    /// Are even short waits timed?
     timed: Cell<bool>,
     taken: Box<[Cell<u32>]>,
     /// Did a wait of this episode end in a brief spin?
@@ -42,17 +44,17 @@ impl<C: Cpu> Clone for SignalMatrix<C> {
 }
 
 impl<C: Cpu> SignalMatrix<C> {
-    /// All slots empty.
+    /// A matrix of empty slots.
     pub fn new(size: u32, slots: u32) -> Self {
         Self::over(SharedLines::own(Self::lines(size, slots)), size, slots)
     }
 
-    /// How many lines that takes.
+    /// The number of lines that a matrix takes.
     pub const fn lines(size: u32, slots: u32) -> usize {
         Roster::<C>::lines(size) + size as usize * slots as usize
     }
 
-    /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already.
+    /// A matrix in given lines, which may be in a segment of several processes: all zeros, or in use already.
     ///
     /// # Panics
     /// If there are not [`SignalMatrix::lines`] of them.
@@ -61,19 +63,19 @@ impl<C: Cpu> SignalMatrix<C> {
         Self { lines, size, slots }
     }
 
-    /// Who the members are.
+    /// The roster of the members.
     #[inline]
     pub fn roster(&self) -> Roster<'_, C> {
         Roster::new(&self.lines[..Roster::<C>::lines(self.size)])
     }
 
-    /// The end of `rank`. There must be one end per rank, ever: it alone takes from the rank's slots, and a peer may
+    /// The end of `rank`. Make one end per rank, ever: it alone takes from the rank's slots, and a peer may
     /// have signalled before it was made.
     pub fn endpoint(&self, cpu: C, rank: Rank, policy: Policy) -> Signaller<C> {
         self.signaller(cpu, rank, Waiter::new(policy, rank))
     }
 
-    /// The same, waiting by that waiter.
+    /// The end of `rank`, which waits by `waiter`.
     pub(crate) fn signaller(&self, cpu: C, rank: Rank, waiter: Waiter) -> Signaller<C> {
         self.roster().enroll(&cpu, rank);
         Signaller {
@@ -100,7 +102,8 @@ impl<C: Cpu> SignalMatrix<C> {
         self.line(rank, slot).map(|line| &line[0])
     }
 
-    /// Nonzero once a member has gone and all that it would have signalled is poisoned; it shares the line of the first slot.
+    /// Nonzero once a member has gone and all that it would have signalled is poisoned; the word shares the
+    /// line of the first slot.
     fn gone(&self, rank: Rank) -> Option<&C::Word> {
         self.line(rank, 0).map(|line| &line[1])
     }
@@ -112,8 +115,8 @@ impl<C: Cpu> SignalMatrix<C> {
         cause.into()
     }
 
-    /// Poisons what `rank` would have signalled in that barrier, and nothing else: other members' signals may still be under
-    /// way and must be taken.
+    /// Poisons the words that `rank` would have signalled in that barrier, and no others: other members'
+    /// signals may still be under way and must be taken.
     pub(crate) fn poison_targets(&self, cpu: &C, algorithm: Algorithm, rank: Rank) {
         let poison = Targets { size: self.size, rank, each: |peer, slot| self.word(peer, slot).map_or((), |w| cpu.poison(w)) };
         // A recording endpoint never fails, and the group's size was checked when it was made.
@@ -131,25 +134,25 @@ impl<C: Cpu> Signaller<C> {
         &self.cpu
     }
 
-    /// From now on another thread has this end, whose processor that is.
+    /// Another thread has this end from now on, with the processor `cpu`.
     pub fn enroll(&mut self, cpu: C) {
         self.roster().enroll(&cpu, self.rank);
         self.cpu = cpu;
     }
 
-    /// What it waits by.
+    /// The waiter that it waits by.
     #[inline]
     pub(crate) fn waiter(&self) -> &Waiter {
         &self.waiter
     }
 
-    /// Who else is there.
+    /// The roster of the members.
     #[inline]
     pub fn roster(&self) -> Roster<'_, C> {
         self.matrix.roster()
     }
 
-    /// Begins an episode: what its waits are for, and whether even short ones are timed.
+    /// Begins an episode: sets the context of its waits, and whether even short ones are timed.
     #[inline]
     pub(crate) fn begin(&self, context: WaitContext, timed: bool) {
         self.context.set(context);
@@ -158,15 +161,15 @@ impl<C: Cpu> Signaller<C> {
         self.waited.set(Waited::first_look(self.waiter.spins()));
     }
 
-    /// How the waits since [`Signaller::begin`] went, together.
+    /// The waits since [`Signaller::begin`], together.
     #[inline]
     pub(crate) fn waited(&self) -> Waited {
         let outcome = if self.spun_briefly.get() { Outcome::Spun } else { Outcome::FirstLook };
         self.waited.get().then(Waited { outcome, ..Waited::first_look(self.spun_briefly.get()) })
     }
 
-    /// Takes the next signal in `slot` if it is there or comes within a brief spin; else gives what is left of the wait. No error is
-    /// kept beside that: a future with nothing to drop can live in registers.
+    /// Takes the next signal in `slot` if it is there or comes within a brief spin; else returns the rest of
+    /// the wait. It returns no error beside that: a future with nothing to drop can live in registers.
     #[inline(always)]
     fn take(&self, slot: u32) -> Option<impl Future<Output = Result<(), Error>>> {
         let left = match (self.matrix.word(self.rank, slot), self.taken.get(slot as usize)) {
@@ -177,7 +180,7 @@ impl<C: Cpu> Signaller<C> {
                 let wait = move || self.waiter.wait_part(&self.cpu, word, self.timed.get(), why, come);
                 match wait() {
                     Wait::Now(((), waited)) => {
-                        // A short wait leaves one bit: what it took is not known anyway.
+                        // A short wait leaves one bit: its length is not known anyway.
                         if waited.outcome == Outcome::Spun {
                             self.spun_briefly.set(true);
                         }
@@ -204,7 +207,8 @@ impl<C: Cpu> Signaller<C> {
         self.cpu.run_inline(async move {
             let Some((taken, first, again)) = left else { return Err(self.matrix.no_such(self.rank, slot)) };
             let mut waited = first.await;
-            // The process of a member has ended, but those that need something of it know that by poison, and this one does not.
+            // The process of a member has ended. Members that need a signal of it learn that by poison; this
+            // one does not need it.
             while waited.as_ref().is_err_and(|error| self.is_of_one_gone(error)) {
                 reached("barrier:P1");
                 waited = again().finish().await;
@@ -215,7 +219,7 @@ impl<C: Cpu> Signaller<C> {
         })
     }
 
-    /// Is that the loss of a member that had gone by itself before?
+    /// Is it the loss of a member that had left by itself before?
     fn is_of_one_gone(&self, error: &Error) -> bool {
         match *error.cause() {
             Cause::PeerLost { rank, .. } if rank < self.matrix.size => {
@@ -261,7 +265,7 @@ impl<C: Cpu> Endpoint for Signaller<C> {
         })
     }
 
-    /// Looks here and now; only what may have to wait is a future.
+    /// The first look is here and now; only the rest of the wait is a future.
     #[inline(always)]
     fn wait(&self, slot: u32) -> impl Future<Output = Result<(), Error>> {
         let rest = self.take(slot);
@@ -274,7 +278,8 @@ impl<C: Cpu> Endpoint for Signaller<C> {
     }
 }
 
-/// An endpoint that only notes whom it would signal: so the algorithm itself says who depends on a member.
+/// An endpoint that only records the ranks it would signal: so the algorithm itself says which members depend
+/// on one.
 struct Targets<F> {
     size: u32,
     rank: Rank,

@@ -1,12 +1,14 @@
-//! Some of the members as a group of their own: any subcube of a hypercube, or a row or column of a square grid.
+//! Some of the members as a group of their own: any subcube of a hypercube, or a row or column of a square
+//! grid.
 //!
-//! Whatever is written over [`Endpoint`] or [`Port`] runs among them unchanged. So only the bits in which they differ count
-//! (Seidel & Davis 1992 §3.3), without any algorithm having to know.
+//! All that is written over [`Endpoint`] or [`Port`] runs among them unchanged. So only the bits in which
+//! they differ count (Seidel & Davis 1992 §3.3), and no algorithm has to know.
 use core::future::Future;
 use foregather_machine::{Cause, Clock, Endpoint, Error, Member, Nanos, Packet, Port, Rank};
 
-/// The members of an endpoint whose ranks agree with its own in all bits outside a mask. Their ranks among themselves are the
-/// bits inside it, packed. Errors of the endpoint beneath still speak of its own ranks and slots.
+/// The members of an endpoint whose ranks agree with its own in all bits outside a mask. Their ranks among
+/// themselves are the bits inside it, packed. Errors of the endpoint beneath still speak of its own ranks and
+/// slots.
 #[derive(Debug)]
 pub struct Subcube<'e, E> {
     endpoint: &'e E,
@@ -15,11 +17,12 @@ pub struct Subcube<'e, E> {
 }
 
 impl<'e, E: Endpoint> Subcube<'e, E> {
-    /// Those that differ from `endpoint` in bits of `mask` at most. Slot 0 of the subcube is slot `offset` of the endpoint: two
-    /// groupings that are in use at the same time need slots apart. Tags of sized messages stay what they are.
+    /// The subcube of members that differ from `endpoint` in bits of `mask` at most. Slot 0 of the subcube is
+    /// slot `offset` of the endpoint: two groupings that are in use at the same time need separate slots.
+    /// Tags of sized messages do not change.
     ///
     /// # Errors
-    /// [`Cause::Size`] unless the endpoint's size is a power of two, and the mask below it.
+    /// [`Cause::Size`] unless the endpoint's size is a power of two, and the mask is below it.
     pub fn new(endpoint: &'e E, mask: Rank, offset: u32) -> Result<Self, Error> {
         let size = endpoint.size();
         let needs = match size.is_power_of_two() {

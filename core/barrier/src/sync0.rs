@@ -1,11 +1,12 @@
-//! The barrier `sync0` of PICL, the Portable Instrumented Communication Library, as Seidel & Davis 1992 §3.2 describe it.
+//! The barrier `sync0` of PICL, the Portable Instrumented Communication Library, as Seidel & Davis 1992 §3.2
+//! describe it.
 use foregather_machine::{Cause, Endpoint, Error};
 
-/// The upper half tells the lower half, which meets by a butterfly, the lowest dimension first, and tells the upper half.
-/// Costs `d + 1` messages one after the other for `2^d` members; the upper half sends fewest.
+/// The upper half tells the lower half, which meets by a butterfly, the lowest dimension first, and tells the
+/// upper half. Costs `d + 1` messages one after the other for `2^d` members; the upper half sends fewest.
 ///
 /// # Errors
-/// [`Cause::Size`] unless the group's size is a power of two; otherwise what the endpoint reports.
+/// [`Cause::Size`] unless the group's size is a power of two; otherwise the endpoint's errors.
 #[inline]
 pub async fn sync0<E: Endpoint>(endpoint: &E) -> Result<(), Error> {
     if !endpoint.size().is_power_of_two() {

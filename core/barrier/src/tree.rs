@@ -1,7 +1,8 @@
-//! The tree barrier of Mellor-Crummey & Scott 1991: arrivals gathered four to a node, releases spread two to a node.
+//! The tree barrier of Mellor-Crummey & Scott 1991: arrivals gathered four to a node, releases spread two to
+//! a node.
 use foregather_machine::{Endpoint, Error};
 
-/// Children that a node gathers; slots `0..GATHER` are theirs.
+/// Children that a node gathers, in slots `0..GATHER`.
 const GATHER: u32 = 4;
 /// Children that a node releases.
 const RELEASE: u32 = 2;
@@ -14,7 +15,7 @@ pub(crate) const SLOTS: u32 = GATHER + 1;
 /// Each member is signalled at fixed places, so waiting never crosses the machine; `2n - 2` signals in all.
 ///
 /// # Errors
-/// What the endpoint reports.
+/// The endpoint's errors.
 #[inline]
 pub async fn tree<E: Endpoint>(endpoint: &E) -> Result<(), Error> {
     let (rank, size) = (endpoint.rank(), endpoint.size());

@@ -1,6 +1,7 @@
-//! Members whose policy chooses anew for every wait, on processors that write down how they were used.
+//! Members whose policy chooses anew for every wait, on processors that record how they were used.
 //!
-//! Spinning and parking are pending once, so the test says who arrives when, and a wait that began tells its first verb.
+//! Spinning and parking are pending once, so the test decides when each member arrives, and a begun wait
+//! shows its first verb.
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
@@ -29,7 +30,7 @@ fn own(machine: &Script, rank: Rank) -> Script {
     script
 }
 
-/// It asked after that rank.
+/// The record that it asked after that rank.
 fn asked(rank: Rank) -> Did {
     Did::Ask(rank + 1)
 }
@@ -38,7 +39,8 @@ fn poll<F: Future>(future: core::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// What a member does about a wait, from its arrival to the first time that it gives up its turn, without readings of the clock.
+/// A member's steps in a wait, from its arrival to the first time that it gives up its turn, without readings
+/// of the clock.
 fn begins(machine: &Script, member: &mut BarrierMember<Script>) -> Vec<Did> {
     machine.did.take();
     assert!(poll(pin!(member.wait())).is_pending());
@@ -76,7 +78,8 @@ fn holder_running_asks_nothing_about_those_who_have_arrived() {
     assert_eq!(begins(&machine, &mut late), [asked(1), Did::Spin(C * 2)], "rank 0 sleeps, but nobody waits for it");
 }
 
-/// An endpoint does not know whom a signal comes from, but who has not arrived cannot have sent it.
+/// An endpoint does not know which member a signal comes from, but a member that has not arrived cannot have
+/// sent it.
 #[test]
 fn over_flags_holder_running_asks_about_those_who_have_not_arrived() {
     let machine = machine(&[Some(true), Some(true), Some(false)]);
@@ -88,7 +91,8 @@ fn over_flags_holder_running_asks_about_those_who_have_not_arrived() {
     assert_eq!(begins(&machine, &mut members[0]), [asked(1), asked(2), Did::Park]);
 }
 
-/// Runs episodes in which rank 0 comes last, so long after it left the one before; then, after that time again, it comes first.
+/// Runs episodes in which rank 0 comes last, so long after it left the one before; then, after that time
+/// again, it comes first.
 fn after_gaps(kind: Algorithm, policy: Policy, gap: Nanos) -> Vec<Did> {
     let machine = machine(&[]);
     let group = Group::new(kind, 2).unwrap();
@@ -129,7 +133,7 @@ fn only_grain_reads_the_clock_of_who_need_not_wait() {
     }
 }
 
-/// Members that learn from waits learn of each, over words as over flags.
+/// Members that learn from waits learn from each wait, over words as over flags.
 #[test]
 fn recent_blocks_once_its_waits_have_been_long() {
     for kind in Algorithm::ALL {

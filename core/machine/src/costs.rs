@@ -1,21 +1,21 @@
-//! What switching costs on a machine. Measured once, cached by the lab, passed down as a value.
+//! The costs of switching on a machine: measured once, cached by the lab, passed down as a value.
 use crate::Nanos;
 
-/// The prices a waiter reasons with. There are **two** context switches, an order of magnitude apart: handing this
-/// processor to a neighbour, and sleeping until somebody wakes this thread on an idle processor.
+/// The prices a waiter reasons with. There are **two** context switches, an order of magnitude apart: handing
+/// this processor to a neighbour, and sleeping until another thread wakes this one on an idle processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// Block one thread and run another of the same processor.
     pub local_switch: Nanos,
     /// From the waker's call to the sleeper running again on another, idle processor.
     pub remote_wake: Nanos,
-    /// What that call costs the waker.
+    /// What the call that wakes a sleeper costs the waker.
     pub waker: Nanos,
     /// Hand the processor over with `sched_yield` to a runnable thread of the same team.
     pub yield_switch: Nanos,
     /// Move a cache line to another processor and back: one spinning round trip.
     pub line_round_trip: Nanos,
-    /// The scheduler's tick: what a foreign thread gets if one yields to it.
+    /// The scheduler's tick: what a foreign thread gets when this thread yields to it.
     pub tick: Nanos,
 }
 
@@ -29,7 +29,8 @@ pub enum Switch {
 }
 
 impl Costs {
-    /// A 2020s virtual machine, for programs that never measured theirs: right within a factor of two or three.
+    /// A 2020s virtual machine, for programs that never measured theirs: right within a factor of two or
+    /// three.
     pub const TYPICAL: Self = Self {
         local_switch: Nanos(1_100),
         remote_wake: Nanos(19_000),
@@ -39,7 +40,7 @@ impl Costs {
         tick: Nanos(4_000_000),
     };
 
-    /// One context switch of that kind.
+    /// One context switch of kind `which`.
     pub const fn switch(&self, which: Switch) -> Nanos {
         match which {
             Switch::Local => self.local_switch,

@@ -1,10 +1,10 @@
-//! Numbers of the operating system's errors in words: their names, their meanings, and what to do about some of them.
+//! The operating system's error numbers in words: their names, their meanings, and remedies for some of them.
 use core::fmt;
 
 /// A number that a system call gave, printed with its name and its meaning: `EMFILE (Too many open files)`.
 pub(crate) struct Errno(pub(crate) i32);
 
-/// What Linux calls them on all processors that this library runs on.
+/// Linux's names of the errors, the same on all processors that this library runs on.
 const NAMES: [(i32, &str); 46] = [
     (1, "EPERM"),
     (2, "ENOENT"),
@@ -55,7 +55,7 @@ const NAMES: [(i32, &str); 46] = [
 ];
 
 impl Errno {
-    /// What helps whatever was attempted, if the number alone says it.
+    /// The remedy, where the number alone says it, whatever was attempted.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self.0 {
             23 => Some("the whole machine has too many open files: close some, or raise the sysctl fs.file-max"),
@@ -64,7 +64,7 @@ impl Errno {
         }
     }
 
-    /// What may help where the attempt itself suggests nothing.
+    /// A remedy to suggest where the attempt itself suggests none.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         match self.0 {
             1 | 13 => Some("this user, or the container's seccomp filter, may not do that"),

@@ -1,9 +1,11 @@
-//! What becomes of a wait or a set-up that cannot succeed. Each error names the culprit and, where there is one, the remedy.
+//! Errors of waits and set-ups that cannot succeed. Each error names the culprit and, where there is one, the
+//! remedy.
 use crate::errno::Errno;
 use crate::{Nanos, Rank, WaitError};
 use core::fmt;
 
-/// An operation failed; its [`Cause`] says why, and it prints as one sentence that names the culprit and the remedy.
+/// An operation failed; its [`Cause`] says why, and it prints as one sentence that names the culprit and the
+/// remedy.
 ///
 /// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`.
 ///
@@ -22,7 +24,7 @@ use core::fmt;
 /// ```
 ///
 /// # Cost
-/// One word, so a `Result` fits into a register: success pays nothing for what failure has to tell.
+/// One word, so a `Result` fits into a register: success pays nothing for the details of failure.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Cause>);
 
@@ -30,14 +32,15 @@ pub struct Error(Box<Cause>);
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The others can never meet again: this rank has failed or panicked, or its member was dropped in the middle.
+    /// The others can never meet again: this rank has failed or panicked, or its member was dropped in the
+    /// middle.
     Poisoned {
-        /// Who left, if it could still be told.
+        /// The rank that left, if it could still be told.
         by: Option<Rank>,
     },
-    /// What a lock guards cannot be relied on any more: a holder panicked.
+    /// The data that a lock guards cannot be relied on any more: a holder panicked.
     PoisonedLock {
-        /// Whose panic it was.
+        /// The rank that panicked.
         by: Rank,
     },
     /// The deadline passed first.
@@ -46,56 +49,57 @@ pub enum Cause {
         what: &'static str,
         /// The waiting member.
         rank: Rank,
-        /// The member it waited for, if one alone.
+        /// The member it waited for, if it was one alone.
         peer: Option<Rank>,
-        /// How long it waited; 0 if nobody noted when it began.
+        /// How long it waited; 0 if the beginning was not recorded.
         waited_ns: u64,
     },
-    /// What a program found wrong itself: [`Error::other`].
+    /// An error that the program found itself: [`Error::other`].
     Other {
-        /// In its own words.
+        /// The program's own words.
         why: String,
     },
     /// A barrier's wait ended without a meeting.
     Wait(WaitError),
     /// A process of the job has died, or stood still for longer than the job allows.
     PeerLost {
-        /// Whose process it was.
+        /// The rank of that process.
         rank: Rank,
-        /// When the others knew, by the clock of whoever reports it; 0 if nobody looked.
+        /// When the loss was known, by the clock of the rank that reports it; 0 if no clock was read.
         since: Nanos,
         /// What this rank was doing; may be empty.
         doing: &'static str,
     },
-    /// These ranks wait for each other, each for the next one and the last for the first: none of them can go on.
+    /// These ranks wait for each other, each for the next one and the last for the first: none of them can go
+    /// on.
     Deadlock {
-        /// In the order of their waits.
+        /// The ranks, in the order of their waits.
         ranks: Vec<Rank>,
         /// What this rank was doing.
         doing: &'static str,
     },
-    /// Whoever is waited for has left in order: nothing more will come.
+    /// The awaited peer has left in order: nothing more will come.
     Closed {
-        /// Who, if one alone was waited for; otherwise all of them have left.
+        /// The peer, if one alone was waited for; otherwise all of them have left.
         peer: Option<Rank>,
     },
     /// A rank of the job failed, and said why.
     Elsewhere {
-        /// Which one.
+        /// The rank that failed.
         rank: Rank,
         /// Its error, as a sentence.
         why: String,
     },
-    /// Memory that a peer was to read is exposed no longer, or is shorter than was said.
+    /// Memory that a peer was to read is no longer exposed, or is shorter than announced.
     Unexposed {
-        /// Whose memory it was.
+        /// The rank whose memory it was.
         rank: Rank,
     },
     /// The two sides of a message do not agree about it.
     Mismatch {
-        /// Who sent it.
+        /// The sender.
         from: Rank,
-        /// Which piece of it, counted from 0.
+        /// The piece of the message, counted from 0.
         piece: u32,
         /// What the sender packed, in words.
         packed: String,
@@ -104,21 +108,21 @@ pub enum Cause {
     },
     /// A message to or from that rank is open already.
     Busy {
-        /// The other side.
+        /// The rank at the other side.
         peer: Rank,
-        /// What is open.
+        /// What is open, in words.
         what: &'static str,
     },
     /// A peer sent what no peer of this version sends.
     ProtocolViolation {
-        /// Who.
+        /// The sender.
         from: Rank,
         /// What is wrong with it.
         what: &'static str,
     },
     /// A process may not join the job.
     Refused {
-        /// Why, and what to do about it.
+        /// Why, and the remedy.
         why: String,
     },
     /// The algorithm cannot work with a group of this size.
@@ -141,28 +145,28 @@ pub enum Cause {
     Slot {
         /// The slot asked for.
         slot: u32,
-        /// How many there are.
+        /// How many slots there are.
         slots: u32,
     },
-    /// A message that is too long for where it is to go.
+    /// A message that is too long for its destination.
     Length {
         /// What is too long.
         what: &'static str,
-        /// How many bytes it has.
+        /// Its length.
         bytes: usize,
-        /// For how many there is room.
+        /// The longest that fits.
         room: usize,
     },
     /// A setting that contradicts itself or another one.
     Setting {
         /// What is wrong.
         what: &'static str,
-        /// What it needs.
+        /// What the setting needs.
         needs: &'static str,
     },
     /// A forced message came before its receive was posted, and is lost.
     Unposted {
-        /// Who sent it.
+        /// The sender.
         from: Rank,
         /// Its tag.
         tag: u32,
@@ -171,10 +175,10 @@ pub enum Cause {
     Os {
         /// What was attempted.
         what: &'static str,
-        /// The number it gave.
+        /// The error number it gave.
         errno: i32,
-        /// What the user can do about it; may be empty. Some numbers need another remedy whatever was attempted (`EMFILE`: `ulimit -n`); then that
-        /// is printed.
+        /// What the user can do about it; may be empty. Some numbers have a remedy of their own (`EMFILE`:
+        /// `ulimit -n`), which is printed instead.
         remedy: &'static str,
     },
     /// This machine lacks something.
@@ -187,13 +191,13 @@ pub enum Cause {
 }
 
 impl Error {
-    /// Why.
+    /// The reason.
     pub fn cause(&self) -> &Cause {
         &self.0
     }
 
-    /// An error of the program's own, in its words alone: what a body of `job` or `shared` gives back for it. Say which file and which rank:
-    /// `Error::other(format!("rank {}: {path}: {error}", me.rank()))`.
+    /// An error of the program's own, in its words alone: a body of `job` or `shared` returns it. Say which
+    /// file and which rank: `Error::other(format!("rank {}: {path}: {error}", me.rank()))`.
     ///
     /// ```
     /// # use foregather_machine as foregather;
@@ -208,7 +212,7 @@ impl Error {
         Cause::Other { why: error.to_string() }.into()
     }
 
-    /// Why a result is a failure, if it is one.
+    /// The cause of a result's failure, if it is one.
     pub fn of<T>(result: &Result<T, Self>) -> Option<&Cause> {
         result.as_ref().err().map(Self::cause)
     }
@@ -219,13 +223,13 @@ impl Error {
         Cause::PeerLost { rank, since, doing: why.what }.into()
     }
 
-    /// The process of `rank` was lost while nothing in particular was going on.
+    /// The process of `rank` was lost while this rank did nothing in particular.
     #[cold]
     pub fn lost(rank: Rank) -> Self {
         Cause::PeerLost { rank, since: Nanos::ZERO, doing: "" }.into()
     }
 
-    /// Who was lost, if that is why.
+    /// The rank that was lost, if that is the cause.
     pub fn lost_rank(&self) -> Option<Rank> {
         if let Cause::PeerLost { rank, .. } = *self.0 { Some(rank) } else { None }
     }
@@ -252,14 +256,14 @@ impl From<WaitError> for Error {
     }
 }
 
-/// The sentence: `main` and `unwrap` print errors by `Debug`. [`Error::cause`] has the variant.
+/// Prints the sentence, since `main` and `unwrap` print errors by `Debug`; [`Error::cause`] has the variant.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
 }
 
-/// The sentence: times within it are spans, and what is not known is not mentioned.
+/// Prints the sentence: times in it are spans, and unknown facts are left out.
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -346,7 +350,7 @@ impl fmt::Display for Cause {
             Self::Os { what, errno, remedy } => {
                 let errno = Errno(*errno);
                 write!(f, "{what} failed: {errno}")?;
-                // What was attempted suggests the usual remedy; some numbers say that another one is needed.
+                // The attempt suggests the usual remedy; some numbers need another one.
                 let suggested = Some(*remedy).filter(|remedy| !remedy.is_empty());
                 errno.remedy().or(suggested).or(errno.advice()).map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
             }

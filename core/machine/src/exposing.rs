@@ -1,18 +1,20 @@
 //! Memory that peers may read, for as long as it is certain to be there: the one door to [`Fabric::expose`].
 //!
-//! Borrowed memory is exposed within a call ([`exposing`]), as threads are borrowed by `std::thread::scope`: no handle exists whose
-//! `mem::forget` would end the borrow and not the exposure. Owned memory is kept by the lane that exposes it ([`Exposures`]).
+//! A call exposes borrowed memory ([`exposing`]), as `std::thread::scope` lends to threads: no handle exists
+//! whose `mem::forget` would end the borrow and not the exposure. A lane keeps the owned memory that it
+//! exposes ([`Exposures`]).
 use crate::{Error, Fabric, Key, Park};
 use core::cell::RefCell;
 use core::marker::PhantomData;
 use core::mem;
 use core::ops::Deref;
 
-/// Pieces of memory that stay where they are, and are not written to, until they are unexposed: a world may give their addresses to
-/// other processes. Only this module makes one, and keeps that promise; a fabric above another one passes both on, these and the key to unexpose.
+/// Pieces of memory that stay where they are, and are not written to, until they are unexposed: a world may
+/// give their addresses to other processes. Only this module makes one, and it keeps that promise. A fabric
+/// above another one hands it the pieces, and later the key to unexpose.
 ///
-/// It relies on it that a future of [`Park::run_inline`] has ended when that returns. A fabric in whose world it has not, so that a caller could
-/// forget it half way, copies the bytes in [`Fabric::expose`].
+/// The promise relies on this: a future of [`Park::run_inline`] has ended when that returns. A fabric in
+/// whose world it has not, so that a caller could forget it half way, copies the bytes in [`Fabric::expose`].
 #[derive(Clone, Copy, Debug)]
 pub struct LastingPieces<'a>(&'a [&'a [u8]]);
 
@@ -23,15 +25,16 @@ impl<'a> LastingPieces<'a> {
     }
 }
 
-/// What a lane lets its peers read within one call of [`exposing`]. `'env` is how long the memory lives: longer than that call.
+/// What a lane lets its peers read within one call of [`exposing`]. `'env` is how long the memory lives:
+/// longer than that call.
 pub struct Exposing<'f, 'env, F: Fabric> {
     fabric: &'f F,
     keys: RefCell<Vec<Key>>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Runs `body`, which may expose what it borrows from outside. When it ends, in whatever way, nothing of that is exposed any more. Acts when
-/// called: await it.
+/// Runs `body`, which may expose what it borrows from outside. However `body` ends, nothing of that is
+/// exposed afterwards. Acts when called: await it.
 pub fn exposing<'f, 'env: 'f, F: Fabric, T>(
     fabric: &'f F,
     body: impl AsyncFnOnce(&Exposing<'_, 'env, F>) -> T,
@@ -43,19 +46,21 @@ pub fn exposing<'f, 'env: 'f, F: Fabric, T>(
 }
 
 impl<'env, F: Fabric> Exposing<'_, 'env, F> {
-    /// Lets peers read these pieces, one after the other, until [`Exposing::unexpose`] or the end of the call.
+    /// Lets peers read these pieces, one after the other, until [`Exposing::unexpose`] or the end of the
+    /// call.
     ///
     /// # Errors
     /// If the memory cannot be registered.
     pub fn expose(&self, pieces: &[&'env [u8]]) -> Result<Key, Error> {
-        // They live for `'env`, so longer than the future of `exposing`, in which this value lives and which alone makes one. Where waits happen
-        // in place that future has ended before its caller goes on, and its end, by a panic too, drops this value, which unexposes.
+        // The pieces live for `'env`, so longer than the future of `exposing`, which holds this value and
+        // alone makes one. Where waits happen in place that future has ended before its caller goes on, and
+        // its end, by a panic too, drops this value, which unexposes.
         let key = self.fabric.expose(LastingPieces(pieces))?;
         self.keys.borrow_mut().push(key);
         Ok(key)
     }
 
-    /// Ends that before the call does. Returns when no peer reads there any more.
+    /// Ends the exposure before the call does. Returns when no peer reads there any more.
     pub fn unexpose(&self, key: Key) {
         let place = self.keys.borrow().iter().position(|&exposed| exposed == key);
         if let Some(place) = place {
@@ -78,23 +83,25 @@ pub struct Exposures<F: Fabric> {
 }
 
 impl<F: Fabric> Exposures<F> {
-    /// Of that lane.
+    /// No memory exposed yet, by the lane `fabric`.
     pub const fn new(fabric: F) -> Self {
         Self { fabric, owned: RefCell::new(Vec::new()) }
     }
 
-    /// Lets peers read all of this memory until [`Exposures::take_back`], or until this value goes.
+    /// Lets peers read all of this memory until [`Exposures::take_back`], or until this value is dropped.
     ///
     /// # Errors
     /// If the memory cannot be registered.
     pub fn expose_owned(&self, memory: Vec<u8>) -> Result<Key, Error> {
-        // The bytes stay where they are until `take_back` or `drop` has unexposed them. If this value is forgotten, they are never freed.
+        // The bytes stay where they are until `take_back` or `drop` has unexposed them. If this value is
+        // forgotten, they are never freed.
         let key = self.fabric.expose(LastingPieces(&[&memory]))?;
         self.owned.borrow_mut().push((key, memory));
         Ok(key)
     }
 
-    /// Ends that and gives the memory back, once no peer reads there any more. `None`: it was taken back before.
+    /// Ends the exposure and returns the memory, once no peer reads it any more. `None`: it was taken back
+    /// before.
     pub fn take_back(&self, key: Key) -> Option<Vec<u8>> {
         let place = self.owned.borrow().iter().position(|(exposed, _)| *exposed == key)?;
         let (key, memory) = self.owned.borrow_mut().swap_remove(place);
@@ -114,7 +121,7 @@ impl<F: Fabric> Deref for Exposures<F> {
 impl<F: Fabric> Drop for Exposures<F> {
     fn drop(&mut self) {
         for (key, memory) in self.owned.take() {
-            // If this panics the memory is not freed.
+            // If `unexpose` panics, the memory is not freed.
             let memory = mem::ManuallyDrop::new(memory);
             self.fabric.unexpose(key);
             drop(mem::ManuallyDrop::into_inner(memory));

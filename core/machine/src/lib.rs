@@ -1,24 +1,30 @@
 //! What an algorithm may ask of the world it runs in. Traits only: where to begin reading the code.
 //!
-//! A waiting policy, a barrier or a protocol is written **once**, as `async fn` over these traits, and a *world*
-//! gives them their meaning: threads, processes, a fabric, or virtual time. `.await` means "time may pass here".
+//! A waiting policy, a barrier or a protocol is written **once**, as `async fn` over these traits, and a
+//! *world* gives them their meaning: threads, processes, a fabric, or virtual time. `.await` means "time may
+//! pass here".
 //!
 //! - [`Clock`]: what time is it, and let some pass.
-//! - [`Words`]: loads and stores of words that threads share. [`Park`]: what a thread does with its processor while it waits on one
-//!   (spin, yield, park), from which policies choose. [`Cpu`]: both, with placement and the clock.
-//! - [`Placement`]: where threads run and whether they do, and moving them; every world may leave it unanswered.
+//! - [`Words`]: loads and stores of words that threads share. [`Park`]: what a thread does with its processor
+//!   while it waits on one (spin, yield, park), from which policies choose. [`Cpu`]: both, with placement and
+//!   the clock.
+//! - [`Placement`]: where threads run and whether they do, and moving them; every world may leave it
+//!   unanswered.
 //! - [`Member`], [`Endpoint`]: one rank of a group, and the null messages that barriers need.
-//! - [`Fabric`]: frames between lanes and memory that peers may read; [`exposing`], [`Exposures`]: how they come to read it.
+//! - [`Fabric`]: frames between lanes and memory that peers may read; [`exposing`], [`Exposures`]: how they
+//!   come to read it.
 //! - [`Port`]: packets that carry bytes. [`LogGp`]: what they cost.
-//! - [`WaitContext`], [`Error`]: who waits for whom since when, and what becomes of a wait that cannot succeed; [`WaitError`]: the same of a barrier,
-//!   by the reaction it asks for.
-//! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random numbers.
-//!   [`shown`](fn@shown): foreign text that may reach a terminal.
-//! - [`Park::sometimes`]: fault points, which only simulations answer. [`reached`]: points that tests prove to have been reached.
+//! - [`WaitContext`], [`Error`]: which rank waits for which since when, and why a wait cannot succeed;
+//!   [`WaitError`]: why a barrier's wait ended, by the reaction it asks for.
+//! - [`Costs`]: what switching costs on this machine, passed down as a value. [`SplitMix`]: seeded random
+//!   numbers. [`shown`](fn@shown): foreign text that may reach a terminal.
+//! - [`Park::sometimes`]: fault points, which only simulations answer. [`reached`]: points that tests prove
+//!   to have been reached.
 //!
-//! **Verbs act at once; only waiting is async.** On hardware a leaf future has done its waiting when it is returned,
-//! so it is ready at the first poll ([`block_on`]) and no state machine is left after optimisation. In a simulator it
-//! is pending until virtual time has advanced; nobody needs a waker, since the event queue knows whom it polls.
+//! **Verbs act at once; only waiting is async.** On hardware a leaf future has done its waiting when it is
+//! returned, so it is ready at the first poll ([`block_on`]) and no state machine is left after optimisation.
+//! In a simulator it is pending until virtual time has advanced; no waker is needed, since the event queue
+//! knows which task it polls.
 #![forbid(unsafe_code)]
 // Futures are built on the thread that runs them, so they need not be `Send`.
 #![allow(async_fn_in_trait)]

@@ -15,11 +15,12 @@ impl<T> Deref for CachePadded<T> {
     }
 }
 
-/// Four words and a counter on cache lines of their own, all 0 at first; the owner of the line says which word is what.
+/// Four words and a counter on cache lines of their own, all 0 at first; the owner of the line gives each
+/// word its meaning.
 #[derive(Default)]
 pub struct WordLine<W: SharedWord>(CachePadded<LineWords<W>>);
 
-/// In this order in every program that maps a segment.
+/// The order is the same in every program that maps a segment.
 #[derive(Default)]
 #[repr(C)]
 struct LineWords<W: SharedWord> {

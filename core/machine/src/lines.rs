@@ -1,11 +1,12 @@
-//! Words that the members of a team share: in memory of this process, or in a segment that several processes map.
+//! Words that the members of a team share: in memory of this process, or in a segment that several processes
+//! map.
 use crate::{SharedWord, WordLine};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Some lines, all words 0 at first. A clone is the same lines.
+/// Some lines, all words 0 at first. A clone shares the lines.
 ///
-/// A process that maps the same segment makes lines of its own over it; they are the same words.
+/// A process that maps the same segment makes its own `SharedLines` over it; the words are the same.
 pub struct SharedLines<W: SharedWord> {
     all: Source<W>,
     from: usize,
@@ -18,20 +19,20 @@ enum Source<W: SharedWord> {
 }
 
 impl<W: SharedWord> SharedLines<W> {
-    /// New ones of this process.
+    /// `count` new lines of this process.
     pub fn own(count: usize) -> Self {
         Self { all: Source::Own((0..count).map(|_| WordLine::default()).collect()), from: 0, count }
     }
 }
 
 impl<W: SharedWord> SharedLines<W> {
-    /// Those of a segment, all of them.
+    /// All lines of a segment.
     pub fn shared(segment: Arc<dyn AsRef<[WordLine<W>]> + Send + Sync>) -> Self {
         let count = (*segment).as_ref().len();
         Self { all: Source::Shared(segment), from: 0, count }
     }
 
-    /// One of them: cheaper than to find all of them first.
+    /// One line: cheaper than to find all of them first.
     #[inline]
     pub fn at(&self, line: usize) -> Option<&WordLine<W>> {
         if line >= self.count {
@@ -43,7 +44,7 @@ impl<W: SharedWord> SharedLines<W> {
         }
     }
 
-    /// The first `count` of them, which stay there, and the rest.
+    /// Splits off the first `count` lines, which stay where they are; the second value is the rest.
     ///
     /// # Panics
     /// If there are fewer.
@@ -70,7 +71,7 @@ impl<W: SharedWord> Clone for Source<W> {
     }
 }
 
-/// Found anew by every call: keep what it gives where speed matters.
+/// Each call finds the lines anew: keep the result where speed matters.
 impl<W: SharedWord> Deref for SharedLines<W> {
     type Target = [WordLine<W>];
     #[inline]

@@ -1,10 +1,12 @@
 //! What a message costs on a network, by the LogGP model.
 use crate::Nanos;
 
-/// The parameters of Alexandrov, Ionescu, Schauser & Scheiman 1995, with the overheads of the two sides apart.
+/// The parameters of Alexandrov, Ionescu, Schauser & Scheiman 1995, with the overheads of the two sides
+/// apart.
 ///
-/// A message of `m` bytes keeps its sender for `send_overhead`, arrives `latency` and `m` times `G` after that, and keeps
-/// its receiver for `receive_overhead`. Two sends of one node begin `gap` and the first one's bytes apart at least.
+/// A message of `m` bytes keeps its sender for `send_overhead`, arrives `latency` and `m` times `G` after
+/// that, and keeps its receiver for `receive_overhead`. Two sends of one node begin at least `gap` and the
+/// first one's bytes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogGp {
     /// `L`: from the end of the sender's overhead to the beginning of the receiver's.

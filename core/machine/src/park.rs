@@ -3,37 +3,43 @@ use crate::{Clock, Error, Nanos, WaitContext, Words};
 
 /// The verbs of a waiting thread (Guignon 2000 §2.1; Tsafrir & Feitelson 2002 §2).
 ///
-/// Waiting is always *on a word*: a probe may look at anything, but the thread that makes it succeed changes that word, so the
-/// change wakes a sleeper and a simulated store polls the word's own waiters only.
+/// Waiting is always *on a word*: a probe may look at anything, but the thread that makes it succeed changes
+/// that word. So the change wakes a sleeper, and a simulated store polls the word's own waiters only.
 ///
-/// There is no lost wake-up between `prepare_park` and the change of the word: a change that the caller of `prepare_park` did
-/// not see makes `park` return at once.
+/// There is no lost wake-up between `prepare_park` and the change of the word: a change that the caller of
+/// `prepare_park` did not see makes `park` return at once.
 pub trait Park: Words + Clock {
-    /// Looks for as long as this world can without letting time pass that has to be accounted for: on hardware about half a
-    /// microsecond of pauses, in virtual time once. A plain verb, so that the shortest waits cost no future.
+    /// Looks for as long as this world can without time passing that must be accounted for: about half a
+    /// microsecond of pauses on hardware, once in virtual time. A plain verb, so that the shortest waits cost
+    /// no future.
     fn spin_briefly<T>(&self, probe: impl FnMut() -> Option<T>) -> Option<T>;
-    /// Keeps the processor until `probe` finds something or `budget` of its own processor time is over (a preemption
-    /// does not count). Returns what was found and the processor time used. A probe that finds nothing changes nothing.
+    /// Keeps the processor until `probe` finds something or `budget` of its own processor time is over (a
+    /// preemption does not count). Returns the probe's result and the processor time used. A probe that finds
+    /// nothing changes nothing.
     async fn spin_for<T>(&self, on: &Self::Word, budget: Nanos, probe: impl FnMut() -> Option<T>) -> (Option<T>, Nanos);
     /// Offers the processor to another runnable thread. Always costs time.
     async fn yield_now(&self);
     /// Announces a sleeper on the word. Probe once more, then pass the result to [`Park::park`] or forget it.
     fn prepare_park(&self, on: &Self::Word) -> u32;
-    /// Gives the processor away until the word changes from what `prepare_park` returned, `until` passes, or spuriously.
+    /// Gives the processor away until the word changes from what `prepare_park` returned, `until` passes, or
+    /// spuriously.
     async fn park(&self, on: &Self::Word, prepared: u32, until: Nanos);
 
-    /// The longest that one wait may keep the processor: bounded under a real-time class, where it would starve the rest.
+    /// The longest that one wait may keep the processor: bounded under a real-time class, where it would
+    /// starve the rest.
     fn max_spin(&self) -> Nanos {
         Nanos::MAX
     }
-    /// Runs a composed wait as this world runs its leaves: where waiting happens in place, here and now, so that no
-    /// state machine contains another one, which no optimiser takes apart. Acts when called: await it.
+    /// Runs a composed wait as this world runs its leaves. Where waiting happens in place that is here and
+    /// now, so no state machine contains another one, which no optimiser takes apart. Acts when called: await
+    /// it.
     fn run_inline<F: Future>(&self, wait: F) -> impl Future<Output = F::Output> {
         wait
     }
-    /// A fault point: does what is rare happen here, this time? On hardware never, at no cost; a simulation answers by its seed. Code
-    /// asks on cold paths, and does then what it would do if the rare thing had happened by itself: it finds no room, is late, looks
-    /// again. The name says what happens: `"link: no room"`.
+    /// A fault point: does a rare event happen here, this time? On hardware never, at no cost; a simulation
+    /// answers by its seed. Code asks on cold paths, and then does what it would do if the rare event had
+    /// happened by itself: it finds no room, is late, looks again. The name says what happens:
+    /// `"link: no room"`.
     #[inline(always)]
     fn sometimes(&self, point: &'static str) -> bool {
         let _ = point;

@@ -1,30 +1,31 @@
-//! Where threads run, and whether they do: what a waiter may ask about others, and do about it, beyond its own processor.
+//! Where threads run, and whether they do: what a waiter may ask about other threads, and do about them.
 //!
-//! Every question may go unanswered (`None`) and every action may be refused (`false`): a waiter must come to its end with
-//! fewer signals, too.
+//! Every question may go unanswered (`None`) and every action may be refused (`false`): a waiter must also
+//! finish with fewer signals.
 use crate::{Costs, CpuId, Nanos, ready};
 
-/// The number by which a thread can be asked after in its world: never 0, and it fits into a word's value.
+/// The number by which other threads ask after a thread in its world: never 0, and it fits into a word's
+/// value.
 pub type ThreadId = u32;
 
 /// On which processors a thread may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Affinity {
-    /// Threads that may use the same processors have the same one. It fits into a word's value and is never 0.
+    /// Equal for threads that may use the same processors. It fits into a word's value and is never 0.
     pub fingerprint: u32,
-    /// How many processors' worth of time that is: a quota may leave less than the processors.
+    /// How many processors' worth of time the thread may use: a quota may leave less than the processors.
     pub width: u32,
     /// One more than the highest processor's number.
     pub beyond: CpuId,
 }
 
-/// What can be told and done about where threads run.
+/// What a waiter can ask and do about where threads run.
 pub trait Placement {
     /// Where this thread runs. Asked in every wait, so it must be next to free.
     fn place(&self) -> Option<CpuId> {
         None
     }
-    /// This thread, for others to ask after.
+    /// This thread's number, by which others ask after it.
     fn identity(&self) -> Option<ThreadId> {
         None
     }
@@ -37,35 +38,36 @@ pub trait Placement {
     fn affinity(&self) -> Option<Affinity> {
         None
     }
-    /// May this thread run there?
+    /// May this thread run on `cpu`?
     fn allows(&self, cpu: CpuId) -> bool {
         let _ = cpu;
         false
     }
-    /// Does that processor have nothing better to do than to answer? The first call sends a scout: `Some(false)` means that it has
-    /// not come back yet. Nobody on that processor is disturbed.
+    /// Is that processor idle enough to answer? The first call sends a scout: `Some(false)` means that it has
+    /// not come back yet. The scout disturbs no thread on that processor.
     fn idle(&self, cpu: CpuId) -> Option<bool> {
         let _ = cpu;
         None
     }
-    /// Moves this thread there, and leaves it as free to be moved as it was.
+    /// Moves this thread to `cpu`, and leaves it as free to be moved as it was.
     fn move_to(&self, cpu: CpuId) -> impl Future<Output = bool> {
         let _ = cpu;
         ready(false)
     }
-    /// Fetches a thread that is ready to run, but does not, to this processor, hands it over, and leaves that thread as free to
-    /// be moved as it was.
+    /// Fetches a thread that is ready but does not run to this processor, hands the processor over, and
+    /// leaves that thread as free to be moved as it was.
     fn pull(&self, thread: ThreadId) -> impl Future<Output = bool> {
         let _ = thread;
         ready(false)
     }
-    /// Keeps this thread off a processor, in place of the one before, until `None` frees it again; to be asked before it sleeps, since
-    /// some kernels wake a thread where its waker runs. Is it kept off?
+    /// Keeps this thread off a processor, in place of the one before, until `None` frees it again. Ask for it
+    /// before the thread sleeps, since some kernels wake a thread where its waker runs. Returns whether it is
+    /// kept off.
     fn keep_off(&self, cpu: Option<CpuId>) -> bool {
         let _ = cpu;
         false
     }
-    /// For how long this thread has been ready to run while others had its processor, ever.
+    /// For how long, since its start, this thread has been ready to run while others had its processor.
     fn run_queue_wait(&self) -> Option<Nanos> {
         None
     }

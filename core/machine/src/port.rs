@@ -4,23 +4,25 @@ use crate::{Endpoint, Error, Rank};
 /// What one packet is for (Seidel & Davis 1992 §2.1). A world prices each kind; protocols are made of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packet {
-    /// Few bytes, at most [`Port::short_limit`], kept by the receiver's system until somebody asks for them.
+    /// Few bytes, at most [`Port::short_limit`]. The receiver's system keeps them until the program asks for
+    /// them.
     Short,
-    /// Any number of bytes, for a receive that was posted before: without one they are lost, and the receiver is told.
+    /// Any number of bytes, for a receive that was posted before: without one they are lost, and the receiver
+    /// gets an error.
     Forced,
     /// The long protocol's question: may a message come? Answered by the receiver's system.
     Probe,
-    /// Its answer: there is room.
+    /// The answer to a PROBE: there is room.
     Request,
     /// The long protocol's bytes.
     Data,
 }
 
 impl Packet {
-    /// All of them.
+    /// All kinds of packets.
     pub const ALL: [Self; 5] = [Self::Short, Self::Forced, Self::Probe, Self::Request, Self::Data];
 
-    /// Its name in traces.
+    /// The name in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Short => "short",
@@ -32,21 +34,23 @@ impl Packet {
     }
 }
 
-/// Sized messages beside null messages. Those between two nodes arrive once and in the order in which they were sent.
+/// Sized messages beside null messages. Messages between two nodes arrive once and in the order in which they
+/// were sent.
 ///
-/// The node's *system* answers a PROBE with a REQUEST, whatever its program is doing: an operating system where there is
-/// one, and otherwise whichever wait the program is in.
+/// The node's *system* answers a PROBE with a REQUEST, whatever its program is doing: an operating system
+/// where there is one, and otherwise the wait that the program is in.
 pub trait Port: Endpoint {
     /// The longest [`Packet::Short`], in bytes.
     fn short_limit(&self) -> usize;
     /// Sends one packet: done when the sender may go on and its bytes have left. Acts when called: await it.
     async fn transmit(&self, to: Rank, packet: Packet, tag: u32, bytes: &[u8]) -> Result<(), Error>;
-    /// Says that a message from `from` with that tag may come, and will be taken by [`Port::accept`].
+    /// Announces a receive: a message from `from` with that tag may come, and [`Port::accept`] will take it.
     fn post(&self, from: Rank, tag: u32) -> Result<(), Error>;
-    /// Waits for the next bytes from `from` with that tag, and says how many they were.
+    /// Waits for the next bytes from `from` with that tag, and returns how many there were.
     async fn accept(&self, from: Rank, tag: u32, into: &mut [u8]) -> Result<usize, Error>;
-    /// Sends one packet to a node and takes the next bytes with the same tag from a node, maybe another one: done when both are. Two that do so with
-    /// each other, or several round a ring, go on whatever way their bytes take. Acts when called: await it.
+    /// Sends one packet to a node and takes the next bytes with the same tag from a node, maybe another one:
+    /// done when both are. Two nodes that call it with each other, or several round a ring, finish whatever
+    /// way their bytes take. Acts when called: await it.
     async fn transmit_and_accept(
         &self,
         (to, packet): (Rank, Packet),

@@ -1,10 +1,11 @@
 //! Points of the code that a run has reached: proof that a test tried the rare order that it claims to try.
 //!
-//! A named race of a `README.md` has a point where the code deals with it: `reached("room:race")`. Without the feature `probes` that is
-//! nothing. With it, each point counts, for the calling thread and for the process, and a test or a swarm of seeds asks what was reached.
-//! The points are on cold paths, so that what is measured and what is tested stay the same code.
+//! A named race of a `README.md` has a point where the code deals with it: `reached("room:race")`. Without
+//! the feature `probes` the call does nothing. With it, each point counts, for the calling thread and for the
+//! process, and a test or a swarm of seeds asks which points were reached. The points are on cold paths, so
+//! that the measured code stays the tested code.
 
-/// This point was reached. Its name is the room's and the race's: `"barrier:T4"`.
+/// Counts this point as reached. Its name is the room's and the race's: `"barrier:T4"`.
 #[inline(always)]
 pub fn reached(point: &'static str) {
     #[cfg(feature = "probes")]
@@ -28,7 +29,7 @@ mod counts {
     /// How many points a process can tell apart.
     const POINTS: usize = 512;
 
-    /// A list without a lock: a child of `fork` would wait for ever for what another thread held.
+    /// A list without a lock: a child of `fork` would wait for ever for a lock that another thread held.
     static PROCESS: [(OnceLock<&'static str>, AtomicU64); POINTS] = [const { (OnceLock::new(), AtomicU64::new(0)) }; POINTS];
 
     thread_local! {
@@ -42,12 +43,12 @@ mod counts {
         counted.expect("no more points than the list has room for").1.fetch_add(1, Relaxed);
     }
 
-    /// What the calling thread has reached since it last asked.
+    /// The points that the calling thread has reached since it last asked.
     pub fn reached_here() -> Hits {
         HERE.take()
     }
 
-    /// What all threads of this process have reached so far.
+    /// The points that all threads of this process have reached so far.
     pub fn reached_in_process() -> Hits {
         PROCESS.iter().map_while(|(name, hits)| Some((*name.get()?, hits.load(Relaxed)))).collect()
     }

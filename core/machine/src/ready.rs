@@ -1,12 +1,12 @@
-//! Running a future that never waits for anybody: the whole executor of a hardware world.
+//! Running a future that never waits for another thread: the whole executor of a hardware world.
 use core::mem::ManuallyDrop;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 
 /// A wait that is over: the leaf of every hardware world.
 ///
-/// It drops nothing, so a future around it has nothing to drop either and can live in registers; what would have to be
-/// dropped on the way out of a panic would have to be in memory. An answer that nobody takes is leaked.
+/// It drops nothing, so a future around it has nothing to drop either and can live in registers; a value to
+/// drop on the way out of a panic would have to be in memory. An answer that is never taken is leaked.
 pub struct Ready<T>(ManuallyDrop<Option<T>>);
 
 /// A future that is ready with `output`.
@@ -25,7 +25,8 @@ impl<T> Future for Ready<T> {
     }
 }
 
-/// Runs a future whose leaves wait in place, as those of every hardware world do: one poll, no executor, no waker.
+/// Runs a future whose leaves wait in place, as those of every hardware world do: one poll, no executor, no
+/// waker.
 ///
 /// # Panics
 /// If the future is pending, that is, if it belongs to a simulated world.

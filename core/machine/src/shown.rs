@@ -1,8 +1,9 @@
-//! Foreign text on a terminal: what would steer the terminal is shown, not obeyed.
+//! Foreign text on a terminal: control characters are shown, not obeyed.
 use std::borrow::Cow;
 
-/// Text that others wrote (names of files, titles, what a stranger sent) as it may reach a terminal or a table: each character that would
-/// move the cursor, change colours or turn the direction of writing is replaced by U+FFFD, ends of lines among them.
+/// Text that others wrote (names of files, titles, what a stranger sent) as it may reach a terminal or a
+/// table: each character that would move the cursor, change colours or turn the direction of writing is
+/// replaced by U+FFFD, ends of lines among them.
 ///
 /// ```
 /// # use foregather_machine as foregather;
@@ -12,7 +13,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     if text.contains(steers) { text.replace(steers, "\u{fffd}").into() } else { text.into() }
 }
 
-/// Does it steer a terminal, or what is shown of the characters around it?
+/// Does it steer a terminal, or change how the characters around it are shown?
 fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

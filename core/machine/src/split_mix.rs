@@ -1,11 +1,12 @@
-//! The one source of numbers that look random. It is seeded, so a run can be repeated; nothing here asks the machine.
+//! The one source of numbers that look random. It is seeded, so a run can be repeated; nothing here asks the
+//! machine.
 
 /// Steele, Lea & Flood 2014 (SplitMix64): the same numbers from the same seed, on every machine.
 #[derive(Clone, Debug)]
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
-    /// Scatters a number: neighbours come out unlike.
+    /// Scatters a number: neighbours give unlike results.
     #[inline]
     pub const fn mix(z: u64) -> u64 {
         let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,13 +21,13 @@ impl SplitMix {
         Self::mix(self.0)
     }
 
-    /// Evenly below `n`.
+    /// A number below `n`, all equally likely.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Above 0 and at most 1.
+    /// A number above 0 and at most 1.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64

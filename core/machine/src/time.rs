@@ -2,14 +2,15 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
 
-/// A point in time or a span of it, in nanoseconds. Arithmetic saturates: a bound of [`Nanos::MAX`] is no bound.
+/// A point in time or a span of it, in nanoseconds. Arithmetic saturates: a bound of [`Nanos::MAX`] is no
+/// bound.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
     /// No time at all.
     pub const ZERO: Self = Self(0);
-    /// As a bound: none.
+    /// No bound.
     pub const MAX: Self = Self(u64::MAX);
 
     /// From microseconds.
@@ -22,12 +23,12 @@ impl Nanos {
         Self(ms.saturating_mul(1_000_000))
     }
 
-    /// As microseconds, for people.
+    /// As microseconds, for reports.
     pub fn as_us(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// As seconds, for people.
+    /// As seconds, for reports.
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -87,12 +88,13 @@ impl fmt::Debug for Nanos {
     }
 }
 
-/// The only source of time there is.
+/// The only source of time.
 pub trait Clock {
     /// The time since some fixed moment of this world.
     fn now(&self) -> Nanos;
 
-    /// The same, read when all that precedes it is done: a processor may read its clock while earlier loads are still under way.
+    /// [`Clock::now`], read when all that precedes it is done: a processor may read its clock while earlier
+    /// loads are still under way.
     fn now_in_order(&self) -> Nanos {
         self.now()
     }
@@ -100,7 +102,8 @@ pub trait Clock {
     /// Computes (keeps the processor) for `span`.
     async fn delay(&self, span: Nanos);
 
-    /// Computes until the clock shows `moment`, and returns what it shows then: at once, if that is past.
+    /// Computes until the clock shows `moment`, and returns what the clock shows then: at once if `moment` is
+    /// past.
     async fn delay_until(&self, moment: Nanos) -> Nanos {
         self.delay(moment - self.now_in_order()).await;
         self.now_in_order()

@@ -1,4 +1,4 @@
-//! Why a wait ended without what was waited for: three variants, each of which asks for another reaction.
+//! Why a barrier's wait ended without a meeting: three variants, each of which asks for another reaction.
 use crate::Rank;
 use core::fmt;
 use core::time::Duration;
@@ -22,17 +22,17 @@ pub struct Who {
     pub ended: bool,
 }
 
-/// The name of what a fork leaves behind.
+/// The name of the parent process after a fork.
 const PARENT: &str = "the parent process";
 
 impl Who {
     #[doc(hidden)]
-    /// A thread of the parent process: a fork copies what threads share, and of the threads one.
+    /// A thread of the parent process: a fork copies shared memory, but only one of the threads.
     pub fn parent() -> Self {
         Self { name: Some(PARENT.to_owned()), ..Self::default() }
     }
 
-    /// Only its rank is known.
+    /// A thread of which only the rank is known.
     pub fn rank(rank: Rank) -> Self {
         Self { rank: Some(rank), ..Self::default() }
     }
@@ -51,7 +51,7 @@ impl fmt::Display for Who {
     }
 }
 
-/// Whom a wait that timed out was for: what [`WaitError::TimedOut`] holds.
+/// The threads or ranks that a timed-out wait was for: the content of [`WaitError::TimedOut`].
 ///
 /// ```
 /// # use foregather_machine as foregather;
@@ -71,12 +71,12 @@ pub struct Missing {
     pub waited: Duration,
     /// How many have not come.
     pub count: usize,
-    /// Those of them that are known. Members with ranks all are, and have the name of their thread once they have waited there; of threads
-    /// without ranks those that have been here before. Others are only counted.
+    /// The known ones among them: all members with ranks, with the name of their thread once it has waited
+    /// there; of threads without ranks those that have been here before. The others are only counted.
     pub who: Vec<Who>,
 }
 
-/// Why a wait ended without what was waited for: three variants, each of which asks for another reaction.
+/// Why a wait ended without a meeting: three variants, each of which asks for another reaction.
 ///
 /// | variant | what has happened | what to do |
 /// |---|---|---|
@@ -98,11 +98,11 @@ pub struct Missing {
 /// # let _ = reaction;
 /// ```
 ///
-/// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`. `?` turns it into an
-/// [`Error`](crate::Error), whose cause is [`Cause::Wait`](crate::Cause::Wait).
+/// `Debug` prints the sentence that `Display` does, since `main` and `unwrap` print errors by `Debug`. `?`
+/// turns it into an [`Error`](crate::Error), whose cause is [`Cause::Wait`](crate::Cause::Wait).
 ///
 /// # Cost
-/// One word, so a `Result` of it is returned in registers; what it tells is gathered only when a wait fails.
+/// One word, so a `Result` of it is returned in registers; its details are gathered only when a wait fails.
 #[derive(Clone, PartialEq, Eq)]
 pub enum WaitError {
     /// Not yet. The arrival stays: the next call goes on with this wait.
@@ -119,7 +119,7 @@ impl WaitError {
         matches!(self, Self::TimedOut(_))
     }
 
-    /// Those who have not come, or never will, as far as they are known by name.
+    /// The threads or ranks that have not come, or never will, as far as their names are known.
     pub fn missing(&self) -> &[Who] {
         match self {
             Self::TimedOut(missing) => &missing.who,
@@ -149,7 +149,7 @@ impl fmt::Display for WaitError {
     }
 }
 
-/// The sentence: `main` and `unwrap` print errors by `Debug`.
+/// Prints the sentence, since `main` and `unwrap` print errors by `Debug`.
 impl fmt::Debug for WaitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

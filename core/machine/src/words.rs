@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// The values a word can hold: those of 30 bits.
 pub const VALUE_MASK: u32 = (1 << 30) - 1;
 
-/// What a world's memory is made of.
+/// The memory of a world.
 pub trait SharedWord: Default {
     /// 64 bits that are only counted up, and on which no thread parks; starts at 0.
     type Counter: Default + Send + Sync;
@@ -16,7 +16,7 @@ impl SharedWord for Cell<u32> {
     type Counter = AtomicU64;
 }
 
-/// Plain memory, as a benchmark by hand has it.
+/// Plain memory, as hand-written benchmarks use it.
 impl SharedWord for AtomicU32 {
     type Counter = AtomicU64;
 }
@@ -27,10 +27,11 @@ pub type CounterOf<W> = <<W as Words>::Word as SharedWord>::Counter;
 /// Loads and stores of shared words.
 ///
 /// # Ordering
-/// `load` acquires; `store`, `publish` and `poison` release; `fetch_add` and `take_ticket` do both, and so does `compare_exchange`,
-/// which acquires even when it fails.
+/// `load` acquires; `store`, `publish` and `poison` release; `fetch_add` and `take_ticket` do both, and so
+/// does `compare_exchange`, which acquires even when it fails.
 pub trait Words {
-    /// 30 bits in memory on which threads wait; starts at 0. Values wrap: compare them for equality or by distance.
+    /// 30 bits in memory on which threads wait; starts at 0. Values wrap: compare them for equality or by
+    /// distance.
     type Word: SharedWord;
 
     /// The word's value.
@@ -41,7 +42,8 @@ pub trait Words {
     fn publish(&self, word: &Self::Word, value: u32);
     /// Adds `n`, wakes like [`Words::publish`], and returns the value before.
     fn fetch_add(&self, word: &Self::Word, n: u32) -> u32;
-    /// If the word holds `expected`, publishes `new` like [`Words::publish`]. Of several threads that try, one succeeds.
+    /// If the word holds `expected`, publishes `new` like [`Words::publish`]. Of several threads that try,
+    /// one succeeds.
     ///
     /// # Errors
     /// The value that the word holds instead.

@@ -1,8 +1,10 @@
-//! A common clock for nodes that have none: each learns how far its own is from that of rank 0, and how fast they part.
+//! A common clock for nodes that have none: each learns the offset of its own clock from that of rank 0, and
+//! its drift.
 //!
-//! Along the binomial tree of RDS each node compares its clock with its parent's: the shortest round trip of many gives the
-//! offset, half of it the bound of the error (Cristian 1989); two offsets some time apart give the drift. Then the parents
-//! tell their children what they know of rank 0, and those put the two together (hierarchical: Hunold & Carpen-Amarie 2015).
+//! Along the binomial tree of RDS each node compares its clock with its parent's: the shortest round trip of
+//! many gives the offset, half of it the bound of the error (Cristian 1989); two offsets some time apart give
+//! the drift. Then the parents tell their children what they know of rank 0, and the children put the two
+//! together (hierarchical: Hunold & Carpen-Amarie 2015).
 use crate::tree::Place;
 use crate::{Protocol, receive, send};
 use foregather_machine::{Error, Nanos, Port};
@@ -10,12 +12,12 @@ use foregather_machine::{Error, Nanos, Port};
 /// The clock of rank 0 as seen from here.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CommonClock {
-    /// How far ahead of our own it was when that showed `since`, in nanoseconds.
+    /// How far ahead of our own clock it was when that showed `since`, in nanoseconds.
     ahead_ns: i64,
     since: Nanos,
-    /// What it gains on ours, in parts per thousand million.
+    /// What it gains on our clock, in parts per thousand million.
     drift_ppb: i64,
-    /// At `since` it was known to within this.
+    /// The bound of its error at `since`.
     pub error: Nanos,
 }
 
@@ -24,7 +26,7 @@ pub struct CommonClock {
 pub struct Comparing {
     /// Round trips for one offset.
     pub rounds: u32,
-    /// Between two offsets, of which the drift comes; none is learnt if this is zero.
+    /// The time between two offsets, from which the drift is computed; none is learnt if this is zero.
     pub apart: Nanos,
     /// The messages' tag.
     pub tag: u32,
@@ -47,19 +49,19 @@ impl CommonClock {
         self.ahead_ns + (passed * i128::from(self.drift_ppb) / 1_000_000_000) as i64
     }
 
-    /// What the common clock shows when our own shows this.
+    /// What the common clock shows when our own shows `own`.
     pub fn common(&self, own: Nanos) -> Nanos {
         Nanos(own.0.saturating_add_signed(self.gained(own)))
     }
 
-    /// What our own clock shows when the common one shows this.
+    /// What our own clock shows when the common one shows `common`.
     pub fn own(&self, common: Nanos) -> Nanos {
-        // Nearly right, and then right: the drift is far below one.
+        // Nearly right, and then right: the drift is far below 1.
         let nearly = Nanos(common.0.saturating_add_signed(-self.gained(common)));
         Nanos(common.0.saturating_add_signed(-self.gained(nearly)))
     }
 
-    /// The same pair of clocks, compared earlier too.
+    /// This pair of clocks with the drift since an earlier comparison.
     fn with_drift_from(self, earlier: &Self) -> Self {
         let passed = i128::from((self.since - earlier.since).0);
         let gained = i128::from(self.ahead_ns - earlier.ahead_ns);
@@ -67,7 +69,8 @@ impl CommonClock {
         Self { drift_ppb, ..self }
     }
 
-    /// `self` is our parent's clock as we see it, `parent` the common one as our parent does.
+    /// The common clock as this node sees it: `self` is the parent's clock as seen here, `parent` the common
+    /// one as seen by the parent.
     fn through(self, parent: &Self) -> Self {
         let (here, there) = (self.since, parent.common(self.common(self.since)));
         let both = self.drift_ppb + parent.drift_ppb + self.drift_ppb * parent.drift_ppb / 1_000_000_000;
@@ -92,10 +95,10 @@ impl CommonClock {
     }
 }
 
-/// All nodes call it; each learns the common clock.
+/// Compares clocks along the tree; all nodes call it, and each learns the common clock.
 ///
 /// # Errors
-/// What the port reports.
+/// The port's errors.
 pub async fn compare_clocks<P: Port>(port: &P, how: Comparing) -> Result<CommonClock, Error> {
     let mut parents = compare_once(port, how).await?;
     if how.apart > Nanos::ZERO {
@@ -117,7 +120,7 @@ pub async fn compare_clocks<P: Port>(port: &P, how: Comparing) -> Result<CommonC
     Ok(clock)
 }
 
-/// Compares our clock with our parent's, and lets our children do the same with ours.
+/// Compares our clock with our parent's, and lets our children compare theirs with ours.
 async fn compare_once<P: Port>(port: &P, how: Comparing) -> Result<CommonClock, Error> {
     let place = Place::of(port);
     let clock = match place.parent() {

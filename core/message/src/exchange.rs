@@ -2,10 +2,11 @@
 use crate::{Protocol, send_and_receive};
 use foregather_machine::{Error, Port, Rank};
 
-/// Sends to `peer` and receives from it, at the same time if both come at the same time. Returns how many bytes came.
+/// Sends to `peer` and receives from it, at the same time if both come at the same time. Returns how many
+/// bytes came.
 ///
 /// # Errors
-/// What the port reports.
+/// The port's errors.
 pub async fn exchange<P: Port>(
     port: &P,
     peer: Rank,
@@ -18,11 +19,11 @@ pub async fn exchange<P: Port>(
     send_and_receive(port, (peer, out), (peer, into), tag, protocol).await
 }
 
-/// The same after both have shown, by null messages to slot `tag`, that they are there: then the two messages always
-/// travel at the same time, and a forced one always finds its receive posted.
+/// [`exchange`] after both nodes have shown, by null messages to slot `tag`, that they are there: then the
+/// two messages always travel at the same time, and a forced one always finds its receive posted.
 ///
 /// # Errors
-/// What the port reports.
+/// The port's errors.
 pub async fn synchronised_exchange<P: Port>(
     port: &P,
     peer: Rank,

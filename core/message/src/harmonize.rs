@@ -4,13 +4,13 @@ use crate::{CommonClock, Protocol, receive, send};
 use foregather_barrier::Punctual;
 use foregather_machine::{Cause, Error, Nanos, Port};
 
-/// Waits for all nodes and leaves with them at one moment of the common clock: `slack` after rank 0 knew that all had come.
-/// Null messages come in slots `0..log2 n`, the deadline under `tag`.
+/// Waits for all nodes and leaves with them at one moment of the common clock: `slack` after rank 0 has
+/// learnt that all have come. Null messages come in slots `0..log2 n`, the deadline under `tag`.
 ///
-/// The answer is about the caller's own punctuality, as its own clock shows it.
+/// The answer concerns the caller alone, by its own clock.
 ///
 /// # Errors
-/// What the port reports; [`Cause::Setting`] for a slack without an end.
+/// The port's errors; [`Cause::Setting`] for an unbounded slack.
 pub async fn harmonize<P: Port>(port: &P, clock: &CommonClock, slack: Nanos, tag: u32) -> Result<Punctual, Error> {
     if slack == Nanos::MAX {
         let needs = "an end: the time in which a message reaches the last node";

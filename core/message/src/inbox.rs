@@ -1,19 +1,21 @@
-//! What has come for a member and was not taken yet: which packets meet which receives, the same in every world.
+//! Messages that have come for a member and were not taken yet: which packets meet which receives, the same
+//! in every world.
 use foregather_machine::{Packet, Rank};
 use std::collections::VecDeque;
 
-/// Whose, and under which tag.
+/// The sender, and the tag.
 pub type MatchKey = (Rank, u32);
 
 /// Messages of a kind `M` that have come, and receives that were announced.
 ///
-/// Few entries at a time, so lists are searched from the front: that is also the order in which messages were sent.
+/// Entries are few at a time, so lists are searched from the front: that is also the order in which messages
+/// were sent.
 pub struct Inbox<M> {
     /// Receives that were announced.
     posts: Vec<MatchKey>,
     arrived: VecDeque<(MatchKey, M)>,
     requests: Vec<MatchKey>,
-    /// Forced messages that nobody had announced, and that are lost.
+    /// Forced messages without an announced receive, which are lost.
     unposted: Vec<MatchKey>,
 }
 
@@ -34,7 +36,8 @@ impl<M> Inbox<M> {
         self.posts.push(key);
     }
 
-    /// A packet begins to arrive: are its bytes kept? A forced one without a receive is lost, and the loss is noted.
+    /// A packet begins to arrive: are its bytes kept? A forced one without a receive is lost, and the loss is
+    /// recorded.
     pub fn admits(&mut self, packet: Packet, key: MatchKey) -> bool {
         match packet {
             Packet::Probe | Packet::Request => true,
@@ -52,7 +55,8 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// It is there as a whole, if [`Inbox::admits`] said so. A PROBE leaves nothing: [`crate::long::answer`] says what to do about it.
+    /// A packet that [`Inbox::admits`] has admitted is there as a whole. A PROBE leaves nothing:
+    /// [`crate::long::answer`] says what to do about it.
     pub fn arrive(&mut self, packet: Packet, key: MatchKey, message: M) {
         match packet {
             Packet::Probe => {}
@@ -66,12 +70,12 @@ impl<M> Inbox<M> {
         take(&mut self.requests, key)
     }
 
-    /// Takes the news of a lost message.
+    /// Takes the record of a lost message.
     pub fn take_unposted(&mut self, key: MatchKey) -> bool {
         take(&mut self.unposted, key)
     }
 
-    /// Takes the first message from there with that tag.
+    /// Takes the first message of that sender with that tag.
     pub fn take_message(&mut self, key: MatchKey) -> Option<M> {
         let place = self.arrived.iter().position(|(of, _)| *of == key)?;
         self.arrived.remove(place).map(|(_, message)| message)

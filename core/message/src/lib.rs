@@ -1,14 +1,18 @@
 //! Messages, each protocol written once over [`Port`](foregather_machine::Port)s.
 //!
-//! - [`Messenger`]: messages built piece by piece, over any [`Fabric`](foregather_machine::Fabric) (Namyst et al. 1999).
-//! - [`link`]: frames under credits, which messages and shared memory stand on.
-//! - [`Protocol`]: short, long (PROBE, REQUEST, data) and forced; [`send`] and [`receive`] go by it.
+//! - [`Messenger`]: messages built piece by piece, over any [`Fabric`](foregather_machine::Fabric) (Namyst et
+//!   al. 1999).
+//! - [`link`]: frames under credits, below both messages and shared memory.
+//! - [`Protocol`]: short, long (PROBE, REQUEST, data) and forced; [`send`] and [`receive`] take one.
 //! - [`exchange`], [`synchronised_exchange`]: two nodes swap messages (Seidel & Davis 1992 §2.2).
-//! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around it (§2.3).
-//! - [`long::answer`]: what a node's system does about a PROBE, whatever its program is doing.
-//! - [`Inbox`]: which packets meet which receives, for whoever makes a port.
-//! - [`collective`]: broadcast, reduce, allreduce, gather, all-gather, all-to-all, shift, for any number of members.
-//! - [`compare_clocks`]: a [`CommonClock`] for nodes that have none. [`harmonize`]: leave at one moment of it.
+//! - [`Ring`]: a ring through a hypercube by the reflected Gray code, and the [`shift`](Ring::shift) around
+//!   it (§2.3).
+//! - [`long::answer`]: how a node's system answers a PROBE, whatever its program is doing.
+//! - [`Inbox`]: which packets meet which receives, for code that implements a port.
+//! - [`collective`]: broadcast, reduce, allreduce, gather, all-gather, all-to-all, shift, for any number of
+//!   members.
+//! - [`compare_clocks`]: a [`CommonClock`] for nodes that have none. [`harmonize`]: leave at one moment of
+//!   it.
 #![forbid(unsafe_code)]
 #![allow(async_fn_in_trait)]
 
@@ -24,7 +28,8 @@ mod protocol;
 mod ring;
 mod tree;
 
-/// What plain data is: numbers, arrays of them, and structures that say so (`NoUninit` to be sent, `Pod` to be received).
+/// Plain data: numbers, arrays of them, and structures that declare it (`NoUninit` to be sent, `Pod` to be
+/// received).
 pub use bytemuck;
 pub use clock::{CommonClock, Comparing, compare_clocks};
 pub use exchange::{exchange, synchronised_exchange};

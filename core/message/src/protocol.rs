@@ -9,15 +9,16 @@ pub enum Protocol {
     Short,
     /// PROBE, REQUEST, data: the receiver has room before the bytes come.
     Long,
-    /// The bytes at once; the receiver has posted its receive before, and the two have made sure of that.
+    /// The bytes at once; the receiver has posted its receive before, and the two sides have made sure of
+    /// that.
     Forced,
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 3] = [Self::Short, Self::Long, Self::Forced];
 
-    /// Its name on the command line and in results.
+    /// The name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Short => "short",
@@ -31,23 +32,25 @@ impl Protocol {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
-    /// What the machine would take for a message of that length if nothing is known about the receiver.
+    /// The machine's own choice for a message of that length if nothing is known about the receiver.
     pub fn of_length<P: Port>(port: &P, bytes: usize) -> Self {
         if bytes <= port.short_limit() { Self::Short } else { Self::Long }
     }
 }
 
-/// Sends a message; done when the sender may go on. [`Protocol::Forced`] needs a receive that was posted before.
+/// Sends a message; done when the sender may go on. [`Protocol::Forced`] needs a receive that was posted
+/// before.
 ///
 /// # Errors
-/// [`Cause::Length`] if a short message is too long; otherwise what the port reports.
+/// [`Cause::Length`] if a short message is too long; otherwise the port's errors.
 pub async fn send<P: Port>(port: &P, to: Rank, tag: u32, bytes: &[u8], protocol: Protocol) -> Result<(), Error> {
     let packet = prepare(port, to, tag, bytes.len(), protocol).await?;
     port.transmit(to, packet, tag, bytes).await
 }
 
-/// Sends a message to one node and waits for the next message with the same tag from one, maybe another: [`send`] and [`receive`] at the same
-/// time, so that of several who do so round a ring none waits for another one's receive. Says how long what came was.
+/// Sends a message to one node and waits for the next message with the same tag from one, maybe another:
+/// [`send`] and [`receive`] at the same time, so that of several nodes round a ring none waits for another
+/// one's receive. Returns the length of the message that came.
 ///
 /// # Errors
 /// As [`send`] and [`receive`].
@@ -62,7 +65,7 @@ pub async fn send_and_receive<P: Port>(
     port.transmit_and_accept((to, packet), out, from, into, tag).await
 }
 
-/// Does what a protocol does before the bytes go, and says in which packet they do.
+/// Does the steps of a protocol before the bytes go, and returns the kind of packet in which they go.
 async fn prepare<P: Port>(port: &P, to: Rank, tag: u32, bytes: usize, protocol: Protocol) -> Result<Packet, Error> {
     match protocol {
         Protocol::Short if bytes > port.short_limit() => {
@@ -74,10 +77,11 @@ async fn prepare<P: Port>(port: &P, to: Rank, tag: u32, bytes: usize, protocol: 
     }
 }
 
-/// Waits for the next message from `from` with that tag, by whatever protocol it comes, and says how long it was.
+/// Waits for the next message from `from` with that tag, by whatever protocol it comes, and returns its
+/// length.
 ///
 /// # Errors
-/// [`Cause::Length`] if there is no room for it; otherwise what the port reports.
+/// [`Cause::Length`] if there is no room for it; otherwise the port's errors.
 pub async fn receive<P: Port>(port: &P, from: Rank, tag: u32, into: &mut [u8]) -> Result<usize, Error> {
     port.accept(from, tag, into).await
 }

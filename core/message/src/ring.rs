@@ -7,7 +7,7 @@ use foregather_machine::{Cause, Error, Port, Rank};
 pub struct Ring {
     /// The node before this one.
     pub previous: Rank,
-    /// The node after it.
+    /// The node after this one.
     pub next: Rank,
 }
 
@@ -46,16 +46,16 @@ impl Ring {
     /// Announces the receive of the next shift: a forced one needs it before the neighbour sends.
     ///
     /// # Errors
-    /// What the port reports.
+    /// The port's errors.
     pub fn post<P: Port>(self, port: &P, tag: u32) -> Result<(), Error> {
         port.post(self.previous, tag)
     }
 
-    /// Sends to the next node and receives from the previous one, whose message was [posted](Ring::post). Returns how
-    /// many bytes came.
+    /// Sends to the next node and receives from the previous one, whose message was [posted](Ring::post).
+    /// Returns how many bytes came.
     ///
     /// # Errors
-    /// What the port reports.
+    /// The port's errors.
     pub async fn shift<P: Port>(
         self,
         port: &P,

@@ -1,8 +1,9 @@
-//! The binomial tree of recursive doubling (Seidel & Davis 1992 §3.3): who tells whom.
+//! The binomial tree of recursive doubling (Seidel & Davis 1992 §3.3): which node tells which.
 use core::ops::Range;
 use foregather_machine::{Member, Rank};
 
-/// A node's place in the tree of a root: as in that of rank 0, with all ranks counted from the root on, round the end.
+/// A node's place in the tree of a root: as in that of rank 0, with all ranks counted from the root on, round
+/// the end.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     relative: u32,
@@ -15,13 +16,13 @@ impl Place {
         Self::rooted(member, 0)
     }
 
-    /// `root` is one of the members.
+    /// The place of `member` in the tree of the member `root`.
     pub(crate) fn rooted(member: &impl Member, root: Rank) -> Self {
         let (rank, size) = (member.rank(), member.size());
         Self { relative: if rank >= root { rank - root } else { size - root + rank }, size, root }
     }
 
-    /// How far it is from the root.
+    /// Its distance from the root.
     pub(crate) fn relative(self) -> u32 {
         self.relative
     }
@@ -46,12 +47,12 @@ impl Place {
         children.map(move |(child, dimension)| (self.rank(child), dimension))
     }
 
-    /// Whoever is reached through this node, itself included, by distance from the root.
+    /// The nodes reached through this one, itself included, by distance from the root.
     pub(crate) fn subtree(self) -> Range<u32> {
         self.below(self.relative, self.dimension())
     }
 
-    /// The same of the child in that dimension.
+    /// The subtree of the child in that dimension.
     pub(crate) fn subtree_of_child(self, dimension: u32) -> Range<u32> {
         self.below(self.relative | 1 << dimension, dimension)
     }

@@ -4,7 +4,7 @@ use crate::{Histogram, Outcome, Snapshot, Waited};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_machine::{Nanos, Rank};
 
-/// One waiting episode in so many is timed even if it was over in a blink.
+/// One waiting episode in this many is timed even if a brief spin ended it.
 const SAMPLE: u64 = 64;
 
 /// A counter with one writer: an ordinary add, no locked instruction.
@@ -21,7 +21,7 @@ impl Counter {
     }
 }
 
-/// What a member's waits came to. Owned by the member; everybody may take a [`Snapshot`].
+/// The outcomes of a member's waits. The member owns it; every thread may take a [`Snapshot`].
 #[derive(Default)]
 pub struct Account {
     outcomes: [Counter; 4],
@@ -33,10 +33,10 @@ pub struct Account {
     spun_ns: Counter,
     yields: Counter,
     worst_ns: AtomicU64,
-    /// Whom the longest wait was for, plus one.
+    /// The member that the longest wait was for, plus one.
     worst_of: Counter,
     timed: Histogram,
-    /// By row of the decision table.
+    /// Counts by row of the decision table.
     rules: [Counter; TABLE.len()],
     moves: Counter,
     refused: Counter,
@@ -46,13 +46,13 @@ pub struct Account {
 }
 
 impl Account {
-    /// Shall the coming wait be timed even if it is short?
+    /// Is the coming wait to be timed even if it is short?
     #[inline]
     pub fn sample(&self) -> bool {
         self.outcomes[1].get().is_multiple_of(SAMPLE)
     }
 
-    /// The member was the last to arrive and waited for nobody: not a wait.
+    /// The member was the last to arrive and waited for no other: not a wait.
     #[inline]
     pub fn last(&self) {
         self.last.add(1);
@@ -99,12 +99,12 @@ impl Account {
         self.pulls.add(u64::from(so));
     }
 
-    /// Sent a scout, or asked for it. Was it back?
+    /// Sent a scout, or asked for it. Had it come back?
     pub(crate) fn scouted(&self, back: bool) {
         if back { &self.scouts_back } else { &self.scouts }.add(1);
     }
 
-    /// A wait of that length was for this member, among others.
+    /// A wait of that length, for member `whom` among others.
     pub(crate) fn awaited(&self, whom: Option<Rank>, span: Nanos) {
         if let Some(whom) = whom
             && span.0 > self.worst_ns.load(Relaxed)
@@ -113,12 +113,12 @@ impl Account {
         }
     }
 
-    /// How many waits have ended well, those of the last to arrive included.
+    /// How many waits have ended well, those of last arrivals included.
     pub(crate) fn waits(&self) -> u64 {
         self.outcomes.iter().map(Counter::get).sum::<u64>() + self.last.get()
     }
 
-    /// The durations of the timed waits: all that took longer than a blink, and a sample of the others.
+    /// The durations of the timed waits: all that outlasted a brief spin, and a sample of the others.
     pub fn durations(&self) -> &Histogram {
         &self.timed
     }

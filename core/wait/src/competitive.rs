@@ -1,9 +1,10 @@
 //! What a spin bound costs against the best choice made in hindsight.
 //!
-//! All times are in context switches. A wait of length `w` under bound `b` costs `w` if `w <= b`, else `b + 1`: the spin in vain and
-//! the switch. Who knew `w` would pay `min(w, 1)`. Under a distribution of waits the competitive factor is the ratio of the
-//! two expectations, and its worst case that for the worst mean: the bound is chosen by one who knows the kind of
-//! distribution but not its mean (Lim & Agarwal 1993, as Tsafrir & Feitelson 2002 §1 quote it).
+//! All times are in context switches. A wait of length `w` under bound `b` costs `w` if `w <= b`, else
+//! `b + 1`: the spin in vain and the switch. A waiter that knew `w` would pay `min(w, 1)`. Under a
+//! distribution of waits the competitive factor is the ratio of the two expectations, and its worst case is
+//! that of the worst mean: the bound is chosen for the kind of distribution, without its mean (Lim & Agarwal
+//! 1993, as Tsafrir & Feitelson 2002 §1 quote it).
 //!
 //! | bound | waits | worst factor |
 //! |---|---|---|
@@ -20,14 +21,14 @@ use foregather_machine::Nanos;
 pub const BOUND_EXPONENTIAL: f64 = 0.541_324_854_612_918_1;
 /// `(sqrt 5 - 1) / 2`: the best bound for uniform waits.
 pub const BOUND_UNIFORM: f64 = 0.618_033_988_749_894_9;
-/// `e / (e - 1)`: what random bounds cost against the best choice, for every single wait of at most one context switch, and
-/// at most, for any longer one (Karlin, Manasse, McGeoch & Owicki 1990).
+/// `e / (e - 1)`: the cost of random bounds against the best choice, for every wait of at most one context
+/// switch; at most that for any longer one (Karlin, Manasse, McGeoch & Owicki 1990).
 pub const RANDOMISED_FACTOR: f64 = E / (E - 1.0);
 
 /// How the lengths of waits are distributed around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
-    /// All of one length: what an adversary who knows the bound makes of them.
+    /// All of one length: the choice of an adversary that knows the bound.
     Constant,
     /// As at a lock with Poisson arrivals.
     Exponential,
@@ -36,7 +37,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// All of them.
+    /// All distributions.
     pub const ALL: [Self; 3] = [Self::Constant, Self::Exponential, Self::Uniform];
 
     /// The share of waits that are longer than `length`.
@@ -52,7 +53,7 @@ impl Distribution {
     fn spun(self, mean: f64, length: f64) -> f64 {
         match self {
             Self::Constant => mean.min(length),
-            // As accurate for very long means, where the two terms of the plain formula would cancel.
+            // Accurate for very long means, too, where the two terms of the plain formula would cancel.
             Self::Exponential => -mean * (-length / mean).exp_m1(),
             Self::Uniform if length < 2.0 * mean => length - length * length / (4.0 * mean),
             Self::Uniform => mean,
@@ -60,23 +61,24 @@ impl Distribution {
     }
 }
 
-/// What a wait costs on average with that spin bound, in context switches; `mean` is the mean length of the waits, above 0.
+/// The average cost of a wait with that spin bound, in context switches; `mean` is the mean length of the
+/// waits, above 0.
 pub fn expected_cost(distribution: Distribution, mean: f64, bound: f64) -> f64 {
     distribution.spun(mean, bound) + distribution.longer(mean, bound)
 }
 
-/// What the best choice in hindsight costs on average, in context switches.
+/// The average cost of the best choice in hindsight, in context switches.
 pub fn offline_cost(distribution: Distribution, mean: f64) -> f64 {
     distribution.spun(mean, 1.0)
 }
 
-/// What a wait of that length costs with that bound.
+/// The cost of a wait of that length with that bound.
 fn cost(wait: f64, bound: f64) -> f64 {
     if wait <= bound { wait } else { bound + 1.0 }
 }
 
-/// The mean cost of a wait, in context switches, over `draws` bounds that [`Policy::Randomised`](crate::Policy) draws. `wait` is in context
-/// switches, too.
+/// The mean cost of a wait, in context switches, over `draws` bounds that
+/// [`Policy::Randomised`](crate::Policy) draws. `wait` is in context switches, too.
 pub fn drawn_cost(wait: f64, draws: u32) -> f64 {
     const SWITCH: Nanos = Nanos::from_ms(1);
     let mut policy = Randomised::new(SWITCH, 5);
@@ -88,21 +90,24 @@ pub fn drawn_cost(wait: f64, draws: u32) -> f64 {
     costs.take(draws as usize).sum::<f64>() / f64::from(draws)
 }
 
-/// How many times the best choice in hindsight a spin bound (in context switches) costs at worst, over all means of the
-/// distribution. Infinite for a bound of zero: who always blocks pays a switch for waits as short as you like.
+/// How many times the best choice in hindsight a spin bound (in context switches) costs at worst, over all
+/// means of the distribution. Infinite for a bound of zero: always blocking pays a switch for arbitrarily
+/// short waits.
 pub fn worst_factor(bound: f64, distribution: Distribution) -> f64 {
     match distribution {
         _ if bound <= 0.0 => f64::INFINITY,
         // Just longer than the bound.
         Distribution::Constant => (1.0 + bound) / bound.min(1.0),
-        // Up to the golden section a mean in the midst is the worst one, beyond it waits as long as you like.
+        // Up to the golden section some mean between the extremes is the worst one; beyond it arbitrarily
+        // long waits are.
         Distribution::Uniform if bound < BOUND_UNIFORM => (1.0 + bound).powi(2) / (bound * (2.0 + bound)),
         Distribution::Uniform => 1.0 + bound,
         Distribution::Exponential => worst_exponential(bound),
     }
 }
 
-/// There is no closed form: the worst mean by search. Waits as long as you like cost `1 + bound` times the best choice.
+/// There is no closed form: a search finds the worst mean. Arbitrarily long waits cost `1 + bound` times the
+/// best choice.
 fn worst_exponential(bound: f64) -> f64 {
     let factor = |log_mean: f64| {
         let mean = log_mean.exp();

@@ -8,7 +8,7 @@ const STEPS: usize = 1 << STEP_BITS;
 /// Enough for 2^42 ns, more than an hour; longer waits fall into the last bucket.
 const BUCKETS: usize = 42 * STEPS;
 
-/// Durations by size, relative error at most an eighth. One writer; anybody may read while it runs.
+/// Durations by size, relative error at most an eighth. One writer; any thread may read meanwhile.
 pub struct Histogram([AtomicU64; BUCKETS]);
 
 impl Default for Histogram {
@@ -45,7 +45,7 @@ impl Histogram {
         self.0.iter().map(|slot| slot.load(Relaxed)).sum()
     }
 
-    /// The duration below which `quantile` (0 to 1) of the recorded ones lie; `None` if there are none.
+    /// The duration below which `quantile` (0 to 1) of the recorded ones lie; `None` if none was recorded.
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
         let total = self.count();
         let wanted = (total as f64 * quantile.clamp(0.0, 1.0)) as u64;

@@ -1,11 +1,15 @@
-//! Waiting policies, written once over [`Cpu`](foregather_machine::Cpu), and what they report.
+//! Waiting policies, written once over [`Cpu`](foregather_machine::Cpu), and their reports.
 //!
-//! - [`Waiter`], one a member: [`Waiter::wait`] is the only wait there is. [`Policy`]: how it waits, by name: spin, yield, block,
-//!   two-phase, spin-then-yield, and those that choose anew for every wait: randomised, recent, holder-running, grain.
-//! - [`Strategy`]: a policy at work, one small file each (`strategies/`). One of your own is used by [`Waiter::by`].
-//! - [`adaptive`]: the policy without knobs, a decision table over [`Placement`](foregather_machine::Placement). [`Roster`] and
-//!   [`WaitFor`]: who is in a team and for whom a wait is, which it asks.
-//! - [`Multiple`]: spin bounds as multiples of a context switch, local or remote (Tsafrir & Feitelson 2002 §4).
+//! - [`Waiter`], one for each member: [`Waiter::wait`] is the only wait. [`Policy`]: how it waits, by name:
+//!   spin, yield, block, two-phase, spin-then-yield, and those that choose anew for every wait: randomised,
+//!   recent, holder-running, grain.
+//! - [`Strategy`]: a policy at work, one small file each (`strategies/`). [`Waiter::by`] takes one of your
+//!   own.
+//! - [`adaptive`]: the policy without knobs, a decision table over
+//!   [`Placement`](foregather_machine::Placement). [`Roster`] and [`WaitFor`]: the members of a team, and
+//!   those that a wait is for; the policy asks both.
+//! - [`Multiple`]: spin bounds as multiples of a context switch, local or remote (Tsafrir & Feitelson 2002
+//!   §4).
 //! - [`competitive`]: what a spin bound costs against the best choice in hindsight.
 //! - [`Waited`]: how one wait ended. [`Account`]: all waits of a member, with the successful-spin rate.
 #![forbid(unsafe_code)]

@@ -10,15 +10,16 @@ pub enum Multiple {
     Cs,
     /// Slightly more than one (1.25).
     CsPlus,
-    /// Slightly more than two (2.5): the partner that has just decided to block must finish that and be woken again.
+    /// Slightly more than two (2.5): the partner that has just decided to block must finish that and be woken
+    /// again.
     TwoCsPlus,
-    /// So many hundredths of one: 54 for exponential waits, 62 for uniform ones ([`competitive`](crate::competitive)),
-    /// 500 for clusters (Arpaci-Dusseau, Culler & Mainwaring 1998).
+    /// This many hundredths of one: 54 for exponential waits, 62 for uniform ones
+    /// ([`competitive`](crate::competitive)), 500 for clusters (Arpaci-Dusseau, Culler & Mainwaring 1998).
     Percent(u32),
 }
 
 impl Multiple {
-    /// Those that have names, shortest first.
+    /// The named multiples, shortest first.
     pub const ALL: [Self; 3] = [Self::Cs, Self::CsPlus, Self::TwoCsPlus];
 
     /// In hundredths of a context switch.

@@ -11,13 +11,14 @@ impl Policy {
         Self::TwoPhase { spin: multiple.of(costs, switch) }
     }
 
-    /// Reads `spin`, `yield`, `block`, `two-phase:20us`, `two-phase:2CS+:remote`, `spin-yield:0.62CS:local`, and those that
-    /// choose anew for every wait, with the context switch that they reckon with: `randomised:6us`, `recent:local`,
-    /// `holder-running:remote`, `grain2cs:remote`, `grain2cs:6us:100us`. `adaptive` needs no more, and `adaptive!yield,scout` switches
-    /// two of its rules off. What is shown of a policy is read as the same policy.
+    /// Reads `spin`, `yield`, `block`, `two-phase:20us`, `two-phase:2CS+:remote`, `spin-yield:0.62CS:local`,
+    /// and those that choose anew for every wait, with their context switch: `randomised:6us`,
+    /// `recent:local`, `holder-running:remote`, `grain2cs:remote`, `grain2cs:6us:100us`. `adaptive` needs no
+    /// more, and `adaptive!yield,scout` switches two of its rules off. A policy's displayed name reads back
+    /// as that policy.
     ///
     /// # Errors
-    /// If the text names no policy; the error lists those there are.
+    /// If the text names no policy; the error lists the names.
     pub fn parse(text: &str, costs: &Costs) -> Result<Self, ParsePolicyError> {
         let (head, rest) = text.split_once(':').map_or((text, None), |(head, rest)| (head, Some(rest)));
         let policy = match rest {
@@ -98,7 +99,7 @@ fn time(text: &str) -> Option<Nanos> {
     }
 }
 
-/// The name with all times in nanoseconds, so that whoever reads it need not know the machine's costs.
+/// Writes the name with all times in nanoseconds, so that a reader need not know the machine's costs.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

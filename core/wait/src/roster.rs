@@ -1,10 +1,12 @@
-//! Who is in a team: for each member one line of words that it alone writes, so that others can tell where it runs, whether it
-//! does, and whether it has arrived. The words may be in a segment that several processes map.
+//! The members of a team: for each member one line of words that it alone writes, so that others can tell
+//! where it runs, whether it does, and whether it has arrived. The words may be in a segment that several
+//! processes map.
 use foregather_machine::{Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK, WordLine};
 
-/// The second word of the first line: the stamp of the time until which the team is crowded out; 0 if it never was.
+/// The second word of the first line: the stamp of the time until which the team is crowded out; 0 if it
+/// never was.
 const CROWDED_OUT: usize = 1;
-/// What is said there is at most so many stamps, some four seconds, ahead: stamps go round after weeks.
+/// The time published there is at most this many stamps, some four seconds, ahead: stamps wrap after weeks.
 const AHEAD: u32 = 1 << 12;
 
 /// A time in units of about a millisecond, never 0.
@@ -18,12 +20,13 @@ const ARRIVED: usize = 0;
 const PLACE: usize = 1;
 const THREAD: usize = 2;
 const AFFINITY: usize = 3;
-/// In place of an affinity: this member must not be moved, so nobody is.
+/// In place of an affinity: this member must not be moved, so no member is.
 const FIXED: u32 = VALUE_MASK;
 
 /// The members of a team, as all of them see it.
 pub struct Roster<'t, C: Cpu> {
-    /// Line 0 has the word of whoever moves at present and the stamp until which the team is crowded out; then a line a member.
+    /// Line 0 has the word of the member that moves at present and the stamp until which the team is crowded
+    /// out; then a line for each member.
     lines: &'t [WordLine<C::Word>],
 }
 
@@ -35,17 +38,17 @@ impl<C: Cpu> Clone for Roster<'_, C> {
 impl<C: Cpu> Copy for Roster<'_, C> {}
 
 impl<'t, C: Cpu> Roster<'t, C> {
-    /// How many lines a team of that size needs.
+    /// The number of lines of a team of that size.
     pub const fn lines(size: u32) -> usize {
         1 + size as usize
     }
 
-    /// Over those lines, which begin as zeros.
+    /// A roster over those lines, which begin as zeros.
     pub fn new(lines: &'t [WordLine<C::Word>]) -> Self {
         Self { lines }
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn size(self) -> u32 {
         self.lines.len() as u32 - 1
     }
@@ -61,44 +64,45 @@ impl<'t, C: Cpu> Roster<'t, C> {
         self.word(rank, ARRIVED)
     }
 
-    /// Takes the place of a member that none has. It is not to be moved before it has said who it is.
+    /// Claims the free place of a member. The member is not moved before it has enrolled.
     pub fn claim(self, cpu: &C, rank: Rank) -> bool {
         cpu.compare_exchange(self.word(rank, AFFINITY), 0, FIXED).is_ok()
     }
 
-    /// A member says who it is and where it may run.
+    /// Publishes a member's thread and where it may run.
     pub fn enroll(self, cpu: &C, rank: Rank) {
         self.publish_cpu(cpu, rank, cpu.place());
         cpu.store(self.word(rank, THREAD), cpu.identity().unwrap_or(0));
         cpu.store(self.word(rank, AFFINITY), cpu.affinity().map_or(FIXED, |affinity| affinity.fingerprint));
     }
 
-    /// The thread of a member has ended, and another one may claim its place. That comes last: what is written here after it would
-    /// be the new member's.
+    /// The thread of a member has ended, and another one may claim its place. Call it last: a later write
+    /// here would overwrite the new member's.
     pub fn vacate(self, cpu: &C, rank: Rank) {
         for word in [PLACE, THREAD, AFFINITY] {
             cpu.store(self.word(rank, word), 0);
         }
     }
 
-    /// A member says where it runs.
+    /// Publishes where a member runs.
     #[inline]
     pub(crate) fn publish_cpu(self, cpu: &C, rank: Rank, place: Option<CpuId>) {
         cpu.store(self.word(rank, PLACE), place.map_or(0, |cpu| cpu + 1));
     }
 
-    /// Where a member was when it last said so.
+    /// Where a member was when it last published it.
     #[inline]
     pub fn cpu_of(self, cpu: &C, rank: Rank) -> Option<CpuId> {
         cpu.load(self.word(rank, PLACE)).checked_sub(1)
     }
 
-    /// By which number it is asked after.
+    /// The number by which others ask after it.
     pub(crate) fn thread(self, cpu: &C, rank: Rank) -> Option<ThreadId> {
         Some(cpu.load(self.word(rank, THREAD))).filter(|&thread| thread != 0)
     }
 
-    /// May members be moved? Only if all of them have come, and all may run where this one may, now as when it came.
+    /// May members be moved? Only if all of them have come, and all may run where this one may, both now and
+    /// when it came.
     pub(crate) fn movable(self, cpu: &C, rank: Rank) -> bool {
         let mine = cpu.load(self.word(rank, AFFINITY));
         mine != FIXED
@@ -106,12 +110,13 @@ impl<'t, C: Cpu> Roster<'t, C> {
             && (0..self.size()).all(|other| cpu.load(self.word(other, AFFINITY)) == mine)
     }
 
-    /// From now on nobody moves, since one must not.
+    /// From now on no member moves, since one must not.
     pub(crate) fn fix(self, cpu: &C, rank: Rank) {
         cpu.store(self.word(rank, AFFINITY), FIXED);
     }
 
-    /// Do strangers take turns from a team that is larger than its processors, as far as any member has found out lately?
+    /// Do strangers take turns from a team that is larger than its processors, as far as a member has found
+    /// lately?
     #[inline]
     pub(crate) fn is_crowded_out(self, cpu: &C, now: Nanos) -> bool {
         let until = cpu.load(&self.lines[0][CROWDED_OUT]);
@@ -119,18 +124,19 @@ impl<'t, C: Cpu> Roster<'t, C> {
         until != 0 && left != 0 && left <= AHEAD
     }
 
-    /// A member says until when; a time that is over ends it.
+    /// Publishes until when the team is crowded out; a past time ends it.
     pub(crate) fn crowd_out(self, cpu: &C, until: Nanos) {
         cpu.store(&self.lines[0][CROWDED_OUT], stamp(until));
     }
 
-    /// Takes the right to move, which one member has at a time, until it drops it.
+    /// Takes the right to move, which one member has at a time, until it is dropped.
     pub(crate) fn begin_move<'c>(self, cpu: &'c C) -> Option<Turn<'t, 'c, C>> {
         let word = &self.lines[0][0];
         (cpu.fetch_add(word, 1) == 0).then(|| Turn { word, cpu })
     }
 
-    /// A member goes to the first processor that no member is on, whatever else may run there. Has it gone?
+    /// Moves a member to the first processor without a member, whatever else may run there. Returns whether
+    /// it has gone.
     pub async fn leave(self, cpu: &C, rank: Rank) -> bool {
         self.publish_cpu(cpu, rank, cpu.place());
         let Some(affinity) = cpu.affinity().filter(|_| self.movable(cpu, rank)) else { return false };
@@ -144,14 +150,14 @@ impl<'t, C: Cpu> Roster<'t, C> {
         gone
     }
 
-    /// Keeps a member off the processor where another one was last, if it is elsewhere itself, until it is freed by
-    /// `Placement::keep_off(None)`. Is it kept off?
+    /// Keeps a member off the processor where another one was last, if it is elsewhere itself, until
+    /// `Placement::keep_off(None)` frees it. Returns whether it is kept off.
     pub fn keep_off(self, cpu: &C, rank: Rank, other: Rank) -> bool {
         let there = self.cpu_of(cpu, other).filter(|_| self.movable(cpu, rank));
         there.is_some() && cpu.place() != there && cpu.keep_off(there)
     }
 
-    /// How many members each processor below `beyond` had when they last said so.
+    /// How many members each processor below `beyond` had when they last published it.
     pub(crate) fn crowds(self, cpu: &C, beyond: CpuId) -> Vec<u32> {
         let mut crowds = vec![0; beyond as usize];
         for place in (0..self.size()).filter_map(|rank| self.cpu_of(cpu, rank)) {
@@ -163,7 +169,7 @@ impl<'t, C: Cpu> Roster<'t, C> {
     }
 }
 
-/// The right to move. A wait that is dropped in the middle of its move gives it back, too.
+/// The right to move. A wait that is dropped half way through its move gives it back, too.
 pub(crate) struct Turn<'t, 'c, C: Cpu> {
     word: &'t C::Word,
     cpu: &'c C,

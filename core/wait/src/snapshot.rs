@@ -1,4 +1,4 @@
-//! What waits came to at one moment, of one member or of many.
+//! The outcomes of waits up to one moment, of one member or of many.
 use crate::adaptive::TABLE;
 use core::fmt;
 use foregather_machine::{Nanos, Rank};
@@ -6,7 +6,7 @@ use foregather_machine::{Nanos, Rank};
 /// The waits of one member, or of several added up, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Episodes in which the member came last and waited for nobody.
+    /// Episodes in which the member came last and waited for no other.
     pub last: u64,
     /// Waits whose event had come already.
     pub first_look: u64,
@@ -20,7 +20,7 @@ pub struct Snapshot {
     pub failed: u64,
     /// Waits that began by spinning.
     pub spins_began: u64,
-    /// Those of them that ended without yielding or parking.
+    /// Waits that began by spinning and ended without yielding or parking.
     pub spins_succeeded: u64,
     /// Time of all timed waits.
     pub waited: Nanos,
@@ -30,25 +30,26 @@ pub struct Snapshot {
     pub yields: u64,
     /// The longest wait.
     pub worst: Nanos,
-    /// One of those whom it was for, if the policy asked.
+    /// One of the members that the longest wait was for, if the policy asked.
     pub worst_awaited: Option<Rank>,
     /// How often each row of the decision table was followed ([`crate::adaptive::TABLE`]).
     pub rules: [u64; TABLE.len()],
     /// How often the member moved to another processor.
     pub moves: u64,
-    /// How often it was refused.
+    /// How often a move was refused.
     pub moves_refused: u64,
     /// How often it fetched another member to its processor.
     pub pulls: u64,
     /// How often a scout was sent, or asked for in vain.
     pub scouts: u64,
-    /// How often it was back.
+    /// How often the scout had come back.
     pub scouts_back: u64,
 }
 
 impl Snapshot {
-    /// The successful-spin rate of Tsafrir & Feitelson 2002 §2.3: of the waits that began by spinning, the share that
-    /// ended while spinning. The last to arrive does not wait and is not counted. `None` if nobody ever spun.
+    /// The successful-spin rate of Tsafrir & Feitelson 2002 §2.3: of the waits that began by spinning, the
+    /// share that ended while spinning. The last to arrive does not wait and is not counted. `None` if no
+    /// wait began by spinning.
     pub fn successful_spin_rate(&self) -> Option<f64> {
         (self.spins_began > 0).then(|| self.spins_succeeded as f64 / self.spins_began as f64)
     }
@@ -80,7 +81,7 @@ impl Snapshot {
     }
 }
 
-/// For people: how the waits ended, what the decision table did about them, and the longest.
+/// For reports: how the waits ended, what the decision table did about them, and the longest.
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcomes = [("last", self.last), ("at once", self.first_look), ("spun", self.spun), ("yielded", self.yielded)];

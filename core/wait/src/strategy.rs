@@ -1,14 +1,15 @@
-//! The place of a waiting policy: what to do next with the processor, from the end of the first look on.
+//! The interface of a waiting policy: what to do next with the processor, from the end of the first look on.
 //!
-//! A policy is one [`Strategy`] in a file of its own. [`Waiter::wait`](crate::Waiter::wait) asks it for a [`Step`], takes the step in
-//! its world, and tells it what came of that; the event, poison, deadlines and lost peers are the waiter's business.
+//! A policy is one [`Strategy`] in a file of its own. [`Waiter::wait`](crate::Waiter::wait) asks it for a
+//! [`Step`], takes the step in its world, and tells it the effect; the waiter sees to the event, poison,
+//! deadlines and lost peers.
 use crate::{Account, Waited};
 use foregather_machine::{Affinity, CpuId, Nanos, Rank, ThreadId};
 
 /// What a waiting thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Keep the processor for that much of its own processor time at most.
+    /// Keep the processor for at most this much of its own processor time.
     Spin(Nanos),
     /// Offer the processor to another runnable thread.
     Yield,
@@ -24,10 +25,10 @@ pub enum Step {
     Park,
 }
 
-/// What came of a step.
+/// The effect of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Spun for `used` of its own processor time, in a span of that length: what is missing was a preemption.
+    /// Spun for `used` of its own processor time, in `span` of elapsed time: the difference was a preemption.
     Spun {
         /// Processor time.
         used: Nanos,
@@ -48,28 +49,30 @@ pub enum Effect {
 
 /// A waiting policy of one member. It keeps what it learns from wait to wait.
 pub trait Strategy: Send {
-    /// Does the next wait begin with a brief spin, of about half a microsecond, which costs neither a clock nor a future?
+    /// Does the next wait begin with a brief spin, of about half a microsecond, which costs neither a clock
+    /// nor a future?
     fn spins(&self) -> bool;
-    /// What it wants to be told beside its slow waits. Asked once.
+    /// The events beside its slow waits that it wants to hear of. Asked once.
     fn interest(&self) -> Interest {
         Interest::default()
     }
-    /// A wait begins which the first look and the brief spin did not end. Does it count as one that began by spinning?
+    /// A wait begins which the first look and the brief spin did not end. Does it count as one that began by
+    /// spinning?
     fn begin(&mut self, wait: &Progress<'_>) -> bool {
         let _ = wait;
         self.spins()
     }
-    /// What to do next. Asked again until the event has come or the step was [`Step::Park`].
+    /// The next step. Asked again until the event has come or the step was [`Step::Park`].
     fn next(&mut self, wait: &Progress<'_>) -> Step;
-    /// What came of the step; told before the event is looked for.
+    /// The effect of the step; told before the waiter looks for the event.
     fn done(&mut self, effect: Effect, wait: &Progress<'_>) {
         let _ = (effect, wait);
     }
-    /// The slow wait is over, be it with an error.
+    /// The slow wait is over, perhaps with an error.
     fn end(&mut self, wait: &Progress<'_>) {
         let _ = wait;
     }
-    /// A wait has ended well: every one, where [`Interest::waits`] asks for them.
+    /// A wait has ended well: called for every one, where [`Interest::waits`] asks for them.
     fn learn(&mut self, waited: Waited) {
         let _ = waited;
     }
@@ -83,16 +86,16 @@ pub trait Strategy: Send {
     }
 }
 
-/// What a strategy wants to be told.
+/// The events that a strategy wants to hear of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// All waits that end well, the shortest too.
+    /// All waits that end well, the shortest included.
     pub waits: bool,
     /// When episodes begin and end: two readings of the clock each.
     pub episodes: bool,
-    /// Where members run: then this one's processor is published when it arrives.
+    /// Where members run: this member publishes its processor when it arrives.
     pub places: bool,
-    /// How long yields and spins took, on the clock; else their spans are zero.
+    /// How long yields and spins took, by the clock; without it their spans are zero.
     pub spans: bool,
 }
 
@@ -110,12 +113,12 @@ pub struct Progress<'w> {
     pub around: &'w dyn Surroundings,
 }
 
-/// What a strategy may ask about the threads around it, and the two things that it may do about them at once. Each question may go
-/// unanswered.
+/// What a strategy may ask about the threads around it, and the two things that it may do about them at once.
+/// Each question may go unanswered.
 pub trait Surroundings {
     /// The time.
     fn now(&self) -> Nanos;
-    /// How many members the team has.
+    /// The number of members of the team.
     fn size(&self) -> u32 {
         1
     }
@@ -123,11 +126,12 @@ pub trait Surroundings {
     fn is_message(&self) -> bool {
         false
     }
-    /// Do members copy from this one's memory meanwhile, with its help? They are worth it.
+    /// Do members copy from this one's memory meanwhile, with its help? They are worth other threads' time.
     fn is_copying(&self) -> bool {
         false
     }
-    /// The first awaited member for which `wanted` holds, beginning with the next rank: so members do not all find the same one.
+    /// The first awaited member for which `wanted` holds, beginning with the next rank, so that members do
+    /// not all find the same one.
     fn find(&self, wanted: &mut dyn FnMut(Rank) -> bool) -> Option<Rank> {
         let _ = wanted;
         None
@@ -136,12 +140,13 @@ pub trait Surroundings {
     fn publish_cpu(&self) -> Option<CpuId> {
         None
     }
-    /// Where a member was when it last said so.
+    /// Where a member was when it last published it.
     fn cpu_of(&self, rank: Rank) -> Option<CpuId> {
         let _ = rank;
         None
     }
-    /// Is a member there that may compute for as long as it likes while this one waits: a leader, which goes on without it?
+    /// Is a member there that may compute without bound while this one waits: a leader, which goes on without
+    /// it?
     fn is_leader_at(&self, place: Option<CpuId>) -> bool {
         let _ = place;
         false
@@ -151,7 +156,8 @@ pub trait Surroundings {
         let _ = rank;
         None
     }
-    /// Does that member hold a processor now? Takes a microsecond or two: [`Step::Ask`] looks for the event after each question.
+    /// Does that member hold a processor now? Takes a microsecond or two: [`Step::Ask`] looks for the event
+    /// after each question.
     fn is_running(&self, rank: Rank) -> Option<bool> {
         let _ = rank;
         None
@@ -160,27 +166,27 @@ pub trait Surroundings {
     fn affinity(&self) -> Option<Affinity> {
         None
     }
-    /// May this thread run there?
+    /// May this thread run on `cpu`?
     fn allows(&self, cpu: CpuId) -> bool {
         let _ = cpu;
         false
     }
-    /// For how long this thread has been ready to run while others had its processor, ever.
+    /// For how long, since its start, this thread has been ready to run while others had its processor.
     fn run_queue_wait(&self) -> Option<Nanos> {
         None
     }
-    /// Has a scout come back from that processor, as one does at once where nothing else runs? Asking about another one sends it
-    /// there; `None`: none can be sent.
+    /// Has a scout come back from that processor, as one does at once where nothing else runs? The first
+    /// question about a processor sends the scout there; `None`: none can be sent.
     fn is_idle(&self, cpu: CpuId) -> Option<bool> {
         let _ = cpu;
         None
     }
-    /// Has a member said that strangers take turns from a team that is larger than its processors?
+    /// Has a member published that strangers take turns from a team that is larger than its processors?
     fn is_crowded_out(&self, now: Nanos) -> bool {
         let _ = now;
         false
     }
-    /// Says so to all members, until then; a time that is over ends it.
+    /// Publishes to all members that the team is crowded out until then; a past time ends it.
     fn crowd_out(&self, until: Nanos) {
         let _ = until;
     }
@@ -192,12 +198,12 @@ pub trait Surroundings {
     fn crowds(&self, beyond: CpuId) -> Vec<u32> {
         vec![0; beyond as usize]
     }
-    /// Takes the right to move, which one member has at a time; given back after [`Step::Move`], by [`Surroundings::end_move`], or when
-    /// the wait ends.
+    /// Takes the right to move, which one member has at a time; given back after [`Step::Move`], by
+    /// [`Surroundings::end_move`], or when the wait ends.
     fn begin_move(&self) -> bool {
         false
     }
-    /// Gives it back.
+    /// Gives the right to move back.
     fn end_move(&self) {}
     /// From now on no member is moved, since this one must not be.
     fn forbid_moves(&self) {}

@@ -1,25 +1,26 @@
-//! For whom a thread waits, and what may be asked about those members while it does.
+//! The members that a thread waits for, and what it may ask about them meanwhile.
 use crate::Surroundings;
 use crate::roster::{Roster, Turn};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Affinity, Cpu, CpuId, Nanos, Rank, ThreadId, VALUE_MASK};
 
-/// A thread that looks for others looks at that many at most: in a larger team they are as good as all.
+/// A thread that looks for others looks at this many at most: in a larger team they are as good as all.
 const MOST: u32 = 1_024;
 
-/// For whom a thread waits, and where it stands who that is.
+/// The members that a thread waits for, and where that is published.
 pub enum WaitFor<'t, C: Cpu> {
-    /// All members that have not arrived as often as this one (a barrier; a leader for its workers). If all have, for any of the
-    /// others: one of them has yet to pass it on.
+    /// All members that have not arrived as often as this one (a barrier; a leader for its workers). If all
+    /// have, any of the others: one of them has yet to send it on.
     All(Roster<'t, C>),
-    /// One member that goes on when all have arrived (a worker for its leader): all that have not arrived as often as this one; once
-    /// all have, that member alone.
+    /// One member that goes on when all have arrived (a worker for its leader): all that have not arrived as
+    /// often as this one; once all have, that member alone.
     Leader(Roster<'t, C>, Rank),
     /// A message of one member, or of any: where others compute, it is not worth their time.
     Message(Roster<'t, C>, Option<Rank>),
-    /// The same while members copy from this one's memory, and it helps them: that is work, and ends when they have done it together.
+    /// As `Message`, while members copy from this one's memory and it helps them: that is work, and they
+    /// finish it together.
     Copy(Roster<'t, C>, Option<Rank>),
-    /// Nothing is known of them.
+    /// Nothing is known of the awaited members.
     Unknown,
 }
 
@@ -49,11 +50,11 @@ pub(crate) struct Around<'w, C: Cpu> {
     pub(crate) turn: RefCell<Option<Turn<'w, 'w, C>>>,
 }
 
-/// Those who have not arrived as often as this member.
+/// The members that have not arrived as often as this one.
 enum Behind {
     /// There are none.
     None,
-    /// There are some, and that is the first that is wanted.
+    /// There are some, and this is the first that is wanted.
     Some(Option<Rank>),
 }
 

@@ -6,7 +6,7 @@ use foregather_machine::Nanos;
 pub enum Outcome {
     /// It had come already.
     FirstLook,
-    /// While spinning. A spinner whom the event found preempted counts here too: it never blocked
+    /// While spinning. A spinner that was preempted when the event came counts here too: it never blocked
     /// (Tsafrir & Feitelson 2002 §2.3).
     Spun,
     /// After offering the processor.
@@ -22,7 +22,7 @@ pub struct Waited {
     pub outcome: Outcome,
     /// Did it begin by spinning? Only such waits count in the successful-spin rate.
     pub began_spinning: bool,
-    /// How long it took; zero if it took less than a blink and nobody asked.
+    /// How long it took; zero if it ended within the brief spin and was not to be timed.
     pub waited: Nanos,
     /// Its own processor time spent spinning, preemptions excluded.
     pub spun: Nanos,
@@ -31,13 +31,13 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// Nothing had to be waited for.
+    /// There was nothing to wait for.
     #[inline]
     pub const fn first_look(began_spinning: bool) -> Self {
         Self { outcome: Outcome::FirstLook, began_spinning, waited: Nanos::ZERO, spun: Nanos::ZERO, yields: 0 }
     }
 
-    /// One wait after the other, within one episode.
+    /// This wait and then `next`, within one episode.
     #[inline]
     #[must_use]
     pub fn then(self, next: Self) -> Self {

@@ -1,7 +1,7 @@
-//! The one wait: a member that waits often owns a [`Waiter`], and [`Waiter::wait`] is all there is to waiting.
+//! The one wait: a member that waits often owns a [`Waiter`] and calls [`Waiter::wait`].
 //!
-//! It looks; it spins briefly, without a clock; and only then is there a future, which takes one [`Step`] of the member's
-//! [`Strategy`] after the other until the event has come or cannot come any more.
+//! It looks; it spins briefly, without a clock; and only then is there a future, which takes one [`Step`] of
+//! the member's [`Strategy`] after the other until the event has come or cannot come any more.
 use crate::wait_for::{Around, publish_cpu};
 use crate::{Account, Effect, Interest, Outcome, Policy, Progress, Roster, Step, Strategy, Surroundings, WaitFor, Waited};
 use core::cell::{Cell, RefCell};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// How long a spinner goes without asking whether its wait can still succeed.
 const CHECK_INTERVAL: Nanos = Nanos::from_ms(1);
 
-/// Waits for one member by its strategy, and keeps the account of it.
+/// Waits for one member by its strategy, and keeps the account of its waits.
 pub struct Waiter {
     strategy: RefCell<Box<dyn Strategy>>,
     interest: Interest,
@@ -26,7 +26,7 @@ pub struct Waiter {
 /// A wait that is over, or the rest of it: so the shortest waits cost no future.
 #[must_use = "a wait that is not over does nothing unless it is awaited"]
 pub enum Wait<T, F> {
-    /// What was found.
+    /// The result of the probe.
     Now(T),
     /// Waits on when polled.
     Slow(F),
@@ -47,18 +47,19 @@ impl<T, F: Future<Output = Result<T, Error>>> Wait<T, F> {
 }
 
 impl Waiter {
-    /// For the waits of `rank` by `policy`. Two waiters of one policy and rank that see the same do the same.
+    /// A waiter for the waits of `rank` by `policy`. Two waiters of one policy and rank that see the same do
+    /// the same.
     pub fn new(policy: Policy, rank: Rank) -> Self {
         Self::by(policy.strategy(rank))
     }
 
-    /// For waits by that strategy.
+    /// A waiter for waits by that strategy.
     pub fn by(strategy: Box<dyn Strategy>) -> Self {
         let (interest, spins) = (strategy.interest(), Cell::new(strategy.spins()));
         Self { strategy: RefCell::new(strategy), interest, spins, published: Cell::new(None), account: Arc::default() }
     }
 
-    /// What the waits have come to. A clone of it can be read by other threads while this one waits.
+    /// The outcomes of its waits. Other threads can read a clone while this one waits.
     #[inline]
     pub fn account(&self) -> &Arc<Account> {
         &self.account
@@ -70,9 +71,10 @@ impl Waiter {
         self.spins.get()
     }
 
-    /// Waits on `on` until `probe` finds something, and enters that in the account. Looks and spins briefly when called; the rest
-    /// begins when it is polled, and asks `why` for what and for whom it waits. Errors are those of
-    /// [`Park::check`](foregather_machine::Park::check). `timed` asks for the duration even of the shortest waits.
+    /// Waits on `on` until `probe` finds something, and enters that in the account. It looks and spins
+    /// briefly when called; the rest begins when it is polled, and asks `why` for the context and the awaited
+    /// members. Errors are those of [`Park::check`](foregather_machine::Park::check). `timed` asks for the
+    /// duration even of the shortest waits.
     #[inline]
     pub fn wait<'a, C: Cpu, T: 'a>(
         &'a self,
@@ -95,7 +97,8 @@ impl Waiter {
         }
     }
 
-    /// The same for one of several waits of an episode, of which the caller enters the whole in the account.
+    /// [`Waiter::wait`] for one of several waits of an episode, all of which the caller enters in the account
+    /// together.
     #[inline]
     pub fn wait_part<'a, C: Cpu, T: 'a>(
         &'a self,
@@ -111,7 +114,7 @@ impl Waiter {
         }
     }
 
-    /// Waits on a lane's bell for what `probe` finds, of `sender` or of any rank.
+    /// Waits on a lane's bell until `probe` finds something, of `sender` or of any rank.
     ///
     /// # Errors
     /// When the wait can no longer succeed: poisoned word, passed deadline, lost peer.
@@ -128,8 +131,8 @@ impl Waiter {
         self.wait(cpu, lane.bell(), false, || (context, WaitFor::Message(roster, sender)), probe).finish().await
     }
 
-    /// The same for so long at most: `None` if nothing was found by then. With the same `since` the next call goes on with that wait, which
-    /// the account has once.
+    /// [`Waiter::on_lane`] for a limited time: `None` if nothing was found by then. With the same `since` the
+    /// next call goes on with that wait, which the account counts once.
     ///
     /// # Errors
     /// As [`Waiter::on_lane`].
@@ -176,7 +179,7 @@ impl Waiter {
         Some(found)
     }
 
-    /// Acts when called: apart, so that the callers' own code stays short.
+    /// Acts when called. It stands apart, so that the callers' own code stays short.
     #[cold]
     #[inline(never)]
     fn wait_slow<'a, C: Cpu, T>(
@@ -202,7 +205,7 @@ impl Waiter {
         })
     }
 
-    /// Compiled once for each `C`, whatever is waited for.
+    /// Compiled once for each `C`, whatever the wait is for.
     async fn step_by_step<C: Cpu>(
         &self,
         cpu: &C,
@@ -242,7 +245,7 @@ impl Waiter {
         found.map(|()| Waited { waited: cpu.now() - began, ..wait.waited })
     }
 
-    /// Takes a step other than to park. A spin tells whether it has found something, too.
+    /// Takes a step other than parking. A spin also says whether it has found something.
     async fn take<C: Cpu>(
         &self,
         step: Step,
@@ -282,7 +285,7 @@ impl Waiter {
         self.spins.set(strategy.spins());
     }
 
-    /// The member comes to a place where others will wait for it: they can see where it runs.
+    /// The member comes to a place where others will wait for it: publishes where it runs.
     #[inline]
     pub fn publish_cpu<C: Cpu>(&self, cpu: &C, roster: Roster<'_, C>, rank: Rank) {
         if self.interest.places {
@@ -347,7 +350,7 @@ async fn sleep<C: Cpu>(cpu: &C, on: &C::Word, context: &WaitContext, look: &mut 
         if let Err(lost) = cpu.check(on, context) {
             return last_look(lost, look);
         }
-        // A sleep may end without a reason, so one that does not begin is as good.
+        // A sleep may end without a reason, so skipping one is as good.
         if !cpu.sometimes("wait: wakes for nothing") {
             cpu.park(on, prepared, context.deadline).await;
         }

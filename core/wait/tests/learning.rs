@@ -1,4 +1,4 @@
-//! What the policies that choose anew for every wait choose, by histories that are told to them.
+//! The choices of the policies that choose anew for every wait, by histories that the tests tell them.
 use foregather_machine::Nanos;
 use foregather_wait::{Account, Interest, Outcome, Policy, Progress, Step, Strategy, Surroundings, Waited};
 
@@ -6,7 +6,7 @@ use foregather_wait::{Account, Interest, Outcome, Policy, Progress, Step, Strate
 const C: Nanos = Nanos::from_us(6);
 const BLOCK: Nanos = Nanos::ZERO;
 
-/// No other thread is there to be asked after.
+/// There is no other thread to ask after.
 struct Nobody;
 
 impl Surroundings for Nobody {
@@ -15,7 +15,7 @@ impl Surroundings for Nobody {
     }
 }
 
-/// For how long its next wait would spin.
+/// For how long the next wait would spin.
 fn bound(strategy: &mut dyn Strategy) -> Nanos {
     let (waited, account) = (Waited::first_look(false), Account::default());
     let wait = Progress { waited, began: Nanos::ZERO, max_spin: Nanos::MAX, account: &account, around: &Nobody };
@@ -33,12 +33,12 @@ fn ended(outcome: Outcome, waited: Nanos, spun: Nanos) -> Waited {
     Waited { outcome, waited, spun, ..Waited::first_look(true) }
 }
 
-/// A wait that spun for that long in all and then met its event.
+/// A wait that spun for that long in all before its event.
 fn spun(time: Nanos) -> Waited {
     ended(Outcome::Spun, time, time)
 }
 
-/// A wait whose event came after that time, for one who slept and was woken.
+/// A wait of a sleeper whose event came after that time and woke it.
 fn parked(time: Nanos) -> Waited {
     ended(Outcome::Parked, time + C, Nanos::ZERO)
 }
@@ -63,12 +63,13 @@ fn recent_spins_after_short_waits_and_blocks_after_long_ones() {
 #[test]
 fn recent_knows_what_a_wait_took_whatever_became_of_it() {
     let (spin, long) = (C, parked(C * 50));
-    // Who blocks must be able to find out that spinning would do: the switch back is not a part of the wait.
+    // A member that blocks must be able to find out that spinning would do: the switch back is not a part of
+    // the wait.
     assert_eq!(recent(&[long, parked(C.percent(20)), parked(C.percent(20)), parked(C.percent(20))]), spin);
     assert_eq!(recent(&[long, parked(C * 2), parked(C * 2), parked(C * 2)]), BLOCK);
-    // A spinner whom the event found preempted has spun for as long as it had the processor.
+    // A spinner that was preempted when the event came has spun for as long as it had the processor.
     assert_eq!(recent(&[ended(Outcome::Spun, C * 1_000, C.percent(10)); 3]), spin);
-    // A blink is a short wait; an event that was there already is no wait.
+    // A brief spin is a short wait; an event that was there already is no wait.
     assert_eq!(recent(&[long, long, spun(Nanos::ZERO), spun(Nanos::ZERO)]), spin);
     assert_eq!(recent(&[long, long, Waited::first_look(true), Waited::first_look(true)]), BLOCK);
 }
@@ -84,7 +85,7 @@ fn randomised_draws_another_bound_for_every_wait() {
     assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]) && bounds[19] <= C, "{bounds:?}");
 }
 
-/// What the median of those gaps leads to, in a thread that has waited long in between.
+/// The bound after those gaps, in a thread that has waited long in between.
 fn grain(gaps: &[Nanos]) -> Nanos {
     let (mut strategy, mut now) = (Policy::Grain { switch: C, quantum: Policy::QUANTUM }.strategy(0), Nanos::ZERO);
     for &gap in [Nanos::ZERO].iter().chain(gaps) {
@@ -120,7 +121,7 @@ fn grain_leaves_out_gaps_in_which_somebody_else_ran() {
     assert_eq!(grain(&[preempted; 3]), BLOCK, "no gap is left: the grain is coarser than a quantum");
 }
 
-/// A fixed policy pays for no clock, and is told of no wait.
+/// A fixed policy pays for no clock, and hears of no wait.
 #[test]
 fn a_policy_is_told_only_what_it_goes_by() {
     let told = |policy: Policy| policy.strategy(0).interest();

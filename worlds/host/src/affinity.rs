@@ -1,8 +1,8 @@
-//! On which processors a thread may run, on which one this thread does, and moving threads.
+//! The processors on which a thread may run, the one on which this thread does, and moving threads.
 //!
 //! - [`Mask`]: the processors of a thread, as a value.
-//! - [`move_to`], [`pull`]: this thread goes to another processor, or another thread comes to this one; their masks stay.
-//!   [`keep_off`]: this thread stays away from one.
+//! - [`move_to`], [`pull`]: this thread goes to another processor, or another thread comes to this one; their
+//!   masks stay. [`keep_off`]: this thread stays away from one.
 mod lend;
 mod mask;
 
@@ -21,7 +21,7 @@ pub fn allowed() -> Vec<CpuId> {
     }
 }
 
-/// Keeps the calling thread, and the threads it starts from now on, on one processor.
+/// Keeps the calling thread, and the threads that it starts from now on, on one processor.
 ///
 /// # Errors
 /// If there is no such processor or this process may not use it.
@@ -29,7 +29,7 @@ pub fn pin(cpu: CpuId) -> Result<(), Error> {
     set(&[cpu])
 }
 
-/// Keeps the calling thread, and the threads it starts from now on, on these processors.
+/// Keeps the calling thread, and the threads that it starts from now on, on these processors.
 ///
 /// # Errors
 /// If the list is empty, or this process may use none of them.
@@ -62,8 +62,8 @@ pub fn is_read_from_memory() -> bool {
     !matches!(RSEQ.load(Relaxed), 0 | NO_RSEQ)
 }
 
-/// Where the kernel keeps a thread's processor number up to date, relative to the thread pointer; 0 if not asked yet.
-/// The C library registers that area (`struct rseq`) for every thread and publishes its place.
+/// Where the kernel keeps a thread's processor number up to date, relative to the thread pointer; 0 if not
+/// asked yet. The C library registers that area (`struct rseq`) for every thread and publishes its place.
 static RSEQ: AtomicIsize = AtomicIsize::new(0);
 const NO_RSEQ: isize = isize::MIN;
 
@@ -77,8 +77,8 @@ fn current_slowly() -> CpuId {
 
 /// Asks the C library, at run time since older ones have no such symbols.
 fn find_rseq() -> Option<isize> {
-    // SAFETY: the names are C strings. If the symbols exist, they are a `ptrdiff_t` and an `unsigned int` of the C
-    // library that are constant once the program runs; size 0 means that nothing is registered.
+    // SAFETY: the names are C strings. If the symbols exist, they are a `ptrdiff_t` and an `unsigned int` of
+    // the C library that are constant once the program runs; size 0 means that nothing is registered.
     unsafe {
         let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
         let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
@@ -94,8 +94,8 @@ fn find_rseq() -> Option<isize> {
 #[inline(always)]
 fn rseq_cpu_id(offset: isize) -> i32 {
     let cpu: i32;
-    // SAFETY: `offset` comes from the C library, which keeps a 32-byte area there for each of its threads; the segment
-    // register holds the thread pointer by the ABI.
+    // SAFETY: `offset` comes from the C library, which keeps a 32-byte area there for each of its threads;
+    // the segment register holds the thread pointer by the ABI.
     unsafe {
         core::arch::asm!("mov {cpu:e}, dword ptr fs:[{offset} + 4]", cpu = lateout(reg) cpu, offset = in(reg) offset,
             options(nostack, preserves_flags, readonly));
@@ -108,8 +108,8 @@ fn rseq_cpu_id(offset: isize) -> i32 {
 #[inline(always)]
 fn rseq_cpu_id(offset: isize) -> i32 {
     let thread: *const u8;
-    // SAFETY: the register holds the thread pointer by the ABI; `offset` comes from the C library, which keeps a
-    // 32-byte area there for each of its threads.
+    // SAFETY: the register holds the thread pointer by the ABI; `offset` comes from the C library, which
+    // keeps a 32-byte area there for each of its threads.
     unsafe {
         core::arch::asm!("mrs {}, tpidr_el0", out(reg) thread, options(nomem, nostack, preserves_flags));
         thread.offset(offset + 4).cast::<i32>().read_volatile()

@@ -1,5 +1,5 @@
-//! Processes that never outlive this one: they are killed when their handle is dropped, when a wait for them takes too
-//! long, and by the kernel when this process dies in whatever way.
+//! Processes that never outlive this one: they are killed when their handle is dropped, when a wait for them
+//! takes too long, and by the kernel when this process dies in whatever way.
 use crate::{clock, interrupt};
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,11 +15,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Command, ExitStatus, Output};
 
-/// How long a wait goes without looking whether somebody asked this program to stop.
+/// How long a wait goes without looking for a request to stop.
 const SLICE: Nanos = Nanos::from_ms(50);
 /// How long a killed process may take to vanish: only one stuck in a driver takes longer than milliseconds.
 const DYING: Nanos = Nanos::from_ms(2_000);
-/// What one look at a pipe takes out of it at most, and all looks together.
+/// The most that one look at a pipe takes out of it, and all looks together.
 const GULP: usize = 1 << 20;
 const MOST_OUTPUT: usize = 64 << 20;
 
@@ -28,15 +28,16 @@ const MOST_OUTPUT: usize = 64 << 20;
 pub struct Child {
     process: process::Child,
     pidfd: OwnedFd,
-    /// For messages.
+    /// Its name in messages.
     name: String,
 }
 
 impl Child {
-    /// Starts `command`, with its arguments, environment and pipes. The descriptors `keep` stay open in the child,
-    /// under the same numbers; in this process they keep their close-on-exec flag.
+    /// Starts `command`, with its arguments, environment and pipes. The descriptors `keep` stay open in the
+    /// child, under the same numbers; in this process they keep their close-on-exec flag.
     ///
-    /// The kernel kills the child when the *thread* that called this ends: call it on one that lives long enough.
+    /// The kernel kills the child when the *thread* that called this ends: call it on a thread that lives
+    /// long enough.
     ///
     /// # Errors
     /// If the program cannot be started, or the kernel is older than Linux 5.3.
@@ -44,13 +45,15 @@ impl Child {
         let name = command.get_program().to_string_lossy().into_owned();
         let keep: Vec<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).collect();
         let parent = getpid();
-        // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
+        // SAFETY: between fork and exec the closure makes system calls only, which are async-signal-safe; it
+        // neither allocates nor locks.
         unsafe { command.pre_exec(move || prepare(parent, &keep)) };
         let mut process = command.spawn().map_err(|error| not_started(&name, &error))?;
         match pidfd_open(pid_of(&process), PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self { process, pidfd, name }),
             Err(errno) => {
-                // Killed and not yet reaped, it ends soon; if it were not ours, neither call would do anything.
+                // A killed process that is not yet reaped ends soon. If it were not ours, neither call would
+                // have an effect.
                 let _ = process.kill().and_then(|()| process.wait());
                 let remedy = "use Linux 5.3 or newer and allow pidfd_open in the container's seccomp filter";
                 Err(Error::from(Cause::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy }))
@@ -68,18 +71,19 @@ impl Child {
         self.pidfd.as_fd()
     }
 
-    /// Its standard streams, as far as the command piped them and nobody took them.
+    /// Its standard streams, as far as the command piped them and no call has taken them.
     pub fn streams(&mut self) -> Streams<'_> {
         Streams { stdin: &mut self.process.stdin, stdout: &mut self.process.stdout, stderr: &mut self.process.stderr }
     }
 
-    /// Has it not ended yet? If the system cannot tell, it lives: a caller may kill what it takes for dead.
+    /// Is it still running? If the system cannot tell, it lives: a caller may kill a process that it takes
+    /// for dead.
     pub fn alive(&self) -> bool {
         !matches!(wait_for(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Nanos::ZERO), Ok(1..))
     }
 
-    /// Waits for its end until `deadline` on this process's [`clock`]. `None` if it was still running then, or when
-    /// somebody asked this program to stop ([`interrupt`]).
+    /// Waits for its end until `deadline` on this process's [`clock`]. `None` if it was still running then,
+    /// or this program was asked to stop ([`interrupt`]).
     ///
     /// # Errors
     /// If the system cannot wait.
@@ -93,17 +97,18 @@ impl Child {
         }
     }
 
-    /// Reads what it writes into its pipes until it ends. What processes of its own write after its end is not waited for.
+    /// Reads its output from its pipes until it ends. The output that its own children write after its end is
+    /// not awaited.
     ///
     /// # Errors
-    /// If it takes longer than `timeout`, writes more than 64 MiB, or somebody asked this program to stop. It is killed
-    /// then; the error says so and quotes its last line.
+    /// If it takes longer than `timeout`, writes more than 64 MiB, or this program is asked to stop. It is
+    /// then killed, and the error says so and quotes its last line.
     pub fn output_within(mut self, timeout: Nanos) -> Result<Output, Error> {
         let deadline = clock::now() + timeout;
         let mut stdout = Stream::new(self.process.stdout.take().map(OwnedFd::from))?;
         let mut stderr = Stream::new(self.process.stderr.take().map(OwnedFd::from))?;
         loop {
-            // Its end is looked at first: whatever it wrote is in the pipes by then.
+            // Look for its end first: all its output is in the pipes by then.
             let status = self.reap()?;
             let more = stdout.drain()? | stderr.drain()?;
             let now = clock::now();
@@ -129,7 +134,7 @@ impl Child {
         }
     }
 
-    /// What to say about a child that this process had to kill.
+    /// The error about a child that this process had to kill.
     fn killed(self, trouble: &str, stderr: &Stream, stdout: &Stream) -> Error {
         let what = format!("the end of `{}` (process {}) {trouble}", self.name, self.id());
         drop(self);
@@ -145,7 +150,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Fails only if it has been reaped already, and then by this handle: its number cannot be another process's yet.
+        // Fails only if this handle has reaped it already: its number cannot be another process's yet.
         let _ = self.process.kill();
         let deadline = clock::now() + DYING;
         while clock::now() < deadline && matches!(self.process.try_wait(), Ok(None)) {
@@ -157,17 +162,17 @@ impl Drop for Child {
 /// This process's ends of a child's standard streams.
 #[derive(Debug)]
 pub struct Streams<'a> {
-    /// What it reads.
+    /// Its input.
     pub stdin: &'a mut Option<process::ChildStdin>,
-    /// What it writes.
+    /// Its output.
     pub stdout: &'a mut Option<process::ChildStdout>,
-    /// What it complains about.
+    /// Its complaints.
     pub stderr: &'a mut Option<process::ChildStderr>,
 }
 
-/// Why that program was not started, and what to do about it.
+/// The error that says why the program was not started, and the remedy.
 fn not_started(name: &str, error: &io::Error) -> Error {
-    // The same call as the child's, and it changes nothing.
+    // The same call as in the child; it changes nothing.
     let refused = parent_process_death_signal().and_then(set_parent_process_death_signal).is_err();
     let at = Path::new(name);
     match Errno::from_io_error(error) {
@@ -202,7 +207,8 @@ fn prepare(parent: Pid, keep: &[RawFd]) -> io::Result<()> {
         return Err(Errno::SRCH.into());
     }
     for &fd in keep {
-        // SAFETY: the caller of `spawn` lends the descriptor until `spawn` returns, which is after exec.
+        // SAFETY: `spawn` borrows the descriptors until it returns, which is after exec, so `fd` is open
+        // here.
         fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::empty())?;
     }
     Ok(())
@@ -221,7 +227,7 @@ fn readable(file: &File) -> PollFd<'_> {
     PollFd::new(file, PollFlags::IN)
 }
 
-/// Sleeps until one of the descriptors is ready; how many are. A signal counts as none.
+/// Sleeps until one of the descriptors is ready; returns how many are. A signal counts as none.
 fn wait_for(watched: &mut [PollFd<'_>], timeout: Nanos) -> Result<usize, Error> {
     let timeout = Timespec { tv_sec: (timeout.0 / 1_000_000_000) as _, tv_nsec: (timeout.0 % 1_000_000_000) as _ };
     match poll(watched, Some(&timeout)) {
@@ -245,7 +251,7 @@ impl Stream {
         Ok(Self { pipe: pipe.map(File::from), bytes: Vec::new() })
     }
 
-    /// Takes out what is there, in bounded time; may there be more?
+    /// Takes out the bytes that are there, in bounded time; may there be more?
     fn drain(&mut self) -> Result<bool, Error> {
         let Some(pipe) = &mut self.pipe else { return Ok(false) };
         match pipe.take(GULP as u64).read_to_end(&mut self.bytes) {
@@ -278,7 +284,7 @@ pub(crate) mod tests {
         command
     }
 
-    /// Scripts `exec` whatever lasts: a killed shell would leave it behind.
+    /// A shell script. It should `exec` its last long command: a killed shell would leave that behind.
     fn shell(script: &str) -> Child {
         Child::spawn(piped("sh", &["-c", script]), &[]).unwrap()
     }
@@ -399,7 +405,8 @@ pub(crate) mod tests {
             step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
         ];
         let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-        // SAFETY: the kernel copies the filter, which is as long as said; it concerns this thread and its children.
+        // SAFETY: the kernel copies the filter, whose length is given; it affects this thread and its
+        // children only.
         unsafe {
             assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
             assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);

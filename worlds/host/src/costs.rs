@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 const SCHEMA: &str = "foregather.machine/1";
-/// A file of costs, or of other kept numbers, has no more bytes than that.
+/// The most bytes of a file of costs, or of other kept numbers.
 pub(crate) const MOST_BYTES: u64 = 64 << 10;
-/// What to do about costs that cannot be used.
+/// The remedy for costs that cannot be used.
 const REMEDY: &str = "measure again by `foregather measure waits`";
-/// The least and the most that a price may be.
+/// The least and the greatest possible price.
 const PRICE: [Nanos; 2] = [Nanos(1), Nanos::from_ms(100)];
-/// The same of a tick: from a hundred thousand to ten of them a second.
+/// The least and the greatest possible tick: from a hundred thousand to ten of them a second.
 const TICK: [Nanos; 2] = [Nanos::from_us(10), Nanos::from_ms(100)];
 
 /// Costs, and how well they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The costs.
+    /// The costs themselves.
     pub costs: Costs,
-    /// Measured in passing by a program that needed them, not with care.
+    /// Did a program that needed them measure them in passing, without care?
     pub quick: bool,
 }
 
-/// Where the file is: `FOREGATHER_MACHINE`, or under `XDG_CACHE_HOME`, or under `~/.cache`.
+/// The place of the file: `FOREGATHER_MACHINE`, or under `XDG_CACHE_HOME`, or under `~/.cache`.
 pub fn path() -> Option<PathBuf> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("FOREGATHER_MACHINE").or_else(|| {
@@ -34,10 +34,12 @@ pub fn path() -> Option<PathBuf> {
     })
 }
 
-/// Keeps the costs of this machine, in one piece: a reader sees the old file or the whole new one. Returns where.
+/// Keeps the costs of this machine, in one piece: a reader sees the old file or the whole new one. Returns
+/// its path.
 ///
 /// # Errors
-/// If one of them is beyond its bounds, there is no place for them, or it cannot be written; what was kept before stays.
+/// If one of them is beyond its bounds, there is no place for them, or it cannot be written; the former file
+/// stays.
 pub fn store(kept: Kept) -> io::Result<PathBuf> {
     bounded(&kept.costs).map_err(|why| io::Error::new(ErrorKind::InvalidData, why))?;
     let nowhere = || io::Error::new(ErrorKind::NotFound, "no cache folder: set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
@@ -46,7 +48,7 @@ pub fn store(kept: Kept) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Writes a file in one piece, and its folder if there is none. What is no regular file is left alone.
+/// Writes a file in one piece, and makes its folder if needed. It leaves anything but a regular file alone.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let named = |what: &str, path: &Path, error: io::Error| {
         io::Error::new(
@@ -69,10 +71,11 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     })
 }
 
-/// The costs kept for this very machine; `None` if there are none, or they are another's. The tick is the kernel's own if it tells.
+/// The costs kept for this very machine; `None` if there are none, or they are another machine's. The tick is
+/// the kernel's own if it tells.
 ///
 /// # Errors
-/// Why those that are there cannot be used; they are to be measured again.
+/// Why the file's costs cannot be used; they must be measured again.
 pub fn load() -> io::Result<Option<Kept>> {
     let Some(path) = path() else { return Ok(None) };
     let kept = match value(&path) {
@@ -81,7 +84,7 @@ pub fn load() -> io::Result<Option<Kept>> {
     };
     let (model, kernel) = facts::model_and_kernel();
     let of_this = kept["cpu"].as_str() == model.as_deref() && kept["kernel"].as_str() == Some(&kernel);
-    // Costs of another machine may be of another version: they are no use, and no mistake.
+    // Costs of another machine may be of another version: they are of no use, and no error.
     if !of_this && kept["schema"].as_str() == Some(SCHEMA) {
         return Ok(None);
     }
@@ -90,7 +93,7 @@ pub fn load() -> io::Result<Option<Kept>> {
     Ok(Some(kept))
 }
 
-/// The costs in a file, whichever machine they are of.
+/// The costs in a file, of whichever machine.
 ///
 /// # Errors
 /// If it cannot be read, or is no such file.
@@ -98,7 +101,7 @@ pub fn read(path: &Path) -> io::Result<Costs> {
     Ok(parse(&value(path)?).map_err(|why| unusable(path, &why))?.costs)
 }
 
-/// What is in a file, whatever it says.
+/// The content of a file as JSON, whatever it says.
 fn value(path: &Path) -> io::Result<Value> {
     let text = regular::read_text(path, MOST_BYTES);
     let text = text.map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display())))?;
@@ -113,7 +116,7 @@ fn text(kept: Kept) -> String {
     let ((model, kernel), costs) = (facts::model_and_kernel(), kept.costs);
     let mut file = json!({
         "schema": SCHEMA,
-        // Whose costs they are: another processor or kernel has others.
+        // The machine that the costs belong to: another processor or kernel has others.
         "cpu": model,
         "kernel": kernel,
         "local_switch_ns": costs.local_switch.0,
@@ -149,7 +152,7 @@ fn parse(kept: &Value) -> Result<Kept, String> {
     Ok(Kept { costs, quick: kept["quick"].as_bool().unwrap_or(false) })
 }
 
-/// Each cost within what a machine can have.
+/// Checks that each cost is one that a machine can have.
 fn bounded(costs: &Costs) -> Result<(), String> {
     let Costs { local_switch, remote_wake, waker, yield_switch, line_round_trip, tick } = *costs;
     for (name, cost, [least, most]) in [
@@ -226,7 +229,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The environment says where the file is.
+    /// The environment names the file.
     #[test]
     #[ignore = "runs in a child process of the next test"]
     fn keeping() {
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(load().unwrap(), None, "{}", path.display());
         let kept = Kept { costs: COSTS, quick: true };
         assert_eq!(store(kept).unwrap(), path);
-        // As the kernel tells it, whatever was measured.
+        // The tick as the kernel tells it, whatever was measured.
         let told = Kept { costs: Costs { tick: facts::tick().unwrap_or(COSTS.tick), ..COSTS }, ..kept };
         assert_eq!(load().unwrap(), Some(told));
         let absurd = Costs { waker: Nanos::MAX, ..COSTS };

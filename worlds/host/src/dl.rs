@@ -1,4 +1,5 @@
-//! Shared libraries that may or may not be installed: found at run time, so that nothing needs them to build or to run.
+//! Shared libraries that may or may not be installed: found at run time, so that nothing needs them to build
+//! or to run.
 use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
 use foregather_machine::{Cause, Error};
@@ -12,14 +13,14 @@ pub struct Library {
     path: PathBuf,
 }
 
-// SAFETY: the handle is a name for the library that the loader's functions take from any thread.
+// SAFETY: the handle only names the library; the loader's functions take it from any thread.
 unsafe impl Send for Library {}
-// SAFETY: as above; the loader locks for itself.
+// SAFETY: the loader's functions may be called from several threads at once; they lock for themselves.
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Loads the first of these libraries that can be loaded, by file name (`libgomp.so.1`) or path. Its initialisers run:
-    /// name libraries that one would link with.
+    /// Loads the first of these libraries that can be loaded, by file name (`libgomp.so.1`) or path. Its
+    /// initialisers run: name only libraries that a program would link with.
     ///
     /// # Errors
     /// If none can be loaded; the error quotes the loader about each.
@@ -30,7 +31,8 @@ impl Library {
                 complaints.push(format!("{name:?} is no file name"));
                 continue;
             };
-            // SAFETY: the name is a C string. The library's initialisers are trusted as those of a linked one would be.
+            // SAFETY: the name is a C string. The library's initialisers are trusted as those of a linked one
+            // would be.
             match NonNull::new(unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }) {
                 Some(handle) => return Ok(Self { handle, path: path_of(handle).unwrap_or_else(|| PathBuf::from(name)) }),
                 None => complaints.push(last_complaint()),
@@ -40,7 +42,7 @@ impl Library {
         Err(Error::from(Cause::Unavailable { what: format!("the library {}", names.join(" or ")), remedy }))
     }
 
-    /// The address of a function or variable. What its type is, only the caller can know.
+    /// The address of a function or variable, whose type only the caller can know.
     ///
     /// # Errors
     /// If the library has no such symbol.
@@ -48,7 +50,7 @@ impl Library {
         let missing =
             |remedy: String| Error::from(Cause::Unavailable { what: format!("`{name}` in {}", self.path.display()), remedy });
         let c_name = CString::new(name).map_err(|_| missing("a name must not contain a zero byte".to_owned()))?;
-        // SAFETY: the handle is that of a library which stays loaded, the name is a C string.
+        // SAFETY: the handle is that of a library which stays loaded; the name is a C string.
         let address = unsafe { libc::dlsym(self.handle.as_ptr(), c_name.as_ptr()) };
         if address.is_null() {
             return Err(missing(format!("install another version of it ({})", last_complaint())));
@@ -56,7 +58,8 @@ impl Library {
         Ok(address)
     }
 
-    /// The same of that version, where a library keeps several of one name for programs of different age.
+    /// [`Library::symbol`] of that version, where a library keeps several of one name for programs of
+    /// different age.
     ///
     /// # Errors
     /// If the library has no such symbol of that version, or the loader knows no versions.
@@ -82,7 +85,7 @@ impl Library {
 
 #[cfg(target_env = "gnu")]
 fn versioned(handle: NonNull<c_void>, name: &CStr, version: &CStr) -> *mut c_void {
-    // SAFETY: the handle is that of a library which stays loaded, the names are C strings.
+    // SAFETY: the handle is that of a library which stays loaded; the names are C strings.
     unsafe { libc::dlvsym(handle.as_ptr(), name.as_ptr(), version.as_ptr()) }
 }
 
@@ -91,7 +94,7 @@ fn versioned(_: NonNull<c_void>, _: &CStr, _: &CStr) -> *mut c_void {
     core::ptr::null_mut()
 }
 
-/// What the loader said about this thread's last failure.
+/// The loader's message about this thread's last failure.
 fn last_complaint() -> String {
     // SAFETY: the result is null or a C string that lives until this thread's next call of the loader.
     unsafe {
@@ -109,8 +112,8 @@ fn path_of(handle: NonNull<c_void>) -> Option<PathBuf> {
         name: *const core::ffi::c_char,
     }
     let mut map: *const LinkMap = core::ptr::null();
-    // SAFETY: for this request the loader writes one pointer to a record that lives as long as the library, which is
-    // never unloaded; the record's name is a C string.
+    // SAFETY: for this request the loader writes one pointer to a record that lives as long as the library,
+    // which is never unloaded; the record's name is a C string.
     let name = unsafe {
         if libc::dlinfo(handle.as_ptr(), libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0
             || map.is_null()

@@ -1,5 +1,5 @@
-//! What this machine is, for the record: a result means little without it. Read from `/proc` and `/sys`; what a
-//! machine does not tell is `None`.
+//! The facts of this machine, for the record: a result means little without them. Read from `/proc` and
+//! `/sys`; a fact that a machine does not tell is `None`.
 use crate::cgroup;
 use foregather_machine::Nanos;
 use rustix::fd::OwnedFd;
@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// More than the kernel says of one processor, in bytes.
+/// More bytes than the kernel writes about one processor.
 const FIRST_CPU: u64 = 8 << 10;
 
 /// The machine that this process runs on.
@@ -38,17 +38,18 @@ pub struct Machine {
     pub preemption: Option<String>,
     /// Ticks a second.
     pub tick_hz: Option<u32>,
-    /// Those words of the kernel's command line that change how it schedules, idles or tells time.
+    /// The words of the kernel's command line that change how it schedules, idles or tells time.
     pub kernel_cmdline_hints: Vec<String>,
     /// The hypervisor underneath, if there is one.
     pub hypervisor: Option<String>,
-    /// What the kernel tells time by.
+    /// The kernel's source of time.
     pub clocksource: Option<String>,
     /// How the clock frequency is chosen.
     pub governor: Option<String>,
-    /// Who puts idle processors to sleep: driver and governor.
+    /// What puts idle processors to sleep: driver and governor.
     pub idle_driver: Option<String>,
-    /// For how many nanoseconds an idle virtual processor polls before it gives itself back to the hypervisor.
+    /// For how many nanoseconds an idle virtual processor polls before it gives itself back to the
+    /// hypervisor.
     pub haltpoll_ns: Option<u64>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub thp: Option<String>,
@@ -60,7 +61,7 @@ pub struct Machine {
     pub libc: Option<String>,
 }
 
-/// Looks around.
+/// Gathers the facts.
 pub fn machine() -> Machine {
     Machine {
         tick_hz: tick_hz(),
@@ -72,8 +73,8 @@ pub fn machine() -> Machine {
     }
 }
 
-/// By what costs are told from those of another machine: the processor's model, and the kernel's release and version. All the rest of
-/// [`machine`] takes a millisecond to read.
+/// The facts that tell costs from those of another machine: the processor's model, and the kernel's release
+/// and version. All the rest of [`machine`] takes a millisecond to read.
 pub(crate) fn model_and_kernel() -> (Option<String>, String) {
     let files = Files(PathBuf::from("/"));
     (files.model(), files.kernel())
@@ -121,7 +122,7 @@ impl Files {
         }
     }
 
-    /// The kernel writes the file anew for each reader, line by line, and the first processor's lines are enough.
+    /// The kernel writes the file anew for each reader, line by line; the first processor's lines are enough.
     fn model(&self) -> Option<String> {
         let mut first = Vec::new();
         fs::File::open(self.0.join("proc/cpuinfo")).ok()?.take(FIRST_CPU).read_to_end(&mut first).ok()?;
@@ -158,19 +159,19 @@ impl Files {
     }
 }
 
-/// Those parts that there are.
+/// The parts that are there.
 fn joined(parts: &[Option<String>], between: &str) -> Option<String> {
     let parts: Vec<_> = parts.iter().flatten().map(String::as_str).collect();
     (!parts.is_empty()).then(|| parts.join(between))
 }
 
-/// `name : value`, the first of its name.
+/// The value of `name : value`, the first of its name.
 fn field(text: &str, name: &str) -> Option<String> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.filter(|(key, value)| key.trim() == name && !value.trim().is_empty()).map(|(_, value)| value.trim().to_owned()).next()
 }
 
-/// `0-3,8`: what a list of processors or nodes contains.
+/// The numbers in a list of processors or nodes, such as `0-3,8`.
 fn parse_list(text: &str) -> Option<Vec<u32>> {
     const MOST: u32 = 1 << 16;
     let mut list = Vec::new();
@@ -185,7 +186,7 @@ fn parse_list(text: &str) -> Option<Vec<u32>> {
     Some(list)
 }
 
-/// `always [madvise] never`: the word in brackets.
+/// The word in brackets of `always [madvise] never`.
 fn chosen(text: &str) -> Option<String> {
     text.split_once('[')?.1.split_once(']').map(|(word, _)| word.to_owned())
 }
@@ -220,7 +221,7 @@ fn parallelism() -> u32 {
 /// The scheduler's tick, if the kernel tells: the coarse clock advances once a tick.
 pub fn tick() -> Option<Nanos> {
     let step = clock_getres(ClockId::MonotonicCoarse);
-    // A kernel that is another program's may say anything.
+    // A kernel that another program imitates may say anything.
     Some(Nanos(step.tv_nsec as u64)).filter(|tick| step.tv_sec == 0 && (Nanos::from_us(10)..=Nanos::from_ms(100)).contains(tick))
 }
 
@@ -232,7 +233,8 @@ fn tick_hz() -> Option<u32> {
 #[cfg(target_arch = "x86_64")]
 fn hypervisor() -> Option<String> {
     use core::arch::x86_64::__cpuid;
-    // SAFETY: every x86-64 processor has CPUID; the hypervisor's leaf is asked only if leaf 1 says that there is one.
+    // SAFETY: every x86-64 processor has CPUID; the hypervisor's leaf is asked only if leaf 1 says that one
+    // exists.
     #[allow(unused_unsafe)]
     let leaf = unsafe { (__cpuid(1).ecx & (1 << 31) != 0).then(|| __cpuid(0x4000_0000)) }?;
     let name: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].into_iter().flat_map(u32::to_le_bytes).collect();
@@ -259,7 +261,7 @@ fn hypervisor() -> Option<String> {
 fn user_faults() -> Option<OwnedFd> {
     const USER_MODE_ONLY: u32 = 1;
     let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
-    // SAFETY: a descriptor on which no memory is registered changes nothing; it is closed at once.
+    // SAFETY: a descriptor without registered memory changes nothing; it is closed at once.
     unsafe { userfaultfd(flags) }.ok()
 }
 

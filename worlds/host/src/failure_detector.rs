@@ -1,7 +1,9 @@
-//! What a process knows about its job while its threads wait: whether a rank was lost, and who waits for what since when.
+//! A process's knowledge of its job while its threads wait: whether a rank was lost, and which waits go on
+//! for what since when.
 //!
-//! One thread of the process (its heartbeat thread, `foregather_launch`) finds out and writes it down; waits read it in every check. It also
-//! lets the heartbeat thread tell of waits that last long, since a hang that says nothing is the worst of errors.
+//! One thread of the process (its heartbeat thread, `foregather_launch`) finds out and writes it down; every
+//! check of a wait reads it. It also lets the heartbeat thread report waits that last long, since a silent
+//! hang is the worst of errors.
 use crate::clock;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use foregather_machine::{Error, Nanos, Rank, WaitContext};
@@ -16,23 +18,24 @@ pub struct FailureDetector {
     /// One more than the rank that was lost first.
     lost: AtomicU64,
     since: AtomicU64,
-    /// The program has heard of the loss: a wait failed because of it, or a line was printed.
+    /// The program knows of the loss: a wait failed because of it, or a line was printed.
     told: AtomicBool,
-    /// The waits that were checked last, one a thread: small, and touched once a millisecond at most.
+    /// The waits that were checked last, one for each thread: small, and touched once a millisecond at most.
     waits: Mutex<Vec<(std::thread::ThreadId, Wait)>>,
 }
 
 /// A wait that was going on when it was last looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
-    /// Who waits for what, since when.
+    /// The rank that waits, for what, and since when.
     pub why: WaitContext,
     /// When it was last seen waiting.
     pub seen: Nanos,
 }
 
 impl FailureDetector {
-    /// From now on every wait fails: the process of `rank` is gone. Only the first loss counts, since the others may follow from it.
+    /// Makes every wait fail from now on: the process of `rank` is gone. Only the first loss counts, since
+    /// the others may follow from it.
     pub fn declare_lost(&self, rank: Rank) {
         let since = clock::now().0.max(1);
         if self.since.compare_exchange(0, since, AcqRel, Acquire).is_ok() {
@@ -40,7 +43,7 @@ impl FailureDetector {
         }
     }
 
-    /// Who was lost.
+    /// The rank that was lost.
     pub fn lost(&self) -> Option<Rank> {
         match self.lost.load(Acquire) {
             NOBODY => None,
@@ -57,7 +60,7 @@ impl FailureDetector {
             self.told.store(true, Release);
             return Err(Error::peer_lost(rank, Nanos(self.since.load(Acquire)), why));
         }
-        // Short waits are nobody's business; and nobody waits here for a heartbeat thread that is reading.
+        // Short waits are not recorded, and no thread waits here for a heartbeat thread that is reading.
         let now = clock::now();
         if why.since > Nanos::ZERO
             && now - why.since > Nanos::from_ms(100)
@@ -72,13 +75,15 @@ impl FailureDetector {
         Ok(())
     }
 
-    /// Who was lost at least `long` ago, if nothing has told the program yet. It is told now: the answer comes once.
+    /// The rank that was lost at least `long` ago, if the program does not know yet. This call tells it: the
+    /// answer comes once.
     pub fn untold_loss(&self, long: Nanos) -> Option<Rank> {
         let rank = self.lost().filter(|_| clock::now() - Nanos(self.since.load(Acquire)) >= long)?;
         (!self.told.swap(true, AcqRel)).then_some(rank)
     }
 
-    /// The waits that go on and have lasted for `long` at least. Those of threads that no longer wait are forgotten.
+    /// The present waits that have lasted for at least `long`. Entries of threads that no longer wait are
+    /// dropped.
     pub fn long_waits(&self, long: Nanos) -> Vec<Wait> {
         let now = clock::now();
         let Ok(mut waits) = self.waits.lock() else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! Whether this process is a copy of the one that started something: a child of `fork` has its parent's memory, but of its threads
-//! only the one that forked.
+//! Is this process a copy of one that started a thread or took a lock? A child of `fork` has its parent's
+//! memory, but of its threads only the one that forked.
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 use std::sync::Once;
@@ -10,14 +10,15 @@ extern "C" fn forked() {
     FORKS.fetch_add(1, Relaxed);
 }
 
-/// How many forks lie between this process and the one that asked first. What was started under another number is not there.
-/// A child of `vfork` or of a bare `clone` is not noticed: it must not start anything.
+/// How many forks lie between this process and the first one that asked. Threads started under another number
+/// are not there. A child of `vfork` or of a bare `clone` is not noticed: it must start no thread.
 #[inline]
 pub fn generation() -> u32 {
     static WATCHED: Once = Once::new();
     if !WATCHED.is_completed() {
         WATCHED.call_once(|| {
-            // SAFETY: the handler is a function of this program that adds to an atomic, as a child of a process with threads may.
+            // SAFETY: the handler is a function of this program that only adds to an atomic, which a child of
+            // a process with threads may do.
             let watched = unsafe { libc::pthread_atfork(None, None, Some(forked)) };
             // The C library had no memory for three pointers: forks go unnoticed then.
             debug_assert_eq!(watched, 0);
@@ -26,23 +27,25 @@ pub fn generation() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// The same for a caller whose process, or its parent, has asked for the [`generation`] before: one load.
+/// [`generation`] for a caller whose process, or its parent, has called that before: one load.
 #[inline]
 pub fn generation_now() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// Forks, for tests of what becomes of things in a child: there `child` runs, and the process ends at once with what it returns; it is
-/// killed after half a minute. How it ended. A lock that another thread holds meanwhile is held in the child for ever.
+/// Forks, for tests of a child's state: `child` runs there, and the process ends at once with its result; it
+/// is killed after half a minute. Returns how it ended. A lock that another thread holds at the fork is held
+/// in the child for ever.
 ///
 /// # Panics
-/// If there can be no child.
+/// If no child can be made.
 pub fn in_child(child: impl FnOnce() -> i32) -> WaitStatus {
-    // SAFETY: a fork as such is always allowed. Of what the child calls, the C library keeps its allocator and its thread starts usable
-    // after a fork; a lock held elsewhere can stop the child, and the alarm ends it then.
+    // SAFETY: `fork` itself is always allowed. The C library keeps its allocator and its thread starts usable
+    // in the child; a lock held by another thread can stop the child, and then the alarm ends it.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        // SAFETY: both concern this process only; the second ends it without running anything of the parent's.
+        // SAFETY: both calls concern this process only; the second ends it without running any code of the
+        // parent's.
         unsafe {
             libc::alarm(30);
             libc::_exit(child());

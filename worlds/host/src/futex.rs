@@ -4,7 +4,7 @@ use foregather_machine::Nanos;
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Who may sleep on a word.
+/// The threads that may sleep on a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Threads of this process only: cheaper, as the kernel looks at the address alone.
@@ -23,9 +23,11 @@ impl Scope {
     }
 }
 
-/// Sleeps while `word` holds `expected`, at most for `timeout`. Returns spuriously too: look at the word again.
+/// Sleeps while `word` holds `expected`, at most for `timeout`. Returns spuriously too: look at the word
+/// again.
 ///
-/// The kernel compares and goes to sleep in one step, so a wake that follows the change of the word is never lost.
+/// The kernel compares and goes to sleep in one step, so a wake that follows the change of the word is never
+/// lost.
 #[inline]
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Nanos>, scope: Scope) {
     let timeout = timeout.filter(|&timeout| timeout != Nanos::MAX).map(timespec);
@@ -34,13 +36,13 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Nanos>, scope: Scop
     }
 }
 
-/// Wakes everybody who sleeps on the word; returns how many.
+/// Wakes all threads that sleep on the word; returns how many.
 #[inline]
 pub fn wake_all(word: &AtomicU32, scope: Scope) -> usize {
     wake(word, i32::MAX as u32, scope)
 }
 
-/// Wakes one of those who sleep on the word; returns how many were woken.
+/// Wakes one thread that sleeps on the word; returns how many were woken.
 #[inline]
 pub fn wake_one(word: &AtomicU32, scope: Scope) -> usize {
     wake(word, 1, scope)
@@ -64,7 +66,7 @@ mod tests {
 
     const LONG: Option<Nanos> = Some(Nanos::from_ms(20_000));
 
-    /// Tries until it succeeds: when somebody is asleep cannot be told otherwise.
+    /// Tries until it succeeds: there is no other way to tell when a thread is asleep.
     fn eventually(mut succeeds: impl FnMut() -> bool) -> bool {
         (0..20_000).any(|_| {
             let done = succeeds();
@@ -101,7 +103,7 @@ mod tests {
                     }
                 });
             }
-            // Those who were woken before the others slept go to sleep again.
+            // Threads that were woken before the others slept go to sleep again.
             let woken = eventually(|| wake_all(&word, Scope::Private) == 3);
             word.store(1, Release);
             wake_all(&word, Scope::Private);

@@ -1,29 +1,29 @@
-//! Seeded nonsense for parsers of what comes from outside, and a bound on what they allocate for it. For tests alone: a test binary
-//! names [`CountingHeap`](crate::heap::CountingHeap) as its allocator and calls [`feed`].
+//! Seeded nonsense for parsers of foreign bytes, and a bound on what they allocate for it. For tests alone: a
+//! test binary names [`CountingHeap`](crate::heap::CountingHeap) as its allocator and calls [`feed`].
 use crate::heap;
 use foregather_machine::SplitMix;
 
-/// What a parser may allocate whatever it reads, and for each byte of what it reads.
+/// What a parser may allocate for any input, and for each byte of it.
 const BYTES_FREE: u64 = 64 << 10;
 const BYTES_EACH: u64 = 16;
-/// No input is longer.
+/// The length of the longest input.
 const LONGEST: usize = 2_048;
-/// How many inputs are tried where nothing is set.
+/// The number of inputs without the variable.
 const SAMPLE: u64 = 100_000;
-/// How many there are in all.
+/// The variable that sets the number of inputs of all parsers together.
 const COUNT: &str = "FOREGATHER_FUZZ";
 
-/// Something that reads bytes of others, and what it likes to read.
+/// A reader of foreign bytes, and inputs that it understands.
 pub struct Parser {
-    /// For the report.
+    /// Its name in the report.
     pub name: &'static str,
-    /// What mutations begin with.
+    /// The inputs that mutations begin with.
     pub seeds: Vec<Vec<u8>>,
-    /// `true`: it made sense of them.
+    /// Reads an input; `true`: it was valid.
     pub read: fn(&[u8]) -> bool,
 }
 
-/// Says what it was, if that panics.
+/// Prints the input if the parser panics.
 struct Witness<'a>(&'static str, &'a [u8]);
 
 impl Drop for Witness<'_> {
@@ -34,10 +34,11 @@ impl Drop for Witness<'_> {
     }
 }
 
-/// Feeds the parsers in turn with mutated seeds. `FOREGATHER_FUZZ` sets the number of inputs of all together; 100,000 without it.
+/// Feeds the parsers in turn with mutated seeds. `FOREGATHER_FUZZ` sets the number of inputs of all together;
+/// 100,000 without it.
 ///
 /// # Panics
-/// If a parser does, or allocates more than 64 KiB and 16 bytes for each that it reads.
+/// If a parser panics, or allocates more than 64 KiB and 16 bytes for each byte that it reads.
 pub fn feed(parsers: &[Parser], seed: u64) {
     let count = std::env::var(COUNT).map_or(SAMPLE, |count| count.parse().expect("FOREGATHER_FUZZ is a number of inputs"));
     for (at, parser) in (0..).zip(parsers) {
@@ -58,7 +59,7 @@ pub fn feed(parsers: &[Parser], seed: u64) {
     }
 }
 
-/// A seed with some things done to it.
+/// Mutates one of the seeds into `input`.
 fn mutate(random: &mut SplitMix, seeds: &[Vec<u8>], input: &mut Vec<u8>) {
     input.clear();
     input.extend_from_slice(&seeds[random.below(seeds.len() as u64) as usize]);

@@ -1,8 +1,10 @@
-//! A small process that outlives this one by a moment and ends what this one would leave behind.
+//! A small process that outlives this one by a moment and ends the processes that this one would leave
+//! behind.
 //!
-//! A program that is killed cannot tidy up, and the kernel's parent death signal reaches direct children only: not what a shell, `time` or
-//! `timeout` between has started, and not what has left its process group. All of these inherit their variables, so one variable is
-//! their **mark**. What clears its variables, or hides them from its user, is not found.
+//! A program that is killed cannot tidy up, and the kernel's parent death signal reaches direct children
+//! only: neither the children of a shell, `time` or `timeout` in between, nor a process that has left its
+//! process group. All of these inherit their variables, so one variable is their **mark**. A process that
+//! clears its variables, or hides them from its user, is not found.
 use foregather_machine::{Cause, Error};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -12,36 +14,38 @@ use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, pipe};
 use std::time::Duration;
 
-/// Between two looks. A process that starts a program just now shows no variables for a moment: two looks in a row must find none.
+/// The pause between two looks. A process that is just starting a program shows no variables for a moment:
+/// two looks in a row must find none.
 const PAUSE: Duration = Duration::from_millis(5);
-/// So many looks are taken at most: a killed process that is stuck in a driver may stay for longer.
+/// The most looks: a killed process that is stuck in a driver may stay for longer.
 const LOOKS: u32 = 400;
 /// How long this process waits for its guardian's end: longer than all looks.
 const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
-/// A guardian. When it is dropped, and when this process ends in whatever way, every process that bears the mark is killed.
+/// A guardian. When it is dropped, and when this process ends in any way, every process that bears the mark
+/// is killed.
 #[derive(Debug)]
 pub struct Guardian {
-    /// Its end is the guardian's sign.
+    /// The end of this pipe is the guardian's sign to act.
     lifeline: Option<PipeWriter>,
     process: Pid,
     pidfd: OwnedFd,
 }
 
 impl Guardian {
-    /// Over all processes that have a variable which begins so: `NAME=value`, with a value that no other processes have. This
-    /// process must not have it. Best called before there are other threads.
+    /// A guardian over all processes with a variable that begins with `mark`: `NAME=value`, with a value that
+    /// no other processes have. This process must not have it. Best called before there are other threads.
     ///
     /// # Errors
-    /// If there can be no such process.
+    /// If no such process can be made.
     pub fn over(mark: &str) -> Result<Self, Error> {
         let failed = |error: io::Error| {
             let remedy = "raise the limits of processes and open files (ulimit -u, ulimit -n)";
             Error::from(Cause::Os { what: "starting a guardian process", errno: error.raw_os_error().unwrap_or(0), remedy })
         };
         let (reader, lifeline) = pipe().map_err(failed)?;
-        // SAFETY: a fork as such is always allowed. The child runs `guard` alone, which takes no lock of this program; the C library
-        // keeps its allocator usable in a child of a process with threads.
+        // SAFETY: `fork` itself is always allowed. The child runs `guard` alone, which takes no lock of this
+        // program; the C library keeps its allocator usable in a child of a process with threads.
         let number = unsafe { libc::fork() };
         if number == 0 {
             guard(reader, mark.as_bytes());
@@ -60,10 +64,10 @@ impl Drop for Guardian {
     }
 }
 
-/// The whole of the guardian.
+/// The guardian's whole life.
 fn guard(mut lifeline: PipeReader, mark: &[u8]) -> ! {
     stand_apart(lifeline.as_fd().as_raw_fd());
-    // Nothing is ever written: this returns at the end of all other ends.
+    // No byte is ever written: the read returns when all other ends are closed.
     while matches!(lifeline.read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::Interrupted) {}
     let mut clean = 0;
     for _ in 0..LOOKS {
@@ -73,14 +77,16 @@ fn guard(mut lifeline: PipeReader, mark: &[u8]) -> ! {
         }
         std::thread::sleep(PAUSE);
     }
-    // SAFETY: it ends this process without running anything that its parent has registered.
+    // SAFETY: `_exit` ends this process without running any handler that its parent has registered.
     unsafe { libc::_exit(0) }
 }
 
-/// What is meant for the parent must not reach it: signals of a terminal or by its name, and the ends of files that it has open.
+/// Keeps away what is meant for the parent: signals of a terminal or by its name, and the ends of files that
+/// it has open.
 fn stand_apart(lifeline: RawFd) {
     let _ = setsid();
-    // SAFETY: the name is a string that ends with 0 and is copied; ignoring a signal needs no handler of ours.
+    // SAFETY: the name is a string that ends with 0 and is copied; ignoring a signal needs no handler of
+    // ours.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"job guardian".as_ptr());
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGALRM, libc::SIGTERM] {
@@ -90,19 +96,20 @@ fn stand_apart(lifeline: RawFd) {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let open: Vec<RawFd> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for fd in open.into_iter().filter(|&fd| fd != lifeline) {
-        // SAFETY: this process goes on with `lifeline` alone: what it has inherited besides is not used again.
+        // SAFETY: this process goes on with `lifeline` alone; it never uses the other descriptors that it has
+        // inherited.
         unsafe { libc::close(fd) };
     }
 }
 
-/// Kills every process that bears the mark; how many there were.
+/// Kills every process that bears the mark; returns how many there were.
 fn kill_marked(mark: &[u8]) -> usize {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let marked = processes.filter(|entry| {
         let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw) else {
             return false;
         };
-        // The descriptor first: whose number it is may change while its variables are read.
+        // Open the descriptor first: the number may become another process's while the variables are read.
         let Ok(pidfd) = pidfd_open(process, PidfdFlags::empty()) else { return false };
         let variables = fs::read(entry.path().join("environ")).unwrap_or_default();
         let found = variables.split(|&byte| byte == 0).any(|variable| variable.starts_with(mark));
@@ -121,7 +128,7 @@ mod tests {
     use std::io::BufRead;
     use std::process::{Command, Stdio};
 
-    /// Starts a process in a session of its own that is no child of this one; its number.
+    /// Starts a process in a session of its own that is no child of this one; returns its number.
     fn sleeper(variable: &str, value: &str) -> u32 {
         let script = "setsid sleep 1000 >/dev/null 2>&1 & echo $!";
         let output = Command::new("sh").args(["-c", script]).env(variable, value).stderr(Stdio::null()).output().unwrap();

@@ -1,19 +1,19 @@
-//! A request to stop (Ctrl-C, `kill`) that keeps what was measured: a flag, which loops look at. Asking twice ends the
-//! program at once.
+//! A request to stop (Ctrl-C, `kill`) that keeps the measurements so far: a flag, which loops look at. A
+//! second request ends the program at once.
 use foregather_machine::{Cause, Error};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What a shell shows for a program ended by Ctrl-C.
+/// The status that a shell shows for a program ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
 /// The flag, or the system's error number if it could not be installed.
 static FLAG: OnceLock<Result<Arc<AtomicBool>, i32>> = OnceLock::new();
 
-/// From now on the first SIGINT or SIGTERM sets the flag and the second one exits with status 130. Installing it again
-/// changes nothing.
+/// Installs the handlers: the first SIGINT or SIGTERM sets the flag and the second one exits with status 130.
+/// Installing them again changes nothing.
 ///
 /// # Errors
 /// If the system refuses the signal handlers.
@@ -32,7 +32,7 @@ pub fn install() -> Result<(), Error> {
     installed.as_ref().map(|_| ()).map_err(|&errno| Error::from(Cause::Os { what: "installing signal handlers", errno, remedy }))
 }
 
-/// Has somebody asked this program to stop? Never, unless [`install`] was called.
+/// Was this program asked to stop? Never, unless [`install`] was called.
 #[inline]
 pub fn requested() -> bool {
     matches!(FLAG.get(), Some(Ok(flag)) if flag.load(Ordering::Relaxed))

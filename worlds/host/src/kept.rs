@@ -1,5 +1,5 @@
-//! Numbers that a library has measured on this machine and would rather not measure again: a small file for each library, beside the
-//! machine's costs.
+//! Numbers that a library has measured on this machine and need not measure again: a small file for each
+//! library, beside the machine's costs.
 use crate::{costs, facts, regular};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -9,15 +9,17 @@ use std::path::PathBuf;
 /// Numbers by their names.
 pub type Numbers = BTreeMap<String, u64>;
 
-/// Where the numbers of that library are: beside the machine's costs, `machine.NAME.json` if those are in `machine.json`.
+/// The file of that library's numbers: beside the machine's costs, `machine.NAME.json` if those are in
+/// `machine.json`.
 pub fn path(name: &str) -> Option<PathBuf> {
     costs::path().map(|path| path.with_extension(format!("{name}.json")))
 }
 
-/// What was kept under that name and schema for this very machine. Nothing is kept is no error: then there are no numbers.
+/// The numbers kept under that name and schema for this very machine. A missing file is no error: then there
+/// are no numbers.
 ///
 /// # Errors
-/// Why what is there cannot be used; it is to be measured again.
+/// Why the kept numbers cannot be used; they must be measured again.
 pub fn load(name: &str, schema: &str) -> Result<Numbers, String> {
     let Some(path) = path(name) else { return Ok(Numbers::new()) };
     let text = match regular::read_text(&path, costs::MOST_BYTES) {
@@ -28,10 +30,10 @@ pub fn load(name: &str, schema: &str) -> Result<Numbers, String> {
     parse(&text, schema).map_err(|why| format!("{} is ignored: {why}", path.display()))
 }
 
-/// Keeps numbers, in one piece: a reader sees the old file or the whole new one. Returns where.
+/// Keeps numbers, in one piece: a reader sees the old file or the whole new one. Returns its path.
 ///
 /// # Errors
-/// If there is no place for them, or it cannot be written.
+/// If there is no place for them, or the file cannot be written.
 pub fn store(name: &str, schema: &str, numbers: &Numbers) -> io::Result<PathBuf> {
     let nowhere = || io::Error::new(ErrorKind::NotFound, "no cache folder: set HOME, XDG_CACHE_HOME or FOREGATHER_MACHINE");
     let path = path(name).ok_or_else(nowhere)?;

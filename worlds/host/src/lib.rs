@@ -1,26 +1,29 @@
-//! What every world made of hardware needs from Linux, one concept a module.
+//! The parts of Linux that every hardware world needs, one concept for each module.
 //!
-//! - [`clock`]: the cycle counter as a clock, calibrated once, and how far two processors' counters may differ.
+//! - [`clock`]: the cycle counter as a clock, calibrated once, and how far two processors' counters may
+//!   differ.
 //! - [`pause`]: one step of a spin loop.
-//! - [`affinity`]: on which processors a thread may run, on which one it does, and moving threads.
+//! - [`affinity`]: the processors on which a thread may run, the one on which it does, and moving threads.
 //! - [`scout`]: whether a processor is idle.
 //! - [`futex`]: sleeping until a word in memory changes.
 //! - [`sched`]: scheduling classes, the machine's load, and the time spent waiting for a processor.
-//! - [`usage`]: processor time, context switches, and who runs just now.
-//! - [`cgroup`]: how much processor time this process may use, and how to lend less to others.
+//! - [`usage`]: processor time, context switches, and which threads run just now.
+//! - [`cgroup`]: how much processor time this process may use, and how to give other processes less.
 //! - [`child`]: processes that never outlive this one.
-//! - [`guardian`]: a process that ends what this one would leave behind.
-//! - [`forks`]: whether this process is a copy of the one that started something.
+//! - [`guardian`]: a process that ends the processes that this one would leave behind.
+//! - [`forks`]: whether this process is a copy of the one that started its threads.
 //! - [`pthread`]: the barrier of the C library, as a peer.
-//! - [`settings`]: what the user asks of teams and shared memory by environment variables.
-//! - [`terminal`]: how wide it is.
-//! - [`interrupt`]: a request to stop that keeps what was measured.
+//! - [`settings`]: the user's settings of teams and shared memory in environment variables.
+//! - [`terminal`]: its width.
+//! - [`interrupt`]: a request to stop that keeps the measurements so far.
 //! - [`signals`]: which signals may interrupt a thread.
 //! - [`heap`]: how much memory a piece of work holds.
 //! - [`dl`]: shared libraries that may or may not be installed.
-//! - [`failure_detector`]: whether a rank of the job was lost, and who waits for what since when.
-//! - [`facts`]: what this machine is, for the record. [`regular`]: files that users name, read without waiting.
-//! - [`costs`]: what switching costs on it, kept from run to run. [`kept`]: other numbers that are kept beside it.
+//! - [`failure_detector`]: whether a rank of the job was lost, and which waits go on for what since when.
+//! - [`facts`]: the facts of this machine, for the record. [`regular`]: files that users name, read without
+//!   waiting.
+//! - [`costs`]: what switching costs on it, kept from run to run. [`kept`]: other numbers that are kept
+//!   beside them.
 
 pub mod affinity;
 pub mod cgroup;

@@ -6,19 +6,21 @@ use foregather_machine::{Cause, Error};
 /// A `pthread_barrier_t`, at an address that never changes.
 pub struct PthreadBarrier(Box<UnsafeCell<MaybeUninit<libc::pthread_barrier_t>>>);
 
-// SAFETY: POSIX lets any thread wait at an initialised barrier; all its state is behind the C library's functions.
+// SAFETY: POSIX lets any thread wait at an initialised barrier; all its state is behind the C library's
+// functions.
 unsafe impl Sync for PthreadBarrier {}
-// SAFETY: it may be destroyed by another thread than the one that made it.
+// SAFETY: POSIX lets a thread destroy a barrier that another one has initialised.
 unsafe impl Send for PthreadBarrier {}
 
 impl PthreadBarrier {
-    /// For `count` threads.
+    /// A barrier for `count` threads.
     ///
     /// # Errors
-    /// What `pthread_barrier_init` says: there are no barriers of no threads.
+    /// The error of `pthread_barrier_init`: it refuses a barrier for 0 threads.
     pub fn new(count: u32) -> Result<Self, Error> {
         let barrier = Box::new(UnsafeCell::new(MaybeUninit::uninit()));
-        // SAFETY: the pointer is to memory for one barrier, which does not move in its box; null asks for the default attributes.
+        // SAFETY: the pointer is to memory for one barrier, which does not move in its box; null asks for the
+        // default attributes.
         let errno = unsafe { libc::pthread_barrier_init(barrier.get().cast(), core::ptr::null(), count) };
         match errno {
             0 => Ok(Self(barrier)),
@@ -28,7 +30,8 @@ impl PthreadBarrier {
 
     /// Waits until all have come.
     pub fn wait(&self) {
-        // SAFETY: `new` has initialised it, it has not moved since, and it is not destroyed while it is borrowed.
+        // SAFETY: `new` has initialised the barrier, which has not moved since, and is not destroyed while it
+        // is borrowed.
         let errno = unsafe { libc::pthread_barrier_wait(self.0.get().cast()) };
         debug_assert!(errno == 0 || errno == libc::PTHREAD_BARRIER_SERIAL_THREAD, "pthread_barrier_wait: {errno}");
     }

@@ -1,13 +1,14 @@
-//! Small files that users name: regular ones of a bounded size. A pipe, a folder or a device is refused instead of waited for.
+//! Small files that users name: regular ones of a bounded size. A pipe, a folder or a device is refused
+//! instead of awaited.
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Opens a regular file for reading; nothing else makes it wait.
+/// Opens a regular file for reading; it waits for nothing else.
 ///
 /// # Errors
-/// If it cannot be opened, or is no regular file: then what it is.
+/// If it cannot be opened, or is no regular file: then the error says what it is.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     match kind(file.metadata()?.file_type()) {
@@ -19,7 +20,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Reads a regular file whole. A file of more than the given number of bytes is refused.
 ///
 /// # Errors
-/// As [`open`] says, or if it is longer.
+/// As [`open`], or if the file is longer.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -32,16 +33,16 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same as text.
+/// Reads a regular file whole, as text.
 ///
 /// # Errors
-/// As [`read`] says, or if it is not UTF-8.
+/// As [`read`], or if it is not UTF-8.
 pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     let text = String::from_utf8(read(path, most_bytes)?);
     text.map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// What it is, if it is no regular file.
+/// What a file is in words, if it is no regular file.
 fn kind(of: FileType) -> Option<&'static str> {
     match of {
         _ if of.is_file() => None,

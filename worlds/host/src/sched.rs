@@ -13,7 +13,7 @@ pub enum SchedClass {
     Other,
     /// The fair class, for threads that compute and never react.
     Batch,
-    /// Whatever nobody else wants.
+    /// Only the time that no other thread wants.
     Idle,
     /// Real time: runs until it blocks or yields.
     Fifo,
@@ -51,17 +51,18 @@ pub fn class() -> SchedClass {
     SchedClass::ALL.iter().find(|(_, known)| number >= 0 && *known == plain).map_or(SchedClass::Other, |&(class, _)| class)
 }
 
-/// Is the calling thread of a real-time class? Then every spin of it must be bounded: it would starve its own waker.
+/// Is the calling thread of a real-time class? Then every spin of it must be bounded: it would starve its own
+/// waker.
 pub fn is_realtime() -> bool {
     class().is_realtime()
 }
 
-/// Puts the calling thread, and the threads it starts from now on, into a class. `priority` is 1 (low) to 99 for the
-/// real-time classes and 0 for the others.
+/// Puts the calling thread, and the threads that it starts from now on, into a class. `priority` is 1 (low)
+/// to 99 for the real-time classes and 0 for the others.
 ///
 /// # Errors
-/// If the priority does not fit the class, this process lacks the right, or the class is [`SchedClass::Deadline`], which
-/// needs a budget and a period and is recognised here only.
+/// If the priority does not fit the class, this process lacks the right, or the class is
+/// [`SchedClass::Deadline`], which needs a budget and a period and is only recognised here.
 pub fn set_class(class: SchedClass, priority: i32) -> Result<(), Error> {
     let refused = |errno, remedy| Error::from(Cause::Os { what: "changing the scheduling class", errno, remedy });
     if class == SchedClass::Deadline {
@@ -83,14 +84,15 @@ pub fn set_class(class: SchedClass, priority: i32) -> Result<(), Error> {
     ))
 }
 
-/// The turn of a thread under `SCHED_RR`; nothing if the kernel does not tell.
+/// The turn of a thread under `SCHED_RR`; `None` if the kernel does not tell.
 pub fn round_robin_slice() -> Option<Nanos> {
     let text = fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").ok()?;
     text.trim().parse().ok().filter(|&ms| ms > 0).map(Nanos::from_ms)
 }
 
-/// Asks for turns of that length for the calling thread, 0.1 to 100 ms, while its class is [`SchedClass::Other`]; it keeps them in
-/// [`SchedClass::Idle`]. Linux has that since 6.12; earlier ones, and filters that forbid the call, leave turns as they are: `false`.
+/// Asks for turns of that length for the calling thread, 0.1 to 100 ms, while its class is
+/// [`SchedClass::Other`]; it keeps them in [`SchedClass::Idle`]. Linux has had that since 6.12; earlier
+/// kernels, and filters that forbid the call, leave turns as they are: `false`.
 pub fn set_slice(slice: Nanos) -> bool {
     /// The first version of `struct sched_attr`, which all kernels know.
     #[repr(C)]
@@ -106,11 +108,13 @@ pub fn set_slice(slice: Nanos) -> bool {
     }
     let (size, policy) = (size_of::<Attributes>() as u32, libc::SCHED_OTHER as u32);
     let wanted = Attributes { size, policy, flags: 0, nice: 0, priority: 0, runtime: slice.0, deadline: 0, period: 0 };
-    // SAFETY: the call reads `size` bytes of `wanted`, which outlives it, and concerns the calling thread (0) only.
+    // SAFETY: the call reads `size` bytes of `wanted`, which outlives it, and concerns the calling thread (0)
+    // only.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 }
 }
 
-/// Gives the calling thread, and the threads it starts from now on, a nice value: -20 (much) to 19 (little).
+/// Gives the calling thread, and the threads that it starts from now on, a nice value: -20 (much) to 19
+/// (little).
 ///
 /// # Errors
 /// If the value is out of range, or lower than before and this process lacks the right.
@@ -129,9 +133,9 @@ pub fn set_nice(nice: i8) -> Result<(), Error> {
 pub struct SystemLoad {
     /// Threads running or ready to run at this moment, the caller included.
     pub runnable: u32,
-    /// Threads there are.
+    /// All threads.
     pub tasks: u32,
-    /// Time in which the hypervisor ran somebody else although this machine had work.
+    /// Time in which the hypervisor ran another machine although this one had work.
     pub steal: Nanos,
     /// Time spent working, in user mode, the kernel and interrupts.
     pub busy: Nanos,
@@ -156,8 +160,8 @@ pub fn load() -> Result<SystemLoad, Error> {
     Ok(SystemLoad { runnable, tasks, steal, busy, idle })
 }
 
-/// How long this process's living threads have been ready to run without a processor, added up; `None` if the kernel
-/// does not count. Take it twice while the threads live: a thread that ends takes its share along.
+/// How long this process's living threads have been ready to run without a processor, added up; `None` if the
+/// kernel does not count. Take it twice while the threads live: a thread that ends takes its share along.
 pub fn run_queue_wait() -> Option<Nanos> {
     let mut total = Nanos::ZERO;
     for thread in fs::read_dir("/proc/self/task").ok()? {
@@ -169,11 +173,12 @@ pub fn run_queue_wait() -> Option<Nanos> {
     Some(total)
 }
 
-/// The same of the calling thread alone, for one read of a file that stays open: a microsecond. `None` in the child of a fork, too, if
-/// its parent's thread had asked.
+/// [`run_queue_wait`] of the calling thread alone, for one read of a file that stays open: a microsecond.
+/// `None` in the child of a fork, too, if its parent's thread had called it.
 pub fn thread_run_queue_wait() -> Option<Nanos> {
     thread_local! {
-        /// This thread's file, and the generation of its process: in the child of a fork it is still the parent's.
+        /// This thread's file, and the generation of its process: in the child of a fork it is still the
+        /// parent's file.
         static FILE: OnceCell<(u32, Option<fs::File>)> = const { OnceCell::new() };
     }
     let here = forks::generation();
@@ -232,7 +237,7 @@ mod tests {
         .unwrap();
     }
 
-    /// Needs a right that the test may lack; then the error must say what to do.
+    /// Needs a right that the test may lack; then the error must name the remedy.
     #[test]
     fn real_time_is_recognised_or_refused_with_a_remedy() {
         thread::spawn(|| match set_class(SchedClass::RoundRobin, 1) {

@@ -1,10 +1,11 @@
-//! What the user asks of teams and shared memory by environment variables. Read when asked: programs set them, too.
+//! The user's settings of teams and shared memory in environment variables. They are read at each call:
+//! programs set them, too.
 use std::env;
 
 /// The most members that a team may have: `FOREGATHER_THREADS`, else the first level of `OMP_NUM_THREADS`.
 ///
 /// # Errors
-/// What is wrong with the value, and what it should be.
+/// What is wrong with the value, and the right form.
 pub fn threads() -> Result<Option<u32>, String> {
     let named = |name| env::var(name).ok().map(|value| (name, value));
     named("FOREGATHER_THREADS").or_else(|| named("OMP_NUM_THREADS")).map_or(Ok(None), |(name, value)| {
@@ -22,7 +23,7 @@ pub fn shared() -> Option<String> {
     env::var("FOREGATHER_SHARED").ok()
 }
 
-/// OpenMP's variable may be a list, one number a level of nesting.
+/// OpenMP's variable may be a list, one number for each level of nesting.
 fn parse_threads(text: &str) -> Option<u32> {
     text.split(',').next()?.trim().parse().ok().filter(|&threads| threads >= 1)
 }

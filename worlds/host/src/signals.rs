@@ -1,32 +1,33 @@
-//! Which signals may interrupt a thread. One that is sent to the process goes to any thread that does not block it, and waits while
-//! all of them do.
+//! Which signals may interrupt a thread. A signal that is sent to the process goes to any thread that does
+//! not block it, and waits while all of them do.
 use core::marker::PhantomData;
 
-/// The calling thread blocks signals until this is dropped. A thread that is started meanwhile blocks them for its whole life.
+/// The calling thread blocks signals until this is dropped. A thread that is started meanwhile blocks them
+/// for its whole life.
 #[must_use = "they are let through again when this is dropped"]
 pub struct Blocked {
     before: libc::sigset_t,
-    /// It is about the thread that made it.
+    /// It belongs to the thread that made it.
     _here: PhantomData<*const ()>,
 }
 
-/// Those by which the processor tells a thread what it has done wrong.
+/// The signals by which the processor reports a thread's own faults.
 const FAULTS: [libc::c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 
 impl Blocked {
-    /// All signals. A fault of the thread's own ends the process then, whatever handler there is.
+    /// Blocks all signals. A fault of the thread's own then ends the process, whatever its handlers.
     pub fn all() -> Self {
         Self::but(&[])
     }
 
-    /// All that come from elsewhere: faults still find their handlers.
+    /// Blocks all signals that come from elsewhere: faults still find their handlers.
     pub fn but_faults() -> Self {
         Self::but(&FAULTS)
     }
 
     fn but(let_through: &[libc::c_int]) -> Self {
-        // SAFETY: a signal set is made of integers, for which zero is a value; the calls write into the two sets and change
-        // the calling thread's mask only. They cannot fail with these arguments.
+        // SAFETY: a signal set is made of integers, for which zero is valid; the calls write into the two
+        // sets, change the calling thread's mask only, and cannot fail with these arguments.
         unsafe {
             let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
             libc::sigfillset(&raw mut all);
@@ -41,7 +42,7 @@ impl Blocked {
 
 impl Drop for Blocked {
     fn drop(&mut self) {
-        // SAFETY: the set was filled when the signals were blocked; nothing is written.
+        // SAFETY: `before` was filled when the signals were blocked; the call writes to no memory of ours.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, core::ptr::null_mut()) };
     }
 }
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     fn blocks(signal: libc::c_int) -> bool {
-        // SAFETY: the mask is only asked for.
+        // SAFETY: the calls only read the mask into a set that they fill.
         unsafe {
             let mut mask: libc::sigset_t = core::mem::zeroed();
             libc::pthread_sigmask(libc::SIG_BLOCK, core::ptr::null(), &raw mut mask);

@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// How often a thread lost its processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// It gave the processor away: it blocked, or yielded to somebody.
+    /// It gave the processor away: it blocked, or yielded.
     pub voluntary: u64,
     /// It was preempted.
     pub involuntary: u64,
@@ -24,7 +24,7 @@ pub fn process_cpu() -> Nanos {
     cpu(ClockId::ProcessCPUTime)
 }
 
-/// The calling thread, as the others of its process may ask after it.
+/// The calling thread's number, by which others of its process may ask after it.
 pub fn this_thread() -> ThreadId {
     rustix::thread::gettid().as_raw_nonzero().get() as ThreadId
 }
@@ -41,8 +41,8 @@ pub fn process_cpu_of(process: u32) -> Option<Nanos> {
     cpu_of(process, PROCESS)
 }
 
-/// Does a processor clock advance just now? It does while its thread, or one of its process's, holds a processor. Takes two
-/// readings, one microsecond apart. `None` if the clock cannot be read.
+/// Does a processor clock advance just now? It does while its thread, or one of its process's, holds a
+/// processor. It takes two readings, one microsecond apart. `None` if the clock cannot be read.
 pub fn advances(clock: impl Fn() -> Option<Nanos>) -> Option<bool> {
     const APART: Nanos = Nanos::from_us(1);
     let (first, begun, apart) = (clock()?, clock::cycles(), clock::nanos_to_cycles(APART));
@@ -52,7 +52,7 @@ pub fn advances(clock: impl Fn() -> Option<Nanos>) -> Option<bool> {
     Some(clock()? > first)
 }
 
-/// Processor time of all children that have ended and were waited for, and of theirs.
+/// Processor time of all children that have ended and were waited for, and of their children.
 pub fn children_cpu() -> Nanos {
     let usage = usage(libc::RUSAGE_CHILDREN);
     let nanos = |time: libc::timeval| Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000);
@@ -84,7 +84,8 @@ fn cpu(clock: ClockId) -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The kernel numbers the clocks of others by their complement, above three bits that say what is counted.
+/// The kernel numbers the clocks of others by their complement, above three bits that say which time is
+/// counted.
 fn cpu_of(number: u32, what: libc::clockid_t) -> Option<Nanos> {
     // 0 would mean the caller.
     let number = libc::clockid_t::try_from(number).ok().filter(|number| (1..1 << 28).contains(number))?;
@@ -95,8 +96,8 @@ fn cpu_of(number: u32, what: libc::clockid_t) -> Option<Nanos> {
 }
 
 fn usage(who: libc::c_int) -> libc::rusage {
-    // SAFETY: `rusage` is made of integers, for which zero is a value; the call writes into it and nowhere else. It
-    // fails for an unknown `who` only, and then leaves the zeros.
+    // SAFETY: `rusage` is made of integers, for which zero is valid; the call writes into it and nowhere
+    // else. It fails only for an unknown `who`, and then leaves the zeros.
     unsafe {
         let mut usage: libc::rusage = core::mem::zeroed();
         libc::getrusage(who, &raw mut usage);
@@ -170,7 +171,8 @@ mod tests {
                     pause();
                 }
             });
-            // Others may hold the processors, so each is asked until it has been seen as it should be.
+            // Other programs may hold the processors, so each thread is asked until it has been seen in the
+            // wanted state.
             let told = |who: &AtomicU32, wanted| eventually(|| advances(|| thread_cpu_of(who.load(Acquire))) == Some(wanted));
             let (asleep, runs) = (told(&sleeper, false), told(&spinner, true));
             stop.store(1, Release);

@@ -1,5 +1,5 @@
-//! The scout's desk under random schedules: its races, by the numbers of the page in `src/scout/mod.rs`, each with a fault that
-//! must be found.
+//! The scout's desk under random schedules: its races, by the numbers of the page in `src/scout/mod.rs`, each
+//! with a fault that must be found.
 #[expect(dead_code, unreachable_pub, reason = "the other file is part of a library")]
 #[path = "../src/scout/desk.rs"]
 mod desk;
@@ -22,25 +22,25 @@ const SCHEDULES: usize = 1_000;
 const DEPTH: usize = 4;
 /// The schedules are the same every time, so a fault that is found once is found again.
 const SEED: u64 = 4;
-/// The processors: nobody is on the first one, somebody computes for ever on the other.
+/// The processors: no thread is on the first one; on the other a thread computes for ever.
 const FREE: CpuId = 0;
 const TAKEN: CpuId = 1;
 /// The scout of process `p` is the thread with the number `p * 100`.
 const SCOUT: ThreadId = 100;
 
-/// What may be wrong.
+/// The mistakes that must be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Whoever comes takes the lock away from whoever has it.
+    /// Each thread that comes takes the lock away from its holder.
     ForcesTheLock,
     /// The scout keeps the processor that it got because its owner had just gone to sleep.
     KeepsProcessor,
-    /// An answer is taken for one to the last question, whichever it was.
+    /// An answer is taken for an answer to the last question, whichever it was to.
     AnswersWithoutNumber,
     /// The scout goes to sleep without looking whether there is a question.
     SleepsBlindly,
-    /// A forked process takes itself for the one that it was forked off.
+    /// A forked process takes itself for its parent.
     ForgetsThatItWasForked,
 }
 
@@ -56,17 +56,17 @@ struct Machine {
     fault: Fault,
     desk: ScoutQueue,
     now: AtomicU64,
-    /// Where the scout is.
+    /// The scout's processor.
     place: AtomicU32,
     sending: AtomicU32,
     over: AtomicBool,
     stage: Mutex<Stage>,
     changed: Condvar,
-    /// Of the stage; for the scout alone.
+    /// Signalled by the stage, for the scout alone.
     called: Condvar,
 }
 
-/// The machine as a thread of a process sees it.
+/// The machine as a thread of one process sees it.
 #[derive(Clone)]
 struct Seen {
     machine: Arc<Machine>,
@@ -126,12 +126,12 @@ impl Seen {
         })
     }
 
-    /// Is this one of the threads that a fork has left behind?
+    /// Has a fork left this thread behind?
     fn is_left(&self, stage: &Stage) -> bool {
         self.process == 1 && stage.stopped && !stage.over
     }
 
-    /// Such a thread stops here.
+    /// A thread that was left behind stops here.
     fn may_stop(&self) {
         let stage = self.machine.stage.lock().unwrap();
         if self.is_left(&stage) {
@@ -164,7 +164,7 @@ impl Seen {
                     0 => self.after(PROMPT),
                     // Race 3: the processor goes, and the kernel breaks the scout's mask.
                     1 => self.machine.place.store(FREE, SeqCst),
-                    // Whoever computes there sleeps for a moment.
+                    // The thread that computes there sleeps for a moment.
                     _ => {}
                 }
             }
@@ -184,7 +184,7 @@ impl Seen {
         self.machine.over.load(SeqCst)
     }
 
-    /// All scouts end.
+    /// Ends all scouts.
     fn end(&self) {
         self.machine.over.store(true, SeqCst);
         self.machine.desk.question.fetch_add(1, SeqCst);
@@ -237,7 +237,8 @@ fn explore(schedule: impl Fn() + Copy + Send + Sync + 'static) {
     Runner::new(PctScheduler::new_from_seed(SEED, DEPTH, SCHEDULES / 2), config).run(schedule);
 }
 
-/// Two ask about both processors; then the free one is found to be so again and again, whatever the scout is doing at the time.
+/// Two threads ask about both processors; then the free one is found to be free again and again, whatever the
+/// scout is doing at the time.
 fn two_ask(fault: Fault) {
     let first = Seen::first(fault);
     let askers = [1, 2].map(|thread| first.spawn(thread, Seen::ask_about_both));
@@ -284,8 +285,8 @@ fn a_scout_that_misses_a_question_on_its_way_to_sleep_is_found() {
     explore(|| two_ask(Fault::SleepsBlindly));
 }
 
-/// Race 5: the process is forked at any moment at which its threads ask the kernel for something. The child has their words, and
-/// none of them.
+/// Race 5: the process is forked at any moment at which its threads call the kernel. The child has their
+/// words, but not the threads.
 fn fork_while_two_ask(fault: Fault) {
     let first = Seen::first(fault);
     for thread in [1, 2] {

@@ -1,7 +1,9 @@
-//! One program for every launcher and every fabric: ranks meet, reduce, shift round their ring and pack messages in all modes.
+//! One program for every launcher and every fabric: ranks meet, reduce, shift round their ring and pack
+//! messages in all modes.
 //!
 //! Each rank checks what it gets, and rank 0 prints one line that depends on the number of ranks alone:
-//! `foregather run -n 8 ranks`, `mpiexec -n 8 ranks`, `mpirun -n 8 ranks` and `srun -n 8 ranks` all say the same.
+//! `foregather run -n 8 ranks`, `mpiexec -n 8 ranks`, `mpirun -n 8 ranks` and `srun -n 8 ranks` all say the
+//! same.
 use foregather_barrier::dissemination;
 use foregather_launch::{Job, Lanes};
 use foregather_machine::{Error, Fabric, Member, Rank, SplitMix, block_on};
@@ -11,7 +13,7 @@ use std::cell::Cell;
 
 /// A piece that is too long for any static buffer.
 const LARGE: usize = 256 << 10;
-/// A piece that fits into one.
+/// A piece that fits into a static buffer.
 const SMALL: usize = 1_000;
 
 #[allow(dead_code, reason = "the tests call `run` in processes of their own")]
@@ -19,10 +21,10 @@ fn main() -> Result<(), Error> {
     run()
 }
 
-/// Joins the job, does it all, and leaves.
+/// Joins the job, runs all of it, and leaves.
 pub(crate) fn run() -> Result<(), Error> {
     let job = Job::join()?;
-    // Once, at the top: all below is made for the one fabric or the other.
+    // Once, at the top: all below is compiled for the one fabric or the other.
     let result = match job.lanes(1)? {
         Lanes::Shm(lanes) => of_rank(lanes)?,
         Lanes::Ofi(lanes) => of_rank(lanes)?,
@@ -47,14 +49,14 @@ async fn program<F: Fabric>(messenger: &Messenger<F>) -> Result<String, Error> {
     let (rank, size) = (messenger.rank(), messenger.size());
     dissemination(messenger).await?;
 
-    // Short, and long enough for the other algorithm.
+    // A short reduction, and one long enough for the other algorithm.
     let (mut total, mut many) = ([u64::from(rank) + 1], vec![rank; LARGE / 4]);
     allreduce(messenger, &mut total, sum).await?;
     allreduce(messenger, &mut many, sum).await?;
     assert_eq!(total[0], u64::from(size) * (u64::from(size) + 1) / 2);
     assert!(many.iter().all(|&value| u64::from(value) == total[0] - u64::from(size)));
 
-    // Once round: everybody's letter comes by here, and is this rank's own again in the end.
+    // Once round: every rank's letter passes here, and in the end this rank has its own again.
     let mut letter = contents(rank, SMALL);
     for step in 1..=size {
         let mut into = vec![0; SMALL];
@@ -65,7 +67,7 @@ async fn program<F: Fabric>(messenger: &Messenger<F>) -> Result<String, Error> {
 
     let mut read = [fingerprint(&letter)];
     if size > 1 {
-        // All send before anybody receives: whoever waits takes in what has come.
+        // All send before any rank receives: a waiting rank takes in what has come.
         send(messenger, (rank + 1) % size).await?;
         read[0] = read[0].wrapping_add(receive(messenger, (rank + size - 1) % size).await?);
     }
@@ -74,7 +76,7 @@ async fn program<F: Fabric>(messenger: &Messenger<F>) -> Result<String, Error> {
     Ok(format!("{size} ranks: sum {}, {size} shifts, messages {:016x}", total[0], read[0]))
 }
 
-/// A message of every send mode with every receive mode; how long its last pieces are stands in it.
+/// Sends a message of every send mode with every receive mode; it contains the length of its last pieces.
 async fn send<F: Fabric>(messenger: &Messenger<F>, to: Rank) -> Result<(), Error> {
     let rank = messenger.rank();
     let (small, large) = (contents(rank, SMALL), contents(rank, LARGE));
@@ -91,10 +93,10 @@ async fn send<F: Fabric>(messenger: &Messenger<F>, to: Rank) -> Result<(), Error
     message.end().await
 }
 
-/// The other side of [`send`]; what came, in a number.
+/// The other side of [`send`]; returns a fingerprint of what came.
 async fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank) -> Result<u64, Error> {
     let (mut small, mut early, mut late) = (vec![0; SMALL], vec![0; SMALL], [0; 8]);
-    // Lent to the message, so it must outlive that; how long it is comes in the message itself.
+    // Lent to the message, so it must outlive that; its length comes in the message itself.
     let mut large;
     let mut message = messenger.begin_unpacking().await?;
     assert_eq!(message.from(), from, "only one rank has sent anything here");
@@ -112,13 +114,13 @@ async fn receive<F: Fabric>(messenger: &Messenger<F>, from: Rank) -> Result<u64,
     Ok([&small, &early, &large, &late[..]].into_iter().map(fingerprint).fold(sender, u64::wrapping_add))
 }
 
-/// What that rank has to send: any bytes, its own.
+/// The bytes that this rank sends: any bytes, but its own.
 fn contents(rank: Rank, bytes: usize) -> Vec<u8> {
     let mut random = SplitMix(u64::from(rank));
     (0..bytes).map(|_| random.next() as u8).collect()
 }
 
-/// Other bytes, another number.
+/// Different bytes give different numbers.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(1, |so_far, &byte| SplitMix::mix(so_far ^ u64::from(byte)))
 }

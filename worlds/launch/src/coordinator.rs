@@ -1,8 +1,10 @@
-//! The coordinator of a job, a thread of rank 0: lets ranks in, hands everybody's card to all, and tells all when somebody is lost.
+//! The coordinator of a job, a thread of rank 0: lets ranks in, hands every rank's card to all, and tells all
+//! when a rank is lost.
 //!
-//! A rank is lost when its connection ends before it left, or when nothing has come from it for a while, although its heartbeat thread
-//! ([`crate::heartbeat`]) sends something five times a second. That while is counted in the coordinator's own rounds, not in time: a coordinator that
-//! got no processor itself has missed nothing, and reads what came meanwhile before it counts.
+//! A rank is lost when its connection ends before it left, or when nothing has come from it for a while,
+//! although its heartbeat thread ([`crate::heartbeat`]) sends a beat five times a second. That while is
+//! counted in the coordinator's own rounds, not in time: a coordinator that got no processor itself has
+//! missed nothing, and reads what came meanwhile before it counts.
 use crate::frame::{Frame, MOST_OF_RANK, MOST_STRANGER, VERSION};
 use crate::link::{Closed, Link};
 use crate::secret::{self, JobKey, Prover, Token, Transcript};
@@ -17,25 +19,26 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// How often who came and who is quiet is looked at. Stewards and coordinator send a sign of life every second time.
+/// How often it looks for new connections and quiet ranks. Heartbeat threads and coordinator send a sign of
+/// life every second time.
 pub(crate) const TICK: Nanos = Nanos::from_ms(100);
-/// A sign of life comes every so many ticks.
+/// Ticks between two signs of life.
 pub(crate) const BEAT_TICKS: u64 = 2;
-/// Connections that have not proved anything yet.
+/// The most connections that have not proved anything yet.
 const MOST_STRANGERS: usize = 256;
-/// A stranger has that long to prove itself,
+/// How long a stranger has to prove itself,
 const STRANGER_TICKS: u64 = 50;
-/// and so long where others want its place.
+/// and how long where others want its place.
 const PLACE_TICKS: u64 = 3;
-/// Between two looks for ranks that have not come, for those who wait for them.
+/// Between two looks for ranks that have not come, on behalf of waiting ranks.
 const ABSENT_TICKS: u64 = 5;
-/// So long a coordinator whose job came to nothing stays, for those who come late.
+/// How long a coordinator whose job failed stays, for ranks that come late.
 const LATE_TICKS: u64 = 10;
-/// After so many complaints about strangers the coordinator is silent.
+/// After this many complaints about strangers the coordinator is silent.
 const MOST_COMPLAINTS: u32 = 5;
 
-/// The number of ticks without a sign of life after which a rank is lost: soon enough for all to know within the bound, and late enough that a
-/// rank may stand still for half of it.
+/// The number of ticks without a sign of life after which a rank is lost: few enough for all to know within
+/// the bound, and enough that a rank may stand still for half of it.
 pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
     if settings.peer_timeout == Nanos::MAX {
         return u64::MAX;
@@ -43,7 +46,7 @@ pub(crate) fn quiet_ticks(settings: &Settings) -> u64 {
     (settings.peer_timeout.percent(75).0 / TICK.0).max(3)
 }
 
-/// The coordinator's thread; at its end it says who was lost.
+/// The coordinator's thread; it returns the rank that was lost.
 pub(crate) type Running = JoinHandle<Option<Rank>>;
 
 enum RankStatus {
@@ -65,18 +68,18 @@ pub(crate) struct Coordinator {
     key: JobKey,
     settings: Settings,
     seats: Vec<RankStatus>,
-    /// The oldest first.
+    /// Strangers, the oldest first.
     strangers: Vec<Stranger>,
     round: u32,
     lost: Option<Rank>,
-    /// What all were told of that, and when: those who come late are told the same.
+    /// The frame that told all of the loss, and when: ranks that come late get the same.
     verdict: Option<(Arc<[u8]>, u64)>,
-    /// What was said last of those who have not come.
+    /// The last line about ranks that have not come.
     absent: String,
     complaints: u32,
     /// There was no descriptor for a connection: the door stays shut until the next tick.
     shut: bool,
-    /// That was so at some time.
+    /// The door was shut at some time.
     was_shut: bool,
     /// By then all must have come.
     until: Nanos,
@@ -84,7 +87,7 @@ pub(crate) struct Coordinator {
 }
 
 impl Coordinator {
-    /// Starts the thread. It ends when nobody is left, or when rank 0 is gone.
+    /// Starts the thread. It ends when no rank is left, or when rank 0 is gone.
     pub(crate) fn start(listener: TcpListener, size: u32, key: JobKey, settings: Settings) -> Result<Running, Error> {
         let refused = |error: std::io::Error| {
             let remedy = "raise the limits of processes and open files (ulimit -u, -n)";
@@ -111,18 +114,18 @@ impl Coordinator {
             until,
             ticks: 0,
         };
-        // Those who stop a job mean its program's threads.
+        // A signal that stops a job is meant for its program's threads.
         let _blocked = Blocked::but_faults();
         Builder::new().name("hub".to_owned()).spawn(move || coordinator.run()).map_err(refused)
     }
 
     fn run(mut self) -> Option<Rank> {
-        // Short turns come soon, however many others want the processor.
+        // Short turns come soon, however many other threads want the processor.
         sched::set_slice(Nanos::from_us(100));
         let mut next = clock::now() + TICK;
         while !self.over() {
             let (doors, strangers, ranks) = self.wait(next - clock::now());
-            // Ranks first: whoever gets a seat below was not among them.
+            // Ranks first: a connection that gets a seat below was not among them.
             for rank in ranks {
                 self.hear(rank);
             }
@@ -140,7 +143,8 @@ impl Coordinator {
         self.lost
     }
 
-    /// Without rank 0's process there is no coordinator; and without anybody else no need for one.
+    /// Is the job over? Without rank 0's process there is no coordinator, and without other ranks no need for
+    /// one.
     fn over(&self) -> bool {
         let gone = |seat: &RankStatus| matches!(seat, RankStatus::Left | RankStatus::Lost);
         if self.verdict.as_ref().is_some_and(|(_, since)| self.ticks - since < LATE_TICKS) && !self.absent().is_empty() {
@@ -149,7 +153,7 @@ impl Coordinator {
         matches!(self.seats[0], RankStatus::Lost) || self.seats.iter().all(gone) || (gone(&self.seats[0]) && self.lost.is_some())
     }
 
-    /// Who has something to say: at the door, of the strangers, of the ranks.
+    /// Waits for input: at the door, of the strangers, of the ranks.
     fn wait(&self, timeout: Nanos) -> (bool, Vec<usize>, Vec<usize>) {
         let events = |link: &Link| if link.pending() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut watched = Vec::with_capacity(1 + self.strangers.len() + self.seats.len());
@@ -175,7 +179,7 @@ impl Coordinator {
         (ready(&watched[0]), strangers, ranks)
     }
 
-    /// Lets in those who knock, as many as there are places: what they say is heard before more come in.
+    /// Accepts connections, as many as there are places: their first frames are read before more come in.
     fn open(&mut self) {
         for _ in 0..MOST_STRANGERS {
             if self.strangers.len() >= MOST_STRANGERS && !self.make_room() {
@@ -187,7 +191,7 @@ impl Coordinator {
                     continue;
                 }
                 Ok(_) => std::io::Error::from_raw_os_error(libc::EMFILE),
-                // The kernel says so before it looks whether there is a connection at all.
+                // The kernel reports that before it looks whether there is a connection at all.
                 Err(error) if lacks_descriptors(&error) && self.knocked() => error,
                 Err(_) => return,
             };
@@ -213,7 +217,7 @@ impl Coordinator {
         self.strangers.first().is_some_and(|oldest| oldest.ticks >= PLACE_TICKS)
     }
 
-    /// Sends away the stranger that has been silent for longest. One that is a rank comes again.
+    /// Sends away the stranger that has been silent for longest. If it is a rank, it comes again.
     fn make_room(&mut self) -> bool {
         let goes = self.oldest_may_go();
         if goes {
@@ -222,7 +226,8 @@ impl Coordinator {
         goes
     }
 
-    /// The socket stays readable while connections wait, so it is not looked at until something may have changed.
+    /// The socket stays readable while connections wait, so the coordinator does not look at it until
+    /// something may have changed.
     fn shut_door(&mut self, error: &std::io::Error) {
         self.shut = true;
         if !std::mem::replace(&mut self.was_shut, true) {
@@ -231,7 +236,7 @@ impl Coordinator {
         }
     }
 
-    /// A stranger's first frame decides: it gets a seat, or goes.
+    /// Reads a stranger's first frame, which decides: it gets a seat, or goes.
     fn meet(&mut self, at: usize) {
         let stranger = &mut self.strangers[at];
         let (frames, open) = stranger.link.receive(MOST_STRANGER);
@@ -263,7 +268,8 @@ impl Coordinator {
         }
     }
 
-    /// The launcher says so. One that had joined is lost by its connection, or has left.
+    /// The launcher reports that a rank has ended. A rank that had joined is lost by its connection, or has
+    /// left.
     fn ended(&mut self, rank: Rank, how: &str) {
         if matches!(self.seats.get(rank as usize), Some(RankStatus::Absent)) {
             self.seats[rank as usize] = RankStatus::Lost;
@@ -271,7 +277,7 @@ impl Coordinator {
         }
     }
 
-    /// Its rank and our own proof; or why not, and whether that is the last word.
+    /// The stranger's rank and our own proof; or the reason against it, and whether that is final.
     fn judge(&self, first: &Frame, of_hub: Token) -> Result<(Rank, Token), (bool, String)> {
         let &Frame::Join { version, rank, size, nonce, ref proof } = first else {
             return Err((false, "it does not speak as a rank does".to_owned()));
@@ -335,7 +341,7 @@ impl Coordinator {
         }
     }
 
-    /// Once there is a card of everybody, everybody gets them all; never, if somebody has left.
+    /// Once every rank has shown its card, all get them all; never, if a rank has left.
     fn deal(&mut self) {
         let waited_for = self.seats.iter().any(|seat| matches!(seat, RankStatus::Taken { card: Some(_), .. }));
         let left = self.seats.iter().position(|seat| matches!(seat, RankStatus::Left));
@@ -355,19 +361,20 @@ impl Coordinator {
 
     fn tell(&mut self, rank: Rank, bytes: Arc<[u8]>) {
         if let RankStatus::Taken { link, .. } = &mut self.seats[rank as usize] {
-            // One that cannot be reached is noticed when it is next heard.
+            // A rank that cannot be reached is noticed when it is next read.
             let _: Result<(), Closed> = link.send_shared(bytes);
         }
     }
 
-    /// Rank 0 last: its process might end at the news, and this thread with it.
+    /// Tells rank 0 last: its process might end at the news, and this thread with it.
     fn tell_all(&mut self, bytes: &Arc<[u8]>) {
         for rank in (0..self.seats.len()).rev() {
             self.tell(rank as Rank, Arc::clone(bytes));
         }
     }
 
-    /// Only the first loss is told: the others may follow from it. The lost rank is told, too, in case it only stood still.
+    /// Tells the first loss only, since the others may follow from it. The lost rank is told, too, in case it
+    /// only stood still.
     fn lose(&mut self, rank: Rank, quiet: bool) {
         self.conclude(rank, &Frame::Lost { rank, quiet });
         self.seats[rank as usize] = RankStatus::Lost;
@@ -417,7 +424,7 @@ impl Coordinator {
         (0..self.seats.len()).filter(|&rank| matches!(self.seats[rank], RankStatus::Absent)).collect()
     }
 
-    /// Says which ranks are waited for, whenever others than before.
+    /// Names the ranks that are waited for, whenever they have changed.
     fn tell_absent(&mut self) {
         let which = match &self.absent()[..] {
             [] => String::new(),
@@ -430,7 +437,7 @@ impl Coordinator {
         }
     }
 
-    /// Ends the job if somebody has not come.
+    /// Ends the job if a rank has not come.
     fn give_up(&mut self) {
         self.until = Nanos::MAX;
         let absent = self.absent();
@@ -442,7 +449,7 @@ impl Coordinator {
     }
 }
 
-/// The first ones, for people.
+/// The first ranks, in words.
 fn listed(ranks: &[usize]) -> String {
     let some: Vec<_> = ranks.iter().take(8).map(usize::to_string).collect();
     format!("{}{}", some.join(", "), if ranks.len() > some.len() { ", ..." } else { "" })
@@ -453,7 +460,7 @@ const DESCRIPTORS: &str = "raise the limit of open files (ulimit -n)";
 /// Descriptors that are not for connections: rank 0's program needs some itself.
 const OWN_DESCRIPTORS: u64 = 8;
 
-/// The kernel gives the lowest number that is free.
+/// Does a connection leave some descriptors? The kernel gives the lowest number that is free.
 fn leaves_some(stream: &TcpStream) -> bool {
     let limit = getrlimit(Resource::Nofile).current;
     limit.is_none_or(|limit| stream.as_raw_fd() as u64 + OWN_DESCRIPTORS < limit)

@@ -1,50 +1,54 @@
-//! Which launcher started this process, and as which rank of how many: told by variables alone.
+//! Which launcher started this process, and as which rank of how many: from variables alone.
 //!
-//! The order matters. Ranks of Open MPI's `mpirun` within a Slurm allocation inherit the number of the daemon that started them
-//! (`SLURM_PROCID`), so Open MPI comes before Slurm. A batch script has that number too, but no step: it is one process.
+//! The order matters. Ranks of Open MPI's `mpirun` within a Slurm allocation inherit the number of the daemon
+//! that started them (`SLURM_PROCID`), so Open MPI comes before Slurm. A batch script has that number too,
+//! but no step: it is one process.
 use crate::{nodes, pass};
 use foregather_machine::{Cause, Error, Rank};
 use std::{env, fmt};
 
 /// Variables of our own launcher.
 pub(crate) mod own {
-    /// Which rank.
+    /// The rank.
     pub(crate) const RANK: &str = "FOREGATHER_RANK";
-    /// Of how many.
+    /// The number of ranks.
     pub(crate) const SIZE: &str = "FOREGATHER_SIZE";
-    /// The job's name, made up for each.
+    /// The job's name, made anew for each job.
     pub(crate) const JOB: &str = "FOREGATHER_JOB";
     /// The number of a descriptor: the bound socket of rank 0.
     pub(crate) const LISTENER: &str = "FOREGATHER_LISTENER";
-    /// Where rank 0 is, as `host:port`, or `host` for ports that follow from the job's name. With any launcher.
+    /// Where rank 0 is, as `host:port`, or `host` for ports that follow from the job's name. With any
+    /// launcher.
     pub(crate) const ROOT: &str = "FOREGATHER_ROOT";
-    /// What a rank must know to join, in hexadecimal digits or any text. With any launcher.
+    /// The secret that a rank must know to join, in hexadecimal digits or any text. With any launcher.
     pub(crate) const SECRET: &str = "FOREGATHER_SECRET";
-    /// A descriptor that says whether this process is the rank, or a child of it that has inherited the variables only.
+    /// A descriptor that says whether this process is the rank, or a child of it that has inherited the
+    /// variables only.
     pub(crate) const PASS: &str = "FOREGATHER_PASS";
-    /// The jobs within which a process was started, the innermost last, each with a `/` behind it: what ends with them.
+    /// The jobs within which a process was started, the innermost last, each with a `/` behind it: it ends
+    /// with them.
     pub(crate) const WITHIN: &str = "FOREGATHER_WITHIN";
-    /// `none`: take no launcher for one, as in a shell that `srun` has started.
+    /// `none`: ignore other launchers' variables, as in a shell that `srun` has started.
     pub(crate) const LAUNCHER: &str = "FOREGATHER_LAUNCHER";
 }
 
-/// More ranks than that are a mistake.
+/// More ranks than this are a mistake.
 pub(crate) const MOST_RANKS: u32 = 4_096;
 
-/// Who started this process.
+/// The launcher that started this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
     /// `foregather run`.
     Own,
-    /// MPICH's `mpiexec`, `srun --mpi=pmi2`: anybody who speaks PMI-1.
+    /// MPICH's `mpiexec`, `srun --mpi=pmi2`: any launcher that speaks PMI-1.
     Pmi,
     /// Open MPI's `mpirun`.
     OpenMpi,
     /// `srun`.
     Slurm,
-    /// `prterun`, or whoever else has a PMIx server.
+    /// `prterun`, or another launcher with a PMIx server.
     Pmix,
-    /// Nobody in particular: a job of one.
+    /// No launcher: a job of one.
     Alone,
 }
 
@@ -61,36 +65,38 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// What the variables tell of this process: is there a launcher, which one, and which rank is this?
+/// The facts that the variables tell of this process: is there a launcher, which one, and which rank is this?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detected {
-    /// Who started it; [`Launcher::Alone`] if it was no launcher.
+    /// The launcher that started it; [`Launcher::Alone`] if none did.
     pub launcher: Launcher,
-    /// Which rank it is; 0 without a launcher.
+    /// The rank; 0 without a launcher.
     pub rank: Rank,
-    /// Of how many; `None` if only a PMIx server knows.
+    /// The number of ranks; `None` if only a PMIx server knows.
     pub size: Option<u32>,
     /// Are all ranks on one host, as far as the launcher says?
     pub(crate) one_host: bool,
-    /// What this job is called here and now, the same for all of its ranks and different for every other job of the host.
+    /// The name of this job here and now, the same for all of its ranks and different for every other job of
+    /// the host.
     pub(crate) identity: String,
-    /// Where rank 0 is, if the launcher says so.
+    /// Where rank 0 is, if the launcher tells.
     pub(crate) hosts: Vec<String>,
 }
 
-/// Which launcher started this process, if one did: by its variables, without joining. `FOREGATHER_LAUNCHER=none` says that none
-/// did, whatever other variables say: for an interactive shell that is itself a step of `srun`.
+/// Which launcher started this process, if one did: by its variables, without joining.
+/// `FOREGATHER_LAUNCHER=none` says that none did, whatever other variables say: for an interactive shell that
+/// is itself a step of `srun`.
 ///
-/// A process that a rank of `foregather run` has started inherits its variables. It is alone all the same, since the rank keeps the
-/// descriptor that goes with them to itself once it has joined.
+/// A process that a rank of `foregather run` has started inherits its variables. It is alone all the same,
+/// since the rank, once it has joined, does not hand on the descriptor that goes with them.
 ///
 /// # Errors
-/// [`Cause::Refused`] or [`Cause::Rank`] if the variables make no sense.
+/// [`Cause::Refused`] or [`Cause::Rank`] if the variables are invalid.
 pub fn detect() -> Result<Detected, Error> {
     by_variables(|name| env::var(name).ok(), pass::is_here)
 }
 
-/// Reads the variables; has this process the descriptor of that pass?
+/// Reads the variables; `has_pass` asks whether this process has the descriptor of that pass.
 fn by_variables(var: impl Fn(&str) -> Option<String>, has_pass: impl Fn(&str) -> bool) -> Result<Detected, Error> {
     let found = match var(own::LAUNCHER).as_deref().map(str::trim) {
         None | Some("") if var(own::PASS).is_none_or(|pass| has_pass(&pass)) => find(&var)?,

@@ -1,10 +1,11 @@
-//! What coordinator and ranks say to each other: frames of a kind, a length and so many bytes. Whatever comes in is a stranger's until it
-//! has been looked at: lengths are bounded before anything is kept.
+//! The frames between coordinator and ranks: a kind, a length and that many bytes. All input is a stranger's
+//! until it has been checked: lengths are bounded before anything is kept.
 use crate::detect::MOST_RANKS;
 use crate::secret::{BYTES, Token};
 use foregather_machine::{Rank, shown};
 
-/// Changes whenever a frame does. The first bytes of [`Frame::Hello`] and [`Frame::Join`] never change, so every version can tell.
+/// Changes whenever a frame does. The first bytes of [`Frame::Hello`] and [`Frame::Join`] never change, so
+/// every version can tell.
 pub(crate) const VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"foregath";
 
@@ -12,41 +13,41 @@ const MAGIC: [u8; 8] = *b"foregath";
 pub(crate) const MOST_CARD: usize = 16 << 10;
 /// The longest frame before the other side has proved anything.
 pub(crate) const MOST_STRANGER: usize = 512;
-/// The longest frame a rank may send.
+/// The longest frame that a rank may send.
 pub(crate) const MOST_OF_RANK: usize = MOST_CARD + 64;
-/// The longest frame of the coordinator: everybody's card.
+/// The longest frame of the coordinator: all cards.
 pub(crate) const MOST_OF_HUB: usize = MOST_RANKS as usize * (MOST_CARD + 4) + 64;
 const MOST_TEXT: usize = 400;
 
-/// Everything that can be said.
+/// All frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// The coordinator's first word. Of another version nothing but that is known.
+    /// The coordinator's first frame. Of another version only this much is known.
     Hello { version: u32, nonce: Token },
     /// A rank's answer, with its proof.
     Join { version: u32, rank: Rank, size: u32, nonce: Token, proof: Token },
-    /// It is in; the coordinator's own proof.
+    /// The rank is in; the coordinator's own proof.
     Welcome { proof: Token },
-    /// It is not, or the job cannot be. `final`: another coordinator would say the same.
+    /// The rank is not in, or the job cannot be. `last`: another coordinator would say the same.
     Refused { last: bool, why: String },
-    /// I am alive.
+    /// A sign of life.
     Beat,
     /// A rank's card in that round.
     Card { round: u32, bytes: Vec<u8> },
-    /// Everybody's.
+    /// The cards of all ranks.
     Cards { round: u32, cards: Vec<Vec<u8>> },
-    /// That rank is gone; `quiet`: it stands still, so its process may still be there.
+    /// That rank is gone; `quiet`: it stands still, so its process may still exist.
     Lost { rank: Rank, quiet: bool },
-    /// I leave in order.
+    /// The rank leaves in order.
     Leave,
-    /// The launcher's only word: the process of that rank has ended, and how; with its proof.
+    /// The launcher's only frame: the process of that rank has ended, and how; with its proof.
     Ended { version: u32, rank: Rank, proof: Token, how: String },
-    /// Which ranks the coordinator waits for; nothing, once all have come.
+    /// The ranks that the coordinator waits for; empty once all have come.
     Absent { which: String },
 }
 
 impl Frame {
-    /// As bytes on the wire.
+    /// The bytes on the wire.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
         let number = |body: &mut Vec<u8>, n: u32| body.extend_from_slice(&n.to_le_bytes());
@@ -154,13 +155,13 @@ impl Frame {
     }
 }
 
-/// A text at the end of a frame, as much of it as there is room for.
+/// A text at the end of a frame, as much of it as fits.
 fn written(text: &str) -> &[u8] {
     let end = (0..=text.len().min(MOST_TEXT)).rev().find(|&at| text.is_char_boundary(at));
     &text.as_bytes()[..end.unwrap_or(0)]
 }
 
-/// What has not been read of a frame.
+/// The unread part of a frame.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -182,8 +183,7 @@ impl<'a> Rest<'a> {
             _ => None,
         }
     }
-    /// All that is left. It is shown on a terminal: a stranger's control characters are not.
-    /// It is shown on a terminal.
+    /// All that is left, as text. It is shown on a terminal: a stranger's control characters are not.
     fn text(&mut self) -> Option<String> {
         let text = String::from_utf8_lossy(self.take(self.0.len().min(MOST_TEXT))?);
         Some(shown(&text).into_owned())
@@ -195,7 +195,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// The other side does not speak as we do.
+/// The other side does not speak this protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Garbled;
 
@@ -208,7 +208,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Keeps what was read.
+    /// Keeps the bytes that were read.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.from);
         self.from = 0;

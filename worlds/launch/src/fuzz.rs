@@ -1,4 +1,4 @@
-//! Nonsense for everything here that reads what others have written.
+//! Nonsense for all code here that reads what others have written.
 use crate::frame::{Frame, Inbox, MOST_OF_HUB, MOST_OF_RANK, MOST_STRANGER, VERSION};
 use crate::meet::root_of;
 use crate::nodes;
@@ -31,7 +31,7 @@ fn frames() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// In two pieces, as they may come, until nothing more is understood.
+/// In two pieces, as they may come, until no further frame is understood.
 fn read_frames(bytes: &[u8], most: usize) -> bool {
     let mut inbox = Inbox::default();
     let mut some = false;

@@ -1,5 +1,7 @@
-//! A rank's thread for its job: shows that the process is alive whatever its program does, hears from the coordinator who was lost, and
-//! tells of waits that last long, and of a loss that no wait has reported: the program may compute, or open a network. It looks after lanes of libfabric, too, whose own threads may be elsewhere.
+//! A rank's thread for its job. It shows that the process is alive whatever its program does, learns of
+//! losses from the coordinator, and reports waits that last long, and a loss that no wait has reported: the
+//! program may compute, or open a network. It also makes progress for lanes of libfabric, whose own threads
+//! may be elsewhere.
 use crate::coordinator::{BEAT_TICKS, TICK, quiet_ticks};
 use crate::frame::{Frame, Inbox, MOST_OF_HUB};
 use crate::settings::Settings;
@@ -20,42 +22,43 @@ use std::thread::{Builder, JoinHandle};
 
 /// How long a process that stood still may take to die.
 const DYING: Nanos = Nanos::from_ms(500);
-/// So long a wait of the program has to report a loss before a line tells of it.
+/// How long a wait of the program has to report a loss before a line does.
 const UNTOLD: Nanos = Nanos::from_ms(1_000);
-/// Between two looks for the end, once there is nothing to hear any more.
+/// Between two looks for the end, once no more frames can come.
 const LINGERING: std::time::Duration = std::time::Duration::from_millis(20);
-/// Between two looks after lanes, while the last one found something to do.
+/// Between two looks at lanes, while the last one found something to do.
 const TENDING: Nanos = Nanos::from_ms(1);
 
-/// What a rank's threads and its heartbeat thread share.
+/// The common state of a rank's threads and its heartbeat thread.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) rank: Rank,
     pub(crate) stream: TcpStream,
     pub(crate) failure_detector: Arc<FailureDetector>,
-    /// One at a time: frames must not be mixed.
+    /// One writer at a time: frames must not be mixed.
     writing: Mutex<()>,
     mail: Mutex<Mail>,
     changed: Condvar,
     /// The connection may end now.
     pub(crate) leaving: AtomicBool,
-    /// Processes of this host, to end those that stood still: they might go on, and write into memory that is not theirs any more.
+    /// Processes of this host, to end those that stood still: they might go on, and write into memory that is
+    /// no longer theirs.
     pub(crate) neighbours: Mutex<Vec<(Rank, OwnedFd)>>,
-    /// Lanes to look after.
+    /// The handles of lanes to make progress for.
     pub(crate) tenders: Mutex<Vec<ProgressThread>>,
 }
 
-/// What came in, until somebody takes it.
+/// Frames that came in, until a thread takes them.
 #[derive(Debug, Default)]
 struct Mail {
     cards: Option<(u32, Vec<Vec<u8>>)>,
-    /// Which ranks the coordinator waits for, in words.
+    /// The ranks that the coordinator waits for, in words.
     absent: String,
-    /// Nothing more will come, because of this.
+    /// Why no more frames will come.
     over: Option<Error>,
 }
 
-/// Whatever a thread was doing when it panicked, what is shared here is whole.
+/// Whatever a thread was doing when it panicked, the state behind the lock is whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -75,13 +78,13 @@ impl Shared {
         }
     }
 
-    /// Sends a frame. A connection that is over is the heartbeat thread's business.
+    /// Sends a frame. The heartbeat thread deals with a connection that is over.
     pub(crate) fn send(&self, frame: &Frame) {
         let _one = lock(&self.writing);
         let _ = (&self.stream).write_all(&frame.encode());
     }
 
-    /// Waits for everybody's cards of that round.
+    /// Waits for all cards of that round.
     pub(crate) fn cards(&self, round: u32) -> Result<Vec<Vec<u8>>, Error> {
         let why = foregather_machine::WaitContext::new(CARDS, self.rank).since(clock::now());
         let mut mail = lock(&self.mail);
@@ -112,7 +115,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Looks after the lanes there still are. `true`: one of them needed it.
+    /// Makes progress for the lanes that still exist. `true`: one of them needed it.
     fn tend(&self) -> bool {
         let mut some = false;
         lock(&self.tenders).retain_mut(|tender| tender.tend().inspect(|&needed| some |= needed).is_some());
@@ -168,7 +171,7 @@ impl Heartbeat {
                 tending = self.shared.tend();
             }
         }
-        // The coordinator is a thread of rank 0: without a word from it, that is who is gone.
+        // The coordinator is a thread of rank 0: if it is silent, rank 0 is gone.
         if !self.shared.leaving.load(Acquire) && self.shared.failure_detector.lost().is_none() {
             self.shared.lose(0, self.quiet > self.most);
         }
@@ -182,7 +185,7 @@ impl Heartbeat {
     fn tell_of_loss(&self) {
         if let Some(lost) = self.shared.failure_detector.untold_loss(UNTOLD) {
             let own = self.shared.rank;
-            // In one piece: all other ranks say the same at this moment.
+            // In one piece: all other ranks print the same at this moment.
             let line =
                 format!("foregather: rank {lost} is lost; rank {own} has been busy since then, and no wait of it has said so\n");
             eprint!("{line}");
@@ -202,7 +205,7 @@ impl Heartbeat {
         }
     }
 
-    /// Does what the coordinator says. `false`: it speaks nonsense, and counts as lost.
+    /// Acts on the coordinator's frames. `false`: they are nonsense, and it counts as lost.
     fn digest(&mut self) -> bool {
         loop {
             match self.inbox.next(MOST_OF_HUB) {

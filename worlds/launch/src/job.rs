@@ -21,10 +21,12 @@ use std::time::Duration;
 /// A launcher's descriptors are taken once.
 static JOINED: AtomicBool = AtomicBool::new(false);
 
-/// How long a rank that knows of a loss stays, so that its launcher sees the end of the lost one before its own.
+/// How long a rank that knows of a loss stays, so that its launcher sees the end of the lost rank before its
+/// own.
 const AFTERMATH: Duration = Duration::from_millis(100);
 
-/// This process as a rank of its job. Dropped without [`Job::leave`], it counts as lost for the others.
+/// This process as a rank of its job. If it is dropped without [`Job::leave`], it counts as lost for the
+/// others.
 #[derive(Debug)]
 pub struct Job {
     rank: Rank,
@@ -32,11 +34,11 @@ pub struct Job {
     launcher: Launcher,
     host_address: Option<IpAddr>,
     failure_detector: Arc<FailureDetector>,
-    /// `None` for a job of one: there is nobody to talk to.
+    /// `None` for a job of one: there is no other rank to talk to.
     line: Option<CoordinatorLink>,
-    /// Of each rank.
+    /// The place of each rank.
     places: Vec<Whereabouts>,
-    /// Which exchange comes next; locked for as long as one lasts.
+    /// The number of the next exchange; locked while one lasts.
     round: Mutex<u32>,
 }
 
@@ -50,12 +52,13 @@ struct CoordinatorLink {
 }
 
 impl Job {
-    /// Joins the job that this process was started for, whoever started it; a job of one if nobody did. Once in a process's life.
-    /// Returns when all ranks have come.
+    /// Joins the job that this process was started for, by any launcher; a job of one without a launcher.
+    /// Once in a process's life. Returns when all ranks have come.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if the variables make no sense, the coordinator cannot be found, it or this process lacks the job's secret, the
-    /// rank is taken, the versions differ, or not all ranks come within `FOREGATHER_JOIN_TIMEOUT`.
+    /// [`Cause::Refused`] if the variables are invalid, the coordinator cannot be found, it or this process
+    /// lacks the job's secret, the rank is taken, the versions differ, or not all ranks come within
+    /// `FOREGATHER_JOIN_TIMEOUT`.
     pub fn join() -> Result<Self, Error> {
         if JOINED.swap(true, AcqRel) {
             return Err(Error::from(Cause::Refused { why: "it has joined its job already".to_owned() }));
@@ -104,7 +107,7 @@ impl Job {
         Ok(job)
     }
 
-    /// Everybody says where it is.
+    /// Exchanges with all ranks where each is.
     fn look_around(&mut self) -> Result<(), Error> {
         let cards = self.exchange(&Whereabouts::here()?.encode())?;
         for (from, card) in (0..).zip(cards) {
@@ -115,7 +118,7 @@ impl Job {
         let here = self.places[self.rank as usize].pid;
         let mut neighbours = line.shared.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
         for rank in self.local_ranks().into_iter().filter(|&rank| self.places[rank as usize].pid != here) {
-            // One that has died by now is noticed by its connection.
+            // A process that has died by now is noticed by its connection.
             let process = Pid::from_raw(self.places[rank as usize].pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
             neighbours.extend(process.and_then(Result::ok).map(|process| (rank, process)));
         }
@@ -127,17 +130,17 @@ impl Job {
         self.rank
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// Who started this process.
+    /// The launcher that started this process.
     pub fn launcher(&self) -> Launcher {
         self.launcher
     }
 
-    /// What `FOREGATHER_HOST_ADDRESS` says: the address of this host towards the others.
+    /// The value of `FOREGATHER_HOST_ADDRESS`: the address of this host towards the others.
     pub fn host_address(&self) -> Option<IpAddr> {
         self.host_address
     }
@@ -157,7 +160,7 @@ impl Job {
         place.map(|place| place.pid).ok_or_else(|| Cause::Rank { rank, size: self.size }.into())
     }
 
-    /// What the name of a rank's host is, for people.
+    /// The name of a rank's host, for messages.
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such rank.
@@ -166,16 +169,18 @@ impl Job {
         place.map(|place| &place.host[..]).ok_or_else(|| Cause::Rank { rank, size: self.size }.into())
     }
 
-    /// A secret for what the ranks make next: all ranks know the same one, others do not.
+    /// A secret for what the ranks make next: all ranks compute the same one, others cannot.
     pub(crate) fn secret(&self) -> Result<Token, Error> {
         let round = *self.round.lock().unwrap_or_else(PoisonError::into_inner);
         self.line.as_ref().map_or_else(secret::random, |line| Ok(line.key.of_round(round)))
     }
 
-    /// Shows everybody this rank's card, of at most 16 KiB, and returns everybody's, by rank. All ranks do so in the same order.
+    /// Shows this rank's card, of at most 16 KiB, to all, and returns all cards, by rank. All ranks call it
+    /// in the same order.
     ///
     /// # Errors
-    /// [`Cause::Length`] for a longer card, [`Cause::PeerLost`] if a rank was lost, [`Cause::Refused`] if one has left.
+    /// [`Cause::Length`] for a longer card, [`Cause::PeerLost`] if a rank was lost, [`Cause::Refused`] if one
+    /// has left.
     pub fn exchange(&self, card: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         if card.len() > MOST_CARD {
             return Err(Cause::Length { what: "a card", bytes: card.len(), room: MOST_CARD }.into());
@@ -192,12 +197,12 @@ impl Job {
         }
     }
 
-    /// Who was lost, and who waits: for the waits of this process.
+    /// The failure detector, for the waits of this process.
     pub fn failure_detector(&self) -> Arc<FailureDetector> {
         Arc::clone(&self.failure_detector)
     }
 
-    /// From now on the heartbeat thread looks after these lanes, too.
+    /// From now on the heartbeat thread makes progress for these lanes, too.
     pub(crate) fn look_after(&self, tenders: impl Iterator<Item = foregather_ofi::ProgressThread>) {
         if let Some(line) = &self.line {
             line.shared.tenders.lock().unwrap_or_else(PoisonError::into_inner).extend(tenders);
@@ -213,7 +218,7 @@ impl Job {
             None => None,
             Some(line) => {
                 let lost = self.failure_detector.lost();
-                // Before the word itself: once all have left, the coordinator hangs up, and that is no loss.
+                // Before the frame itself: once all have left, the coordinator hangs up, and that is no loss.
                 line.shared.leaving.store(true, Release);
                 line.shared.send(&Frame::Leave);
                 lost.or(line.end())
@@ -224,7 +229,7 @@ impl Job {
 }
 
 impl CoordinatorLink {
-    /// Hangs up, and waits for both threads. Who was lost, as the coordinator knows.
+    /// Hangs up, and waits for both threads. Returns the lost rank, as the coordinator knows it.
     fn end(self) -> Option<Rank> {
         self.shared.leaving.store(true, Release);
         let _ = self.shared.stream.shutdown(Shutdown::Both);
@@ -239,7 +244,7 @@ impl Drop for Job {
             // A launcher takes the first end that it sees for the cause of the others.
             std::thread::sleep(AFTERMATH);
         }
-        // Without a word of leaving: the coordinator takes it for a loss, and tells the others.
+        // Without a frame of leaving: the coordinator takes it for a loss, and tells the others.
         if let Some(line) = self.line.take() {
             line.end();
         }

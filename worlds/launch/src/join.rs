@@ -1,4 +1,5 @@
-//! A rank's way into its job: finds the coordinator, proves that it knows the secret, and has the coordinator prove the same.
+//! A rank's way into its job: finds the coordinator, proves that it knows the secret, and has the coordinator
+//! prove it, too.
 use crate::frame::{Frame, Inbox, MOST_STRANGER, VERSION};
 use crate::meet::Meeting;
 use crate::secret::{self, JobKey, Prover, Transcript};
@@ -12,16 +13,16 @@ use std::time::Duration;
 
 /// Between two rounds of attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Where several coordinators are possible, none is waited for longer than that at a time.
+/// Where there are several possible coordinators, the longest wait for one at a time.
 const GLANCE: Nanos = Nanos::from_ms(1_000);
 
-/// Why an attempt failed, and whether another one might not.
+/// Why an attempt failed, and whether another one might succeed.
 pub(crate) struct Failed {
     last: bool,
     why: String,
 }
 
-/// A connection to the coordinator, and what came behind its welcome.
+/// A connection to the coordinator, and the bytes that came behind its welcome.
 pub(crate) fn join(meeting: &Meeting, key: &JobKey, settings: &Settings) -> Result<(TcpStream, Inbox), Error> {
     let until = clock::now() + settings.join_timeout;
     let alone = meeting.candidates.len() == 1;
@@ -52,7 +53,7 @@ fn attempt(host: &str, port: u16, patience: Nanos, meeting: &Meeting, key: &JobK
     Ok((stream, inbox))
 }
 
-/// A connection on which nothing takes longer than that.
+/// A connection on which no step takes longer than `patience`.
 pub(crate) fn connect(host: &str, port: u16, patience: Nanos) -> Result<TcpStream, Failed> {
     let again = |error: &dyn std::fmt::Display| Failed { last: false, why: error.to_string() };
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|error| again(&error))?.collect();
@@ -104,7 +105,7 @@ fn greet(mut stream: &TcpStream, port: u16, meeting: &Meeting, key: &JobKey) -> 
     }
 }
 
-/// The next frame. Nothing longer than a stranger's is expected: cards come when all have shown theirs.
+/// The next frame. It may be no longer than a stranger's: cards come when all have shown theirs.
 pub(crate) fn hear(mut stream: &TcpStream, inbox: &mut Inbox) -> Result<Frame, Failed> {
     let again = |why: &str| Failed { last: false, why: why.to_owned() };
     loop {

@@ -10,13 +10,13 @@ use std::env;
 use std::fs::OpenOptions;
 use std::sync::Arc;
 
-/// How long ranks may take from the descriptor of their memory to having found each other in it.
+/// How long ranks may take from the descriptor of their memory until they have found each other in it.
 const MEETING: Nanos = Nanos::from_ms(30_000);
-/// What libfabric is asked for if nobody says.
+/// The provider of libfabric without the variable.
 const USUAL: &str = "tcp";
 
-/// A rank's lanes, by number. To be taken apart once, at the top of a program: all below is generic over the
-/// [`Fabric`](foregather_machine::Fabric), so nothing is decided anew for each message.
+/// A rank's lanes, by number. Take it apart once, at the top of a program: all below is generic over the
+/// [`Fabric`](foregather_machine::Fabric), so no message pays for the choice.
 pub enum Lanes {
     /// Through shared memory.
     Shm(Vec<foregather_shm::Lane<Process>>),
@@ -32,7 +32,7 @@ enum FabricChoice {
 }
 
 impl FabricChoice {
-    /// `None`: the text means none.
+    /// `None`: the text names none.
     fn of(text: &str, one_host: bool) -> Option<Self> {
         match text.trim() {
             "" if one_host => Some(Self::Shm),
@@ -44,18 +44,19 @@ impl FabricChoice {
 }
 
 impl Job {
-    /// Makes lanes between all ranks of the job; all ranks do so together, for the same number. Which fabric they are of,
-    /// `FOREGATHER_FABRIC` says: `shm`, `ofi`, or `ofi:PROVIDER`; without it `shm` if all ranks live on one host, `ofi:tcp` otherwise.
-    /// Waits of these lanes fail once a rank was lost.
+    /// Makes lanes between all ranks of the job; all ranks call it together, for the same number.
+    /// `FOREGATHER_FABRIC` names the fabric: `shm`, `ofi`, or `ofi:PROVIDER`; without it `shm` if all ranks
+    /// live on one host, `ofi:tcp` otherwise. Waits of these lanes fail once a rank was lost.
     ///
     /// # Errors
-    /// [`Cause::Refused`] if the ranks disagree, or do not live on one host and `shm` was asked for; [`Cause::Unavailable`] if
-    /// libfabric or the provider is not installed; what the fabric says about an impossible number of lanes.
+    /// [`Cause::Refused`] if the ranks disagree, or do not live on one host and `shm` was asked for;
+    /// [`Cause::Unavailable`] if libfabric or the provider is not installed; the fabric's error about an
+    /// impossible number of lanes.
     pub fn lanes(&self, lanes: u32) -> Result<Lanes, Error> {
         let one_host = self.local_ranks().len() == self.size() as usize;
         let text = env::var(FABRIC).unwrap_or_default();
         let choice = FabricChoice::of(&text, one_host);
-        // A rank that fails says so, too: the others would wait for it.
+        // A rank that fails tells the others, too, which would wait for it.
         let choice = choice
             .ok_or_else(|| refused(format!("{FABRIC} should be shm, ofi or ofi:PROVIDER, and is `{}`", text.escape_debug())));
         let choice = self.all_agree(choice)?;
@@ -79,13 +80,13 @@ impl Job {
         }
     }
 
-    /// Says to all whether that worked here; if it failed for anybody, it has failed for all.
+    /// Tells all whether that worked here; if it failed for one rank, it has failed for all.
     fn all_well<T>(&self, mine: Result<T, Error>, what: &str) -> Result<T, Error> {
         let card = mine.as_ref().err().map(|error| format!("{error:.400}")).unwrap_or_default();
         let cards = self.exchange(card.as_bytes())?;
         let mine = mine?;
         if let (Some(lost), true) = (self.failure_detector().lost(), cards.iter().any(|card| !card.is_empty())) {
-            // That is why it failed there.
+            // The loss is why it failed there.
             return Err(Error::lost(lost));
         }
         match cards.iter().position(|card| !card.is_empty()) {
@@ -94,7 +95,7 @@ impl Job {
         }
     }
 
-    /// Rank 0 makes the memory, the others open it by rank 0's table of descriptors.
+    /// Rank 0 makes the memory; the others open it by rank 0's table of descriptors.
     fn shm(&self, lanes: u32) -> Result<Vec<foregather_shm::Lane<Process>>, Error> {
         let made = (self.rank() == 0).then(|| ShmFabric::new(SegmentSpec::new(self.size(), lanes))).transpose();
         let card = match &made {
@@ -111,7 +112,7 @@ impl Job {
     }
 
     fn ofi(&self, provider: &str, lanes: u32, one_host: bool) -> Result<Vec<foregather_ofi::Lane>, Error> {
-        // Nobody else's business, unless somebody says otherwise.
+        // Loopback concerns this host alone; a variable can set another address.
         let loopback =
             (one_host && self.host_address().is_none() && provider.split(';').next() == Some(USUAL)).then_some("127.0.0.1");
         let secret = self.secret()?;

@@ -1,11 +1,12 @@
-//! One end of a connection that never blocks: bytes in until they are frames, frames out as the other side takes them.
+//! One end of a connection that never blocks: bytes in until they are frames, frames out as the other side
+//! takes them.
 use crate::frame::{Frame, Inbox};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-/// The connection is over: the other side closed it, or spoke nonsense.
+/// The connection is over: the other side closed it, or sent nonsense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Closed;
 
@@ -15,7 +16,7 @@ pub(crate) struct Link {
     pub(crate) stream: TcpStream,
     inbox: Inbox,
     outbox: VecDeque<Arc<[u8]>>,
-    /// How much of the first one is out.
+    /// How much of the first frame is out.
     sent: usize,
 }
 
@@ -26,7 +27,7 @@ impl Link {
         Ok(Self { stream, inbox: Inbox::default(), outbox: VecDeque::new(), sent: 0 })
     }
 
-    /// Is there something that the other side has not taken yet?
+    /// Are there bytes that the other side has not taken yet?
     pub(crate) fn pending(&self) -> bool {
         !self.outbox.is_empty()
     }
@@ -40,7 +41,7 @@ impl Link {
         self.flush()
     }
 
-    /// Sends what the other side takes.
+    /// Sends as much as the other side takes.
     pub(crate) fn flush(&mut self) -> Result<(), Closed> {
         while let Some(first) = self.outbox.front() {
             match self.stream.write(&first[self.sent..]) {
@@ -57,7 +58,8 @@ impl Link {
         Ok(())
     }
 
-    /// What has come in whole, of at most `most` bytes each; and is the connection over after that?
+    /// The frames that have come in whole, of at most `most` bytes each; and whether the connection is over
+    /// after them.
     pub(crate) fn receive(&mut self, most: usize) -> (Vec<Frame>, Result<(), Closed>) {
         let mut frames = Vec::new();
         let mut piece = [0; 16 << 10];
@@ -76,7 +78,7 @@ impl Link {
                     Err(_) => return (frames, Err(Closed)),
                 }
             }
-            // Nobody who sends without end keeps the coordinator from the others.
+            // A side that sends without end must not keep the coordinator from the others.
             if frames.len() >= 64 {
                 return (frames, Ok(()));
             }

@@ -1,9 +1,9 @@
-//! Where the ranks of a job meet: rank 0 binds a socket for its coordinator, and the others learn where it is. That is all that a foreign
-//! launcher must help with.
+//! Where the ranks of a job meet: rank 0 binds a socket for its coordinator, and the others learn its
+//! address. A foreign launcher must help with no more.
 //!
-//! A launcher with a store of keys and values carries rank 0's address. Without one the address follows from what all ranks know:
-//! rank 0's host, and ports made of the job's name, of which rank 0 takes the first that is free. Somebody else may sit at one of
-//! them: the proofs of [`crate::secret`] tell.
+//! A launcher with a store of keys and values carries rank 0's address. Without one the address follows from
+//! what all ranks know: rank 0's host, and ports made of the job's name, of which rank 0 takes the first that
+//! is free. Another program may sit at one of them: the proofs of [`crate::secret`] tell.
 use crate::detect::{Detected, Launcher, own};
 use crate::pmi1::Pmi;
 use crate::pmix::Pmix;
@@ -14,24 +14,24 @@ use rustix::fd::{FromRawFd, OwnedFd, RawFd};
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
-/// Ports made of a name: below those that systems give away themselves.
+/// Ports made of a name: below those that systems assign themselves.
 const PORTS: core::ops::Range<u16> = 20_000..32_000;
 const CANDIDATES: u16 = 8;
 
-/// What a rank knows when it sets out.
+/// A rank's knowledge before it joins.
 #[derive(Debug)]
 pub(crate) struct Meeting {
     pub(crate) rank: Rank,
     pub(crate) size: u32,
     /// Different for every job.
     pub(crate) name: Vec<u8>,
-    /// Where the coordinator may be.
+    /// The possible addresses of the coordinator.
     pub(crate) candidates: Vec<(String, u16)>,
-    /// Rank 0's.
+    /// Rank 0's socket.
     pub(crate) listener: Option<TcpListener>,
 }
 
-/// Finds out, with the launcher's help.
+/// Gathers it, with the launcher's help.
 pub(crate) fn meet(found: &Detected, settings: &Settings) -> Result<Meeting, Error> {
     let var = |name: &str| env::var(name).ok().filter(|text| !text.is_empty());
     let size = found.size.unwrap_or(0);
@@ -69,7 +69,7 @@ pub(crate) fn meet(found: &Detected, settings: &Settings) -> Result<Meeting, Err
     }
 }
 
-/// At an address that all know.
+/// Meets at an address that all know.
 fn at(candidates: Vec<(String, u16)>, rank: Rank, size: u32, found: &Detected, settings: &Settings) -> Result<Meeting, Error> {
     let listener = match env::var(own::LISTENER) {
         _ if rank != 0 => None,
@@ -83,7 +83,7 @@ fn at(candidates: Vec<(String, u16)>, rank: Rank, size: u32, found: &Detected, s
     Ok(Meeting { rank, size, name: found.identity.clone().into_bytes(), candidates, listener })
 }
 
-/// At an address that rank 0 puts into the launcher's store.
+/// Meets at an address that rank 0 puts into the launcher's store.
 fn by_store(
     rank: Rank,
     size: u32,
@@ -117,14 +117,15 @@ fn by_store(
 fn inherited(fd: &str) -> Result<TcpListener, Error> {
     let number: RawFd =
         fd.parse().ok().filter(|&fd| fd > 2).ok_or_else(|| refused(format!("{} is no descriptor: `{fd}`", own::LISTENER)))?;
-    // SAFETY: the launcher left the descriptor open for this process to take, and a process joins once (`Job::join` sees to that).
+    // SAFETY: the launcher left the descriptor open for this process to own, and a process joins once, which
+    // `Job::join` ensures.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     let close_on_exec = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC);
     close_on_exec.map_err(|errno| refused(format!("{} is closed: {errno}", own::LISTENER)))?;
     Ok(TcpListener::from(fd))
 }
 
-/// The first port that is free.
+/// Binds the first port that is free.
 fn bind(ports: impl IntoIterator<Item = u16>, loopback: bool, settings: &Settings) -> Result<TcpListener, Error> {
     let address = settings.host_address.unwrap_or(IpAddr::V4(if loopback { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED }));
     let mut complaint = String::new();
@@ -140,7 +141,7 @@ fn bind(ports: impl IntoIterator<Item = u16>, loopback: bool, settings: &Setting
 /// `host:port`, or `host` for ports that follow from the job's name.
 pub(crate) fn root_of(root: &str, identity: &str) -> Result<Vec<(String, u16)>, Error> {
     let wrong = || refused(format!("{} should be host:port or host, and is `{}`", own::ROOT, root.escape_debug()));
-    // More than one colon and no bracket: an address of the longer kind, without a port.
+    // More than one colon and no bracket: an IPv6 address without a port.
     let bare = root.parse::<IpAddr>().is_ok() || !root.contains(':');
     let (host, ports) = if bare {
         (root, ports_of(identity).collect())

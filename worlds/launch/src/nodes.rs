@@ -1,13 +1,13 @@
-//! Slurm's short way to write many hosts: `rack1n[01-04,7],login`. Only the first is asked for: rank 0 lives there.
+//! Slurm's short form of many hosts: `rack1n[01-04,7],login`. Only the first is read: rank 0 lives there.
 use foregather_machine::{Cause, Error};
 
-/// A list may be that long; longer ones are not ours to read.
+/// The longest list that is read.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The first host of the list; none of an empty one.
+/// The first host of the list; `None` for an empty one.
 ///
 /// # Errors
-/// [`Cause::Refused`] if the list does not make sense.
+/// [`Cause::Refused`] if the list is invalid.
 pub(crate) fn first(list: &str) -> Result<Option<String>, Error> {
     let list = list.trim();
     let wrong = || Error::from(Cause::Refused { why: format!("Slurm's list of nodes is unreadable: `{}`", shortened(list)) });
@@ -19,7 +19,8 @@ pub(crate) fn first(list: &str) -> Result<Option<String>, Error> {
     }
     let mut host = String::new();
     let mut rest = list;
-    // One piece after the other up to a comma outside brackets; of each bracket its first number, with its leading zeros.
+    // One piece after the other up to a comma outside brackets; of each bracket its first number, with its
+    // leading zeros.
     loop {
         let end = rest.find(['[', ',', ']']).unwrap_or(rest.len());
         host.push_str(&rest[..end]);

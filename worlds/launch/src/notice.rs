@@ -1,8 +1,9 @@
-//! What the launcher tells the coordinator: that the process of a rank has ended. Of one that had joined the coordinator knows that by its
-//! connection; of one that had not, nothing else would tell those who wait for it.
+//! The launcher's notices to the coordinator: the process of a rank has ended. If the rank had joined, the
+//! coordinator knows that by its connection; if it had not, nothing else would tell the ranks that wait for
+//! it.
 //!
-//! A thread of the launcher's connects, as a rank would, and proves that it knows the job's secret. It is told everything and
-//! waited for by nothing: where there is no coordinator, there is nothing to tell.
+//! A thread of the launcher connects, as a rank would, and proves that it knows the job's secret. It is told
+//! of every end, and no thread waits for it: without a coordinator there is nothing to report.
 use crate::detect::own;
 use crate::frame::{Frame, Inbox, VERSION};
 use crate::join::{connect, hear};
@@ -13,10 +14,10 @@ use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
-/// A coordinator that does not answer by then is none, or is busy dying itself.
+/// A coordinator that does not answer within this time does not exist, or is dying itself.
 const PATIENCE: Nanos = Nanos::from_ms(2_000);
 
-/// To whom the launcher says which ranks have ended.
+/// Where the launcher reports ranks that have ended.
 pub(crate) struct Notices(Sender<(Rank, String)>);
 
 struct Herald {
@@ -25,7 +26,7 @@ struct Herald {
 }
 
 impl Notices {
-    /// For the job whose ranks are told these variables.
+    /// For the job whose ranks get these variables.
     pub(crate) fn of(variables: &[(String, String)]) -> Self {
         let said = |name: &str| variables.iter().find(|(of, _)| of == name).map_or("", |(_, value)| value);
         let (send, told) = channel();
@@ -49,13 +50,13 @@ impl Herald {
         }
     }
 
-    /// `None`: no coordinator of this job is there.
+    /// `None`: there is no coordinator of this job.
     fn tell(&self, host: &str, port: u16, rank: Rank, how: &str) -> Option<()> {
         let mut stream = connect(host, port, PATIENCE).ok()?;
         let Frame::Hello { version: VERSION, nonce } = hear(&stream, &mut Inbox::default()).ok()? else { return None };
         let proof = self.key.prove_end(nonce, port, rank, how);
         stream.write_all(&Frame::Ended { version: VERSION, rank, proof, how: how.to_owned() }.encode()).ok()?;
-        // It hangs up when it has read that; a refusal is a stranger's.
+        // It hangs up when it has read the frame; a refusal comes from a stranger.
         (stream.read(&mut [0; 64]).ok()? == 0).then_some(())
     }
 }

@@ -1,14 +1,16 @@
-//! The pass of a rank: a descriptor that a rank of `foregather run` inherits and its own children do not, since it closes on exec
-//! once the rank has joined. So a child that inherits the rank's variables does not take itself for the rank.
+//! The pass of a rank: a descriptor that a rank of `foregather run` inherits and its own children do not,
+//! since it closes on exec once the rank has joined. So a child that inherits the rank's variables does not
+//! take itself for the rank.
 //!
-//! A shell script or another wrapper between launcher and rank hands it on. One that closes all descriptors leaves its program alone.
+//! A shell script or another wrapper between launcher and rank hands it on. A wrapper that closes all
+//! descriptors leaves its program alone.
 use crate::detect::own;
 use foregather_machine::{Cause, Error};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::fs::read_link;
 use std::io::{PipeReader, pipe};
 
-/// What the launcher hands to its ranks: one end of a pipe through which nothing goes.
+/// The launcher's gift to its ranks: one end of a pipe through which nothing goes.
 pub(crate) struct Pass {
     end: PipeReader,
     text: String,
@@ -25,7 +27,8 @@ impl Pass {
         Ok(Self { end, text: format!("{number} {}", name_of(number).map_err(failed)?) })
     }
 
-    /// The value of its variable: the descriptor's number, and what the kernel calls it, which no other one is called.
+    /// The value of its variable: the descriptor's number, and the kernel's name for it, which no other
+    /// descriptor has.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -40,7 +43,7 @@ fn name_of(fd: RawFd) -> std::io::Result<String> {
     read_link(format!("/proc/self/fd/{fd}")).map(|name| name.to_string_lossy().into_owned())
 }
 
-/// Has this process the descriptor of that pass?
+/// Does this process have the descriptor of that pass?
 pub(crate) fn is_here(text: &str) -> bool {
     number_of(text).is_some()
 }
@@ -51,10 +54,11 @@ fn number_of(text: &str) -> Option<RawFd> {
     name_of(number).is_ok_and(|found| found == name).then_some(number)
 }
 
-/// From now on this process's children do not inherit it.
+/// Keeps this process's children from inheriting it from now on.
 pub(crate) fn keep() {
     if let Some(number) = std::env::var(own::PASS).ok().and_then(|text| number_of(&text)) {
-        // SAFETY: the descriptor is open, since its name was just read, and it is the pass, which no part of the process closes.
+        // SAFETY: the descriptor is open, since its name was just read, and it is the pass, which no part of
+        // the process closes.
         let pass = unsafe { BorrowedFd::borrow_raw(number) };
         let _ = rustix::io::fcntl_setfd(pass, rustix::io::FdFlags::CLOEXEC);
     }

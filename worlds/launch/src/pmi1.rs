@@ -1,12 +1,12 @@
-//! The launcher's store of keys and values, in the text protocol PMI-1 that MPICH's `mpiexec` and `srun --mpi=pmi2` speak: one
-//! line each way, words `key=value`. Only rank 0 puts anything: where it is.
+//! The launcher's store of keys and values, in the text protocol PMI-1 that MPICH's `mpiexec` and
+//! `srun --mpi=pmi2` speak: one line each way, words `key=value`. Only rank 0 puts anything: its address.
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::fd::{FromRawFd, OwnedFd, RawFd};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// No line of the protocol is longer: names have 256 bytes at most, values 1024.
+/// Longer than any line of the protocol: names have 256 bytes at most, values 1024.
 const MOST_LINE: usize = 4_096;
 const KEY: &str = "foregather-root";
 
@@ -19,10 +19,11 @@ pub(crate) struct Pmi {
 }
 
 impl Pmi {
-    /// Begins it on the descriptor that `PMI_FD` names.
+    /// Begins a conversation on the descriptor that `PMI_FD` names.
     pub(crate) fn open(fd: &str, patience: Nanos) -> Result<Self, Error> {
         let number: RawFd = fd.trim().parse().ok().filter(|&fd| fd > 2).ok_or_else(|| refused("PMI_FD is no descriptor", fd))?;
-        // SAFETY: the launcher opened the descriptor for this process to take, and a process joins once (`Job::join` sees to that).
+        // SAFETY: the launcher opened the descriptor for this process to own, and a process joins once, which
+        // `Job::join` ensures.
         let fd = unsafe { OwnedFd::from_raw_fd(number) };
         Self::over(UnixStream::from(fd), patience)
     }
@@ -36,7 +37,7 @@ impl Pmi {
         Ok(pmi)
     }
 
-    /// Tells everybody, or is told: `mine` is rank 0's.
+    /// Brings rank 0's address to all: `mine` is rank 0's own.
     pub(crate) fn spread(mut self, mine: Option<&str>) -> Result<String, Error> {
         let store = self.store.clone();
         if let Some(value) = mine {

@@ -1,5 +1,6 @@
-//! The launcher's store of keys and values, by a PMIx server: through the library `libpmix.so.2`, loaded if it is needed and there.
-//! Open MPI's `mpirun` over several hosts needs it, and `prterun`, which tells ranks no size by variables.
+//! The launcher's store of keys and values, by a PMIx server: through the library `libpmix.so.2`, loaded if
+//! it is needed and there. Open MPI's `mpirun` over several hosts needs it, and `prterun`, which tells ranks
+//! no size by variables.
 //!
 //! The layouts are those of PMIx 3 to 5 (`pmix_common.h`): they belong to its stable interface.
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -11,7 +12,7 @@ use std::ffi::CString;
 
 const LIBRARY: [&str; 1] = ["libpmix.so.2"];
 const KEY: &CStr = c"foregather-root";
-/// For all ranks of all hosts (`PMIX_GLOBAL`).
+/// The scope of all ranks of all hosts (`PMIX_GLOBAL`).
 const EVERYBODY: u8 = 3;
 /// A question about the whole job rather than one rank (`PMIX_RANK_WILDCARD`).
 const JOB: u32 = u32::MAX - 1;
@@ -47,7 +48,7 @@ pub(crate) struct Pmix {
 }
 
 impl Pmix {
-    /// Begins it.
+    /// Begins a conversation.
     pub(crate) fn open() -> Result<Self, Error> {
         let library = Library::open(&LIBRARY).map_err(|error| {
             let remedy = format!(
@@ -56,38 +57,43 @@ impl Pmix {
             Error::from(Cause::Unavailable { what: "a way to find the other ranks of this PMIx job".to_owned(), remedy })
         })?;
         let mut me = Process { namespace: [0; 256], rank: 0 };
-        // SAFETY: the library declares `PMIx_Init` so; it writes one process, and no options are given.
+        // SAFETY: the library declares `PMIx_Init` with this type; it writes one process, and no options are
+        // given.
         let status = unsafe { transmute::<*mut c_void, Init>(library.symbol("PMIx_Init")?)(&raw mut me, null(), 0) };
         succeeded("PMIx_Init", status)?;
         Ok(Self { library, me })
     }
 
-    /// Which rank this is of how many.
+    /// This rank's number, and the number of ranks.
     pub(crate) fn place(&self) -> Result<(Rank, u32), Error> {
         let value = self.get(JOB, c"pmix.job.size")?;
-        // SAFETY: the library returned a value that stays; of this kind the union holds 32 bits at its beginning.
+        // SAFETY: the library returned a value that stays; a value of this kind begins its union with 32
+        // bits.
         let size = unsafe { ((*value).kind == UINT32).then(|| (&raw const (*value).data).cast::<u32>().read()) };
         let size = size.ok_or_else(|| refused("the job's size is no number of 32 bits".to_owned()))?;
         Ok((self.me.rank, size))
     }
 
-    /// Tells everybody, or is told: `mine` is rank 0's.
+    /// Brings rank 0's address to all: `mine` is rank 0's own.
     pub(crate) fn spread(&self, mine: Option<&str>) -> Result<String, Error> {
         if let Some(text) = mine {
             let text = CString::new(text).map_err(|_| refused("an address has a zero byte".to_owned()))?;
             let mut value = PmixValue { kind: STRING, data: [null_mut(); 7] };
             value.data[0] = text.as_ptr().cast_mut().cast();
             let put = self.library.symbol("PMIx_Put")?;
-            // SAFETY: the library declares it so, and copies the value and its string before it returns.
+            // SAFETY: the library declares `PMIx_Put` with this type, and copies the value and its string
+            // before it returns.
             succeeded("PMIx_Put", unsafe { transmute::<*mut c_void, Put>(put)(EVERYBODY, KEY.as_ptr(), &raw mut value) })?;
-            // SAFETY: the library declares it so.
+            // SAFETY: the library declares `PMIx_Commit` with this type.
             succeeded("PMIx_Commit", unsafe { transmute::<*mut c_void, Commit>(self.library.symbol("PMIx_Commit")?)() })?;
         }
         let fence = self.library.symbol("PMIx_Fence")?;
-        // SAFETY: the library declares it so; no processes mean all, and no options are given.
+        // SAFETY: the library declares `PMIx_Fence` with this type; no processes mean all, and no options are
+        // given.
         succeeded("PMIx_Fence", unsafe { transmute::<*mut c_void, Fence>(fence)(null(), 0, null(), 0) })?;
         let value = self.get(0, KEY)?;
-        // SAFETY: the library returned a value that stays; of this kind its union begins with a C string.
+        // SAFETY: the library returned a value that stays; a value of this kind begins its union with a C
+        // string.
         let text = unsafe {
             let string = (*value).data[0].cast_const().cast::<c_char>();
             ((*value).kind == STRING && !string.is_null()).then(|| CStr::from_ptr(string).to_string_lossy().into_owned())
@@ -95,11 +101,12 @@ impl Pmix {
         text.ok_or_else(|| refused("rank 0 put no text".to_owned()))
     }
 
-    /// The value is never given back: there are two in a process's life.
+    /// A value of the store. It is never freed: a process asks for two in its life.
     fn get(&self, rank: u32, key: &CStr) -> Result<*const PmixValue, Error> {
         let (of, mut value) = (Process { rank, ..self.me }, null_mut());
         let get = self.library.symbol("PMIx_Get")?;
-        // SAFETY: the library declares it so; it writes one pointer, and no options are given.
+        // SAFETY: the library declares `PMIx_Get` with this type; it writes one pointer, and no options are
+        // given.
         succeeded("PMIx_Get", unsafe {
             transmute::<*mut c_void, Get>(get)(&raw const of, key.as_ptr(), null(), 0, &raw mut value)
         })?;
@@ -110,7 +117,7 @@ impl Pmix {
 impl Drop for Pmix {
     fn drop(&mut self) {
         if let Ok(finalize) = self.library.symbol("PMIx_Finalize") {
-            // SAFETY: the library declares it so; no options are given.
+            // SAFETY: the library declares `PMIx_Finalize` with this type; no options are given.
             unsafe { transmute::<*mut c_void, Finalize>(finalize)(null(), 0) };
         }
     }

@@ -1,7 +1,8 @@
-//! Joining needs the job's secret. Nobody sends it: both sides prove that they know it, by a keyed hash (HMAC-SHA-256) over fresh
-//! random numbers of both.
+//! Joining needs the job's secret. It is never sent: both sides prove that they know it, by a keyed hash
+//! (HMAC-SHA-256) over fresh random numbers of both.
 //!
-//! The proof also covers the port of the coordinator, so whoever sits at another port cannot pass the two sides' proofs on.
+//! The proof also covers the port of the coordinator, so a program at another port cannot forward the two
+//! sides' proofs.
 use crate::detect::own;
 use foregather_host::regular;
 use foregather_machine::{Cause, Error, Rank};
@@ -29,19 +30,19 @@ pub(crate) fn random() -> Result<Token, Error> {
     }
 }
 
-/// As text for a variable.
+/// The bytes as text for a variable.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Who proves it.
+/// The side that proves it.
 #[derive(Clone, Copy)]
 pub(crate) enum Prover {
     Coordinator,
     Rank,
 }
 
-/// What is proved: that this rank and this coordinator speak to each other now.
+/// The claim to prove: that this rank and this coordinator speak to each other now.
 #[derive(Clone, Copy)]
 pub(crate) struct Transcript {
     pub(crate) of_hub: Token,
@@ -55,7 +56,7 @@ pub(crate) struct Transcript {
 #[derive(Clone)]
 pub(crate) struct JobKey(Token);
 
-/// Without a word of what it is.
+/// Shows nothing of the key.
 impl std::fmt::Debug for JobKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key")
@@ -71,12 +72,13 @@ impl JobKey {
         self.over(side, claim).finalize().into_bytes().into()
     }
 
-    /// The launcher's proof that the process of `rank` has ended like that, to the coordinator that drew that number.
+    /// The launcher's proof that the process of `rank` has ended like that, to the coordinator that drew that
+    /// number.
     pub(crate) fn prove_end(&self, of_hub: Token, port: u16, rank: Rank, how: &str) -> Token {
         self.over_end(of_hub, port, rank, how).finalize().into_bytes().into()
     }
 
-    /// In constant time.
+    /// Checks [`Self::prove_end`], in constant time.
     pub(crate) fn holds_end(&self, of_hub: Token, port: u16, rank: Rank, how: &str, proof: &Token) -> bool {
         self.over_end(of_hub, port, rank, how).verify_slice(proof).is_ok()
     }
@@ -85,12 +87,12 @@ impl JobKey {
         keyed(&self.0, &[b"launcher", &of_hub, &port.to_le_bytes(), &rank.to_le_bytes(), how.as_bytes()])
     }
 
-    /// A key that all ranks of the job can tell and others cannot, another one for every round.
+    /// A key that all ranks of the job can compute and others cannot, a different one for every round.
     pub(crate) fn of_round(&self, round: u32) -> Token {
         keyed(&self.0, &[b"round", &round.to_le_bytes()]).finalize().into_bytes().into()
     }
 
-    /// In constant time.
+    /// Checks a proof, in constant time.
     pub(crate) fn holds(&self, side: Prover, claim: &Transcript, proof: &Token) -> bool {
         self.over(side, claim).verify_slice(proof).is_ok()
     }
@@ -105,7 +107,7 @@ impl JobKey {
     }
 }
 
-/// Each part with its length before it, so that no two lists of parts look alike.
+/// Hashes each part with its length before it, so that no two lists of parts look alike.
 fn keyed(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut mac =
         <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of every length"));
@@ -116,8 +118,8 @@ fn keyed(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     mac
 }
 
-/// The secret: of the variable, or of this user's file, which is made if there is none. Ranks on several hosts find the same one
-/// if they share a home.
+/// The secret: from the variable, or from this user's file, which is made if it is missing. Ranks on several
+/// hosts find the same one if they share a home.
 pub(crate) fn find() -> Result<Vec<u8>, Error> {
     if let Ok(text) = env::var(own::SECRET)
         && !text.is_empty()
@@ -146,7 +148,8 @@ fn of_file(path: &Path) -> Result<Vec<u8>, Error> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| named("making the folder of", &error))?;
     }
-    // Written whole beside its place, then linked there: of all ranks that begin at once one makes it, and nobody reads half of it.
+    // Written whole beside its place, then linked there: of all ranks that begin at once one makes it, and no
+    // rank reads half of it.
     let secret = random()?;
     let part = path.with_extension(format!("{}.part", hex(&random()?[..8])));
     let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
@@ -158,7 +161,7 @@ fn of_file(path: &Path) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// `None` if there is none. Refuses one that others can read, or have written.
+/// The file's secret; `None` without a file. Refuses a file that other users can read, or have written.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let named = |why: &str| refused(&format!("{} {why}", path.display()));
     let mut file = match regular::open(path) {
@@ -183,7 +186,7 @@ fn os(what: &'static str, errno: i32, remedy: &'static str) -> Error {
     Error::from(Cause::Os { what, errno, remedy })
 }
 
-/// A name for a job that nobody else has.
+/// A name for a job that no other job has.
 pub(crate) fn job_name() -> Result<String, Error> {
     Ok(format!("{}-{}", process::id(), hex(&random()?[..8])))
 }

@@ -1,8 +1,10 @@
-//! The one job of a process, used several times: joined at its first use, kept between uses, left when the process ends.
+//! The one job of a process, used several times: joined at its first use, kept between uses, left when the
+//! process ends.
 //!
-//! A launcher's descriptors are taken once, so a job that was left cannot be joined again. Nor can a process say which use was its last
-//! before it ends. So a use gives the job back, and a function of the C library's list (`atexit`) leaves it: the others are told of no
-//! loss, however `main` returned. A process that dies in any other way is lost to them, as ever.
+//! A launcher's descriptors are taken once, so a job that was left cannot be joined again. Nor can a process
+//! know which use was its last before it ends. So a use gives the job back, and a function in the C library's
+//! list (`atexit`) leaves it: the others see no loss, however `main` returned. A process that dies in any
+//! other way is lost to them, as ever.
 use crate::Job;
 use foregather_machine::{Cause, Error};
 use std::ops::Deref;
@@ -12,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 enum Kept {
     /// It was not joined yet.
     Absent,
-    /// Nothing uses it.
+    /// No session uses it.
     Idle(Job),
     Used,
     /// It could not be joined; a second try would not be another rank.
@@ -21,22 +23,23 @@ enum Kept {
 
 static KEPT: Mutex<Kept> = Mutex::new(Kept::Absent);
 
-/// Locked while one joins, too: who comes meanwhile is told when that is done.
+/// Also locked while a thread joins: a thread that comes meanwhile learns the result.
 fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One use of this process's [`Job`], of which there is one at a time. All ranks begin theirs in the same order.
+/// One use of this process's [`Job`]; there is one at a time. All ranks begin theirs in the same order.
 #[derive(Debug)]
 #[must_use = "a session that is dropped is over"]
 pub struct Session(Option<Job>);
 
 impl Session {
-    /// Begins one: the first of a process joins the job, as [`Job::join`] does, and later ones go on with it.
+    /// Begins a session: the first of a process joins the job, as [`Job::join`] does, and later ones go on
+    /// with it.
     ///
     /// # Errors
-    /// As [`Job::join`]; [`Cause::Refused`] while another session of this process goes on; [`Cause::PeerLost`] if a rank was lost in
-    /// an earlier one.
+    /// As [`Job::join`]; [`Cause::Refused`] while another session of this process goes on;
+    /// [`Cause::PeerLost`] if a rank was lost in an earlier one.
     pub fn begin() -> Result<Self, Error> {
         let mut kept = kept();
         let (after, end) = match std::mem::replace(&mut *kept, Kept::Used) {
@@ -92,9 +95,10 @@ fn leave_at_exit() {
 
     ONCE.call_once(|| {
         *OWNER.lock().unwrap_or_else(PoisonError::into_inner) = process::id();
-        // SAFETY: `leave` is a function for ever, and does not unwind: it locks by trying, and `Job::leave` gives its errors back.
+        // SAFETY: `leave` lives for ever and does not unwind: it only tries to lock, and `Job::leave` returns
+        // its errors.
         let full = unsafe { libc::atexit(leave) };
-        // Then the others take the end of this process for a loss, which is the worst that can come of it.
+        // Then the others take the end of this process for a loss, which is the worst possible result.
         debug_assert!(full == 0, "the list of functions at exit is full");
     });
 }

@@ -1,13 +1,13 @@
-//! What a user may set: variables with a unit, read once when a job begins.
+//! The user's settings: variables with a unit, read once when a job begins.
 use foregather_machine::{Cause, Error, Nanos};
 use std::env;
 use std::net::IpAddr;
 
-/// How long a rank may stand still before the others are told that it is lost; `off` for as long as it likes.
+/// How long a rank may stand still before the others are told that it is lost; `off` for ever.
 const PEER_TIMEOUT: &str = "FOREGATHER_PEER_TIMEOUT";
 /// How long the ranks of a job wait for all to come.
 const JOIN_TIMEOUT: &str = "FOREGATHER_JOIN_TIMEOUT";
-/// How long a wait lasts before a line tells of it; 0 for never.
+/// How long a wait lasts before a line reports it; 0 for never.
 const WATCHDOG: &str = "FOREGATHER_WATCHDOG";
 /// The address of this host towards the other hosts of the job.
 pub(crate) const HOST_ADDRESS: &str = "FOREGATHER_HOST_ADDRESS";
@@ -15,31 +15,31 @@ pub(crate) const HOST_ADDRESS: &str = "FOREGATHER_HOST_ADDRESS";
 /// The settings of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// By then all know of a rank that stands still; [`Nanos::MAX`] for never.
+    /// The time within which all know of a rank that stands still; [`Nanos::MAX`] for never.
     pub(crate) peer_timeout: Nanos,
-    /// By then all ranks must have come.
+    /// The time within which all ranks must have come.
     pub(crate) join_timeout: Nanos,
-    /// A wait is told of when it has lasted that long; [`Nanos::MAX`] for never.
+    /// A wait is reported when it has lasted this long; [`Nanos::MAX`] for never.
     pub(crate) watchdog: Nanos,
-    /// What to bind to and to be reached at, if not this host alone.
+    /// The address to bind to and to be reached at, if not this host alone.
     pub(crate) host_address: Option<IpAddr>,
 }
 
-/// What counts if nothing is set.
+/// The default of the peer timeout.
 const USUAL_PEER_TIMEOUT_S: u64 = 2;
 
 impl Settings {
-    /// By then all know of a rank that has died or stands still, as far as they ever do.
+    /// The time within which all know of a rank that has died or stands still, as far as they ever do.
     pub(crate) fn notice(&self) -> Nanos {
         if self.peer_timeout == Nanos::MAX { Nanos::from_ms(USUAL_PEER_TIMEOUT_S * 1_000) } else { self.peer_timeout }
     }
 
-    /// From this process's environment.
+    /// The settings of this process's environment.
     pub(crate) fn from_env() -> Result<Self, Error> {
         Self::from(|name| env::var(name).ok())
     }
 
-    /// From variables.
+    /// The settings of variables.
     pub(crate) fn from(var: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let span = |what: &'static str, usual_s: u64, least_ms: u64| {
             let Some(text) = var(what).filter(|text| !text.trim().is_empty()) else { return Ok(Nanos::from_ms(usual_s * 1_000)) };
@@ -68,7 +68,7 @@ impl Settings {
     }
 }
 
-/// `2s`, `1.5 s`, `800ms`, `5min`, or a bare 0.
+/// Reads `2s`, `1.5 s`, `800ms`, `5min`, or a bare 0.
 fn duration(text: &str) -> Option<Nanos> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

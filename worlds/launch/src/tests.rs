@@ -1,4 +1,5 @@
-//! Jobs whose ranks are threads of one process: what coordinator and stewards do about each other, and about strangers.
+//! Jobs whose ranks are threads of one process: how coordinator and heartbeat threads treat each other, and
+//! strangers.
 use crate::detect::Launcher;
 use crate::frame::{Frame, VERSION};
 use crate::job::Job;
@@ -33,7 +34,7 @@ impl Place {
         Meeting { rank, size, name: b"job".to_vec(), candidates: vec![("127.0.0.1".to_owned(), self.port)], listener }
     }
 
-    /// Every rank does that in a thread of its own; what came of it, by rank.
+    /// Every rank runs `program` in a thread of its own; returns the results, by rank.
     fn run<T: Send>(mut self, size: u32, program: impl Fn(Result<Job, Error>) -> T + Sync) -> Vec<T> {
         let (settings, program) = (self.settings, &program);
         let meetings: Vec<_> = (0..size).map(|rank| self.meeting(rank, size)).collect();
@@ -124,7 +125,7 @@ fn an_end_before_joining_is_told_to_those_who_come_and_to_those_who_come_late() 
     let since = clock::now();
     let [zero, two, three] = meetings;
     let mut ranks = vec![join(zero), join(two)];
-    // A stranger's word changes nothing.
+    // A stranger's report changes nothing.
     let stranger = variables("a guess");
     stranger.ended(2, "was bewitched");
     thread::sleep(std::time::Duration::from_millis(100));
@@ -171,7 +172,7 @@ fn strangers_are_refused_by_name_and_the_job_goes_on() {
     for bytes in nonsense {
         let mut stranger = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
         stranger.write_all(bytes).unwrap();
-        // The coordinator hangs up, be it with a word about it.
+        // The coordinator hangs up, with or without a message.
         let _ = stranger.read_to_end(&mut Vec::new());
     }
     let silent = TcpStream::connect(("127.0.0.1", place.port)).unwrap();
@@ -187,7 +188,7 @@ fn a_rank_joins_once() {
     let (first, twin, second) = (place.meeting(0, 2), Meeting { rank: 0, ..place.meeting(1, 2) }, place.meeting(1, 2));
     let begin = move |meeting| thread::spawn(move || Job::begin(Launcher::Own, meeting, SECRET, settings));
     let zeros = [begin(first), begin(twin)];
-    // One of the two is refused before rank 1 comes; the other has to wait for it.
+    // One of the two is refused before rank 1 comes; the other must wait for rank 1.
     while !zeros.iter().any(thread::JoinHandle::is_finished) {
         thread::yield_now();
     }

@@ -1,25 +1,26 @@
-//! One line about every wait that lasts long: a hang that says nothing is the worst of errors.
+//! One line about every wait that lasts long: a silent hang is the worst of errors.
 use foregather_host::failure_detector::{FailureDetector, Wait};
 use foregather_machine::{Nanos, Rank};
 
-/// What a rank waits for at the meetings of its job.
+/// What a rank waits for at the exchanges of its job.
 pub(crate) const CARDS: &str = "exchange of cards";
 
-/// What has been told.
+/// The waits that were reported.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     long: Nanos,
-    /// When the waits began of which a line has been printed.
+    /// When the reported waits began.
     told: Vec<Nanos>,
 }
 
 impl Watchdog {
-    /// Tells of waits that have lasted for `long`; [`Nanos::MAX`] for none.
+    /// Reports waits that have lasted for `long`; [`Nanos::MAX`] for none.
     pub(crate) fn new(long: Nanos) -> Self {
         Self { long, told: Vec::new() }
     }
 
-    /// Prints what is new; `absent` says for which ranks the exchange of cards waits, if any have not come yet.
+    /// Prints the new ones; `absent` names the ranks that the exchange of cards waits for, if any have not
+    /// come yet.
     pub(crate) fn look(&mut self, failure_detector: &FailureDetector, rank: Rank, absent: &str) {
         if self.long < Nanos::MAX {
             for line in self.news(&failure_detector.long_waits(self.long), rank, absent) {

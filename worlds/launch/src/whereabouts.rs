@@ -6,18 +6,18 @@ use std::fs;
 /// Where a rank's process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Whereabouts {
-    /// Which kernel, since when: the same text for all its processes.
+    /// The running kernel: the same text for all its processes.
     boot: String,
-    /// In which namespace its number counts.
+    /// The namespace in which its number counts.
     namespace: u64,
-    /// Its number.
+    /// Its process number.
     pub(crate) pid: i32,
-    /// For people.
+    /// The host's name, for messages.
     pub(crate) host: String,
 }
 
 impl Whereabouts {
-    /// This process's.
+    /// The place of this process.
     pub(crate) fn here() -> Result<Self, Error> {
         let unreadable = |what: &str, error: &dyn std::fmt::Display| {
             Error::from(Cause::Unavailable { what: what.to_owned(), remedy: format!("mount /proc ({error})") })
@@ -36,7 +36,7 @@ impl Whereabouts {
         format!("{} {} {} {}", self.boot, self.namespace, self.pid, self.host).into_bytes()
     }
 
-    /// `None`: nobody of this version says that.
+    /// `None`: no rank of this version sends that.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut words = std::str::from_utf8(bytes).ok()?.split(' ');
         let (boot, namespace, pid) = (words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?.parse().ok()?);

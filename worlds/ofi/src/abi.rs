@@ -1,7 +1,8 @@
-//! What libfabric's headers say about its records, so that no header and no C compiler is needed to call it.
+//! The layout of libfabric's records, so that calling it needs no header and no C compiler.
 //!
-//! All but five of libfabric's calls are inline functions over tables in the objects that it returns. The offsets are those of
-//! 64-bit machines, the same in the headers of 1.17 and 2.x; `tests/layout.rs` asks a C compiler for them again.
+//! All but five of libfabric's calls are inline functions over tables in the objects that it returns. The
+//! offsets are those of 64-bit machines, the same in the headers of 1.17 and 2.x; `tests/layout.rs` asks a C
+//! compiler for them again.
 use core::ffi::{c_char, c_int, c_void};
 
 /// Any object, record or table of libfabric.
@@ -119,7 +120,7 @@ pub(crate) type Version = unsafe extern "C" fn() -> u32;
 pub(crate) type Close = unsafe extern "C" fn(Object) -> c_int;
 pub(crate) type Bind = unsafe extern "C" fn(Object, Object, u64) -> c_int;
 pub(crate) type Control = unsafe extern "C" fn(Object, c_int, Object) -> c_int;
-/// Of a domain by a fabric, of an address vector, a queue or an endpoint by a domain.
+/// Opens a domain by a fabric, or an address vector, a queue or an endpoint by a domain.
 pub(crate) type Open = unsafe extern "C" fn(Object, Object, *mut Object, Object) -> c_int;
 pub(crate) type TryWait = unsafe extern "C" fn(Object, *mut Object, c_int) -> c_int;
 pub(crate) type Register = unsafe extern "C" fn(Object, *const c_void, usize, u64, u64, u64, u64, *mut Object, Object) -> c_int;
@@ -132,13 +133,13 @@ pub(crate) type ReadV = unsafe extern "C" fn(Object, *const libc::iovec, *mut Ob
 pub(crate) type ReadQueue = unsafe extern "C" fn(Object, *mut c_void, usize) -> isize;
 pub(crate) type ReadError = unsafe extern "C" fn(Object, *mut c_void, u64) -> isize;
 
-/// The field at that offset.
+/// The field at offset `offset`.
 ///
 /// # Safety
 /// `object` must be a record with a `T` there.
 #[inline]
 pub(crate) unsafe fn field<T>(object: Object, offset: u64) -> *mut T {
-    // SAFETY: within the record, says the caller.
+    // SAFETY: the field is within the record, by this function's `# Safety` section.
     unsafe { object.cast::<u8>().add(offset as usize).cast() }
 }
 
@@ -148,17 +149,17 @@ pub(crate) unsafe fn field<T>(object: Object, offset: u64) -> *mut T {
 /// `object` must be a record with a pointer there.
 #[inline]
 pub(crate) unsafe fn pointer(object: Object, offset: u64) -> Object {
-    // SAFETY: a pointer stands there, says the caller.
+    // SAFETY: a pointer stands there, by this function's `# Safety` section.
     unsafe { *field::<Object>(object, offset) }
 }
 
 /// The function at offset `entry` of the table to which the field at offset `table` points.
 ///
 /// # Safety
-/// `object` must live and have that table, its entry must be a function of type `F`.
+/// `object` must live and have that table, and its entry must be a function of type `F`.
 #[inline]
 pub(crate) unsafe fn operation<F: Copy>(object: Object, table: u64, entry: u64) -> F {
     const { assert!(size_of::<F>() == size_of::<Object>()) };
-    // SAFETY: the table has an `F` there, says the caller.
+    // SAFETY: the table has an `F` there, by this function's `# Safety` section.
     unsafe { *field::<F>(pointer(object, table), entry) }
 }

@@ -1,7 +1,7 @@
-//! What a reader was told about the memory it asked for.
+//! The answers to a reader that asked where memory stands.
 use crate::wire::Record;
 
-/// Pieces of memory that one exposure may have.
+/// The most pieces of memory of one exposure.
 pub(crate) const PIECES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Reading {
         self.from == from && self.ticket == ticket && self.answer == ReadReply::None
     }
 
-    /// `false`: the bytes are no records. Answers that nobody waits for any more are nobody's business.
+    /// `false`: the bytes are no records. Answers that are no longer awaited are ignored.
     pub(crate) fn told(&mut self, from: usize, ticket: u32, bytes: &[u8]) -> bool {
         let Some((more, mut records)) = Record::read_all(bytes) else { return false };
         if self.awaits(from, ticket) {

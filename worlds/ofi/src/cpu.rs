@@ -7,27 +7,29 @@ use foregather_machine::{Error, Nanos, Rank, WaitContext};
 use foregather_thread::{Guard, Scope, Thread, Word};
 use std::sync::Arc;
 
-/// The longest sleep on the network: no other thread that rings the bell, and no loss of a rank, wakes a thread that sleeps there.
+/// The longest sleep on the network: neither a thread that rings the bell nor the loss of a rank wakes a
+/// thread that sleeps there.
 const SLEEP: Nanos = Nanos::from_ms(50);
-/// The longest sleep where the network has nothing to sleep on: then frames come only when a thread looks.
+/// The longest sleep where the network has no descriptor: then frames come only when a thread looks.
 const NAP: Nanos = Nanos::from_us(200);
-/// So long after a failed send a peer may still turn out to have left in order: its last frame may be on its way.
+/// For this long after a failed send a peer may still turn out to have left in order: its last frame may be
+/// on its way.
 const GRACE: Nanos = Nanos::from_ms(200);
 
-/// The processor that waits for what comes to a lane. It sleeps on the lane's completions, not on a futex, when it waits on the
-/// lane's own bell; another thread that rings that bell is noticed after 50 ms at most.
+/// The processor that waits for the events of a lane. When it waits on the lane's own bell it sleeps on the
+/// lane's completions, not on a futex; it notices another thread that rings that bell after 50 ms at most.
 pub type Processor = Thread<Tended>;
 
-/// A lane, as the waits of its owner look after it.
+/// A lane, as its owner's waits see it.
 pub struct Tended {
     failure_detector: Option<Arc<FailureDetector>>,
     pub(crate) bell: Word,
-    /// Whose turn the lane is, and all that follows here.
+    /// The turn at the lane, which guards all that follows here.
     pub(crate) turn: Turn,
     pub(crate) endpoint: Endpoint,
-    /// What went wrong for good.
+    /// The first permanent failure.
     fault: RefCell<Option<Error>>,
-    /// To whom something could not be sent, and when that was noticed.
+    /// The rank to which a send failed, and when that was noticed.
     suspect: Cell<Option<(Rank, Nanos)>>,
 }
 
@@ -48,7 +50,7 @@ impl Tended {
         Thread::guarded(Scope::Private, self).without_pauses()
     }
 
-    /// Notes what went wrong for good; only the first thing counts.
+    /// Records a permanent failure; only the first one counts.
     #[cold]
     pub(crate) fn fail(&self, error: Error) {
         self.fault.borrow_mut().get_or_insert(error);
@@ -58,7 +60,7 @@ impl Tended {
         self.fault.borrow().clone()
     }
 
-    /// Does nothing wait for frames any more: did something go wrong for good, or was a rank lost?
+    /// Does no wait expect frames any more: was there a permanent failure, or was a rank lost?
     pub(crate) fn is_over(&self) -> bool {
         self.fault.borrow().is_some() || self.failure_detector.as_ref().is_some_and(|vigil| vigil.lost().is_some())
     }
@@ -68,7 +70,7 @@ impl Tended {
         self.bell.fetch_add(1, Scope::Private);
     }
 
-    /// Something could not be sent there.
+    /// A send to `rank` has failed.
     #[cold]
     pub(crate) fn suspect(&self, rank: Rank) {
         if self.suspect.get().is_none() {
@@ -76,14 +78,14 @@ impl Tended {
         }
     }
 
-    /// It has left in order.
+    /// The rank has left in order.
     pub(crate) fn absolve(&self, rank: Rank) {
         if self.suspect.get().is_some_and(|(suspect, _)| suspect == rank) {
             self.suspect.set(None);
         }
     }
 
-    /// What stands in the way of every further wait and frame.
+    /// The error that ends every further wait and frame, if there is one.
     pub(crate) fn trouble(&self, why: &WaitContext) -> Result<(), Error> {
         if let Some((rank, since)) = self.suspect.get()
             && clock::now() - since > GRACE
@@ -97,9 +99,9 @@ impl Tended {
     }
 }
 
-/// Of other processes' threads nothing is known here, and none is fetched.
+/// Nothing is known here of other processes' threads, and none is fetched.
 impl Guard for Tended {
-    /// About as long as it takes to ask something of a neighbour and be answered.
+    /// About as long as it takes to ask a neighbour and get its answer.
     const BRIEF_LOOKS: u32 = 48;
 
     fn check(&self, context: &WaitContext) -> Result<(), Error> {
@@ -115,7 +117,7 @@ impl Guard for Tended {
         let on_network = core::ptr::eq(on, &raw const self.bell) && self.endpoint.can_sleep();
         if on_network {
             let _turn = self.turn.of_owner();
-            // Rung since then? Then this look at it differs.
+            // Was the bell rung since then? Then this look at it differs.
             if on.prepare_park() == prepared {
                 self.endpoint.rest(until - clock::now());
             }

@@ -1,7 +1,8 @@
-//! One endpoint with the queue of its completions, its address book and its domain: libfabric's objects as Rust values.
+//! One endpoint with the queue of its completions, its address book and its domain: libfabric's objects as
+//! Rust values.
 //!
-//! An endpoint has one user at a time, and what it does happens in that one's calls (manual progress): a completion is seen, and
-//! a connection made, only in [`Endpoint::poll`].
+//! An endpoint has one user at a time, and acts within that user's calls (manual progress): a completion is
+//! seen, and a connection made, only in [`Endpoint::poll`].
 use crate::abi::*;
 use crate::provider::Provider;
 use core::cell::Cell;
@@ -26,11 +27,12 @@ fn done(what: &'static str, result: c_int) -> Result<(), Error> {
 /// # Safety
 /// `object` must be one of libfabric's, not closed yet and not used afterwards.
 unsafe fn close(object: Object) {
-    // SAFETY: every object begins with what closes it.
+    // SAFETY: every object begins with the table of its close function; the object is open, by this
+    // function's `# Safety` section.
     unsafe { operation::<Close>(object, OBJECT_OPS, OPS_CLOSE)(object) };
 }
 
-/// What memory is registered with.
+/// The domain with which memory is registered.
 #[derive(Debug)]
 pub(crate) struct Domain {
     pub(crate) provider: Arc<Provider>,
@@ -38,15 +40,15 @@ pub(crate) struct Domain {
     domain: Object,
 }
 
-// SAFETY: only the owner of the endpoint that opened it calls into it; others at most hold it, so that it stays open.
+// SAFETY: only the owner of the endpoint that opened it calls into it; other holders only keep it open.
 unsafe impl Send for Domain {}
-// SAFETY: as above.
+// SAFETY: a shared reference allows no calls into the domain: only the owner of the endpoint makes them.
 unsafe impl Sync for Domain {}
 
 impl Domain {
     fn open(provider: Arc<Provider>) -> Result<Self, Error> {
         let (info, mut fabric, mut domain) = (provider.info(), null_mut(), null_mut());
-        // SAFETY: the record is what libfabric answered; a domain is opened through the fabric's table.
+        // SAFETY: the record is libfabric's own answer; a domain is opened through the fabric's table.
         unsafe {
             done("fi_fabric", (provider.api.open_fabric)(pointer(info, INFO_FABRIC), &raw mut fabric, null_mut()))?;
             let open = operation::<Open>(fabric, FABRIC_OPS, FABRIC_DOMAIN);
@@ -58,10 +60,11 @@ impl Domain {
         Ok(Self { provider, fabric, domain })
     }
 
-    /// Opens what a domain opens: a queue, an address book, an endpoint.
+    /// Opens a queue, an address book or an endpoint by the domain.
     fn opened(&self, what: &'static str, entry: u64, attributes: Object) -> Result<Object, Error> {
         let mut object = null_mut();
-        // SAFETY: the three take these parameters; the attributes are a record of the kind that `entry` takes, with room to spare.
+        // SAFETY: the three functions take these parameters; the attributes are a record of the kind that
+        // `entry` takes, with room to spare.
         unsafe {
             let open = operation::<Open>(self.domain, DOMAIN_OPS, entry);
             done(what, open(self.domain, attributes, &raw mut object, null_mut()))?;
@@ -72,7 +75,7 @@ impl Domain {
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        // SAFETY: whatever was opened or registered with the domain holds it, so all that is closed.
+        // SAFETY: all that was opened or registered with the domain holds it, so all of that is closed.
         unsafe {
             close(self.domain);
             close(self.fabric);
@@ -84,31 +87,31 @@ impl Drop for Domain {
 #[derive(Debug)]
 pub(crate) struct Registration {
     region: Object,
-    /// Kept open.
+    /// Held, so that the domain stays open.
     _domain: Arc<Domain>,
 }
 
-// SAFETY: it belongs to one lane, as its domain does, and goes where that goes.
+// SAFETY: it belongs to one lane, as its domain does, and moves with that.
 unsafe impl Send for Registration {}
-// SAFETY: reading its two numbers is all that can be done through a reference.
+// SAFETY: a shared reference only allows reading its two numbers.
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// What operations on this memory are to be given.
+    /// The descriptor for operations on this memory.
     pub(crate) fn descriptor(&self) -> Object {
-        // SAFETY: a field of a region that is open.
+        // SAFETY: the region is open, and `MR_DESC` is a pointer in its record.
         unsafe { pointer(self.region, MR_DESC) }
     }
     /// What a peer needs to read it.
     pub(crate) fn key(&self) -> u64 {
-        // SAFETY: as above.
+        // SAFETY: the region is open, and `MR_KEY` is a 64-bit number in its record.
         unsafe { *field::<u64>(self.region, MR_KEY) }
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: nobody else knows the region; operations on it have ended, or the endpoint is closed.
+        // SAFETY: no other value holds the region; operations on it have ended, or the endpoint is closed.
         unsafe { close(self.region) }
     }
 }
@@ -116,18 +119,18 @@ impl Drop for Registration {
 /// An operation that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
-    /// What was lent to it; null if nothing was.
+    /// The context lent to it; null if none was.
     pub(crate) context: Object,
     pub(crate) len: usize,
     pub(crate) tag: u64,
-    /// 0, or the number of its error.
+    /// 0, or its error number.
     pub(crate) error: u32,
 }
 
-/// As many completions as are read at once.
+/// The number of completions read at once.
 const BATCH: usize = 16;
 
-/// What operations on an endpoint that was silenced come to: it is not connected.
+/// The result of operations on an endpoint that was silenced: it is not connected.
 const CLOSED: isize = -(libc::ENOTCONN as isize);
 
 /// Entries as libfabric writes them, and room for those of an error, which have grown before and may again.
@@ -139,21 +142,22 @@ pub(crate) struct Endpoint {
     endpoint: Object,
     queue: Object,
     addresses: Object,
-    /// What to sleep on, if the provider has something.
+    /// The descriptor to sleep on, if the provider has one.
     wait: Option<RawFd>,
     silent: Cell<bool>,
     next_key: Cell<u64>,
     _turn: Option<ShmTurn>,
 }
 
-// SAFETY: libfabric's objects do not care which thread calls, as long as it is one at a time; an endpoint is not `Sync`.
+// SAFETY: any thread may call libfabric's objects, as long as it is one at a time; an endpoint is not `Sync`.
 unsafe impl Send for Endpoint {}
 
-/// Whether this process has an endpoint over libfabric's shm. Two of them share what the first one unmaps when it is closed, and the
-/// other one's next look at the network is a crash (seen in 1.17): so there is one at a time.
+/// Whether this process has an endpoint over libfabric's shm. Two of them share what the first one unmaps
+/// when it is closed, and the other one's next look at the network is a crash (seen in 1.17): so there is one
+/// at a time.
 static SHM_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Released when the last thing of an endpoint is closed.
+/// Released when the last object of an endpoint is closed.
 struct ShmTurn;
 
 impl ShmTurn {
@@ -176,7 +180,8 @@ impl Drop for ShmTurn {
 }
 
 impl Endpoint {
-    /// With something to sleep on, if that is wanted and the provider has it: it costs a little with every completion.
+    /// Opens an endpoint, with a descriptor to sleep on if that is wanted and the provider has it: it costs a
+    /// little with every completion.
     pub(crate) fn open(provider: Arc<Provider>, wait: u64) -> Result<Self, Error> {
         let turn = ShmTurn::of(&provider)?;
         let domain = Arc::new(Domain::open(provider)?);
@@ -190,10 +195,10 @@ impl Endpoint {
             next_key: Cell::new(1),
             _turn: turn,
         };
-        // Records that the caller makes have grown from version to version: these have room to spare, all zero.
+        // The caller's records have grown from version to version: these have room to spare, all zero.
         let (mut book, mut queue) = ([0_u64; 16], [0_u64; 16]);
         let (book, queue): (Object, Object) = (book.as_mut_ptr().cast(), queue.as_mut_ptr().cast());
-        // SAFETY: the fields lie within the zeroed records.
+        // SAFETY: the constants name fields within the zeroed records.
         unsafe {
             *field::<u32>(book, AV_ATTR_TYPE) = AV_TABLE as u32;
             *field::<usize>(queue, CQ_ATTR_SIZE) = made.domain.provider.operations().clamp(1_024, 65_536);
@@ -205,7 +210,7 @@ impl Endpoint {
             made.queue = with_wait;
             made.wait = made.descriptor();
         } else {
-            // SAFETY: as above.
+            // SAFETY: `CQ_ATTR_WAIT` is a field within the zeroed record.
             unsafe { *field::<u32>(queue, CQ_ATTR_WAIT) = WAIT_NONE as u32 };
             made.queue = made.domain.opened("fi_cq_open", DOMAIN_CQ_OPEN, queue)?;
         }
@@ -241,11 +246,11 @@ impl Endpoint {
         self.silent.get()
     }
 
-    /// By which others reach it.
+    /// The name by which other endpoints reach this one.
     pub(crate) fn name(&self) -> Result<Vec<u8>, Error> {
         let mut name = vec![0; 512];
         let mut len = name.len();
-        // SAFETY: at most `len` bytes are written, and `len` says how many there are.
+        // SAFETY: libfabric writes at most `len` bytes, and the length into `len`.
         let result = unsafe {
             operation::<GetName>(self.endpoint, EP_CM, CM_GETNAME)(self.endpoint, name.as_mut_ptr().cast(), &raw mut len)
         };
@@ -254,10 +259,10 @@ impl Endpoint {
         Ok(name)
     }
 
-    /// Enters somebody's name into the address book. It must be as long as this endpoint's own.
+    /// Enters a peer's name into the address book. It must be as long as this endpoint's own.
     pub(crate) fn insert(&self, name: &[u8]) -> Result<u64, Error> {
         let mut address = 0;
-        // SAFETY: one name is read, of the length that names have here, and one number written.
+        // SAFETY: libfabric reads one name, of the length of names here, and writes one number.
         let result = unsafe {
             let insert = operation::<Insert>(self.addresses, AV_OPS, AV_INSERT);
             insert(self.addresses, name.as_ptr().cast(), 1, &raw mut address, 0, null_mut())
@@ -265,7 +270,7 @@ impl Endpoint {
         if result == 1 { Ok(address) } else { Err(refused("fi_av_insert", i64::from(result))) }
     }
 
-    /// Waits for a message of anybody in that memory.
+    /// Waits for a message of any peer in that memory.
     ///
     /// # Safety
     /// The memory and the context belong to libfabric until the completion, or until [`Endpoint::silence`].
@@ -273,7 +278,8 @@ impl Endpoint {
         if self.silent.get() {
             return CLOSED;
         }
-        // SAFETY: the caller lends memory and context; all tags are welcome.
+        // SAFETY: the caller lends memory and context, by this function's `# Safety` section; any tag
+        // matches.
         unsafe {
             let receive = operation::<Receive>(self.endpoint, EP_TAGGED, TAGGED_RECV);
             receive(self.endpoint, into.cast(), len, descriptor, ADDRESS_UNSPECIFIED, 0, u64::MAX, context)
@@ -295,14 +301,15 @@ impl Endpoint {
         if self.silent.get() {
             return CLOSED;
         }
-        // SAFETY: the caller lends memory and context.
+        // SAFETY: the caller lends memory and context, by this function's `# Safety` section.
         unsafe {
             let send = operation::<SendTagged>(self.endpoint, EP_TAGGED, TAGGED_SEND);
             send(self.endpoint, from.cast(), len, descriptor, to, tag, context)
         }
     }
 
-    /// Sends a few bytes (at most [`Provider::inject_size`]), copied before it returns. They have no completion.
+    /// Sends a few bytes (at most [`Provider::inject_size`]), copied before it returns. They have no
+    /// completion.
     pub(crate) fn inject(&self, bytes: &[u8], to: u64, tag: u64) -> isize {
         if self.silent.get() {
             return CLOSED;
@@ -334,7 +341,8 @@ impl Endpoint {
         if self.silent.get() {
             return CLOSED;
         }
-        // SAFETY: the caller lends memory and context; the lists are read during the call.
+        // SAFETY: the caller lends memory and context, by this function's `# Safety` section; the lists are
+        // read during the call only.
         unsafe {
             let read = operation::<ReadV>(self.endpoint, EP_RMA, RMA_READV);
             read(self.endpoint, pieces.as_ptr(), descriptors.as_mut_ptr(), pieces.len(), from, address, key, context)
@@ -344,12 +352,12 @@ impl Endpoint {
     /// Lets libfabric touch that memory.
     ///
     /// # Safety
-    /// It must stay where it is until the registration is dropped.
+    /// The memory must stay where it is until the registration is dropped.
     pub(crate) unsafe fn register(&self, memory: *const u8, len: usize, access: u64) -> Result<Registration, Error> {
         let (mut region, wish) = (null_mut(), self.next_key.get());
         self.next_key.set(wish + 1);
         let domain = self.domain.domain;
-        // SAFETY: the caller keeps the memory; the domain is open.
+        // SAFETY: the memory stays, by this function's `# Safety` section; the domain is open.
         let result = unsafe {
             let register = operation::<Register>(domain, DOMAIN_MR, MR_REG);
             register(domain, memory.cast(), len, access, 0, wish, 0, &raw mut region, null_mut())
@@ -358,20 +366,20 @@ impl Endpoint {
         Ok(Registration { region, _domain: Arc::clone(&self.domain) })
     }
 
-    /// Makes progress, and says which operations have ended. `true`: there may be more.
+    /// Makes progress, and passes on the operations that have ended. `true`: there may be more.
     pub(crate) fn poll(&self, mut ended: impl FnMut(Completion)) -> bool {
         if self.silent.get() {
             return false;
         }
         let mut entries = MaybeUninit::<Entries>::uninit();
         let room: Object = entries.as_mut_ptr().cast();
-        // SAFETY: there is room for so many entries of this queue's kind.
+        // SAFETY: there is room for `BATCH` entries of this queue's kind.
         let count = unsafe { operation::<ReadQueue>(self.queue, CQ_OPS, CQ_READ)(self.queue, room, BATCH) };
         if count == -(EAVAIL as isize) {
             return self.failed(&mut ended);
         }
         for at in 0..usize::try_from(count).unwrap_or(0).min(BATCH) {
-            // SAFETY: so many entries were written.
+            // SAFETY: libfabric has written `count` entries.
             ended(unsafe {
                 let entry = field::<u8>(room, at as u64 * ENTRY_SIZE).cast();
                 Completion {
@@ -389,10 +397,11 @@ impl Endpoint {
     fn failed(&self, ended: &mut impl FnMut(Completion)) -> bool {
         let mut entry = [0_u64; 32];
         let room: Object = entry.as_mut_ptr().cast();
-        // SAFETY: the record has grown from version to version; there is room to spare, all zero, and so no room for details.
+        // SAFETY: the record has grown from version to version; there is room to spare, all zero, so it
+        // offers no room for details.
         let count = unsafe { operation::<ReadError>(self.queue, CQ_OPS, CQ_READERR)(self.queue, room, 0) };
         if count > 0 {
-            // SAFETY: one entry was written.
+            // SAFETY: libfabric has written one entry.
             ended(unsafe {
                 Completion {
                     context: pointer(room, ERROR_CONTEXT),
@@ -405,13 +414,13 @@ impl Endpoint {
         count > 0
     }
 
-    /// Sleeps until there is something to do, for `longest` at most. Not at all if there is something already, or nothing to
-    /// sleep on.
+    /// Sleeps until there is something to do, for `longest` at most. It does not sleep if there is something
+    /// already, or no descriptor.
     pub(crate) fn rest(&self, longest: Nanos) {
         let Some(fd) = self.wait.filter(|_| !self.silent.get()) else { return };
         let mut queues = [self.queue];
         let fabric = self.domain.fabric;
-        // SAFETY: both are open; one object is read.
+        // SAFETY: fabric and queue are open; the call reads one object.
         if unsafe { operation::<TryWait>(fabric, FABRIC_OPS, FABRIC_TRYWAIT)(fabric, queues.as_mut_ptr(), 1) } != 0 {
             return;
         }
@@ -422,10 +431,10 @@ impl Endpoint {
         let _ = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout));
     }
 
-    /// Ends it: from now on libfabric touches none of the memory that was lent to it.
+    /// Ends the endpoint: from now on libfabric touches no memory that was lent to it.
     pub(crate) fn silence(&self) {
         if !self.silent.replace(true) && !self.endpoint.is_null() {
-            // SAFETY: closed once, and not used when silent. Its operations are thrown away with it.
+            // SAFETY: closed once, and never used when silent. Its operations are discarded with it.
             unsafe { close(self.endpoint) };
         }
     }

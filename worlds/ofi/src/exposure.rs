@@ -1,4 +1,4 @@
-//! What a lane lets others read, and who reads it just now.
+//! Memory that a lane lets others read, and its present readers.
 use crate::endpoint::Registration;
 use crate::wire::Record;
 use foregather_machine::Key;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Exposure {
     pub(crate) records: Vec<Record>,
-    /// Lanes that were told where it stands and have not said that they are done.
+    /// Lanes that were told where it stands and have not reported the end of their reading.
     pub(crate) readers: Vec<u32>,
-    /// It is to be concealed: nobody else is told.
+    /// It is being unexposed: no further lane is told.
     pub(crate) ends: bool,
-    /// Held until nobody reads.
+    /// Held until no lane reads.
     pub(crate) _registrations: Vec<Arc<Registration>>,
 }
 
@@ -22,7 +22,7 @@ impl Exposure {
     }
 }
 
-/// All of them. A key is a place here and how often it was used before: an old key finds nothing.
+/// All exposures of a lane. A key is a place here and how often it was used before: an old key finds nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Exposures {
     places: Vec<(u32, Option<Exposure>)>,
@@ -45,14 +45,15 @@ impl Exposures {
         held.as_mut().filter(|_| u64::from(*age) == key.0 >> 32)
     }
 
-    /// Notes a reader of so many bytes, and says where they stand; `None` if there is nothing, or less.
+    /// Notes a reader of `bytes` bytes, and returns the records of the memory; `None` if there is none, or
+    /// less.
     pub(crate) fn read_by(&mut self, key: Key, bytes: u64, reader: u32) -> Option<Vec<Record>> {
         let exposure = self.find(key).filter(|exposure| !exposure.ends && exposure.bytes() >= bytes)?;
         exposure.readers.push(reader);
         Some(exposure.records.clone())
     }
 
-    /// Does anybody read just now?
+    /// Does a lane read just now?
     pub(crate) fn are_read(&self) -> bool {
         self.places.iter().any(|(_, held)| held.as_ref().is_some_and(|exposure| !exposure.readers.is_empty()))
     }
@@ -64,19 +65,19 @@ impl Exposures {
         at.map(|at| exposure.readers.swap_remove(at)).is_some()
     }
 
-    /// Whoever has left reads nothing any more.
+    /// Forgets a reader that has left: it reads no more.
     pub(crate) fn forget(&mut self, reader: u32) {
         for exposure in self.places.iter_mut().filter_map(|(_, held)| held.as_mut()) {
             exposure.readers.retain(|&other| other != reader);
         }
     }
 
-    /// Nobody else is told. `false`: there is no such key.
+    /// No further lane is told. `false`: there is no such key.
     pub(crate) fn ends(&mut self, key: Key) -> bool {
         self.find(key).map(|exposure| exposure.ends = true).is_some()
     }
 
-    /// Takes it away: the key finds nothing from now on.
+    /// Removes the exposure: the key finds nothing from now on.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Exposure> {
         self.find(key)?;
         let place = key.0 as u32;

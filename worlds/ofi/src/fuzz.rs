@@ -1,4 +1,4 @@
-//! Nonsense for everything here that reads what others have written.
+//! Nonsense for all code here that reads what others have written.
 use crate::asked::Reading;
 use crate::wire::{EndpointAddress, FrameKind, Record, Tag, TagReading, read_head, write_head};
 use foregather_host::fuzz::{Parser, feed};

@@ -1,4 +1,4 @@
-//! A peer that knows the job but keeps to no rule: what it sends is an error that names it, or changes nothing.
+//! A peer that knows the job but keeps to no rule: its frames are errors that name it, or change nothing.
 use crate::abi::WAIT_FD;
 use crate::endpoint::Endpoint;
 use crate::proof::LaneKey;
@@ -11,7 +11,7 @@ use foregather_machine::{Cause, Fabric, Nanos, Park, WaitContext};
 use std::sync::Arc;
 
 const JOB: &[u8] = b"this job";
-/// What the enemy drew.
+/// The enemy's random number.
 const DRAWN: Nonce = [9; 16];
 
 /// A lane of rank 0, and an endpoint that passes for rank 1.
@@ -19,7 +19,7 @@ struct Scene {
     lane: Lane,
     enemy: Endpoint,
     target: u64,
-    /// What rank 0 drew.
+    /// The random number of rank 0.
     drawn: Nonce,
 }
 
@@ -42,13 +42,13 @@ impl Scene {
         Some(Self { lane, enemy, target, drawn: own.drawn })
     }
 
-    /// Sends that as rank 1 would, with a proof behind the first four bytes.
+    /// Sends the bytes as rank 1 would, with a proof behind the first four.
     fn send_proven(&self, tag: u64, bytes: &[u8]) {
         let proof = LaneKey::new(JOB).proof((1, &DRAWN), (0, &self.drawn));
         self.send(tag, &[&bytes[..4], &proof.to_le_bytes(), &bytes[4..]].concat());
     }
 
-    /// Sends that, whatever it is.
+    /// Sends the bytes as they are.
     fn send(&self, tag: u64, bytes: &[u8]) {
         let (mut context, end) = ([0_u64; 8], clock::now() + Nanos::from_ms(10_000));
         let mut pending = false;
@@ -70,7 +70,7 @@ impl Scene {
         }
     }
 
-    /// What the lane says about it, at last.
+    /// The lane's error in the end.
     fn verdict(&self) -> Option<Cause> {
         let end = clock::now() + Nanos::from_ms(100);
         while clock::now() < end {
@@ -135,7 +135,7 @@ fn answers_to_nothing_and_frames_of_nobody_change_nothing() {
     assert!(!scene.lane.has_left(foregather_machine::Address { rank: 1, lane: 0 }));
 }
 
-/// A stranger with libfabric itself, who has guessed the 24 bits of the tag and heard what was said on other ways.
+/// A stranger that has libfabric, has guessed the 24 bits of the tag and heard frames on other ways.
 #[test]
 fn what_proves_nothing_changes_nothing_and_accuses_no_rank() {
     let Some(scene) = Scene::open() else { return };
@@ -145,7 +145,8 @@ fn what_proves_nothing_changes_nothing_and_accuses_no_rank() {
         0,
         right ^ 1,
         right.swap_bytes(),
-        // Heard on the way back, on the way to another lane or from another one, in an earlier opening, in another job.
+        // Heard on the way back, on the way to another lane or from another one, in an earlier opening, in
+        // another job.
         key.proof((0, &scene.drawn), (1, &DRAWN)),
         key.proof((1, &DRAWN), (1, &scene.drawn)),
         key.proof((0, &DRAWN), (0, &scene.drawn)),
@@ -176,7 +177,7 @@ fn what_proves_nothing_changes_nothing_and_accuses_no_rank() {
     assert!(!scene.lane.has_left(from));
 }
 
-/// libfabric gives up the sender's connection then, which is the sender's loss.
+/// libfabric then gives up the sender's connection, which is the sender's loss.
 #[test]
 fn a_frame_that_is_too_long_accuses_no_rank() {
     let Some(scene) = Scene::open() else { return };

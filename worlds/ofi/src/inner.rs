@@ -1,4 +1,5 @@
-//! What a lane is made of. Everything here belongs to whose turn it is ([`crate::turn`]): the owner's, or the caretaker's.
+//! The parts of a lane. All of them belong to the thread that has the turn ([`crate::turn`]): the owner, or
+//! the caretaker.
 use crate::abi::{RECV, SEND};
 use crate::asked::Reading;
 use crate::cpu::Processor;
@@ -15,39 +16,40 @@ use foregather_thread::Word;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// So long after it has left a lane tries to deliver what was posted,
+/// For this long after it has left a lane tries to deliver what was posted,
 const SETTLING: Nanos = Nanos::from_ms(2_000);
-/// and so long it waits for those it was in touch with to leave;
+/// and for this long it waits until the lanes that it was in touch with leave;
 const IN_TOUCH: Nanos = Nanos::from_ms(1_000);
-/// but so long at least once it is dropped: it may have left long ago.
+/// but for at least this long once it is dropped: it may have left long ago.
 const SETTLING_LEAST: Nanos = Nanos::from_ms(200);
 
-/// Whose lanes these are, among whom.
+/// The rank of these lanes, and their group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneSet {
     pub(crate) rank: Rank,
     pub(crate) size: u32,
     pub(crate) lanes: u32,
-    /// By what frames of this job are known.
+    /// The stamp of this job's frames.
     pub(crate) stamp: u32,
 }
 
-/// The endpoint, its buffers, and what is known of the others.
+/// The endpoint, its buffers, and the state of the other lanes.
 pub(crate) struct Inner {
     pub(crate) seat: LaneSet,
     pub(crate) lane: u32,
     pub(crate) peers: Box<[RemoteLane]>,
     proofs: Arc<Proofs>,
-    /// Frames that proved nothing, and were dropped.
+    /// Frames without a proof, which were dropped.
     pub(crate) strangers: Cell<u64>,
-    /// Frames for the layer above that are not released: while there are none, nobody looks for them peer by peer.
+    /// Frames for the layer above that are not released: while there are none, a look need not visit each
+    /// peer.
     pub(crate) waiting: Cell<u32>,
     pub(crate) incoming: Slots,
     pub(crate) outgoing: Slots,
     pub(crate) exposures: RefCell<Exposures>,
     pub(crate) registrations: Registrations,
     pub(crate) reading: RefCell<Reading>,
-    /// So long those who read from here are pushed for.
+    /// Until then the lane makes progress for peers that read from here.
     pub(crate) pushing_until: Cell<Nanos>,
     pub(crate) queue: RefCell<VecDeque<Queued>>,
     pub(crate) progressing: Cell<bool>,
@@ -55,14 +57,14 @@ pub(crate) struct Inner {
     pub(crate) posted: Cell<u32>,
     /// Bytes that libfabric copies before it returns.
     pub(crate) inject: usize,
-    /// Questions about who has left since the last look at the network.
+    /// Questions whether a peer has left since the last look at the network.
     pub(crate) asked: Cell<u32>,
     /// How many frames are being looked at.
     pub(crate) looking: Cell<u32>,
-    /// When it said that it posts nothing more.
+    /// When it said that it would post no more.
     pub(crate) left_at: Cell<Option<Nanos>>,
     pub(crate) roster: Box<[WordLine<Word>]>,
-    /// Last, since all the others' memory was lent to it.
+    /// The last field, since the memory of all others was lent to it.
     pub(crate) cpu: Processor,
 }
 
@@ -78,7 +80,7 @@ impl Inner {
         let made = Self {
             seat,
             lane,
-            // Beside what waits for its release there are always some that wait for a frame.
+            // Beside frames that wait for their release, some buffers always wait for a frame.
             incoming: Slots::new(count * frames + POSTED, RECV),
             // The layer above bounds these by its credits.
             outgoing: Slots::new(usize::MAX, SEND),
@@ -119,18 +121,18 @@ impl Inner {
         self.peers.get(self.index(address).ok()?)
     }
 
-    /// Whose number that is.
+    /// The rank of that lane number.
     pub(crate) fn rank_of(&self, index: usize) -> Rank {
         index as u32 / self.seat.lanes
     }
 
-    /// By what frames from here are known there.
+    /// The proof of frames from here, as that lane expects it.
     #[inline]
     pub(crate) fn proof_to(&self, to: usize) -> u64 {
         *self.peers[to].proof_there.get_or_init(|| self.proofs.of(self.own_index(), to))
     }
 
-    /// By what frames from there are known here.
+    /// The proof of frames from that lane.
     #[inline]
     pub(crate) fn proof_from(&self, from: usize) -> u64 {
         *self.peers[from].proof_here.get_or_init(|| self.proofs.of(from, self.own_index()))
@@ -148,8 +150,8 @@ impl Inner {
         Some(Address { rank: self.rank_of(at), lane: at as u32 % self.seat.lanes })
     }
 
-    /// A table: measured for tcp on one host (README), for the others what such networks typically cost. A reading takes two journeys
-    /// there and back.
+    /// A table: measured for tcp on one host (README); for the others typical costs of such networks. A
+    /// reading takes two round trips.
     pub(crate) fn costs(&self) -> FabricCosts {
         let slope = |fixed, byte_ps| Slope { fixed: Nanos(fixed), byte_ps };
         match self.cpu.guard().endpoint.provider().name().split(';').next() {
@@ -159,13 +161,15 @@ impl Inner {
         }
     }
 
-    /// Delivers what was posted before it left, and lets those it was in touch with leave, too: who closes a connection with
-    /// something unread in it takes back what the other side has not read yet. After a loss nothing waits for that any more.
+    /// Delivers what was posted before it left, and lets the lanes that it was in touch with leave, too:
+    /// closing a connection with unread bytes in it takes back what the other side has not read yet. After a
+    /// loss no lane waits for that any more.
     ///
-    /// Its time counts from the leaving, so that lanes which left together and are dropped one after the other share it.
+    /// Its time counts from the leaving, so that lanes that left together and are dropped one after the other
+    /// share it.
     pub(crate) fn settle(&self, left_at: Nanos) {
         for peer in &self.peers {
-            // What was filled and never posted.
+            // A buffer that was filled and never posted.
             if let Some(slot) = peer.filling.take() {
                 self.outgoing.give(slot);
             }
@@ -175,7 +179,7 @@ impl Inner {
         let own = self.own_index();
         loop {
             let busy = self.progress();
-            // Who has left reads nothing more, and may be gone: then there is no way there.
+            // A peer that has left reads no more, and may be gone: then there is no way there.
             let all_out = self.outgoing.taken() == 0 && self.queue.borrow().iter().all(|queued| self.peers[queued.to].left.get());
             let alone = || {
                 self.peers

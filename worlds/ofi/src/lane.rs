@@ -1,4 +1,4 @@
-//! One lane of a rank, as its owner has it; and who looks after it meanwhile.
+//! One lane of a rank for its owner; and the thread that makes progress for it meanwhile.
 use crate::cpu::Processor;
 use crate::inner::Inner;
 use crate::turn::Owners;
@@ -13,9 +13,11 @@ use foregather_machine::{
 use foregather_thread::Word;
 use std::sync::{Arc, Weak};
 
-/// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls, and in those of its [`ProgressThread`].
+/// One lane: a [`Fabric`] over libfabric. It makes progress in its owner's calls, and in those of its
+/// [`ProgressThread`].
 ///
-/// Dropping it ends all it has lent; if it has left ([`Fabric::leave`]), what it posted is delivered first, for two seconds after that at most.
+/// Dropping it ends all its exposures; if it has left ([`Fabric::leave`]), its posted frames are delivered
+/// first, for two seconds after that at most.
 pub struct Lane {
     shared: Arc<Shared>,
     /// One thread uses it at a time.
@@ -24,10 +26,10 @@ pub struct Lane {
 
 struct Shared(Inner);
 
-// SAFETY: it is used by one thread at a time, which has the turn: the lane's owner by `Lane::turn` and in its processor, the caretaker
-// in `ProgressThread::tend`. What is used without a turn are words, and what never changes.
+// SAFETY: one thread at a time uses it, the one that has the turn: the lane's owner by `Lane::turn` and in
+// its processor, the caretaker in `ProgressThread::tend`. Only words and constants are used without a turn.
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: the turn serialises all uses but those of words and constants.
 unsafe impl Sync for Shared {}
 
 /// The owner's turn at its lane.
@@ -66,19 +68,20 @@ impl Lane {
         self.turn().progress()
     }
 
-    /// How many frames have come that did not prove to be of this job: all of them were dropped.
+    /// How many frames came without a proof that they are of this job: all of them were dropped.
     pub fn strangers(&self) -> u64 {
         self.turn().strangers.get()
     }
 
-    /// By which another thread looks after this lane.
+    /// The handle by which another thread makes progress for this lane.
     pub fn tender(&self) -> ProgressThread {
         ProgressThread { lane: Arc::downgrade(&self.shared), seen: 0 }
     }
 }
 
-/// Looks after a lane while its owner computes, or waits for another lane: makes connections, sends what waits for one, takes in what
-/// has come. Without anybody who does so now and then, whoever a frame was posted for may wait for as long as the owner is elsewhere.
+/// Makes progress for a lane while its owner computes, or waits for another lane: makes connections, sends
+/// frames that wait for one, takes in frames that have come. Without a thread that does so now and then, the
+/// receiver of a posted frame may wait for as long as the owner is elsewhere.
 pub struct ProgressThread {
     lane: Weak<Shared>,
     /// Turns that the owner had taken at the last look.
@@ -86,8 +89,8 @@ pub struct ProgressThread {
 }
 
 impl ProgressThread {
-    /// Looks at the lane's network once, unless its owner has done so since the last time. `Some(true)` if something happened; `None` if
-    /// the lane is no more.
+    /// Looks at the lane's network once, unless its owner has done so since the last time. `Some(true)` if
+    /// something happened; `None` if the lane is gone.
     pub fn tend(&mut self) -> Option<bool> {
         let shared = self.lane.upgrade()?;
         let lane = &shared.0;
@@ -107,7 +110,7 @@ impl core::fmt::Debug for ProgressThread {
     }
 }
 
-/// While there is one, a frame is being read in place.
+/// While one exists, a frame is being read in place.
 struct Looking<'a>(&'a Cell<u32>);
 
 impl<'a> Looking<'a> {
@@ -206,12 +209,12 @@ impl Fabric for Lane {
     fn write_with<R>(&self, to: Address, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let lane = self.turn();
         let Some(peer) = lane.known(to) else { return write(&mut vec![0; BUFFER]) };
-        // Taken away meanwhile: whatever `write` does, nobody else gets this buffer.
+        // Taken away meanwhile: whatever `write` does, no other call gets this buffer.
         let Some(slot) = peer.filling.take().or_else(|| lane.buffer_for(lane.index(to).ok()?)) else {
             return write(&mut vec![0; BUFFER]);
         };
         let bytes = lane.outgoing.bytes(slot);
-        // SAFETY: the slot is taken and not lent to libfabric, and nobody else has its number now.
+        // SAFETY: the slot is taken and not lent to libfabric, and no other call has its number now.
         let written = write(unsafe { &mut (&mut *bytes)[HEAD..] });
         if let Some(other) = peer.filling.replace(Some(slot)) {
             lane.outgoing.give(other);
@@ -234,7 +237,7 @@ impl Fabric for Lane {
             None => 0,
             Some(after) => lane.index(after).ok()? + 1,
         };
-        // Whoever goes through all of them looks at the network once, at the beginning.
+        // A caller that goes through all of them looks at the network once, at the beginning.
         if after.is_none() {
             lane.progress();
             lane.asked.set(0);
@@ -253,7 +256,8 @@ impl Fabric for Lane {
         let frame = *peer.frames.borrow().front()?;
         let bytes = lane.incoming.bytes(frame.slot);
         let _looking = Looking::at(&lane.looking);
-        // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric, and `release` lends nothing meanwhile.
+        // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric, and `release` lends
+        // no slot meanwhile.
         let whole = unsafe { &(&*bytes)[..HEAD + frame.len as usize] };
         let (head, _, rest) = read_head(whole)?;
         Some(read(head, rest))
@@ -288,7 +292,7 @@ impl Fabric for Lane {
         }
         lane.left_at.set(Some(lane.cpu.now()));
         lane.peers[lane.own_index()].left.set(true);
-        // Those first that have a connection: the others may have gone by the time it would be made.
+        // Lanes with a connection first: the others may have gone by the time it would be made.
         for in_touch in [true, false] {
             for (at, peer) in lane.peers.iter().enumerate() {
                 if at != lane.own_index() && peer.in_touch.get() == in_touch {
@@ -302,7 +306,8 @@ impl Fabric for Lane {
     fn has_left(&self, peer: Address) -> bool {
         let lane = self.turn();
         let Some(known) = lane.known(peer) else { return false };
-        // Who asks this and nothing else would wait for ever if nobody looked at the network; who does both pays once.
+        // A caller that asks only this would wait for ever if no thread looked at the network; a caller that
+        // does both pays once.
         if !known.left.get() && lane.asked.replace(lane.asked.get() + 1) > 2 * lane.seat.size * lane.seat.lanes {
             lane.asked.set(0);
             lane.progress();

@@ -2,10 +2,12 @@
 //!
 //! - [`found`]: is libfabric here, and which networks does it drive?
 //! - [`Provider`]: one of them, by name: `tcp`, `shm`, `verbs`, `efa`.
-//! - [`Opening`]: the lanes of a rank, on their way: open them, hand [`Opening::address`] to the others, connect.
-//! - [`Lane`]: one of them. [`Processor`]: its owner's processor, which sleeps on the network. [`ProgressThread`]: looks after it meanwhile.
+//! - [`Opening`]: the lanes of a rank before they know the others: open them, hand [`Opening::address`] to
+//!   the others, connect.
+//! - [`Lane`]: one of them. [`Processor`]: its owner's processor, which sleeps on the network.
+//!   [`ProgressThread`]: makes progress for it meanwhile.
 //!
-//! What it assumes of libfabric, how memory is read, and which errors become which: `README.md`.
+//! What it assumes of libfabric, how memory is read, and how its errors map: `README.md`.
 
 mod abi;
 mod asked;

@@ -9,7 +9,8 @@ use std::path::Path;
 /// Names another library than the system's.
 const OVERRIDE: &str = "FOREGATHER_LIBFABRIC";
 
-/// The five functions that are exported by name; all others stand in the tables of what they return.
+/// The five functions that are exported by name; all others are in the tables of the objects that they
+/// return.
 #[derive(Debug)]
 pub(crate) struct Api {
     library: Library,
@@ -39,7 +40,8 @@ impl Api {
             let remedy = format!("`apt-get install libfabric1`, or name the file in {OVERRIDE} ({error})");
             Error::from(Cause::Unavailable { what, remedy })
         })?;
-        // The version fixes the layout: without one, a newer library gives a newer layout under the same name.
+        // The version fixes the layout: without one, a newer library gives a newer layout under the same
+        // name.
         let of = |name, version| library.symbol_of_version(name, version);
         let (get, dup, free) =
             (of("fi_getinfo", "FABRIC_1.3")?, of("fi_dupinfo", "FABRIC_1.3")?, of("fi_freeinfo", "FABRIC_1.3")?);
@@ -57,9 +59,9 @@ impl Api {
         }
     }
 
-    /// Of its interface: major and minor.
+    /// The version of its interface: major and minor.
     pub(crate) fn version(&self) -> (u32, u32) {
-        // SAFETY: takes nothing, and returns a number.
+        // SAFETY: the function takes no parameters, and returns a number.
         let version = unsafe { (self.version)() };
         (version >> 16, version & 0xffff)
     }

@@ -1,4 +1,4 @@
-//! How lanes come to be: open, tell the others where, and be told where they are.
+//! How lanes are made: open them, tell the others their address, and learn the others' addresses.
 use crate::abi::WAIT_FD;
 use crate::cpu::Tended;
 use crate::endpoint::Endpoint;
@@ -22,15 +22,17 @@ pub struct Opening {
     failure_detector: Option<Arc<FailureDetector>>,
 }
 
-/// What an opening does, for the error of one that a loss cuts short.
+/// The action of an opening, for the error of one that a loss cuts short.
 const OPENING: &str = "opening libfabric";
 
 impl Opening {
-    /// Opens `lanes` endpoints for `rank` of `size`. `job` is a secret, of any length, that all ranks of a job are told and
-    /// others are not: frames of others are not listened to. With a `vigil`, this and all waits of the lanes fail once it knows that a rank was lost.
+    /// Opens `lanes` endpoints for `rank` of `size`. `job` is a secret, of any length, that all ranks of a
+    /// job know and others do not: frames of others are ignored. With a `vigil`, this and all waits of the
+    /// lanes fail once it knows that a rank was lost.
     ///
     /// # Errors
-    /// If the rank is none of the job's, there are too many lanes, or libfabric refuses; [`Cause::PeerLost`] after a loss.
+    /// If the job has no such rank, there are too many lanes, or libfabric refuses; [`Cause::PeerLost`] after
+    /// a loss.
     pub fn new(
         provider: Arc<Provider>,
         (rank, size): (Rank, u32),
@@ -46,7 +48,7 @@ impl Opening {
                 Cause::Size { what: "a fabric's lanes", size: lanes, needs: "at least one a rank, and 2^20 in all" }.into()
             );
         }
-        // To open one takes tens of milliseconds, and no wait looks at the vigil meanwhile.
+        // Opening one takes tens of milliseconds, in which no wait looks at the failure detector.
         let whole = || vigil.as_ref().map_or(Ok(()), |vigil| vigil.check(&WaitContext::new(OPENING, rank)));
         let open = |_| whole().and_then(|()| Endpoint::open(Arc::clone(&provider), WAIT_FD));
         let endpoints: Vec<_> = (0..lanes).map(open).collect::<Result<_, _>>()?;
@@ -64,17 +66,17 @@ impl Opening {
         })
     }
 
-    /// Where the others reach this rank's lanes: to be handed to each of them as it is.
+    /// The address of this rank's lanes: to be handed to each other rank unchanged.
     pub fn address(&self) -> Vec<u8> {
         self.address.clone()
     }
 
-    /// The lanes, once every rank's address is known: in the order of the ranks, this one's own among them. Connections are
-    /// made when something is first sent.
+    /// The lanes, once every rank's address is known: in the order of the ranks, this one's own among them.
+    /// Connections are made at the first send.
     ///
     /// # Errors
-    /// [`Cause::ProtocolViolation`] for an address that is none, or one of another version; [`Cause::Setting`] if there are not as many as
-    /// ranks, or of another provider or number of lanes.
+    /// [`Cause::ProtocolViolation`] for an address that is invalid or of another version; [`Cause::Setting`]
+    /// if there are not as many as ranks, or of another provider or number of lanes.
     pub fn connect(self, addresses: &[Vec<u8>]) -> Result<Vec<Lane>, Error> {
         let seat = self.seat;
         if addresses.len() != seat.size as usize {
@@ -89,7 +91,8 @@ impl Opening {
                 let needs = "the same provider and as many lanes at every rank";
                 return Err(Cause::Setting { what: "the fabric", needs }.into());
             }
-            // What libfabric reads from the address book's entry is as long as its own names are; those of shm are texts.
+            // libfabric reads as many bytes from the address book's entry as its own names have; those of shm
+            // are texts.
             let fits = |name: &Vec<u8>| if own.provider == "shm" { name.ends_with(&[0]) } else { name.len() == len };
             if !card.lanes.iter().all(fits) {
                 return Err(Cause::ProtocolViolation { from: from as Rank, what: "an address of another kind" }.into());

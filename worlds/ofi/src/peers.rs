@@ -1,24 +1,25 @@
-//! What a lane knows of each other lane: where it is, what has come from it and in which order, and whether it is still there.
+//! A lane's state of each other lane: its address, the frames that have come from it and their order, and
+//! whether it is still there.
 use crate::wire::{CREDITS, SPARE, Tag};
 use core::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 
-/// A frame that came: which buffer holds it, and how many bytes, the head left out.
+/// A frame that came: its buffer, and the number of bytes without the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub(crate) slot: u32,
     pub(crate) len: u32,
 }
 
-/// One other lane, as seen from here. What waits for a number waits in `early`.
+/// One other lane, as seen from here. Frames that wait for an earlier number are in `early`.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteLane {
-    /// In libfabric's address book.
+    /// Its address in libfabric's address book.
     pub(crate) address: u64,
-    /// By what frames there and from there are known: made for the first one.
+    /// The proofs of frames to it and from it: computed for the first one.
     pub(crate) proof_there: OnceCell<u64>,
     pub(crate) proof_here: OnceCell<u64>,
-    /// The number of the next frame there, and of the next one from there.
+    /// The number of the next frame to it, and of the next one from it.
     pub(crate) next_out: Cell<u16>,
     next_in: Cell<u16>,
     early: RefCell<Vec<(Tag, Arrived)>>,
@@ -31,7 +32,7 @@ pub(crate) struct RemoteLane {
     /// Frames have gone between the two, other than goodbyes.
     pub(crate) in_touch: Cell<bool>,
     pub(crate) left: Cell<bool>,
-    /// Something could not be sent there: it has gone, or leaves just now.
+    /// A send to it failed: it has gone, or is leaving.
     pub(crate) broken: Cell<bool>,
 }
 
@@ -43,7 +44,8 @@ impl RemoteLane {
         Self { address, ..Self::default() }
     }
 
-    /// Takes in what has come, and gives out what is in order now, one after the other. `false`: such a frame cannot come.
+    /// Takes in a frame, and makes those available that are in order now. `false`: such a frame is
+    /// impossible.
     pub(crate) fn sort(&self, tag: Tag, arrived: Arrived) -> bool {
         let ahead = tag.number.wrapping_sub(self.next_in.get());
         let mut early = self.early.borrow_mut();

@@ -1,7 +1,8 @@
-//! What a lane does while somebody looks at the network: frames out, completions in, and what the two sides of a reading tell each other.
+//! The work of one look at the network: frames out, completions in, and the messages between the two sides of
+//! a reading.
 //!
-//! Nothing here waits. What the network has no room for just now (most of all before there is a connection) is kept in a queue,
-//! up to a bound, and goes at the next look, since nothing changes otherwise.
+//! Nothing here waits. A frame for which the network has no room just now (most of all before there is a
+//! connection) is kept in a queue, up to a bound, and goes at the next look, since nothing changes otherwise.
 use crate::abi::{EAGAIN, ECANCELED};
 use crate::endpoint::Completion;
 use crate::inner::Inner;
@@ -12,26 +13,26 @@ use crate::wire::{BUFFER, CREDITS, FrameKind, HEAD, INLINE, RECORDS_MAX, Record,
 use core::ffi::c_int;
 use foregather_machine::{Cause, Error, Key, Nanos, WaitContext};
 
-/// Receives that stand open at any time.
+/// At fewer open receives than this they are restocked at once.
 const POSTED_LEAST: usize = POSTED / 2;
-/// Batches of completions that are taken in at a time.
+/// The most batches of completions that one look takes in.
 const BATCHES: usize = 8;
-/// A sleep where the network has nothing to sleep on.
+/// A sleep where the network has no descriptor.
 const NAP: Nanos = Nanos::from_us(200);
 
 const AGAIN: isize = -(EAGAIN as isize);
-/// As if libfabric had said it.
+/// The result as if libfabric had returned it.
 const GONE: isize = -(libc::ENOTCONN as isize);
 
 /// Frames that may be queued for one lane: all that it may have on its way, and as many of the lanes' own.
 const QUEUED_MAX: u32 = 2 * (CREDITS + SPARE);
 
-/// What becomes of a frame that cannot go now.
+/// The fate of a frame that cannot go now.
 enum Later {
     Queue,
-    /// Not even that, for the time being.
+    /// The queue has no room for it, for the time being.
     Full,
-    /// Whom it is for has left, and reads nothing.
+    /// Its receiver has left, and reads no more.
     Nobody,
 }
 
@@ -51,7 +52,7 @@ impl Inner {
                 break;
             }
         }
-        // What has come goes first: receives are opened while nothing comes, or when few are left.
+        // Frames that have come go first: receives are opened while none comes, or when few are left.
         if !some || (self.posted.get() as usize) < POSTED_LEAST {
             self.restock();
         }
@@ -73,7 +74,7 @@ impl Inner {
         if completion.context.is_null() {
             return;
         }
-        // SAFETY: contexts that are lent are those of slots.
+        // SAFETY: all lent contexts are those of slots.
         let slot = unsafe { Slots::returned(completion.context) };
         match slot.purpose {
             Use::Receive => {
@@ -101,7 +102,7 @@ impl Inner {
         self.cpu.guard().fail(Cause::ProtocolViolation { from: self.rank_of(from), what }.into());
     }
 
-    /// Nothing can be sent there any more.
+    /// Sends to that lane fail from now on.
     #[cold]
     pub(crate) fn broken(&self, to: usize) {
         let peer = &self.peers[to];
@@ -110,7 +111,8 @@ impl Inner {
         }
     }
 
-    /// A receive that failed, because the frame was too long or its connection ended: it proves nothing, not even of which rank it is.
+    /// A receive that failed, because the frame was too long or its connection ended: it proves nothing, not
+    /// even its rank.
     #[cold]
     fn spoilt(&self, slot: u32, completion: Completion) {
         if u64::from(completion.error) == ECANCELED { self.incoming.give(slot) } else { self.strange(slot) }
@@ -122,7 +124,7 @@ impl Inner {
         self.incoming.give(slot);
     }
 
-    /// Does the frame prove that it is of this lane? Before that is known nothing of it counts.
+    /// Does the frame prove that it is of this lane? Until then no part of it counts.
     #[inline]
     fn is_proven(&self, slot: u32, len: usize, from: u32) -> bool {
         // SAFETY: the slot holds a frame that has come, so it is not lent to libfabric.
@@ -194,7 +196,7 @@ impl Inner {
         }
     }
 
-    /// Says where exposed memory stands.
+    /// Answers where exposed memory stands.
     fn answer(&self, from: usize, ticket: u32, key: Key, bytes: u64) {
         let Some(records) = self.exposures.borrow_mut().read_by(key, bytes, from as u32) else {
             return self.enqueue(from, FrameKind::Unexposed, ticket, Vec::new());
@@ -218,7 +220,7 @@ impl Inner {
         self.queue.borrow_mut().push_back(queued);
     }
 
-    /// Sends of that queue what can go. `true`: something went.
+    /// Sends the frames of the queue that can go. `true`: at least one went.
     fn flush(&self) -> bool {
         let waiting = self.queue.borrow().len();
         if waiting == 0 {
@@ -241,7 +243,7 @@ impl Inner {
                 self.queue.borrow_mut().push_back(queued);
                 continue;
             }
-            // Whom it cannot reach has gone, and its frames with it.
+            // A lane that cannot be reached has gone, and its frames with it.
             if let Payload::Filled(slot, _) = body
                 && result != 0
             {
@@ -281,10 +283,11 @@ impl Inner {
         self.transmitted(to, kind, result)
     }
 
-    /// The same with what stands in a slot, which is lent if the result is 0.
+    /// Hands the frame in a slot to libfabric, which has the slot lent if the result is 0.
     fn transmit_slot(&self, to: usize, kind: FrameKind, head: u32, slot: u32, len: usize) -> isize {
         let bytes = self.outgoing.bytes(slot);
-        // SAFETY: the slot is taken and not lent to libfabric yet; from a 0 on it is, until its completion gives it back.
+        // SAFETY: the slot is taken and not lent to libfabric yet; after a result of 0 it is lent until its
+        // completion gives it back.
         let result = unsafe {
             write_head(&mut *bytes, head, self.proof_to(to));
             let (descriptor, context) = (self.outgoing.descriptor(slot), self.outgoing.context(slot));
@@ -307,7 +310,7 @@ impl Inner {
         result
     }
 
-    /// A buffer for a frame to that lane. `None`: memory cannot be registered, and all is over.
+    /// A buffer for a frame to that lane. `None`: memory cannot be registered, and the lane has failed.
     pub(crate) fn buffer_for(&self, to: usize) -> Option<u32> {
         self.outgoing.take(&self.cpu.guard().endpoint, Use::Send, to).unwrap_or_else(|error| {
             self.cpu.guard().fail(error);
@@ -315,7 +318,7 @@ impl Inner {
         })
     }
 
-    /// The same with a buffer that was filled. A result of 0 takes the buffer.
+    /// Hands a filled buffer to libfabric. A result of 0 takes the buffer.
     fn transmit_filled(&self, to: usize, head: u32, slot: u32, len: usize) -> isize {
         if HEAD + len > self.inject {
             return self.transmit_slot(to, FrameKind::Frame, head, slot, HEAD + len);
@@ -330,7 +333,7 @@ impl Inner {
         result
     }
 
-    /// Is there nothing before a frame to that lane?
+    /// Does no frame to that lane wait in the queue?
     #[inline]
     fn is_clear(&self, to: usize) -> bool {
         let peer = &self.peers[to];
@@ -354,7 +357,7 @@ impl Inner {
         })
     }
 
-    /// The same with what was filled.
+    /// Sends a filled buffer of the layer above. `false`: not now.
     pub(crate) fn send_filled(&self, to: usize, head: u32, len: usize) -> Result<bool, Error> {
         let filling = &self.peers[to].filling;
         let Some(slot) = filling.take().or_else(|| self.buffer_for(to)) else {
@@ -375,7 +378,7 @@ impl Inner {
         later.map(|later| !matches!(later, Later::Full))
     }
 
-    /// What to do with a frame that cannot go now.
+    /// Decides about a frame that cannot go now.
     #[cold]
     fn room_later(&self, to: usize) -> Result<Later, Error> {
         let peer = &self.peers[to];
@@ -390,7 +393,7 @@ impl Inner {
         Ok(if full { Later::Full } else { Later::Queue })
     }
 
-    /// Sees to it that so many receives stand open as there should be.
+    /// Opens receives until as many stand open as there should be.
     pub(crate) fn restock(&self) {
         while (self.posted.get() as usize) < POSTED {
             match self.incoming.take(&self.cpu.guard().endpoint, Use::Receive, 0) {
@@ -407,7 +410,7 @@ impl Inner {
 
     fn open_for_frames(&self, slot: u32) -> bool {
         let (descriptor, context) = (self.incoming.descriptor(slot), self.incoming.context(slot));
-        // SAFETY: the slot is taken, and nobody looks at it until its completion.
+        // SAFETY: the slot is taken, and no code looks at it until its completion.
         let result =
             unsafe { self.cpu.guard().endpoint.receive(self.incoming.bytes(slot).cast(), HEAD + BUFFER, descriptor, context) };
         if result == 0 {

@@ -1,13 +1,14 @@
-//! By what a lane knows a frame of its job from a stranger's, that may reach its port as well as any peer: each way between two lanes has a
-//! number of 64 bits of its own, which stands in every frame. It is a keyed hash over the two lanes and over what their ranks drew by
-//! chance, so it cannot be guessed, and is worth nothing on another way or in another job. It is made for the first frame and kept.
+//! The proof by which a lane tells a frame of its job from a stranger's, which may reach its port as any
+//! peer's does. Each way between two lanes has a number of 64 bits of its own, which every frame carries. It
+//! is a keyed hash over the two lanes and the random numbers of their ranks, so it cannot be guessed, and is
+//! worth nothing on another way or in another job. It is computed for the first frame and kept.
 use crate::wire::Nonce;
 use foregather_machine::{Cause, Error};
 use hmac::{Hmac, KeyInit, Mac};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
 
-/// What all ranks of a job know and others do not.
+/// The secret that all ranks of a job know and others do not.
 #[derive(Clone)]
 pub(crate) struct LaneKey([u8; 32]);
 
@@ -23,13 +24,14 @@ impl LaneKey {
         Self(keyed(job, &[b"foregather lanes"]))
     }
 
-    /// 24 bits by which frames of this job are told from most others at a glance.
+    /// 24 bits that tell frames of this job from most others at a glance.
     pub(crate) fn stamp(&self) -> u32 {
         let [a, b, c, ..] = keyed(&self.0, &[b"stamp"]);
         u32::from_le_bytes([a, b, c, 0])
     }
 
-    /// For frames of the one lane to the other: each by its number in the job, and what its rank drew. All parts have fixed lengths.
+    /// The proof of frames from one lane to the other: each lane by its number in the job, with its rank's
+    /// random number. All parts have fixed lengths.
     pub(crate) fn proof(&self, (from, drawn_there): (usize, &Nonce), (to, drawn_here): (usize, &Nonce)) -> u64 {
         let lanes = [from as u64, to as u64].map(u64::to_le_bytes);
         let [bytes @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
@@ -38,14 +40,14 @@ impl LaneKey {
     }
 }
 
-/// Without a word of what it is.
+/// Shows nothing of the key.
 impl core::fmt::Debug for LaneKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("LaneKey")
     }
 }
 
-/// Drawn anew for each opening, so that what was heard of an earlier job of the same key proves nothing.
+/// Drawn anew for each opening, so that frames heard in an earlier job of the same key prove nothing.
 pub(crate) fn draw() -> Result<Nonce, Error> {
     let mut nonce = Nonce::default();
     match getrandom(&mut nonce, GetRandomFlags::empty()) {
@@ -58,11 +60,11 @@ pub(crate) fn draw() -> Result<Nonce, Error> {
     }
 }
 
-/// What a lane needs to tell its own frames' proofs, and those of the others.
+/// The values from which a lane computes the proofs of its own frames and of the others'.
 #[derive(Debug)]
 pub(crate) struct Proofs {
     pub(crate) key: LaneKey,
-    /// Of each rank.
+    /// The random number of each rank.
     pub(crate) drawn: Vec<Nonce>,
     pub(crate) lanes: u32,
 }

@@ -1,4 +1,4 @@
-//! Which network libfabric is to drive, and what it answered about it.
+//! The network that libfabric is to drive, and libfabric's answer about it.
 use crate::abi::*;
 use crate::library::Api;
 use core::ffi::{CStr, c_char, c_int};
@@ -7,37 +7,38 @@ use foregather_machine::{Cause, Error};
 use std::ffi::CString;
 use std::path::PathBuf;
 
-/// Says at which address of this host the others reach it: a name or a number.
+/// The variable with the address of this host at which the others reach it: a name or a number.
 const HOST_ADDRESS: &str = "FOREGATHER_HOST_ADDRESS";
-/// The version of the interface that is spoken.
+/// The version of the interface that this code uses.
 const API: u32 = 1 << 16 | 14;
 
 /// A network that libfabric drives, by name: `tcp`, `shm`, `verbs`, `efa`.
 #[derive(Debug)]
 pub struct Provider {
     pub(crate) api: Api,
-    /// What libfabric answered; only read.
+    /// libfabric's answer; only read.
     info: NonNull<core::ffi::c_void>,
     name: String,
 }
 
-// SAFETY: the record belongs to the provider alone and is only read; libfabric's five functions may be called by any thread.
+// SAFETY: the record belongs to the provider alone and is only read; any thread may call libfabric's five
+// functions.
 unsafe impl Send for Provider {}
-// SAFETY: as above.
+// SAFETY: the record is only read, and any thread may call libfabric's five functions.
 unsafe impl Sync for Provider {}
 
-/// What was found on this machine.
+/// The providers found on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderInfo {
-    /// Of the interface, major and minor.
+    /// The version of the interface, major and minor.
     pub version: (u32, u32),
     /// The file that was loaded.
     pub path: PathBuf,
-    /// The names of the providers that work here, layered ones (`tcp;ofi_rxm`) as they are called.
+    /// The names of the providers that work here, layered ones with their full names (`tcp;ofi_rxm`).
     pub providers: Vec<String>,
 }
 
-/// What libfabric and which of its providers there are.
+/// The installed libfabric and its providers.
 ///
 /// # Errors
 /// [`Cause::Unavailable`] if libfabric is not installed.
@@ -48,9 +49,9 @@ pub fn found() -> Result<ProviderInfo, Error> {
 
 fn providers(api: &Api) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    // Without hints everything there is.
+    // Without hints libfabric lists all providers.
     if let Ok(list) = ask(api, null_mut(), None) {
-        // SAFETY: the list is libfabric's, not freed yet.
+        // SAFETY: the list is libfabric's, and not freed yet.
         unsafe {
             let mut at = list;
             while !at.is_null() {
@@ -68,7 +69,7 @@ fn providers(api: &Api) -> Vec<String> {
 /// # Safety
 /// `info` must be a record of libfabric's.
 unsafe fn name_of(info: Object) -> String {
-    // SAFETY: every record that libfabric gives away has a fabric and its provider's name, a C string.
+    // SAFETY: every record of libfabric's answers has a fabric and its provider's name, a C string.
     unsafe { CStr::from_ptr(pointer(pointer(info, INFO_FABRIC), FABRIC_PROVIDER).cast()).to_string_lossy().into_owned() }
 }
 
@@ -77,11 +78,12 @@ fn is_here(host: &str) -> bool {
     std::net::UdpSocket::bind((host, 0)).is_ok()
 }
 
-/// The list that answers the hints, or the number of the error.
+/// The list that answers the hints, or the error number.
 fn ask(api: &Api, hints: Object, host: Option<&CStr>) -> Result<Object, c_int> {
     let (node, flags) = host.map_or((null(), 0), |host| (host.as_ptr(), SOURCE));
     let mut list = null_mut();
-    // SAFETY: the node is null or a C string, the hints are null or a record of libfabric's; the answer is written to `list`.
+    // SAFETY: the node is null or a C string, the hints are null or a record of libfabric's; the answer is
+    // written to `list`.
     match unsafe { (api.get_info)(API, node, null::<c_char>(), flags, hints, &raw mut list) } {
         0 if !list.is_null() => Ok(list),
         0 => Err(ENODATA as c_int),
@@ -90,22 +92,25 @@ fn ask(api: &Api, hints: Object, host: Option<&CStr>) -> Result<Object, c_int> {
 }
 
 impl Provider {
-    /// The provider of that name: as it is, or with libfabric's layer for reliable datagrams (`ofi_rxm`) on top.
+    /// The provider of that name: as it is, or with libfabric's layer for reliable datagrams (`ofi_rxm`) on
+    /// top.
     ///
-    /// `host` is the address by which the others reach this host; without it the variable `FOREGATHER_HOST_ADDRESS` counts,
-    /// and without that libfabric takes the first network it finds. Only `tcp` and `verbs` have such addresses.
+    /// `host` is the address by which the others reach this host; without it the variable
+    /// `FOREGATHER_HOST_ADDRESS` counts, and without that libfabric takes the first network that it finds.
+    /// Only `tcp` and `verbs` have such addresses.
     ///
     /// # Errors
-    /// [`Cause::Unavailable`] if libfabric or the provider is not there, or the address is not one of this host.
+    /// [`Cause::Unavailable`] if libfabric or the provider is missing, or the address is not one of this
+    /// host.
     pub fn open(name: &str, host: Option<&str>) -> Result<Self, Error> {
         let api = Api::load()?;
         let host = host.map(str::to_owned).or_else(|| std::env::var(HOST_ADDRESS).ok()).filter(|host| !host.is_empty());
-        // The others are not addressed as hosts are.
+        // The other providers do not address by host.
         let host = host.filter(|_| matches!(name.split(';').next(), Some("tcp" | "verbs")));
         let (Ok(c_name), Ok(c_host)) = (CString::new(name), host.as_deref().map(CString::new).transpose()) else {
             return Err(Cause::Setting { what: "the fabric's name or address", needs: "text without zero bytes" }.into());
         };
-        // Not all providers let memory be read: then there are frames only.
+        // Not all providers let memory be read: without it there are frames only.
         let ways = if host.as_deref().is_none_or(is_here) { &[CAP_RMA | READ | REMOTE_READ, 0][..] } else { &[] };
         let info = ways.iter().find_map(|more| {
             let hints = Hints::new(&api, &c_name, CAP_MSG | CAP_TAGGED | SEND | RECV | more)?;
@@ -121,30 +126,31 @@ impl Provider {
                 format!("name one of those that libfabric {major}.{minor} has here, and an address of this host: {others}");
             return Err(Cause::Unavailable { what, remedy }.into());
         };
-        // SAFETY: the record is libfabric's, and this one's to free.
+        // SAFETY: the record is libfabric's, and not freed yet.
         let name = unsafe { name_of(info.as_ptr()) };
         Ok(Self { api, info, name })
     }
 
-    /// As libfabric calls it, layers and all.
+    /// libfabric's name for it, layers and all.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What was answered, for calls that take it.
+    /// libfabric's answer, for calls that take it.
     pub(crate) fn info(&self) -> Object {
         self.info.as_ptr()
     }
 
-    /// A number of one of the answer's records.
+    /// A number in one of the answer's records.
     fn number<T: Copy>(&self, record: u64, offset: u64) -> T {
-        // SAFETY: libfabric fills in all records of an answer; the constants name their fields and `T` is the field's type.
+        // SAFETY: libfabric fills in all records of an answer; the constants name their fields and `T` is the
+        // field's type.
         unsafe { *field::<T>(pointer(self.info(), record), offset) }
     }
 
     /// Can memory be read through it?
     pub(crate) fn reads(&self) -> bool {
-        // SAFETY: a field of the record.
+        // SAFETY: `INFO_CAPS` is a 64-bit field of the answer's record.
         let caps = unsafe { *field::<u64>(self.info(), INFO_CAPS) };
         caps & CAP_RMA != 0 && caps & REMOTE_READ != 0
     }
@@ -168,7 +174,8 @@ impl Provider {
 
 impl Drop for Provider {
     fn drop(&mut self) {
-        // SAFETY: it came from libfabric, and everything opened with it is closed: whatever was holds the provider.
+        // SAFETY: the record came from libfabric, and all that was opened with it is closed, since that holds
+        // the provider.
         unsafe { (self.api.free_info)(self.info.as_ptr()) }
     }
 }
@@ -196,13 +203,13 @@ fn choose(api: &Api, list: Object, name: &str) -> Option<NonNull<core::ffi::c_vo
     }
 }
 
-/// What is asked for.
+/// The hints for libfabric.
 struct Hints<'a>(Object, &'a Api);
 
 impl<'a> Hints<'a> {
     fn new(api: &'a Api, name: &CStr, caps: u64) -> Option<Self> {
-        // SAFETY: a copy of nothing is an empty record of the library's own size, with all its parts, which the constants
-        // name. The name is freed with the record, by C's `free`.
+        // SAFETY: a copy of nothing is an empty record of the library's own size, with all its parts, which
+        // the constants name. The name is freed with the record, by C's `free`.
         unsafe {
             let hints = (api.dup_info)(null());
             if hints.is_null() {
@@ -225,7 +232,7 @@ impl<'a> Hints<'a> {
 
 impl Drop for Hints<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by libfabric, and nobody keeps it.
+        // SAFETY: libfabric has made the record, and no other value holds it.
         unsafe { (self.1.free_info)(self.0) }
     }
 }

@@ -1,7 +1,7 @@
 //! Frames that wait for the network, and receives that wait for frames.
 use crate::wire::FrameKind;
 
-/// Receives that stand open when there is time to see to it.
+/// The number of receives that stand open after a restock.
 pub(crate) const POSTED: usize = 32;
 
 /// A frame that has not gone yet.
@@ -13,7 +13,7 @@ pub(crate) struct Queued {
     pub(crate) body: Payload,
 }
 
-/// A frame's bytes: on their own, or in a buffer that was filled, and so many of it.
+/// A frame's bytes: on their own, or in a filled buffer, with their number.
 #[derive(Debug)]
 pub(crate) enum Payload {
     Bytes(Vec<u8>),

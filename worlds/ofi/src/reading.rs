@@ -1,8 +1,9 @@
-//! Memory to memory: the reader asks where the memory stands, reads it, and says so.
+//! Memory to memory: the reader asks where the memory stands, reads it, and reports the end.
 //!
-//! A network's own keys would do without asking, but a key that is no longer valid may cost the connection, and nobody would know
-//! when the last reader is through. So a key is asked after first: what is concealed is refused in words, and concealing waits
-//! for those that were told and have not said that they are done.
+//! A network's own keys would do without asking, but a key that is no longer valid may cost the connection,
+//! and the exposer would not know when the last reader is done. So a reader asks about a key first: a key
+//! that was unexposed is refused in words, and `unexpose` waits for the readers that were told and have not
+//! reported the end.
 use crate::abi::{EAGAIN, MR_LOCAL, Object};
 use crate::asked::ReadReply;
 use crate::endpoint::Registration;
@@ -16,11 +17,11 @@ use foregather_host::{clock, pause::pause};
 use foregather_machine::{Address, Cause, Error, Key, Nanos, Park, WaitContext};
 use std::sync::Arc;
 
-/// How long what is under way may take to end once a rank was lost.
+/// How long operations under way may take to end once a rank was lost.
 const ENDING: Nanos = Nanos::from_ms(500);
-/// So long a wait for an answer looks at the network before it sleeps there.
+/// How long a wait for an answer looks at the network before it sleeps there.
 const LOOKING: Nanos = Nanos::from_us(50);
-/// So long after a reading another frame may follow the one that ends it.
+/// How soon after a reading another frame may follow the one that ends it.
 const LAST_WORD: Nanos = Nanos::from_us(5);
 /// A sleep on the network, between two checks whether the wait can still succeed.
 const SLEEP: Nanos = Nanos::from_ms(10);
@@ -33,13 +34,14 @@ struct MemoryRange {
     len: usize,
 }
 
-/// One read: so many bytes from there, into these.
+/// One read: `bytes` bytes from there, into these stretches.
 struct ReadChunk {
     from: (u64, u64),
     into: Vec<MemoryRange>,
 }
 
-/// Cuts a reading into steps: each from one record, into at most `gather` stretches of at most `longest` bytes together.
+/// Cuts a reading into steps: each from one record, into at most `gather` stretches of at most `longest`
+/// bytes together.
 fn steps(records: &[Record], into: &mut [&mut [u8]], gather: usize, longest: usize) -> Vec<ReadChunk> {
     let stretch = |(piece, bytes): (usize, &mut &mut [u8])| MemoryRange { piece, at: bytes.as_mut_ptr(), len: bytes.len() };
     let mut rest = into.iter_mut().enumerate().map(stretch).filter(|stretch| stretch.len > 0).peekable();
@@ -71,7 +73,8 @@ impl Inner {
         self.can_read()?;
         let (mut records, mut registrations) = (Vec::new(), Vec::new());
         for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
-            // SAFETY: the caller of `expose` keeps the borrow until `conceal`, which drops the registration.
+            // SAFETY: by the contract of `LastingPieces` the pieces stay in place until `unexpose`, which
+            // drops the registration.
             let registration = unsafe { self.registrations.lease(&self.cpu.guard().endpoint, piece.as_ptr(), piece.len())? };
             records.push(record(&self.cpu.guard().endpoint, &registration, piece.as_ptr(), piece.len()));
             registrations.push(registration);
@@ -80,7 +83,7 @@ impl Inner {
         Ok(self.exposures.borrow_mut().add(exposure))
     }
 
-    /// Ends that, and waits for those who read there.
+    /// Ends the exposure, and waits for its readers.
     pub(crate) fn take_back(&self, key: Key) {
         if !self.exposures.borrow_mut().ends(key) {
             return;
@@ -93,7 +96,8 @@ impl Inner {
         self.exposures.borrow_mut().remove(key);
     }
 
-    /// Somebody who was lost may still be reading or written to: only without an endpoint nothing touches that memory.
+    /// A lost rank may still read or write: only the end of the endpoint guarantees that nothing touches that
+    /// memory.
     #[cold]
     fn end_all(&self, error: Error) {
         self.cpu.guard().fail(error);
@@ -108,7 +112,7 @@ impl Inner {
         Err(Cause::Setting { what: "exposing memory over this fabric", needs }.into())
     }
 
-    /// Looks at the network until that is so; sleeps there once nothing has come for as long as `looking`.
+    /// Looks at the network until `so` holds; sleeps there once nothing has come for `looking`.
     fn attend(&self, why: &WaitContext, looking: Nanos, mut so: impl FnMut() -> bool) -> Result<(), Error> {
         let mut idle_since = clock::now();
         loop {
@@ -126,7 +130,7 @@ impl Inner {
         }
     }
 
-    /// Fills the pieces from what `from` exposes.
+    /// Fills the pieces from the memory that `from` exposes.
     pub(crate) fn fetch(&self, from: Address, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
         let index = self.index(from)?;
         self.can_read()?;
@@ -151,17 +155,18 @@ impl Inner {
         pulled
     }
 
-    /// Reads it all. When it returns nothing is written into the pieces any more, however it ends.
+    /// Reads all of it. When it returns, however it ends, nothing is written into the pieces any more.
     fn pull(&self, from: usize, records: &[Record], into: &mut [&mut [u8]], why: &WaitContext) -> Result<(), Error> {
         let provider = self.cpu.guard().endpoint.provider();
         let mut local: Vec<Arc<Registration>> = Vec::new();
         if provider.memory_mode() & MR_LOCAL != 0 {
             for piece in into.iter().filter(|piece| !piece.is_empty()) {
-                // SAFETY: borrowed until this function returns, and dropped by then.
+                // SAFETY: the piece is borrowed until this function returns, which drops the registration
+                // before that.
                 local.push(unsafe { self.registrations.lease(&self.cpu.guard().endpoint, piece.as_ptr(), piece.len())? });
             }
         }
-        // Empty pieces have no registration: which one a piece has is its place among the others.
+        // Empty pieces have no registration: a piece's registration is found by its place among the others.
         let places: Vec<usize> = into
             .iter()
             .scan(0, |next, piece| {
@@ -184,7 +189,8 @@ impl Inner {
         let ended = outcome.and_then(|()| self.attend(why, looking, || self.reading.borrow().outstanding == 0));
         match ended {
             Ok(()) if self.reading.borrow().failed => {
-                // It may have gone because somebody else was lost: the vigil says who, or the suspicion proves true.
+                // It may have gone because another rank was lost: the failure detector names that rank, or
+                // the suspicion proves true.
                 self.cpu.guard().suspect(self.rank_of(from));
                 self.attend(why, LOOKING, || false)
             }
@@ -200,8 +206,9 @@ impl Inner {
         }
     }
 
-    /// What is under way soon ends by itself if its other side lives, or has died: to close the endpoint beneath it is for a host that
-    /// has fallen silent, since libfabric's own close is not safe then (1.17, rxm over tcp).
+    /// Operations under way soon end by themselves if their other side lives, or has died. To close the
+    /// endpoint beneath them is for a host that has fallen silent, since libfabric's own close is not safe
+    /// then (1.17, rxm over tcp).
     #[cold]
     fn let_end(&self) {
         let until = clock::now() + ENDING;
@@ -212,25 +219,26 @@ impl Inner {
         }
     }
 
-    /// How long to look at the network for so many bytes to be read: twice as long as it should take, since nothing else shows
-    /// that they are on their way, and a sleep would end with each of the parts in which they come.
+    /// How long to look at the network for `bytes` bytes to be read: twice as long as it should take, since
+    /// nothing else shows that they are on their way, and a sleep would end with each part of them.
     fn looking_for(&self, bytes: usize) -> Nanos {
         LOOKING.max(Nanos(2 * self.costs().direct.of(bytes).0))
     }
 
-    /// Somebody has been told where memory of ours stands: its bytes may go in calls of ours only.
+    /// A peer has been told where memory of ours stands: its bytes may go in calls of ours only.
     pub(crate) fn read_from_here(&self, bytes: u64) {
         self.pushing_until.set(self.pushing_until.get().max(clock::now() + self.looking_for(bytes as usize)));
     }
 
-    /// Looks at the network while somebody reads from here, as long as that should take. `true`: something has happened.
+    /// Looks at the network while a peer reads from here, as long as that should take. `true`: something has
+    /// happened.
     pub(crate) fn serve_readers(&self) -> bool {
         let (mut some, began) = (false, clock::now());
         let end = self.pushing_until.get().min(Nanos(began.0.saturating_add(self.cpu.max_spin().0)));
         while clock::now() < end && self.exposures.borrow().are_read() {
             some |= self.progress();
         }
-        // Who has read says so once more, to the layer above.
+        // A reader that is done also tells the layer above.
         let last = clock::now() + LAST_WORD;
         while some && self.waiting.get() == 0 && clock::now() < last {
             self.progress();
@@ -248,8 +256,8 @@ impl Inner {
                 return false;
             }
         };
-        // SAFETY: the pieces are borrowed until `pull` returns, which waits for all reads or silences the endpoint; the context is
-        // lent until the completion gives the slot back.
+        // SAFETY: the pieces are borrowed until `pull` returns, which waits for all reads or silences the
+        // endpoint; the context is lent until the completion gives the slot back.
         let result = unsafe {
             let context = self.outgoing.context(slot);
             self.cpu.guard().endpoint.read(into, descriptors, self.peers[from].address, there, context)

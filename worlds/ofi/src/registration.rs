@@ -1,8 +1,10 @@
-//! Registrations of memory that is lent for a while, shared by all that lend the same memory at the same time.
+//! Registrations of memory that is lent for a while, shared by all lenders of the same memory at the same
+//! time.
 //!
-//! A cache that keeps registrations of memory which is no longer borrowed must learn of every `munmap`, and hooks into the allocator
-//! are what crashes programs that use such caches. This one keeps nothing beyond the borrow: a registration lives as long as
-//! somebody uses it, and is found by its range meanwhile. So it can never describe memory that has gone.
+//! A cache that keeps registrations of memory which is no longer borrowed must learn of every `munmap`, and
+//! its hooks into the allocator crash programs. This one keeps nothing beyond the borrow: a registration
+//! lives as long as it is in use, and is found by its range meanwhile. So it can never describe memory that
+//! has gone.
 use crate::abi::{MR_VIRT_ADDR, READ, REMOTE_READ};
 use crate::endpoint::{Endpoint, Registration};
 use crate::wire::Record;
@@ -21,8 +23,8 @@ struct Known {
 pub(crate) struct Registrations(RefCell<Vec<Known>>);
 
 impl Registrations {
-    /// The registration of exactly that memory: one that is in use, or a new one. Not of more: the rest may be given back
-    /// while this one is still used.
+    /// The registration of exactly that memory: one that is in use, or a new one. A larger one will not do:
+    /// the rest of its memory may be given back while this one is still used.
     ///
     /// # Safety
     /// The memory must stay where it is until the registration is dropped.
@@ -33,14 +35,15 @@ impl Registrations {
         if let Some(registration) = same.and_then(|known| known.registration.upgrade()) {
             return Ok(registration);
         }
-        // SAFETY: the caller keeps the memory.
+        // SAFETY: the memory stays in place until the registration is dropped, by this function's `# Safety`
+        // section.
         let registration = Arc::new(unsafe { endpoint.register(memory, len, READ | REMOTE_READ)? });
         all.push(Known { start: memory as usize, len, registration: Arc::downgrade(&registration) });
         Ok(registration)
     }
 }
 
-/// How a peer reads memory that is registered so.
+/// The record by which a peer reads registered memory.
 pub(crate) fn record(endpoint: &Endpoint, registration: &Registration, memory: *const u8, len: usize) -> Record {
     // Some networks address memory as the program does, others from where the registration begins.
     let by_address = endpoint.provider().memory_mode() & MR_VIRT_ADDR != 0;
@@ -64,7 +67,7 @@ mod tests {
                 }
             };
         let (all, memory) = (Registrations::default(), [0_u8; 100]);
-        // SAFETY: the memory outlives its registrations.
+        // SAFETY: the vector outlives its registrations.
         let lease = |len| unsafe { all.lease(&endpoint, memory.as_ptr(), len).unwrap() };
         let known = || all.0.borrow().iter().filter(|known| known.registration.strong_count() > 0).count();
         let (first, second) = (lease(100), lease(100));

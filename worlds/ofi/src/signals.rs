@@ -1,18 +1,19 @@
-//! Loading a library must not decide what this program does with its signals.
+//! Keeps this program's signal handlers across the loading of a library.
 //!
-//! Debian's libfabric brings libraries for older cards along, and these install handlers of their own when they are loaded: for the
-//! interrupts by which a job is stopped, and for the faults that a debugger or a page protocol wants to see. They load for some tenths
-//! of a second: signals wait that long, so that none finds such a handler. A program's own other threads do not block them; what
-//! `foregather run` starts is spared by a variable that those libraries look for (`IPATH_NO_BACKTRACE`).
+//! Debian's libfabric brings libraries for older cards along, and these install handlers of their own when
+//! they are loaded: for the interrupts that stop a job, and for the faults that a debugger or a page protocol
+//! wants to see. They load for some tenths of a second: signals wait that long, so that none finds such a
+//! handler. A program's own other threads do not block them; programs that `foregather run` starts are spared
+//! by a variable that those libraries look for (`IPATH_NO_BACKTRACE`).
 use core::mem::MaybeUninit;
 use core::ptr::null;
 use foregather_host::signals::Blocked;
 use std::sync::Mutex;
 
-/// Two that load at once would take each other's handlers for the program's own.
+/// Two threads that load at once would take each other's handlers for the program's own.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs `load`, and puts the handlers back that were there before. Another thread that installs one meanwhile loses it.
+/// Runs `load`, and puts the former handlers back. A handler that another thread installs meanwhile is lost.
 pub(crate) fn kept<T>(load: impl FnOnce() -> T) -> T {
     let _one = ONE_AT_A_TIME.lock();
     let _blocked = Blocked::all();
@@ -22,17 +23,17 @@ pub(crate) fn kept<T>(load: impl FnOnce() -> T) -> T {
     for (signal, before) in (1..).zip(before) {
         let (Some(before), Some(now)) = (before, handler(signal)) else { continue };
         if now.sa_sigaction != before.sa_sigaction {
-            // SAFETY: a handler that the kernel gave us for this signal.
+            // SAFETY: the kernel gave us this handler for this signal.
             unsafe { libc::sigaction(signal, &raw const before, core::ptr::null_mut()) };
         }
     }
     loaded
 }
 
-/// What this program does with a signal.
+/// This program's handler of a signal.
 fn handler(signal: libc::c_int) -> Option<libc::sigaction> {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: only asked for; it is written if the result is 0.
+    // SAFETY: the call only asks; it has written the action if the result is 0.
     unsafe { (libc::sigaction(signal, null(), action.as_mut_ptr()) == 0).then(|| action.assume_init()) }
 }
 

@@ -1,6 +1,8 @@
-//! Static buffers: memory that stays where it is, with the context that libfabric wants for every operation on it.
+//! Static buffers: memory that stays where it is, with the context that libfabric wants for every operation
+//! on it.
 //!
-//! They are made a chunk at a time, when they are needed and not before: what must be there for every peer is only a bound.
+//! They are made by the chunk, when they are needed and not before: the number that each peer may need is
+//! only a bound.
 use crate::abi::{CONTEXT_SIZE, MR_LOCAL, Object};
 use crate::endpoint::{Endpoint, Registration};
 use crate::wire::{BUFFER, HEAD};
@@ -9,10 +11,10 @@ use core::ptr::null_mut;
 use foregather_machine::Error;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
-/// Buffers that are made at a time: 530 KB, of which the kernel gives what is touched.
+/// Buffers that are made at a time: 530 KB, of which the kernel provides the pages that are touched.
 const CHUNK: usize = 32;
 
-/// What a buffer is lent for.
+/// The use of a lent buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Use {
@@ -24,19 +26,19 @@ pub(crate) enum Use {
     Read,
 }
 
-/// One buffer, and what its completion must tell.
+/// One buffer, and the data that its completion must find.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
     context: [u8; CONTEXT_SIZE as usize],
     index: u32,
     purpose: Use,
     peer: u32,
-    /// So that the bytes behind the head begin at a multiple of eight.
+    /// Padding: the bytes behind the head begin at a multiple of eight.
     _align: [u32; 2],
     bytes: [u8; HEAD + BUFFER],
 }
 
-/// What stands beside a buffer that comes back.
+/// The data beside a buffer that comes back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Returned {
     pub(crate) index: u32,
@@ -49,7 +51,7 @@ struct Chunk {
     registration: Option<Registration>,
 }
 
-/// The buffers for one direction. They may go only when the endpoint is silent.
+/// The buffers for one direction. They may be dropped only when the endpoint is silent.
 pub(crate) struct Slots {
     chunks: RefCell<Vec<Chunk>>,
     free: RefCell<Vec<u32>>,
@@ -58,7 +60,7 @@ pub(crate) struct Slots {
     taken: Cell<u32>,
 }
 
-// SAFETY: the memory belongs to the slots alone, and goes where they go.
+// SAFETY: the memory belongs to the slots alone, and moves with them.
 unsafe impl Send for Slots {}
 
 const LAYOUT: Layout = match Layout::array::<Slot>(CHUNK) {
@@ -67,23 +69,23 @@ const LAYOUT: Layout = match Layout::array::<Slot>(CHUNK) {
 };
 
 impl Slots {
-    /// At most that many, rounded up to whole chunks.
+    /// Slots, at most that many, rounded up to whole chunks.
     pub(crate) fn new(bound: usize, access: u64) -> Self {
         Self { chunks: RefCell::default(), free: RefCell::default(), bound, access, taken: Cell::new(0) }
     }
 
-    /// How many are taken.
+    /// How many slots are taken.
     pub(crate) fn taken(&self) -> u32 {
         self.taken.get()
     }
 
     fn at(&self, index: u32) -> *mut Slot {
         let chunks = self.chunks.borrow();
-        // SAFETY: within the chunk's memory.
+        // SAFETY: the index is below the number of slots, so the place is within the chunk's memory.
         unsafe { chunks[index as usize / CHUNK].memory.add(index as usize % CHUNK) }
     }
 
-    /// Takes one; makes more if there is none and there may be more. `None`: the bound is reached.
+    /// Takes a slot; makes more if none is free and the bound allows. `None`: the bound is reached.
     ///
     /// # Errors
     /// If memory cannot be registered.
@@ -93,7 +95,7 @@ impl Slots {
         }
         let Some(index) = self.free.borrow_mut().pop() else { return Ok(None) };
         let slot = self.at(index);
-        // SAFETY: the slot is nobody else's until it is given back.
+        // SAFETY: no other code uses the slot until it is given back.
         unsafe {
             (*slot).purpose = purpose;
             (*slot).peer = peer as u32;
@@ -102,7 +104,7 @@ impl Slots {
         Ok(Some(index))
     }
 
-    /// Gives one back.
+    /// Gives a slot back.
     pub(crate) fn give(&self, index: u32) {
         self.taken.set(self.taken.get() - 1);
         self.free.borrow_mut().push(index);
@@ -133,37 +135,39 @@ impl Slots {
             }
         }
         for at in 0..CHUNK {
-            // SAFETY: zeroed memory of the right size; all bits zero are a slot.
+            // SAFETY: the memory is zeroed and has the right size; all bits zero are a valid slot.
             unsafe { (*memory.add(at)).index = (first + at) as u32 };
         }
         self.free.borrow_mut().extend((first as u32..(first + CHUNK) as u32).rev());
         Ok(true)
     }
 
-    /// Where head and bytes stand. Whoever reads or writes there must have taken the slot, and not lent it.
+    /// The place of head and bytes. A caller that reads or writes there must have taken the slot, and not
+    /// lent it.
     pub(crate) fn bytes(&self, index: u32) -> *mut [u8; HEAD + BUFFER] {
         // SAFETY: a place within the slot.
         unsafe { &raw mut (*self.at(index)).bytes }
     }
 
-    /// What is lent to an operation: it leads back to the slot.
+    /// The context to lend to an operation: it leads back to the slot.
     pub(crate) fn context(&self, index: u32) -> Object {
         self.at(index).cast()
     }
 
-    /// What operations on it are to be given.
+    /// The descriptor for operations on the slot.
     pub(crate) fn descriptor(&self, index: u32) -> Object {
         let chunks = self.chunks.borrow();
         chunks[index as usize / CHUNK].registration.as_ref().map_or(null_mut(), Registration::descriptor)
     }
 
-    /// Whose context that is.
+    /// The slot of a context.
     ///
     /// # Safety
-    /// It must be one that [`Slots::context`] gave.
+    /// `context` must be one that [`Slots::context`] gave.
     pub(crate) unsafe fn returned(context: Object) -> Returned {
         let slot = context.cast::<Slot>();
-        // SAFETY: libfabric writes into the context only, which stands before these.
+        // SAFETY: by this function's `# Safety` section the context is a slot's; libfabric writes only the
+        // context, which stands before these fields.
         unsafe { Returned { index: (*slot).index, purpose: (*slot).purpose, peer: (*slot).peer } }
     }
 }

@@ -1,7 +1,8 @@
-//! Whose turn it is: the owner of a lane, or the caretaker that looks at the network while the owner is elsewhere.
+//! The turn at a lane: its owner's, or the caretaker's, which looks at the network while the owner is
+//! elsewhere.
 //!
-//! The owner comes first: it waits for the caretaker's turn to end, the caretaker never waits for the owner's. Turns are short but for
-//! the owner's sleeps, which end when the network has something to do.
+//! The owner comes first: it waits for the end of the caretaker's turn; the caretaker never waits for the
+//! owner's. Turns are short but for the owner's sleeps, which end when the network has something to do.
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use foregather_host::pause::pause;
@@ -12,14 +13,14 @@ const LOOKS: u32 = 128;
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     taken: AtomicBool,
-    /// Calls of the owner's within one another. The caretaker does not touch it.
+    /// The depth of the owner's nested calls. The caretaker does not touch it.
     depth: Cell<u32>,
     /// Turns that the owner has taken.
     visits: AtomicU32,
 }
 
 impl Turn {
-    /// For the owner's threads alone, which use the lane one at a time.
+    /// The owner's turn. For the owner's threads alone, which use the lane one at a time.
     #[inline]
     pub(crate) fn of_owner(&self) -> Owners<'_> {
         if self.depth.get() == 0 {
@@ -34,13 +35,14 @@ impl Turn {
     fn take(&self) {
         let mut looks = 0_u32;
         while self.taken.swap(true, Acquire) {
-            // A caretaker that takes longer than a look at the network has lost its processor, perhaps to this very thread.
+            // A caretaker that takes longer than a look at the network has lost its processor, perhaps to
+            // this very thread.
             looks += 1;
             if looks.is_multiple_of(LOOKS) { std::thread::yield_now() } else { pause() }
         }
     }
 
-    /// For the caretaker; `None` if it is the owner's, or was since the caretaker was here last.
+    /// The caretaker's turn; `None` if the owner has it, or has had it since the caretaker's last.
     pub(crate) fn of_caretaker(&self, seen: &mut u32) -> Option<Caretakers<'_>> {
         let visits = self.visits.load(Relaxed);
         if core::mem::replace(seen, visits) != visits {

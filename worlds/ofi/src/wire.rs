@@ -1,30 +1,32 @@
-//! What crosses the wire: the tag of a frame, the card by which a rank is reached, and where exposed memory stands.
+//! The formats on the wire: the tag of a frame, the address of a rank, and the records of exposed memory.
 use foregather_machine::{Cause, Error, Rank};
 
-/// Bytes of the head before a frame's own: a number for the layer above, and the proof that the frame is of this job.
+/// Bytes of the head before a frame's own: a number for the layer above, and the proof that the frame is of
+/// this job.
 pub(crate) const HEAD: usize = 12;
 /// Bytes that are copied at once, whatever the network: a header's worth.
 pub(crate) const INLINE: usize = 240;
-/// Bytes of a static buffer: with its head as much as layered providers send without asking the receiver first (16 KiB).
+/// Bytes of a static buffer: with its head as many as layered providers send without asking the receiver
+/// first (16 KiB).
 pub(crate) const BUFFER: usize = 16_368;
 /// Frames with and without a credit that a lane may have on its way to another.
 pub(crate) const CREDITS: u32 = 16;
 pub(crate) const SPARE: u32 = 32;
 
-/// Of this wire format.
+/// The version of this wire format.
 const VERSION: u8 = 2;
 const MAGIC: [u8; 4] = *b"fgof";
-/// What a rank drew by chance for its lanes.
+/// A random number that a rank drew for its lanes.
 pub(crate) type Nonce = [u8; 16];
-/// Lanes that a job can have: they are told apart by 20 bits.
+/// The most lanes of a job: 20 bits tell them apart.
 pub(crate) const LANES_MAX: u64 = 1 << 20;
 
-/// What a frame is for.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// For the layer above.
     Frame,
-    /// Nothing more will be posted.
+    /// The sender will post no more.
     Bye,
     /// May I read this? The head is a ticket, the bytes a key and how much.
     Ask,
@@ -39,9 +41,10 @@ pub(crate) enum FrameKind {
 const KINDS: [FrameKind; 6] =
     [FrameKind::Frame, FrameKind::Bye, FrameKind::Ask, FrameKind::Records, FrameKind::Unexposed, FrameKind::Done];
 
-/// A frame's tag: which job and version (24 bits), its kind (4), its sender (20), and its number on this way (16).
+/// A frame's tag: job and version (24 bits), its kind (4), its sender (20), and its number on this way (16).
 ///
-/// Messages of the same two lanes may be completed in another order than they were sent; the number restores it.
+/// Messages of the same two lanes may be completed in another order than they were sent; the number restores
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) kind: FrameKind,
@@ -49,24 +52,24 @@ pub(crate) struct Tag {
     pub(crate) number: u16,
 }
 
-/// What stands before a frame's own bytes.
+/// Writes the head before a frame's own bytes.
 pub(crate) fn write_head(into: &mut [u8], head: u32, proof: u64) {
     into[..4].copy_from_slice(&head.to_le_bytes());
     into[4..HEAD].copy_from_slice(&proof.to_le_bytes());
 }
 
-/// The number for the layer above, the proof, and the rest; `None`: something so short is no frame.
+/// The number for the layer above, the proof, and the rest; `None`: the bytes are too short for a frame.
 pub(crate) fn read_head(frame: &[u8]) -> Option<(u32, u64, &[u8])> {
     let (head, rest) = frame.split_first_chunk()?;
     let (proof, rest) = rest.split_first_chunk()?;
     Some((u32::from_le_bytes(*head), u64::from_le_bytes(*proof), rest))
 }
 
-/// What a tag turned out to be.
+/// The result of reading a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TagReading {
     Ours(Tag),
-    /// One of ours sent what none of us sends.
+    /// A lane of this job sent a kind that no lane of this version sends.
     ProtocolViolation(u32),
     Stranger,
 }
@@ -76,7 +79,7 @@ impl Tag {
         u64::from(stamp) << 40 | (self.kind as u64) << 36 | u64::from(self.from) << 16 | u64::from(self.number)
     }
 
-    /// `lanes` is how many there are in the job.
+    /// Reads a tag; `lanes` is the number of lanes in the job.
     pub(crate) fn read(bits: u64, stamp: u32, lanes: usize) -> TagReading {
         let from = (bits >> 16 & (LANES_MAX - 1)) as u32;
         if (bits >> 40) as u32 != stamp || from as usize >= lanes {
@@ -87,7 +90,7 @@ impl Tag {
     }
 }
 
-/// By what the others reach a rank: the names of its lanes, in order.
+/// The address of a rank: the names of its lanes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EndpointAddress {
     pub(crate) provider: String,
@@ -109,7 +112,7 @@ impl EndpointAddress {
         bytes
     }
 
-    /// The card of `from`, which must be one of this version.
+    /// Reads the address of `from`, which must be of this version.
     pub(crate) fn read(bytes: &[u8], from: Rank) -> Result<Self, Error> {
         let garbled = |what| Error::from(Cause::ProtocolViolation { from, what });
         let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| garbled("something else than an address"))?;
@@ -136,7 +139,7 @@ impl EndpointAddress {
     }
 }
 
-/// Where a piece of exposed memory stands, for those who read it.
+/// The place of a piece of exposed memory, for its readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) address: u64,
@@ -159,7 +162,7 @@ impl Record {
         bytes
     }
 
-    /// Whether more follow, and these; `None` if the bytes are no records.
+    /// Whether more follow, and the records; `None` if the bytes are no records.
     pub(crate) fn read_all(bytes: &[u8]) -> Option<(bool, Vec<Self>)> {
         let (&first, rest) = bytes.split_first_chunk::<8>()?;
         let (records, odd) = rest.as_chunks::<RECORD>();
@@ -208,7 +211,7 @@ mod tests {
         other[4] += 1;
         assert_eq!(what(&other), "the address of another version");
         for len in 0..bytes.len() {
-            // Cut where a lane ends it is an address of fewer lanes; nowhere does reading it go wrong.
+            // Cut where a lane ends it is an address of fewer lanes; reading never goes wrong.
             let _ = EndpointAddress::read(&bytes[..len], 0);
         }
     }

@@ -1,15 +1,16 @@
-//! Every offset and number that this world takes for granted is what a C compiler finds in libfabric's headers.
+//! Every offset and number that this world takes for granted equals that of libfabric's headers, by a C
+//! compiler.
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Says why a test does nothing; an error where everything was to be there.
+/// Prints why a test does nothing, or fails where all peers must be installed.
 fn skip(why: &str) {
     assert!(std::env::var_os("FOREGATHER_REQUIRE_PARTS").is_none(), "a part is missing: {why}");
     eprintln!("skipped: {why}");
 }
 
-/// A C program that prints one number a line.
+/// A C program that prints each number on a line.
 fn program() -> String {
     let mut text = String::from("#include <stddef.h>\n#include <stdio.h>\n#include <sys/uio.h>\n");
     for header in ["fabric", "fi_domain", "fi_endpoint", "fi_cm", "fi_tagged", "fi_rma", "fi_eq", "fi_errno"] {

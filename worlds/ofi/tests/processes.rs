@@ -1,5 +1,5 @@
-//! The same between processes, over every fabric of libfabric that one host has: each plays its part, told by its parent who the
-//! others are.
+//! The suite between processes, over every fabric of libfabric that one host has: each plays its part, and
+//! its parent tells it the others' addresses.
 use foregather_conformance::fabric::Program;
 use foregather_host::{child::Child, clock};
 use foregather_machine::{Nanos, block_on};
@@ -8,10 +8,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// Says to a child who it is: `FABRIC PROGRAM RANK`.
+/// The variable that tells a child its part: `FABRIC PROGRAM RANK`.
 const PART: &str = "FOREGATHER_OFI_TEST_PART";
 const ROUNDS: u32 = 10;
-/// No child lives longer.
+/// The longest life of a child.
 const LONG_S: u64 = 60;
 
 fn open(name: &str) -> Result<Provider, foregather_machine::Error> {
@@ -26,11 +26,11 @@ fn unhex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap()).collect()
 }
 
-/// What a child does; in the parent nothing.
+/// A child's work; nothing in the parent.
 #[test]
 fn part() {
     let Ok(part) = std::env::var(PART) else { return };
-    // SAFETY: a plain system call: whatever hangs, this process ends.
+    // SAFETY: the call takes a number only. Whatever hangs, this process ends.
     unsafe { libc::alarm(LONG_S as u32) };
     let [fabric, program, rank] = part.split(' ').collect::<Vec<_>>().try_into().unwrap();
     let (program, rank) = (Program::parse(program).unwrap(), rank.parse().unwrap());
@@ -51,7 +51,7 @@ fn run(fabric: &str, program: Program) {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         children.push(Child::spawn(command, &[]).unwrap());
     }
-    // Kept open: whoever writes to a closed one is killed.
+    // Kept open: a process that writes to a closed pipe is killed.
     let (mut addresses, mut outputs) = (Vec::new(), Vec::new());
     for child in &mut children {
         let mut lines = BufReader::new(child.streams().stdout.take().unwrap()).lines().map(Result::unwrap);

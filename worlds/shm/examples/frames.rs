@@ -1,5 +1,5 @@
-//! What frames cost between two pinned threads, written directly over lanes: half a round trip, a stream, and a copy from memory to
-//! memory with and without help. For tuning; on a quiet machine, with `--release`.
+//! The cost of frames between two pinned threads, written directly over lanes: half a round trip, a stream,
+//! and a copy from memory to memory with and without help. For tuning; on a quiet machine, with `--release`.
 use foregather_host::{affinity, clock, pause::pause};
 use foregather_machine::{Address, Error, Fabric, Key, Nanos, block_on, exposing};
 use foregather_shm::{Lane, SegmentSpec, ShmFabric};
@@ -8,7 +8,7 @@ use foregather_thread::Thread;
 type Spinning = Lane<Thread>;
 
 const AT: [Address; 2] = [Address { rank: 0, lane: 0 }, Address { rank: 1, lane: 0 }];
-/// The best of so many batches.
+/// The best of this many batches counts.
 const BATCHES: u32 = 11;
 
 fn send(lane: &Spinning, to: Address, head: u32, bytes: &[u8]) -> Result<(), Error> {
@@ -69,7 +69,7 @@ fn stream(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8]) -> Result
     Ok(())
 }
 
-/// Announced, got and answered, back and forth. `help`: whoever waits takes part.
+/// Announced, got and answered, back and forth. `help`: the waiting side takes part.
 fn copies(lane: &Spinning, rounds: u32, bytes: &[u8], into: &mut [u8], help: bool) -> Result<(), Error> {
     let rank = lane.here().rank;
     let peer = AT[1 - rank as usize];

@@ -1,5 +1,6 @@
-//! What messages cost between two pinned threads, by each of their ways: half a round trip, and a stream. For tuning; on a quiet
-//! machine, with `--release`; with a number, for messages of that many bytes only. The `foregather` command's `measure messages` does it thoroughly.
+//! The cost of messages between two pinned threads, by each of their ways: half a round trip, and a stream.
+//! For tuning; on a quiet machine, with `--release`; with a number, for messages of that many bytes only. The
+//! `foregather` command's `measure messages` does it thoroughly.
 use foregather_host::{affinity, clock};
 use foregather_machine::{Address, Error, Member, Nanos, block_on};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Settings};
@@ -8,9 +9,9 @@ use foregather_thread::Thread;
 
 type Ends = Messenger<Lane<Thread>>;
 
-/// The best of so many batches.
+/// The best of this many batches counts.
 const BATCHES: u32 = 11;
-/// From that size on pieces are received CHEAPER.
+/// From this size on pieces are received CHEAPER.
 const LARGE: usize = 4_096;
 
 #[inline]

@@ -1,10 +1,13 @@
-//! The world of processes on one host: they share a segment of memory and wait on its words, or on the kernel's own
-//! semaphores.
+//! The world of processes on one host: they share a segment of memory and wait on its words, or on the
+//! kernel's own semaphores.
 //!
 //! - [`Segment`]: lines of words in memory that several processes map, enough for a group or a team.
-//! - [`Process`]: a process's processor, a [`Cpu`](foregather_machine::Cpu) whose waits fail when a watched peer dies.
-//! - [`ShmFabric`]: memory for the frames of a job's [`Lane`]s, a [`Fabric`](foregather_machine::Fabric) for processes and for threads.
-//! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition variable.
+//! - [`Process`]: a process's processor, a [`Cpu`](foregather_machine::Cpu) whose waits fail when a watched
+//!   peer dies.
+//! - [`ShmFabric`]: memory for the frames of a job's [`Lane`]s, a [`Fabric`](foregather_machine::Fabric) for
+//!   processes and for threads.
+//! - [`kernel`]: the kernel's ways to wait, POSIX and System V semaphores, eventfd, pipe, mutex and condition
+//!   variable.
 //!
 //! ```
 //! use foregather_machine::{Error, Words};
@@ -19,7 +22,7 @@
 //! assert_eq!(cpu.load(same.word(1)), 7);
 //! # Ok::<(), Error>(())
 //! ```
-// The loom test compiles the sources that it is about by itself.
+// The loom test compiles the sources that it tests by itself.
 #![cfg(not(loom))]
 
 mod fabric;

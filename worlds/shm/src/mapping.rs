@@ -1,7 +1,8 @@
-//! A memory file that several processes map: what segments of words and exchanges of frames are made in.
+//! A memory file that several processes map: the memory of segments and fabrics.
 //!
-//! It is anonymous, so it has no name anywhere and vanishes with the last process that has it open, however that ends. It can no
-//! longer shrink, so no access to it faults, whatever another process does. Pages take memory once they are touched.
+//! It is anonymous, so it has no name anywhere and vanishes with the last process that has it open, however
+//! that ends. It can no longer shrink, so no access to it faults, whatever another process does. Pages take
+//! memory once they are touched.
 use crate::os::refused;
 use core::ptr::{NonNull, null_mut};
 use foregather_machine::{Cause, Error};
@@ -9,7 +10,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// What a descriptor should have been.
+/// The expected content of a descriptor.
 const WHAT: &str = "a shared segment of this program in the descriptor";
 
 /// The bytes of a memory file at an address of this process.
@@ -20,9 +21,10 @@ pub(crate) struct Mapping {
     fd: OwnedFd,
 }
 
-// SAFETY: a mapping only says where its bytes are; whoever makes references of that answers for them.
+// SAFETY: a mapping only says where its bytes are; code that makes references of that answers for their
+// aliasing.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: a shared mapping gives out addresses only, as for `Send`.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -54,14 +56,14 @@ impl Mapping {
     }
 
     fn map(fd: OwnedFd, bytes: usize) -> Result<Self, Error> {
-        // SAFETY: a new mapping at an address that the kernel chooses replaces nobody's memory.
+        // SAFETY: a new mapping at an address that the kernel chooses replaces no other memory.
         let base = unsafe { mmap(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) };
         let base = base.map_err(refused("mapping a shared segment", "raise the limit on address space (`ulimit -v`)"))?;
         let base = NonNull::new(base.cast()).ok_or_else(|| wrong("it is at 0".to_owned()))?;
         Ok(Self { base, bytes, fd })
     }
 
-    /// For a child to inherit.
+    /// The descriptor, for a child to inherit.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -70,27 +72,27 @@ impl Mapping {
         self.bytes
     }
 
-    /// Where that byte is. The mapping begins at a page.
+    /// The address of that byte. The mapping begins at a page.
     ///
     /// # Panics
-    /// In a debug build, if it is beyond the end; callers have checked what they read from anywhere.
+    /// In a debug build, if it is beyond the end: callers have checked offsets that they have read.
     #[inline]
     pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
         debug_assert!(offset <= self.bytes, "{offset} of {}", self.bytes);
-        // SAFETY: within the mapping, or its end, by what the callers have checked.
+        // SAFETY: callers have checked that the offset is within the mapping, or its end.
         unsafe { self.base.add(offset) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and everything lent from it has ended.
+        // SAFETY: the mapping is this value's own, and all that was lent from it has ended.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }
 }
 
-/// The descriptor is not what it should be.
+/// The error for a descriptor of something else.
 pub(crate) fn wrong(remedy: String) -> Error {
     Error::from(Cause::Unavailable { what: WHAT.to_owned(), remedy })
 }

@@ -1,4 +1,5 @@
-//! Objects of the C library in a segment. Each line says what it holds, so that nobody takes a semaphore for a mutex.
+//! Objects of the C library in a segment. Each line says what it holds, so that no process takes a semaphore
+//! for a mutex.
 use crate::Segment;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -12,18 +13,19 @@ pub(crate) struct Slot<T> {
     object: UnsafeCell<T>,
 }
 
-/// A handle to an object, which keeps its segment mapped. The object itself is never destroyed: another process may
-/// still use it, or may have died in the middle of doing so, and it holds nothing but its memory.
+/// A handle to an object, which keeps its segment mapped. The object itself is never destroyed: another
+/// process may still use it, or may have died in the middle of doing so, and it holds no resource but its
+/// memory.
 pub(crate) struct Object<T> {
     segment: Arc<Segment>,
     number: u32,
     at: *mut T,
 }
 
-// SAFETY: `T` is a type of the C library that is made for use by several threads at once; the pointer is valid while
-// the segment is mapped, which the handle sees to.
+// SAFETY: `T` is a type of the C library that is made for use by several threads at once; the pointer is
+// valid while the segment is mapped, which the handle sees to.
 unsafe impl<T> Send for Object<T> {}
-// SAFETY: as above.
+// SAFETY: several threads may use such an object at once, since `T` is made for that.
 unsafe impl<T> Sync for Object<T> {}
 
 impl<T> Object<T> {
@@ -40,7 +42,7 @@ impl<T> Object<T> {
         Ok(Self { segment: segment.clone(), number, at: slot.object.get() })
     }
 
-    /// Finds one that somebody has made.
+    /// Finds an object that another process has made.
     pub(crate) fn find(segment: &Arc<Segment>, kind: u32, number: u32) -> Result<Self, Error> {
         let slot = segment.slot::<T>(number).filter(|slot| slot.kind.load(Acquire) == kind);
         let slot = slot.ok_or_else(|| {
@@ -57,7 +59,7 @@ impl<T> Object<T> {
         self.number
     }
 
-    /// Valid as long as the handle.
+    /// A pointer that is valid as long as the handle.
     pub(crate) fn get(&self) -> *mut T {
         self.at
     }

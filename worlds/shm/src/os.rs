@@ -1,4 +1,4 @@
-//! What several files need of the operating system: refusals as errors, descriptors by number, times.
+//! What several files use of the operating system: refusals as errors, descriptors by number, times.
 use foregather_machine::{Cause, Error, Nanos};
 use rustix::fd::{FromRawFd, OwnedFd, RawFd};
 
@@ -23,7 +23,7 @@ pub(crate) fn inherited(number: RawFd) -> Result<OwnedFd, Error> {
     if duplicate < 0 {
         return Err(last("finding an inherited descriptor", "start this program through the lab only, which leaves it open"));
     }
-    // SAFETY: a fresh descriptor that nobody else knows.
+    // SAFETY: the descriptor is fresh, so it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 

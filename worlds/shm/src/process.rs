@@ -7,23 +7,24 @@ use foregather_thread::{Guard, Scope, Thread};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
-/// The longest sleep. Nobody is woken for a peer's death, and whoever was to wake this one may have been killed between its
-/// change of the word and its wake.
+/// The longest sleep. No wake-up comes for a peer's death, and the process that was to wake this one may have
+/// been killed between its change of the word and its wake.
 const SLEEP: Nanos = Nanos::from_ms(50);
 
 /// The processor of a thread that shares words with other processes.
 ///
 /// # The death of a peer
 /// Once a process that it watches has ended, waits that are not satisfied yet fail with
-/// [`Cause::PeerLost`](foregather_machine::Cause::PeerLost), at the latest after 50 ms. A group or a team then ends for its other
-/// members, too, with the lost rank for the culprit, whether they watch anybody or not. So one watcher is enough, but the others
-/// learn of it only when the watcher waits; if all watch all, each learns by itself. A process that is stopped has not died:
-/// bound the wait.
+/// [`Cause::PeerLost`](foregather_machine::Cause::PeerLost), at the latest after 50 ms. A group or a team
+/// then ends for its other members, too, with the lost rank as the culprit, whether they watch other
+/// processes or not. So one watcher is enough, but the others learn of it only when the watcher waits; if all
+/// watch all, each learns by itself. A process that is stopped has not died: bound the wait.
 ///
 /// # Forks
-/// A process that is forked without an exec has copies of its parent's handles, but no ranks of its own: it must neither use nor
-/// drop them, since both would go for its parent's doing. Let it exec, leave by `_exit`, or forget the handles. Give each process
-/// the descriptor of the segment, and let it attach and join for itself.
+/// A process that is forked without an exec has copies of its parent's handles, but no ranks of its own: it
+/// must neither use nor drop them, since both would count as its parent's. Let it exec, leave by `_exit`, or
+/// forget the handles. Give each process the descriptor of the segment, and let it attach and join for
+/// itself.
 pub type Process = Thread<Watch>;
 
 /// The processes that a [`Process`] watches.
@@ -34,22 +35,23 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// No process: others must end the waits if a peer dies.
+    /// Watches no process: others must end the waits if a peer dies.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The process of `rank`: once that has ended, waits fail. Process descriptors come from `pidfd_open`, or with a child.
+    /// Watches the process of `rank`: once that has ended, waits fail. Process descriptors come from
+    /// `pidfd_open`, or with a child.
     pub fn of(rank: Rank, pidfd: OwnedFd) -> Self {
         Self::all([(rank, pidfd)])
     }
 
-    /// Several processes, by one call of the kernel a millisecond for all of them.
+    /// Watches several processes, by one call of the kernel a millisecond for all of them.
     pub fn all(peers: impl IntoIterator<Item = (Rank, OwnedFd)>) -> Self {
         Self { peers: Some(Arc::new(Peers::new(peers))), failure_detector: None }
     }
 
-    /// The process that started this one.
+    /// Watches the process that started this one.
     ///
     /// # Errors
     /// If it has ended already, or the system knows no process descriptors.
@@ -57,8 +59,8 @@ impl Watch {
         Ok(Self { peers: Some(Arc::new(Peers::parent(rank)?)), failure_detector: None })
     }
 
-    /// Learns of lost ranks from `failure_detector`, which another thread of this process keeps: the way in a job, where that thread also finds
-    /// out who stands still.
+    /// Learns of lost ranks from `failure_detector`, which another thread of this process keeps. In a job
+    /// that thread also finds out which ranks stand still.
     pub fn by(failure_detector: Arc<FailureDetector>) -> Self {
         Self { peers: None, failure_detector: Some(failure_detector) }
     }
@@ -69,8 +71,8 @@ impl Watch {
     }
 }
 
-/// Where this thread runs and where it may is its own affair, as between threads. No thread of another process is fetched:
-/// to give that its mask back could undo what its own process has set meanwhile.
+/// Each process decides where its threads run, as between threads. A thread of another process is never
+/// fetched: giving its mask back could undo what its own process has set meanwhile.
 impl Guard for Watch {
     fn check(&self, context: &WaitContext) -> Result<(), Error> {
         self.failure_detector.as_ref().map_or(Ok(()), |failure_detector| failure_detector.check(context))?;

@@ -1,9 +1,10 @@
-//! Does a thread of another process hold a processor? Linux tells only by halves.
+//! Does a thread of another process hold a processor? Linux gives half an answer.
 //!
-//! The processor clock of another process is brought up to date by the scheduler's tick alone, so two readings a microsecond
-//! apart are equal even while it runs, and thread clocks can be read within one process only. What is left is the state in
-//! `/proc` (proc(5)): a thread that is not runnable does not run, nor does one whose processor is the asker's own. One that is
-//! runnable elsewhere runs, as long as its processor is not crowded: a waiter's patience is bounded anyway.
+//! The processor clock of another process is brought up to date by the scheduler's tick alone, so two
+//! readings a microsecond apart are equal even while it runs, and thread clocks can be read within one
+//! process only. There remains the state in `/proc` (proc(5)): a thread that is not runnable does not run,
+//! nor does one whose processor is the asker's own. A thread that is runnable elsewhere runs, as long as its
+//! processor is not crowded: a waiter's spin is bounded anyway.
 use foregather_machine::{CpuId, ThreadId};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::read;
@@ -58,7 +59,7 @@ mod tests {
         assert_eq!(running(VALUE_MASK, 0), None, "nobody");
     }
 
-    /// Whoever asks is runnable, and no processor has that number.
+    /// The asking thread is runnable, and no processor has that number.
     #[test]
     fn the_kernel_writes_it_like_that() {
         assert_eq!(running(this_thread(), CpuId::MAX), Some(true));

@@ -1,4 +1,5 @@
-//! Memory that several processes map: lines of words and the C library's semaphores, each on a pair of cache lines of its own.
+//! Memory that several processes map: lines of words and the C library's semaphores, each on a pair of cache
+//! lines of its own.
 //!
 //! It lives in a memory file without a name: see `mapping.rs`.
 use crate::mapping::{Mapping, wrong};
@@ -102,12 +103,12 @@ impl Segment {
         Self::attach(inherited(number)?)
     }
 
-    /// For a child to inherit.
+    /// The descriptor, for a child to inherit.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.mapping.fd()
     }
 
-    /// How many words there are that share their cache lines with no other: one a line.
+    /// How many words share their cache lines with no other: one for each line.
     pub fn words(&self) -> u32 {
         self.words
     }
@@ -120,7 +121,7 @@ impl Segment {
     /// The first word of a line.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the segment has fewer words.
     #[inline]
     pub fn word(&self, index: u32) -> &Word {
         assert!(index < self.words, "word {index} of {}", self.words);
@@ -135,8 +136,9 @@ impl Segment {
 
     fn quads(&self) -> &[WordLine<Word>] {
         const { assert!(size_of::<WordLine<Word>>() == LINE && align_of::<WordLine<Word>>() == LINE) };
-        // SAFETY: `words` lines from line 1 on are within the mapping, as `new` and `attach` have seen to; they are aligned, and
-        // zero bytes are words. Words are atomic, nothing else is ever kept in their lines, and the mapping lives as long as self.
+        // SAFETY: `words` lines from line 1 on are within the mapping, as `new` and `attach` have checked;
+        // they are aligned, and zero bytes are words. Words are atomic, their lines never hold anything else,
+        // and the mapping lives as long as self.
         unsafe { core::slice::from_raw_parts(self.line(1).cast().as_ptr(), self.words as usize) }
     }
 
@@ -149,14 +151,14 @@ impl Segment {
         self.mapping.at(number * LINE)
     }
 
-    /// The line of object `number`, if there are so many.
+    /// The line of object `number`, if there is one.
     pub(crate) fn slot<T>(&self, number: u32) -> Option<&Slot<T>> {
         const { assert!(size_of::<Slot<T>>() <= LINE && align_of::<Slot<T>>() <= LINE) };
-        // SAFETY: within the mapping by the check before. The number `kind` is atomic; `object` is in a cell.
+        // SAFETY: within the mapping by the comparison before. `kind` is atomic; `object` is in a cell.
         (number < self.objects).then(|| unsafe { self.line(1 + self.words as usize + number as usize).cast().as_ref() })
     }
 
-    /// A line for an object of the C library that nobody else uses; `None` if all are taken.
+    /// A line for an object of the C library that no other process uses; `None` if all are taken.
     pub(crate) fn claim<T>(&self) -> Option<(u32, &Slot<T>)> {
         let number = self.header().claimed.fetch_add(1, Relaxed);
         self.slot(number).map(|slot| (number, slot))

@@ -1,4 +1,4 @@
-//! Have other processes ended? Looked up while somebody waits, since nobody is woken for it.
+//! Have other processes ended? Waits ask, since no wake-up comes for it.
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use foregather_host::clock;
 use foregather_machine::{Cause, Error, Nanos, Rank, WaitContext};
@@ -6,10 +6,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{PidfdFlags, getppid, pidfd_open};
 
-/// How long nobody asks the kernel whether the peers live: a check costs a look at the clock otherwise.
+/// For how long no thread asks the kernel whether the peers live: otherwise a check costs a look at the
+/// clock.
 const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
 
-/// Some processes, and when somebody last looked after them.
+/// Some processes, and when a wait last asked after them.
 #[derive(Debug)]
 pub(crate) struct Peers {
     /// Process descriptors are readable once the process has ended.
@@ -33,11 +34,12 @@ impl Peers {
                 Error::from(Cause::Os { what: "opening a process descriptor", errno: errno.raw_os_error(), remedy })
             }
         })?;
-        // Had it ended before, the descriptor could be that of a later process with its number.
+        // If it had ended before, the descriptor could be that of a later process with its number.
         if getppid() == Some(parent) { Ok(Self::new([(rank, pidfd)])) } else { Err(lost()) }
     }
 
-    /// Names a peer that has ended, once in an interval: whoever knows that it has left in peace can wait on.
+    /// Names a peer that has ended, once in an interval: a caller that knows that the peer has left in peace
+    /// can wait on.
     pub(crate) fn check(&self, why: &WaitContext) -> Result<(), Error> {
         let now = clock::now();
         if now - Nanos(self.last_look.load(Relaxed)) < LOOK_INTERVAL {

@@ -1,4 +1,5 @@
-//! Lanes between threads: frames in order, buffers, room, bells, exposed memory, and peers that talk nonsense.
+//! Lanes between threads: frames in order, buffers, room, bells, exposed memory, and peers that talk
+//! nonsense.
 mod common;
 
 use common::{copies_are_refused, watchdog};
@@ -15,7 +16,7 @@ fn two() -> (Lane<Thread>, Lane<Thread>) {
     within(SegmentSpec::new(2, 1))
 }
 
-/// Two that may read each other's memory, if the system lets them.
+/// Two lanes that may read each other's memory, if the system lets them.
 fn readable() -> Option<(Lane<Thread>, Lane<Thread>)> {
     let lanes = two();
     (!copies_are_refused(lanes.0.fabric())).then_some(lanes)
@@ -185,7 +186,7 @@ fn get(by: &Lane<Thread>, from: Address, key: Key, into: &mut [&mut [u8]]) -> Re
     block_on(by.get(from, key, into))
 }
 
-/// Cuts into pieces of that many bytes, some of them empty.
+/// Cuts into pieces of `step` bytes, some of them empty.
 fn cut(bytes: &[u8], step: usize) -> Vec<&[u8]> {
     bytes.chunks(step).flat_map(|piece| [piece, &[]]).collect()
 }
@@ -221,7 +222,7 @@ fn exposed_memory_arrives_with_and_without_help() {
     }
 }
 
-/// Who exposes takes part in each of many copies, and both have their share.
+/// The exposing side takes part in each of many copies, and both sides have their share.
 #[test]
 fn both_sides_copy_at_once() {
     watchdog();
@@ -283,11 +284,11 @@ fn only_so_many_memories_are_exposed_at_a_time_and_places_are_used_again() {
         lent.expose(&[b"y"]).unwrap();
         assert!(lent.expose(&[b"x"]).is_err());
     }));
-    // What the scope had not ended itself is free again.
+    // Exposures that the scope had not ended itself are free again.
     block_on(exposing(&a, async |lent| (0..64).for_each(|_| _ = lent.expose(&[b"z"]).unwrap())));
 }
 
-/// Concealing waits for those who read, so afterwards the memory can be used again: every copy is whole or refused.
+/// `unexpose` waits for readers, so afterwards the memory can be used again: every copy is whole or refused.
 #[test]
 fn nobody_reads_after_conceal() {
     watchdog();
@@ -320,7 +321,7 @@ fn nobody_reads_after_conceal() {
                 }
             }));
         }
-        // One more that is there for sure.
+        // One more copy that certainly happens.
         block_on(exposing(&a, async |lent| {
             latest.store(lent.expose(&[&from]).unwrap().0, Release);
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -330,7 +331,7 @@ fn nobody_reads_after_conceal() {
     assert!(conceals_while_it_is_read());
 }
 
-/// Has this process come there? Where it does not count that it has.
+/// Has this process reached that race? True where the count is not compiled in.
 fn conceals_while_it_is_read() -> bool {
     #[cfg(feature = "probes")]
     return foregather_machine::reached_in_process().contains_key("lanes:7");

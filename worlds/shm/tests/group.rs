@@ -1,4 +1,5 @@
-//! Groups and teams of processes: they meet, and whoever is killed, stopped or leaves in peace is told apart by the others.
+//! Groups and teams of processes: they meet, and the others tell apart a member that is killed, is stopped or
+//! leaves in peace.
 mod common;
 
 use common::{LONG, arguments, child, watchdog};
@@ -16,11 +17,12 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 const SIZE: u32 = 4;
-/// Who is killed or stopped.
+/// The member that is killed or stopped.
 const VICTIM: Rank = 2;
 const KINDS: [Algorithm; 3] = [Algorithm::Central, Algorithm::Dissemination, Algorithm::Tree];
 
-/// Lines before the group's: process numbers by rank, how many have come, and the victim's word that it waits to be killed.
+/// Lines before the group's: process numbers by rank, the count of arrivals, and the victim's word that it
+/// waits to be killed.
 const CONTROL: usize = 3;
 const PROCESSES: usize = 0;
 const COME: usize = 1;
@@ -67,7 +69,7 @@ fn watching(all: bool, rank: Rank, control: &SharedLines<Word>) -> Process {
     Watch::all(siblings.chain([(0, open(getppid().unwrap()))])).process()
 }
 
-/// Meets so often, and checks that nobody leaves before all have come.
+/// Meets `times` times, and checks that no member leaves before all have come.
 fn meet(cpu: &Process, member: &mut foregather_barrier::BarrierMember<Process>, come: &Word, times: u32) -> Result<(), Error> {
     for episode in 1..=times {
         cpu.fetch_add(come, 1);
@@ -154,7 +156,8 @@ fn processes_meet() {
     }
 }
 
-/// Rank 0 watches all; the others all, or their parent alone, who then tells them whom it has lost.
+/// Rank 0 watches all; the others watch all, or their parent alone, which then tells them which member it has
+/// lost.
 #[test]
 fn a_killed_member_is_an_error_of_all_others_that_names_it() {
     watchdog();
@@ -174,7 +177,7 @@ fn a_killed_member_is_an_error_of_all_others_that_names_it() {
                 drop(victim);
             });
             let end = block_on(member.wait());
-            // Another one may have noticed before, and told this one.
+            // Another member may have noticed before, and told this one.
             let lost = lost(&end) || (watch == "all" && names(&end, VICTIM));
             assert!(lost, "{kind:?} {name} {watch}: {end:?}");
             killer.join().unwrap();
@@ -206,7 +209,8 @@ fn a_stopped_member_is_not_lost_but_late() {
     all_well(others);
 }
 
-/// Member 2 goes by itself before its process ends. Only its parent in the tree needs it; member 1 waits on for that parent.
+/// Member 2 leaves by itself before its process ends. Only its parent in the tree needs it; member 1 waits on
+/// for that parent.
 #[test]
 fn the_end_of_a_process_whose_member_has_left_is_no_news() {
     watchdog();

@@ -21,7 +21,7 @@ fn soon() -> WaitContext {
     WaitContext::new("test", 0).until(clock::now() + LONG)
 }
 
-/// Hands over to and fro, and checks by a word that the turns alternate.
+/// The turns go to and fro; checks by a word that they alternate.
 fn take_turns(segment: &Segment, mine: &dyn Semaphore, theirs: &dyn Semaphore, first: bool) {
     for round in 0..ROUNDS {
         if first {

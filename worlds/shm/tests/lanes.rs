@@ -1,4 +1,4 @@
-//! Lanes of threads and of processes pass the suite of all fabrics, with memory that is read and without.
+//! Lanes of threads and of processes pass the suite of all fabrics, with and without direct reads of memory.
 mod common;
 
 use common::{LONG, child_with, inherited, watchdog};

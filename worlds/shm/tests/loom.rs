@@ -1,4 +1,5 @@
-//! Every interleaving of the races in `src/fabric/README.md` that are within a ring or a duel. Run with `RUSTFLAGS="--cfg loom"`.
+//! Every interleaving of the races in `src/fabric/README.md` that are within a ring or a duel. Run with
+//! `RUSTFLAGS="--cfg loom"`.
 #![cfg(loom)]
 #![allow(dead_code, reason = "of the sources a part is tried")]
 
@@ -7,7 +8,7 @@ mod duel;
 #[path = "../src/fabric/ring.rs"]
 mod ring;
 
-/// In place of the one that those sources have elsewhere.
+/// In place of the module of that name elsewhere.
 mod primitive {
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -39,11 +40,11 @@ impl Way {
 }
 
 fn first_byte(slot: &Slot) -> u8 {
-    // SAFETY: loom checks that nobody writes there meanwhile.
+    // SAFETY: the frame is not released, so the sender writes nothing there; loom checks it.
     slot.bytes.with(|bytes| unsafe { (*bytes)[0] })
 }
 
-/// Three frames through two slots: the third one has to wait for a release, and is of the second lap.
+/// Three frames through two slots: the third one must wait for a release, and is of the second lap.
 #[test]
 fn frames_arrive_in_order_and_no_slot_is_written_while_it_is_read() {
     loom::model(|| {
@@ -92,7 +93,7 @@ fn misuse(publish: fn(&Way)) {
 }
 
 fn write(way: &Way) {
-    // SAFETY: loom checks that nobody reads there meanwhile.
+    // SAFETY: the receiver reads nothing there before the word is published; loom checks it.
     way.slots[0].bytes.with_mut(|bytes| unsafe { (*bytes)[0] = 7 });
 }
 
@@ -106,7 +107,7 @@ fn a_word_that_is_stored_relaxed_shows_bytes_too_early() {
     });
 }
 
-/// Another one: the word comes first.
+/// The second control: the word comes first.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_word_that_is_stored_before_the_bytes_shows_them_too_early() {
@@ -116,7 +117,7 @@ fn a_word_that_is_stored_before_the_bytes_shows_them_too_early() {
     });
 }
 
-/// And what is right, in the same frame.
+/// The correct order, in the same frame.
 #[test]
 fn a_word_that_is_released_after_the_bytes_shows_them() {
     misuse(|way| {
@@ -151,7 +152,7 @@ fn a_sender_looks_for_a_release_before_it_uses_a_slot_again() {
     third(|sending, way| assert!(sending.send(way.ring(), 0, 1, &[8]).is_ok()));
 }
 
-/// The negative control of race 2: it writes whatever was released.
+/// The negative control of race 2: the sender writes without asking what was released.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_slot_that_is_used_again_without_a_look_is_found() {
@@ -186,7 +187,7 @@ fn who_sees_that_a_sender_has_left_finds_its_last_frame() {
     leave(true);
 }
 
-/// The negative control: it says that it has left, and sends then.
+/// The negative control: the sender says that it has left, and then sends.
 #[test]
 #[should_panic(expected = "its last frame is lost")]
 fn a_sender_that_leaves_before_its_last_frame_is_found() {
@@ -204,7 +205,8 @@ fn copy(finished: fn(&Duel, u32) -> bool) {
             thread::spawn(move || {
                 let (duel, chunks) = &*shared;
                 while let Some(chunk) = duel.claim_bottom() {
-                    // SAFETY: loom checks that nobody else is there.
+                    // SAFETY: the helper has claimed the chunk, so no other thread touches it; loom checks
+                    // it.
                     chunks[chunk as usize].with_mut(|chunk| unsafe { *chunk += 1 });
                     duel.wrote(true);
                 }
@@ -213,7 +215,7 @@ fn copy(finished: fn(&Duel, u32) -> bool) {
         let (duel, chunks) = &*shared;
         duel.open(CHUNKS);
         while let Some(chunk) = duel.claim_top() {
-            // SAFETY: as above.
+            // SAFETY: the getter has claimed the chunk, so no other thread touches it; loom checks it.
             chunks[chunk as usize].with_mut(|chunk| unsafe { *chunk += 1 });
         }
         let helpers = duel.close();
@@ -221,7 +223,7 @@ fn copy(finished: fn(&Duel, u32) -> bool) {
             thread::yield_now();
         }
         for chunk in chunks {
-            // SAFETY: as above.
+            // SAFETY: the helper has finished its chunks, so no thread writes to them; loom checks it.
             chunk.with(|chunk| assert_eq!(unsafe { *chunk }, 1, "copied once"));
         }
         helper.join().unwrap();
@@ -240,11 +242,12 @@ fn a_getter_that_does_not_wait_for_its_helper_returns_too_early() {
     copy(|_, _| true);
 }
 
-/// Race 9: two copies, one after the other. The getter writes the list before each; the helper reads it in a claim, or before.
+/// Race 9: two copies, one after the other. The getter writes the list before each; the helper reads it in a
+/// claim, or before.
 fn lists(read_first: bool) {
     loom::model(move || {
         let shared = Arc::new((Duel::new(), UnsafeCell::new(0_u32)));
-        // SAFETY: loom checks that no thread writes there meanwhile.
+        // SAFETY: the list does not change within a claim; loom checks it.
         let read = |list: &UnsafeCell<u32>| list.with(|list| unsafe { *list });
         let helper = {
             let shared = shared.clone();
@@ -262,7 +265,7 @@ fn lists(read_first: bool) {
         };
         let (duel, list) = &*shared;
         for copy in 1..=2 {
-            // SAFETY: loom checks that no thread reads there meanwhile.
+            // SAFETY: the helper has finished its claims, so no thread reads the list; loom checks it.
             list.with_mut(|list| unsafe { *list = copy });
             duel.open(1);
             let helpers = duel.close();
@@ -279,7 +282,7 @@ fn a_list_that_is_read_within_a_claim_stays() {
     lists(false);
 }
 
-/// The negative control.
+/// The negative control of race 9.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_list_that_is_read_before_the_claim_changes() {

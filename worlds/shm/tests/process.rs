@@ -16,7 +16,7 @@ fn wait(cpu: &Process, policy: Policy, segment: &Segment, word: u32, value: u32)
     block_on(policy.wait(cpu, word, why, || (cpu.load(word) == value).then_some(()))).map(|_| ())
 }
 
-/// Is that the loss of `peer`, with when it was found out and what went on?
+/// Is that the loss of `peer`, with the time when it was found out and the wait's context?
 fn lost(end: &Result<(), Error>, peer: Rank) -> bool {
     matches!(Error::of(end), Some(Cause::PeerLost { rank, since, doing: "test" }) if *rank == peer && *since > Nanos::ZERO)
 }
@@ -57,7 +57,7 @@ fn processes_hand_over_and_a_killed_one_is_noticed() {
         let end = wait(&cpu, policy, &segment, 1, 201);
         assert!(lost(&end, 1), "{policy:?}: {end:?}");
         killer.join().unwrap();
-        // What it did before it died still counts.
+        // Its acts before its death still count.
         wait(&cpu, policy, &segment, 1, 200).unwrap();
     }
 }
@@ -103,8 +103,8 @@ fn poison_and_deadlines_end_waits_as_between_threads() {
     assert_eq!(wait(&cpu, Policy::Spin, &segment, 0, 1), Err(Error::from(Cause::Poisoned { by: None })));
 }
 
-/// A word is changed without the wake that belongs to it, as by a process that is killed in between. Does its sleeper find that long before
-/// its time is over?
+/// A word is changed without its wake, as by a process that is killed in between. Does its sleeper find that
+/// long before its wait times out?
 fn without_its_wake<G: Guard>(cpu: &Thread<G>) {
     let (segment, began) = (Segment::new(1, 0).unwrap(), clock::now());
     let (word, longest) = (segment.word(0), Nanos::from_ms(2_000));
@@ -124,7 +124,7 @@ fn a_change_whose_wake_never_comes_is_found() {
     without_its_wake(&Watch::none().process());
 }
 
-/// The negative control: a thread that counts on the wake.
+/// The negative control: a thread that relies on the wake.
 #[test]
 #[should_panic(expected = "slept on")]
 fn a_sleep_without_a_bound_misses_a_change_without_its_wake() {
@@ -143,7 +143,7 @@ fn asleep_then_busy() {
     }
 }
 
-/// Others may hold the processors, so it is asked until it has been seen as it should be.
+/// Other programs may hold the processors, so the test asks until it has seen the wanted state.
 #[test]
 fn a_running_thread_of_another_process_is_told_from_a_sleeping_one() {
     watchdog();

@@ -1,5 +1,5 @@
-//! An exchange between processes: frames and memory cross, the dead are noticed, strangers are refused, garbage does no harm, and much
-//! room costs little memory.
+//! A fabric between processes: frames and memory cross, deaths are noticed, strangers are refused, garbage
+//! does no harm, and much room costs little memory.
 mod common;
 
 use common::{LONG, child_with, copies_are_refused, inherited, watchdog};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const A: Address = Address { rank: 0, lane: 0 };
 const B: Address = Address { rank: 1, lane: 0 };
-/// What the child is to do, in a frame's head.
+/// The child's task, in a frame's head.
 const ECHO: u32 = 1;
 const GET: u32 = 2;
 const EXPOSE: u32 = 3;
@@ -28,7 +28,7 @@ fn lane(exchange: &Arc<ShmFabric>, at: Address, cpu: Process) -> Lane<Process> {
     exchange.lane(cpu, at).unwrap()
 }
 
-/// Waits as a sleeper; `help`: takes part in copies meanwhile, awake.
+/// Waits asleep; `help`: takes part in copies meanwhile, awake.
 fn wait<T>(lane: &Lane<Process>, help: bool, mut probe: impl FnMut() -> Option<T>) -> Result<T, Error> {
     let why = WaitContext::new("test", lane.here().rank).until(clock::now() + LONG);
     loop {
@@ -116,7 +116,7 @@ fn frames_cross_between_processes() {
         send(&lane, B, ECHO, &bytes);
         assert!(receive(&lane, B, false).unwrap() == (ECHO, bytes), "{size} bytes");
     }
-    // As many as there is room for, before any is answered.
+    // As many frames as there is room for, before any is answered.
     for number in 0..u64::from(lane.limits().spare) {
         send(&lane, B, ECHO, &number.to_ne_bytes());
     }
@@ -230,7 +230,8 @@ fn sixty_four_ranks_of_four_lanes_take_memory_only_where_they_send() {
     assert!(size < (1 << 30) + (20 << 20), "at most {size} bytes");
 }
 
-/// A hostile peer writes anything anywhere, behind the first page: calls fail or give nonsense, and that is all.
+/// A hostile peer writes anything anywhere, behind the first page: calls fail or give nonsense, and that is
+/// all.
 #[test]
 fn garbage_in_the_memory_does_no_harm() {
     watchdog();
@@ -268,7 +269,7 @@ fn garbage_in_the_memory_does_no_harm() {
         }
         let mut into = vec![0; 40_000];
         let _ = key.map(|key| block_on(b.get(A, key, &mut [&mut into])));
-        // A wait for readers or helpers that there never were has to end, too.
+        // A wait for readers or helpers that never existed must end, too.
         a.cpu().poison(a.bell());
         b.cpu().poison(b.bell());
         let _ = key.map(|key| a.unexpose(key));

@@ -1,10 +1,11 @@
 //! Virtual time: the same algorithms, on machines that need not exist.
 //!
 //! - [`event`]: stable event queues. Key (time, class, sequence), integers only: same seed, same trace.
-//! - [`Engine`]: the clock, the queue, and the tasks it polls by number; no wakers, no boxes.
+//! - [`Engine`]: the clock, the queue, and the tasks that it polls by number; no wakers, no boxes.
 //! - [`net`]: nodes that exchange messages, over circuits with ports or by LogGP.
 //! - [`cluster`]: nodes that are whole machines of [`smp`], with cards and lanes between them.
-//! - [`smp`]: threads on processors that they share, under RR, Linux 2.4 and today's scheduler; words to wait on ([`SimWord`]).
+//! - [`smp`]: threads on processors that they share, under RR, Linux 2.4 and today's scheduler; words to wait
+//!   on ([`SimWord`]).
 //!
 //! The only `unsafe` here is one pin projection, in `tasks.rs`, and one prefetch, in `touch.rs`.
 

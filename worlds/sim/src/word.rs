@@ -1,11 +1,11 @@
-//! A word of virtual memory: its value, and who watches it.
+//! A word of virtual memory: its value, and its watchers.
 //!
-//! Its fields are atomics, all relaxed, only so that a group made of such words is `Sync` like one of real words, and
-//! one conformance suite can hand either to its members. One thread runs a simulation.
+//! Its fields are atomics, all relaxed, only so that a group made of such words is `Sync` like one of real
+//! words, and one conformance suite can hand either to its members. One thread runs a simulation.
 use foregather_machine::SharedWord;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Nobody.
+/// The number of no thread.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A number that the whole simulation shares.
@@ -31,13 +31,13 @@ impl Shared {
     }
 }
 
-/// A simulated word. Its watchers form a list through the threads, so a store touches nobody else.
+/// A simulated word. Its watchers form a list through the threads, so a store touches no other thread.
 pub struct SimWord {
     pub(crate) value: Shared,
-    /// Counts changes: what `arm` returns.
+    /// Counts changes: the result of `prepare_park`.
     pub(crate) version: Shared,
     pub(crate) first_watcher: Shared,
-    /// Where the next one queues up: sleepers are woken in the order in which they began to wait.
+    /// Where the next watcher queues up: sleepers are woken in the order in which they began to wait.
     pub(crate) last_watcher: Shared,
     poisoned: AtomicBool,
 }

@@ -1,4 +1,4 @@
-//! Collective operations in virtual time: right for any group, and at the cost that their pages name.
+//! Collective operations in virtual time: right for any group, and at the cost that their docs name.
 use foregather_conformance::{PortProgram, Ports, collective};
 use foregather_machine::{Error, LogGp, Member, Nanos};
 use foregather_message::collective::{all_gather, all_to_all, allreduce, broadcast, reduce, sum};
@@ -24,7 +24,7 @@ impl<M: Model> Ports for Nodes<M> {
 fn networks_conform_in_collective_operations() {
     collective::all(&Nodes(profile::IPSC860_FREE));
     collective::all(&Nodes(profile::IPSC860));
-    // Long enough for every algorithm that there is.
+    // Long enough for every algorithm.
     collective::one(&Nodes(profile::INFINIBAND_TUKEY), &[Nanos::ZERO; 11], 3, 30_000);
 }
 
@@ -42,17 +42,17 @@ proptest! {
     }
 }
 
-/// Nobody waits for his own gap: sending takes no longer than a message takes to arrive.
+/// No node waits for its own gap: sending takes no longer than a message takes to arrive.
 const MODEL: LogGp = profile::LOGGOPSIM;
 
-/// One short message of so many bytes.
+/// The cost of a short message of `bytes` bytes.
 fn message(bytes: u64) -> Nanos {
     MODEL.null() + MODEL.bytes(bytes)
 }
 
 type Peer<'n> = Node<'n, Calendar, LogGp>;
 
-/// When the last of so many nodes is done.
+/// When the last of `size` nodes is done.
 fn cost(size: u32, program: impl AsyncFn(&Peer<'_>) -> Result<(), Error>) -> Nanos {
     let network = Network::<Calendar, _>::new(size, 0, MODEL).unwrap();
     let nodes = network.nodes();

@@ -21,7 +21,7 @@ impl<Q: Queue, M: Model> Nodes<Q, M> {
     }
 }
 
-/// Everybody got to the end.
+/// All outputs: every node got to the end.
 fn all<T>(run: Run<T>) -> Vec<T> {
     assert!(run.deadlocked().is_empty(), "stuck: {:?}", run.deadlocked());
     run.outputs.into_iter().flatten().collect()

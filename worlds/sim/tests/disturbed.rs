@@ -1,4 +1,4 @@
-//! Networks on which things go wrong: named faults, drifting clocks, exhausted header buffers, links held by others.
+//! Faulty networks: named faults, drifting clocks, exhausted header buffers, links held by others.
 use foregather_barrier::{Algorithm, Punctual, SignalCost, butterfly, dissemination, rds};
 use foregather_machine::{Cause, Clock, Endpoint, Error, LogGp, Member, Nanos, Rank};
 use foregather_message::{CommonClock, Comparing, Protocol, compare_clocks, harmonize, receive, send};
@@ -31,7 +31,7 @@ fn drifting() -> Faults {
     Faults { drifts: (0..8).map(drift).collect(), ..Faults::default() }
 }
 
-/// When eight nodes leave a start line five seconds after they have compared clocks, or without having done so.
+/// When eight nodes leave a start line five seconds after they have compared clocks, or without a comparison.
 fn start_line(compared: Option<Comparing>) -> (Vec<Nanos>, Vec<Punctual>) {
     let network = Network::<Heap, _>::new(8, 3, CLUSTER).unwrap().faulty(&drifting()).unwrap();
     let nodes = network.nodes();
@@ -50,8 +50,9 @@ fn start_line(compared: Option<Comparing>) -> (Vec<Nanos>, Vec<Punctual>) {
     run.outputs.into_iter().map(|end| end.expect("ends").expect("no error")).map(|(met, left)| (left, met)).unzip()
 }
 
-/// Without a common clock, each by its own: they start within the error of the comparison. Without comparing, or with an
-/// offset but no drift, some miss it and go as soon as they know, and others wait for a moment of their own.
+/// Without a common clock, each by its own: they start within the error of the comparison. Without comparing,
+/// or with an offset but no drift, some miss it and go as soon as they know, and others wait for a moment of
+/// their own.
 #[test]
 fn nodes_with_drifting_clocks_start_together() {
     let (left, met) = start_line(Some(Comparing::default()));
@@ -75,7 +76,7 @@ fn a_slack_that_is_too_short_is_missed_by_those_who_learn_of_it_late() {
     assert!(matches!(Error::of(endless.outputs[3].as_ref().unwrap()), Some(Cause::Setting { .. })));
 }
 
-/// Runs a barrier of 16 nodes on a faulty network; how many ended, and how many of them too early.
+/// Runs a barrier of 16 nodes on a faulty network; returns how many ended, and how many of them too early.
 fn faulty(faults: &Faults, kind: Algorithm) -> (usize, usize, Vec<u32>) {
     let network = Network::<Calendar, _>::new(16, kind.slots(16), profile::IPSC860).unwrap().faulty(faults).unwrap();
     let nodes = network.nodes();
@@ -88,8 +89,8 @@ fn faulty(faults: &Faults, kind: Algorithm) -> (usize, usize, Vec<u32>) {
     (ended.clone().count(), ended.filter(|&&end| end < last).count(), stuck)
 }
 
-/// Loss makes somebody wait for ever, never leave early; delay and pause do neither; a duplicate counts as a message that
-/// nobody sent, so the network must not make any.
+/// Loss makes a node wait for ever, never leave early; delay and pause do neither; a duplicate counts as a
+/// message that was never sent, so the network must not make any.
 #[test]
 fn named_faults_do_what_they_say() {
     for kind in [Algorithm::Butterfly, Algorithm::Dissemination, Algorithm::Tree, Algorithm::Rds { hop: SignalCost::IPSC860 }] {
@@ -140,7 +141,7 @@ fn delays_end_and_copies_are_whole() {
     assert_eq!(got(profile::IPSC860, &late).1, got(profile::IPSC860, &Faults::default()).1 + us(1_000));
 }
 
-/// A phase that was set stays where it was set, in whatever order a network is put together.
+/// A phase stays as it was set, in whatever order a network is put together.
 #[test]
 fn phases_outlive_what_is_set_after_them() {
     let each = Interrupts { length: us(10), period: us(1_000) };
@@ -151,7 +152,7 @@ fn phases_outlive_what_is_set_after_them() {
     assert_eq!(run.finished, [us(16)]);
 }
 
-/// What a duplicate does: the receiver of the next episode takes it for that episode's message.
+/// The effect of a duplicate: the receiver of the next episode takes it for that episode's message.
 #[test]
 fn a_duplicate_lets_somebody_leave_the_next_episode_early() {
     let early = |seed| {
@@ -176,7 +177,8 @@ fn a_duplicate_lets_somebody_leave_the_next_episode_early() {
     assert!((0..50).any(early));
 }
 
-/// One-sided traffic exhausts the buffers, and from then on each message costs a release message of the other side.
+/// One-sided traffic exhausts the buffers, and from then on each message costs a release message of the other
+/// side.
 #[test]
 fn unbalanced_traffic_runs_out_of_header_buffers_and_balanced_traffic_does_not() {
     let pool = Some(HeaderBuffers { buffers: 8, release: 1 });
@@ -205,7 +207,8 @@ fn unbalanced_traffic_runs_out_of_header_buffers_and_balanced_traffic_does_not()
     assert_eq!([releases(false, 7), releases(false, 8), releases(false, 100)], [0, 1, 93]);
 }
 
-/// Without links only ports are in the way; with them a circuit waits for another one's link although both its ports are free.
+/// Without links only ports are in the way; with them a circuit waits for another one's link although both
+/// its ports are free.
 #[test]
 fn circuits_that_share_a_link_wait_for_each_other() {
     let when = |links: bool| {

@@ -36,7 +36,7 @@ fn outcome(study: &Study) -> Outcome {
     run(study, || true).unwrap()
 }
 
-/// What each job's threads ran, in milliseconds.
+/// The run time of each job's threads, in milliseconds.
 fn ran_ms(outcome: &Outcome) -> Vec<f64> {
     outcome.jobs.iter().map(|job| (job.split.compute + job.split.spin).0 as f64 / 1e6).collect()
 }
@@ -81,8 +81,9 @@ fn nice_values_share_by_weight() {
     }
 }
 
-/// Processors even out what their queues weigh, so that where a thread happens to be makes it neither richer nor poorer. Three on
-/// two cannot be parted evenly at any moment: they take turns, and the light ones, which have little, keep a little more.
+/// Processors even out the weights of their queues, so that a thread's place makes it neither richer nor
+/// poorer. Three threads on two processors cannot be parted evenly at any moment: they take turns, and the
+/// light ones, which have little, keep a little more.
 #[test]
 fn nice_values_share_by_weight_wherever_threads_are() {
     let cases =
@@ -119,7 +120,8 @@ fn groups_in_groups_share_their_groups_share() {
     }
 }
 
-/// What a Linux 6.18 of two processors does at 250 Hz: 0.6 s under 20 ms in 100 ms are some 480 ms of waiting.
+/// The measure of a Linux 6.18 of two processors at 250 Hz: 0.6 s under 20 ms in 100 ms are some 480 ms of
+/// waiting.
 #[test]
 fn a_quota_stops_a_thread_until_the_next_period() {
     let group = Group { quota: Some(MS * 20), ..Group::named("small") };
@@ -142,8 +144,8 @@ fn two_spinners_share_a_quota_of_one_processor() {
     assert_near(outcome.split.idle.0 as f64 / 1e6, 2_000.0, 1.0);
 }
 
-/// Eight threads share a quota of two processors. While their work is even, who spins spins for nobody long; as soon as it is not,
-/// time spun is taken from what others would compute with.
+/// Eight threads share a quota of two processors. While their work is even, a spinner spins for a short time
+/// only; as soon as it is not, time spun is taken from computing threads.
 #[test]
 fn spinning_under_a_quota_costs_a_fifth_once_work_is_uneven() {
     let met = |policy: Policy, compute: Distribution| {
@@ -191,7 +193,8 @@ fn a_yield_to_a_stranger_costs_a_tick() {
     assert!(among_themselves < 0.05, "{among_themselves} ms");
 }
 
-/// A pair that waits by yields, started as said: microseconds a barrier, and the processors that it used.
+/// A pair that waits by yields, from those processors on; returns microseconds for each barrier, and the
+/// processors that it used.
 fn yielding_pair(start: Vec<u32>, yield_switch: Nanos) -> (f64, Vec<u32>) {
     let compute = Distribution::Uniform { from: US * 15, to: US * 25 };
     let job = Job::meeting("pair", 2, u64::MAX, compute, Policy::Yield);
@@ -210,7 +213,7 @@ fn a_stacked_pair_that_yields_stays_stacked_and_a_spread_one_spread() {
     for start in [0, 1] {
         let (stacked_us, cpus) = yielding_pair(vec![start], US * 2);
         assert_eq!(cpus, [start]);
-        // Whoever comes last goes on: one hand-over a barrier.
+        // The member that comes last goes on: one hand-over for each barrier.
         assert_near(stacked_us, 42.0, 2.0);
     }
     let (spread_us, cpus) = yielding_pair(vec![1, 0], US * 2);
@@ -221,7 +224,7 @@ fn a_stacked_pair_that_yields_stays_stacked_and_a_spread_one_spread() {
     assert!(moved.idle_while_ready < MS * 10, "{}", moved.idle_while_ready);
 }
 
-/// With the call in it.
+/// The price of the call included.
 #[test]
 fn a_yield_to_a_member_has_its_own_price() {
     let [cheap, dear] = [US, US * 9].map(|price| yielding_pair(vec![0], price).0);
@@ -229,7 +232,7 @@ fn a_yield_to_a_member_has_its_own_price() {
     assert_near(dear, 49.0, 1.0);
 }
 
-/// What no other policy does, and the kernel does not.
+/// No other policy does that, nor does the kernel.
 #[test]
 fn an_adaptive_pair_that_starts_stacked_moves_apart() {
     let compute = Distribution::Uniform { from: US * 15, to: US * 25 };
@@ -241,8 +244,8 @@ fn an_adaptive_pair_that_starts_stacked_moves_apart() {
     assert_near(200e3 / outcome.jobs[0].met as f64, 22.0, 5.0);
 }
 
-/// Ten on four processors, and one hog: to leave a crowd of four for the hog's processor made the whole team wait for the hog's turns, and
-/// took twice as long as to block.
+/// Ten on four processors, and one hog: leaving a crowd of four for the hog's processor made the whole team
+/// wait for the hog's turns, and took twice as long as blocking.
 #[test]
 fn a_team_larger_than_the_machine_does_not_wait_for_a_hogs_turns() {
     let met = |policy: Policy| {
@@ -271,7 +274,8 @@ fn a_sleeper_preempts_a_hog() {
     assert!(per_barrier(&patient) > 1.0, "{} ms", per_barrier(&patient));
 }
 
-/// An interrupt costs who sends it and who receives it: whoever was woken begins that much later, and later than its waker.
+/// An interrupt costs its sender and its receiver: a woken thread begins that much later, and later than its
+/// waker.
 #[test]
 fn waking_somebody_on_a_busy_processor_costs_an_interrupt() {
     let barrier_us = |waker: Nanos| {
@@ -289,7 +293,7 @@ fn waking_somebody_on_a_busy_processor_costs_an_interrupt() {
     assert!(dear > free + 4.0, "{free} us without, {dear} us with interrupts of 6 us");
 }
 
-/// A processor that a thread was just put on is no longer idle: nobody waits for more than the end of its switch.
+/// A processor that just got a thread is no longer idle: no thread waits for more than the end of its switch.
 #[test]
 fn threads_woken_at_once_go_to_different_idle_processors() {
     let jobs = || {
@@ -322,7 +326,7 @@ fn packing_prefers_the_wakers_processor_if_none_is_idle() {
     }
 }
 
-/// Two of three share a processor, but not for ever the same ones.
+/// Two of three share a processor, but not for ever the same two.
 #[test]
 fn three_threads_on_two_processors_take_turns() {
     let jobs = ["a", "b", "c"].map(|name| Job::load(name, 1)).to_vec();
@@ -337,7 +341,7 @@ fn three_threads_on_two_processors_take_turns() {
 
 #[test]
 fn an_idle_processor_is_given_a_waiting_thread() {
-    // Two meet and end early; their processor is then for the hogs of the other one.
+    // Two meet and end early; then their processor is for the hogs of the other one.
     let short = Job { pins: vec![1], ..Job::meeting("short", 3, 100, Distribution::Constant(US * 50), Policy::Block) };
     let study = study(2, Eevdf::LINUX, vec![short, Job::load("hogs", 3)], MS * 1_000);
     let outcome = outcome(&study);
@@ -377,7 +381,7 @@ fn a_group_never_runs_for_longer_than_its_quota() {
         assert!(inner.iter().all(|&used| used <= 15 * MS.0 + slice), "{policy:?} {inner:?}");
         assert!(inner.iter().sum::<u64>() <= (40 * 15 + 10) * MS.0);
         assert!(outcome.counts.throttles > 20, "{policy:?} {}", outcome.counts.throttles);
-        // What one group may not use is not lost.
+        // The time that one group may not use is not lost.
         assert_eq!(outcome.split.idle, Nanos::ZERO);
     }
 }
@@ -463,7 +467,8 @@ proptest! {
         prop_assert!(heap.time <= study.limit && heap.time + MS * 60 > study.limit, "{}", heap.time);
     }
 
-    /// Whoever could run does so before long, if no quota stops it: after a slice, rounded up to ticks, of everybody else.
+    /// A thread that could run does so before long, if no quota stops it: after a slice, rounded up to ticks,
+    /// of every other thread.
     #[test]
     fn nobody_starves((_, jobs) in jobs(), rules in rules(), seed in 0..1_000_u64) {
         let jobs: Vec<_> = jobs.into_iter().map(|job| Job { group: None, nice: job.nice.clamp(-3, 3), ..job }).collect();
@@ -479,7 +484,8 @@ proptest! {
     }
 }
 
-/// A thread that sleeps now and then beside one that computes without end: how often it woke in a second of one processor.
+/// A thread that sleeps now and then beside one that computes without end; returns how often it woke in a
+/// second of one processor.
 fn naps(lazy_preemption: bool) -> u64 {
     let rules = Eevdf { lazy_preemption, ..Eevdf::LINUX };
     let machine = MachineSpec { cpus: 1, scheduler: Scheduler::Eevdf(rules), ..MachineSpec::tsafrir2002() };
@@ -490,7 +496,7 @@ fn naps(lazy_preemption: bool) -> u64 {
     run(&study, || true).unwrap().counts.wakes
 }
 
-/// Who has slept preempts at once; with lazy preemption the hog keeps the processor until the tick.
+/// A thread that has slept preempts at once; with lazy preemption the hog keeps the processor until the tick.
 #[test]
 fn lazy_preemption_waits_for_the_tick() {
     let (at_once, lazy) = (naps(false), naps(true));

@@ -1,4 +1,5 @@
-//! Why somebody was late, told by the record: the interrupt of Seidel & Davis 1992 figures 3-11 and 3-12, and hangs.
+//! Why a program was late, from the record: the interrupt of Seidel & Davis 1992 figures 3-11 and 3-12, and
+//! hangs.
 use foregather_barrier::{Algorithm, SignalCost, butterfly};
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank};
 use foregather_message::{Protocol, Ring};
@@ -7,13 +8,13 @@ use foregather_sim::net::{Circuits, Faults, Held, Interrupts, Network, Record, d
 use std::cell::RefCell;
 
 const BYTES: usize = 32 << 10;
-/// `a m + b_s` for them.
+/// `a m + b_s` of these messages.
 const SHIFT: Nanos = Nanos(11_871_480);
 /// How late node 0 comes.
 const LATE: Nanos = Nanos::from_us(200);
 /// It begins with its message to node 2, which has it after 75 us.
 const RECEIVED: Nanos = Nanos::from_us(275);
-/// What each node's interrupt takes, if it has one.
+/// The length of each node's interrupt, if it has one.
 const INTERRUPT: Nanos = Nanos::from_us(50);
 
 struct Shifted {
@@ -23,7 +24,7 @@ struct Shifted {
 }
 
 impl Shifted {
-    /// Who took longest for its shift, and how long.
+    /// The node that took longest for its shift, and how long.
     fn slowest(&self) -> (Rank, Nanos) {
         let spans = (0..).zip(self.times.iter().map(|(left, done)| *done - *left));
         spans.max_by_key(|(_, span)| *span).unwrap()
@@ -40,10 +41,11 @@ impl Shifted {
     }
 }
 
-/// Four nodes of which node 0 is late; they synchronise and shift. `interrupted` is a node and when that happens to it.
+/// Four nodes of which node 0 is late; they synchronise and shift. `interrupted` is a node and the time of
+/// its interrupt.
 fn synchronise_and_shift(barrier: Algorithm, interrupted: Option<(Rank, Nanos)>) -> Shifted {
     let size = 4;
-    // Once in a period that is longer than all of it; the other nodes' comes after the end.
+    // Once in a period that is longer than all of it; the other nodes' interrupts come after the end.
     let period = Nanos::from_ms(500);
     let network = Network::<Calendar, Circuits>::new(size, barrier.slots(size), profile::IPSC860).unwrap();
     let network = network.without_contents().recording();
@@ -131,7 +133,7 @@ fn causes_come_before_what_they_cause() {
     }
 }
 
-/// Every packet is lost: each node waits for its first message, and is told which.
+/// Every packet is lost: each node waits for its first message, and the record says which.
 #[test]
 fn a_hang_says_who_waits_for_what_since_when() {
     let faults = Faults { loss_ppm: 1_000_000, ..Faults::default() };
@@ -144,7 +146,8 @@ fn a_hang_says_who_waits_for_what_since_when() {
     assert_eq!(told(3), "3 waits for a null message in slot 1 since 74.0 us; null 1 -> 3, sent at 10.0 us, was lost");
 }
 
-/// Nobody sends: the peer of a null message is not known, that of a sized one is, and whether it waits, too.
+/// No node sends: the peer of a null message is unknown; that of a sized one is known, and whether it waits,
+/// too.
 #[test]
 fn a_hang_of_two_names_both() {
     let network = Network::<Calendar, Circuits>::new(3, 1, profile::IPSC860).unwrap().recording();
@@ -169,13 +172,14 @@ fn a_hang_of_two_names_both() {
     );
 }
 
-/// The processor comes back from its first send late, for an interrupt that is over before that packet has left.
+/// The processor comes back from its first send late, by an interrupt that is over before that packet has
+/// left.
 #[test]
 fn an_interrupt_within_a_send_is_found_too() {
     let period = Nanos::from_ms(500);
     let network = Network::<Calendar, Circuits>::new(3, 1, profile::IPSC860).unwrap().recording();
     let network = network.interrupted(Interrupts { length: INTERRUPT, period }, 1).unwrap();
-    // Until 10 us after all began.
+    // Until 10 us after the beginning.
     let network =
         network.phase(0, Nanos::from_ms(500) - Nanos::from_us(40)).phase(1, Nanos::from_ms(400)).phase(2, Nanos::from_ms(400));
     let nodes = network.nodes();

@@ -1,4 +1,5 @@
-//! Leaving together in virtual time, where it can be exact: on processors of their own all members leave at one moment.
+//! Leaving together in virtual time, where it can be exact: on processors of their own all members leave at
+//! one moment.
 mod ahead;
 
 use ahead::Ahead;
@@ -8,7 +9,7 @@ use foregather_sim::event::Heap;
 use foregather_sim::smp::{MachineSpec, Prices, RoundRobin, Scheduler, Smp, SmpCpu};
 use foregather_wait::Policy;
 
-/// A spinner sees a store after 120 ns, a sleeper runs 7 us after it was woken; to wake somebody costs 2 us.
+/// A spinner sees a store after 120 ns, a sleeper runs 7 us after its wake; waking costs 2 us.
 const PRICES: Prices =
     Prices { line: Nanos(120), waker: Nanos::from_us(2), wake_idle: Nanos::from_us(7), ..Prices::TSAFRIR_2002 };
 
@@ -17,7 +18,7 @@ fn exits(cpus: u32, kind: Algorithm, size: u32, policy: Policy, slack: Option<Na
     exits_by(|cpu| cpu, (cpus, kind, size), policy, slack)
 }
 
-/// The same of members whose processors do something beside what the simulated ones do.
+/// [`exits`] of members whose processors do more than the simulated ones do.
 fn exits_by<C: Cpu + 'static>(
     with: impl Fn(SmpCpu<'static, Heap>) -> C,
     (cpus, kind, size): (u32, Algorithm, u32),

@@ -13,7 +13,7 @@ fn us(n: u64) -> Nanos {
 
 type Ends = Vec<Nanos>;
 
-/// Runs a program on all nodes, the last of them late; when each of them ended.
+/// Runs a program on all nodes, the last of them late; returns when each of them ended.
 fn ends<Q: Queue>(size: u32, late: Nanos, program: impl AsyncFn(&Node<'_, Q, Circuits>) -> Result<(), Error>) -> Ends {
     let network = Network::<Q, _>::new(size, 16, profile::IPSC860).unwrap().without_contents();
     let nodes = network.nodes();
@@ -30,7 +30,8 @@ fn cost_and_precision(ends: &Ends) -> (u64, u64) {
     (rounded(last), rounded(last - first))
 }
 
-/// §3.1 to §3.3, one node late: cost and precision in microseconds, each dimension's largest delay in its row included.
+/// §3.1 to §3.3, one node late: cost and precision in microseconds, each dimension's largest delay in its row
+/// included.
 #[test]
 fn barriers_cost_what_the_paper_says_if_the_lowest_dimension_goes_first() {
     for d in [3u32, 5, 7] {
@@ -53,7 +54,7 @@ fn barriers_cost_what_the_paper_says_if_the_lowest_dimension_goes_first() {
     }
 }
 
-/// Two nodes, the second one late: when both were done, in microseconds.
+/// Two nodes, the second one late; returns when both were done, in microseconds.
 fn exchanged(late: u64, protocol: Protocol, synchronised: bool) -> u64 {
     let program = async |node: &Node<'_, Heap, Circuits>| {
         let (out, mut into) = (vec![0; BYTES], vec![0; BYTES]);
@@ -69,8 +70,8 @@ fn exchanged(late: u64, protocol: Protocol, synchronised: bool) -> u64 {
     cost_and_precision(&ends(2, us(late), program)).0
 }
 
-/// Table II, for 32 KiB. The step from one message at a time to two comes between 68 and 69 us: there the REQUEST
-/// finds the send port taken by the node's own data.
+/// Table II, for 32 KiB. The step from one message at a time to two comes between 68 and 69 us: there the
+/// REQUEST finds the send port taken by the node's own data.
 #[test]
 fn exchanges_cost_what_table_two_says() {
     let simple = |late| exchanged(late, Protocol::Long, false);

@@ -1,4 +1,4 @@
-//! What the simulator predicts, against closed formulas; and that it always predicts the same.
+//! The simulator's predictions, against closed formulas; and that they are always the same.
 use foregather_barrier::{Algorithm, Group, SignalCost, butterfly, dissemination};
 use foregather_machine::{Cause, Clock, Costs, Endpoint, Error, Member, Nanos};
 use foregather_sim::Run;
@@ -93,7 +93,7 @@ fn a_dropped_wait_poisons_a_group_of_threads() {
             cpu.delay(Nanos::from_us(u64::from(cpu.number()))).await;
             let mut member = group.member(cpu, cpu.number(), Policy::Block)?;
             if cpu.number() == 0 {
-                // Neither one that was polled nor one that never was may be dropped.
+                // Neither a wait that was polled nor one that never was may be dropped.
                 if kind == Algorithm::Tree {
                     drop(member.wait());
                     return Ok(());
@@ -109,7 +109,8 @@ fn a_dropped_wait_poisons_a_group_of_threads() {
     }
 }
 
-/// Rank 0 comes last, and drops its wait while it waits for the news to reach the others: they have all that they need of it.
+/// Rank 0 comes last, and drops its wait while the news reaches the others: they have all that they need of
+/// it.
 #[test]
 fn a_wait_that_is_dropped_at_its_end_spoils_nothing() {
     let smp = Smp::<Heap>::new(&two_processors(&Costs::TYPICAL), 2, 1);
@@ -130,7 +131,7 @@ fn a_wait_that_is_dropped_at_its_end_spoils_nothing() {
     assert!(foregather_machine::reached_here().contains_key("barrier:13"));
 }
 
-/// Two waiters for a word that nobody changes: the run ends and names them.
+/// Two waiters for a word that no thread changes: the run ends and names them.
 #[test]
 fn who_waits_for_ever_is_named() {
     let network = Network::<Heap, _>::new(3, 1, profile::IPSC860_FREE).unwrap();
@@ -139,8 +140,8 @@ fn who_waits_for_ever_is_named() {
     assert_eq!(run.deadlocked(), [1, 2]);
 }
 
-/// The three-way cost of waiting: a spinner is released after half a line's round trip, a sleeper after a remote wake,
-/// and the waker pays for the sleeper.
+/// The three-way cost of waiting: a spinner is released after half a line's round trip, a sleeper after a
+/// remote wake, and the waker pays for the sleeper.
 #[test]
 fn waiting_costs_what_the_machine_says() {
     let costs = Costs::TYPICAL;

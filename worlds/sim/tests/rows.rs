@@ -1,4 +1,5 @@
-//! Rows of a square grid, each synchronised by itself (Seidel & Davis 1992 §3.3): precision 0 within a row, whenever it comes.
+//! Rows of a square grid, each synchronised by itself (Seidel & Davis 1992 §3.3): precision 0 within a row,
+//! whenever it comes.
 use foregather_barrier::{SignalCost, Subcube, butterfly, rds};
 use foregather_machine::{Clock, Error, Member, Nanos};
 use foregather_message::{Protocol, Ring};
@@ -10,7 +11,7 @@ fn us(n: u64) -> Nanos {
     Nanos::from_us(n)
 }
 
-/// Runs `program` on 4 x 4 nodes; what each returns, row by row.
+/// Runs `program` on 4 x 4 nodes; returns the results, row by row.
 fn grid<T>(start: [[Nanos; 4]; 4], program: impl AsyncFn(&Node<'_, Heap, Circuits>) -> Result<T, Error>) -> Vec<Vec<T>> {
     let network = Network::<Heap, _>::new(16, 4, profile::IPSC860).unwrap();
     let nodes = network.nodes();
@@ -33,13 +34,14 @@ proptest! {
         for (exits, came) in grid(start, leave_row).into_iter().zip(start) {
             let last = came.into_iter().max().unwrap();
             prop_assert!(exits.iter().all(|&exit| exit == exits[0]), "{exits:?}");
-            // From the last to come to rank 0 of its row and back to the last to hear: two hops there and two back at most.
+            // From the last to come to rank 0 of its row and back to the last to hear: at most two hops there
+            // and two back.
             prop_assert!(exits[0] > last && exits[0] <= last + us(4 * 75), "{exits:?} after {last}");
         }
     }
 }
 
-/// What a row does not wait for: the others.
+/// A row does not wait for the others.
 #[test]
 fn a_row_costs_the_same_wherever_the_others_are() {
     let late = [0, 7_000, 90, 100_000].map(us);
@@ -50,7 +52,8 @@ fn a_row_costs_the_same_wherever_the_others_are() {
     assert_eq!(spent[0], us(40 + 4 * 75));
 }
 
-/// The butterfly of the same rows leaves unevenly when its members come so, or the check above would be blind.
+/// The butterfly of the same rows leaves unevenly when its members come unevenly; otherwise the check above
+/// would be blind.
 #[test]
 fn a_butterfly_of_a_row_does_not_leave_at_one_moment() {
     let start = [[0, 200, 374, 90].map(us); 4];
@@ -61,7 +64,7 @@ fn a_butterfly_of_a_row_does_not_leave_at_one_moment() {
     assert!(exits.iter().all(|row| row.iter().any(|&exit| exit != row[0])), "{exits:?}");
 }
 
-/// Behind that, forced shifts within the rows cost each node what the formula says: `a m + b_s`.
+/// After that, forced shifts within the rows cost each node the formula's `a m + b_s`.
 #[test]
 fn forced_shifts_of_rows_take_their_time_and_no_more() {
     let start = [[0, 300, 20, 90], [5_000, 5_000, 5_000, 5_700], [1; 4], [40, 30, 20, 10]].map(|row| row.map(us));

@@ -48,7 +48,7 @@ impl World for Shared {
         size: u32,
         program: impl Fn(SmpCpu<'w, Heap>, Rank) -> F + Sync,
     ) -> Vec<T> {
-        // A test's few simulations are never given back: their borrow must outlast this call.
+        // A test's few simulations are leaked: their borrow must outlast this call.
         let smp: &'static Smp<Heap> = Box::leak(Box::new(Smp::new(&self.0, size, 3)));
         let outputs: Vec<_> = smp.run(|cpu| program(cpu, cpu.number()));
         assert!(outputs.iter().all(Option::is_some), "somebody waits for ever");
@@ -99,8 +99,8 @@ fn every_scheduler_conforms() {
 fn a_blocking_pair_on_one_processor_pays_two_switches_a_barrier() {
     let job = Job::meeting("pair", 2, 100, Distribution::Constant(us(20)), Policy::Block);
     let all = outcome(&study(round_robin(1), vec![job]));
-    // The thread that comes last goes on at once, so after the first switch-in each barrier has one switch a thread:
-    // compute, block, switch, compute (last), go on: compute, block, switch ...
+    // The thread that comes last goes on at once, so after the first switch-in each barrier has one switch
+    // for each thread: compute, block, switch, compute (last), go on: compute, block, switch ...
     let per_barrier = all.time.0 as f64 / 100.0;
     assert!((per_barrier - 46_000.0).abs() < 500.0, "{per_barrier}");
     assert_eq!(all.split.total(), all.time);
@@ -134,8 +134,8 @@ fn under_round_robin_success_and_failure_alternate() {
     assert!((30.0..50.0).contains(&job.ssr_percent().unwrap()));
 }
 
-/// Appendix A: the flaw of 2.4 is that one loop wakes all before any processor reacts. If processors react in between,
-/// remembering their marks brings nothing.
+/// Appendix A: the flaw of 2.4 is that one loop wakes all before any processor reacts. If processors react in
+/// between, remembering their marks gains nothing.
 #[test]
 fn remembering_marks_helps_only_if_wakes_are_atomic() {
     let time = |atomic_wakes, wakeup| {
@@ -149,8 +149,9 @@ fn remembering_marks_helps_only_if_wakes_are_atomic() {
     assert!(flaw > 1.5 && (0.8..1.2).contains(&reacting), "{flaw:.2}, {reacting:.2}");
 }
 
-/// The example of the introduction: two jobs of two threads on two processors. Spinning long enough moves the system into
-/// the state where a job's threads run together, and then a barrier costs no switch; blocking pays for ever.
+/// The example of the introduction: two jobs of two threads on two processors. Spinning long enough moves the
+/// system into the state where a job's threads run together, and then a barrier costs no switch; blocking
+/// pays for ever.
 #[test]
 fn two_pairs_on_two_processors_fall_into_step() {
     let switches_per_barrier = |policy| {
@@ -197,15 +198,15 @@ fn a_single_job_under_linux_has_a_transition_point() {
     let all = outcome(&one);
     let at = transition(&all.recorded.windows, 95.0).expect("a transition");
     assert!(at > 0 && at < 20, "in window {at}: {:?}", all.recorded.windows);
-    // The native set has reached the size of the job by then.
+    // By then the native set has reached the size of the job.
     let before = &all.recorded.samples[..(at + 1) * 10];
     assert!(before[0].native < 11, "initially threads share processors");
     assert!(before.iter().any(|sample| sample.native == 11));
     assert!(!all.recorded.epochs.is_empty() && all.recorded.spans.iter().any(|span| span.state == State::Spin));
 }
 
-/// The paper's cure needs computations that hardly vary: with log-normal ones more than half of the spins succeed, and the job takes
-/// longer than if it blocked. Mean and standard error of five seeds.
+/// The paper's cure needs computations that hardly vary: with log-normal ones more than half of the spins
+/// succeed, and the job takes longer than if it blocked. Mean and standard error of five seeds.
 #[test]
 fn with_skewed_computing_a_good_rate_is_no_reason_to_spin() {
     let compute = Distribution::LogNormal { mean_ns: 5e3, variation: 0.533 };
@@ -266,8 +267,9 @@ fn a_run_can_be_interrupted_and_gives_what_there_is() {
     assert!(all.interrupted && all.jobs[0].met > 0);
 }
 
-/// Tsafrir & Feitelson 2002 §6 warn of rules that are right for locks: to spin only while the awaited run. Where both switches cost
-/// the same, the adaptive policy has no reason to yield or to sleep early, and waits by 2CS+.
+/// Tsafrir & Feitelson 2002 §6 warn of rules that are right for locks: to spin only while the awaited thread
+/// runs. Where both switches cost the same, the adaptive policy has no reason to yield or to sleep early, and
+/// waits by 2CS+.
 #[test]
 fn on_the_papers_machine_adaptive_is_no_worse_than_2cs_plus() {
     let machine = MachineSpec::tsafrir2002();
@@ -342,9 +344,10 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     prop::collection::vec(job, 1..5)
 }
 
-/// 2.4 knows starvation. With pinned threads one processor's epochs refill the allotment of a spinner on another. With
-/// unequal ones a thread of lower priority is chosen when a hog's allotment ends, an epoch that another hog begins during
-/// the switch refills the first one, and that one preempts it before it has run at all: for ever, if the hogs are in step.
+/// 2.4 knows starvation. With pinned threads one processor's epochs refill the allotment of a spinner on
+/// another. With unequal ones a thread of lower priority is chosen when a hog's allotment ends, an epoch that
+/// another hog begins during the switch refills the first one, and that one preempts it before it has run at
+/// all: for ever, if the hogs are in step.
 fn may_starve(jobs: &[Job]) -> bool {
     jobs.iter().any(|job| !job.pins.is_empty() || job.nice != jobs[0].nice)
 }
@@ -364,8 +367,8 @@ fn under_linux_a_thread_of_lower_priority_starves_beside_hogs_in_step() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every event is followed by the check of all invariants, since this is a debug build; and every job comes to its
-    /// end, whatever its neighbours and the scheduler's rules.
+    /// Every event is followed by the check of all invariants, since this is a debug build; and every job
+    /// comes to its end, whatever its neighbours and the scheduler's rules.
     #[test]
     fn random_studies_keep_every_invariant(
         scheduler in schedulers(), jobs in jobs(), cpus in 1..5_u32, load in 0..4_u32, seed in any::<u64>(),
@@ -385,7 +388,8 @@ proptest! {
     }
 }
 
-/// Programs that come and go: they have what they compute, and their processor is idle while they rest.
+/// Programs that come and go: they compute as long as they should, and their processor is idle while they
+/// rest.
 #[test]
 fn load_that_rests_leaves_its_processor() {
     let guest = Job {

@@ -1,7 +1,7 @@
-//! What switching costs here: kept from an earlier run, or what is typical; then it is measured for the programs to come, while nobody
-//! wants the processors, in less than 20 ms.
+//! The costs of switching here: kept from an earlier run, or else typical ones. In the latter case they are
+//! measured for the programs to come, while the processors are idle, in less than 20 ms.
 //!
-//! The lab measures with more care; what it keeps goes before this.
+//! The lab measures with more care; its kept results take precedence.
 use crate::{Thread, Word, run};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use foregather_host::costs::{self, Kept};
@@ -11,25 +11,26 @@ use foregather_machine::{CachePadded, Clock, Costs, CpuId, Error, Nanos, Rank, W
 use foregather_wait::{Policy, WaitFor, Waiter};
 use std::sync::OnceLock;
 
-/// How long one of the four parts takes at most.
+/// The longest that each of the four parts takes.
 const PART: Nanos = Nanos::from_ms(4);
 /// How long a processor is left idle before a sleeper there is woken.
 const IDLE: Nanos = Nanos::from_us(50);
 /// Round trips of a part, and wakes.
 const ROUNDS: u32 = 200;
 const WAKES: u32 = 40;
-/// Fewer samples than that tell nothing.
+/// Fewer samples than this tell nothing.
 const ENOUGH: usize = 20;
 
-/// Half of the samples may take so many times as long as the quarter that counts: more is others' work.
+/// Half of the samples may take this many times as long as the quarter that counts: beyond that other
+/// programs disturbed them.
 const SPREAD: u64 = 2;
 
 static COSTS: OnceLock<Costs> = OnceLock::new();
-/// Are the costs being measured, or were they, for programs to come?
+/// Are the costs being measured for programs to come, or have they been?
 static MEASURED: AtomicBool = AtomicBool::new(false);
 
-/// The costs that every wait of this process reckons with. None waits for them: a program's first region comes before they could be
-/// measured.
+/// The costs for all waits of this process. No thread waits for them: a program's first region comes before
+/// they could be measured.
 pub(crate) fn of_this_machine() -> Costs {
     if let Some(costs) = COSTS.get() {
         return *costs;
@@ -37,7 +38,7 @@ pub(crate) fn of_this_machine() -> Costs {
     // Not within the initialisation, whose lock a fork would copy.
     let kept = costs::load().ok().flatten();
     let typical = Costs { tick: facts::tick().unwrap_or(Costs::TYPICAL.tick), ..Costs::TYPICAL };
-    // An unoptimised program measures what is true of no other.
+    // The costs of an unoptimised program hold for no other.
     if kept.is_none() && costs::path().is_some() && !cfg!(debug_assertions) && !MEASURED.swap(true, Relaxed) {
         // Without that thread the next program finds typical costs, too.
         let _ = std::thread::Builder::new().name("costs".into()).spawn(measure_and_keep);
@@ -45,7 +46,8 @@ pub(crate) fn of_this_machine() -> Costs {
     *COSTS.get_or_init(|| kept.map_or(typical, |kept| kept.costs))
 }
 
-/// Keeps the costs if all of them could be measured: the next process may find the machine quieter, or have more processors.
+/// Keeps the costs if all of them could be measured: the next process may find the machine quieter, or have
+/// more processors.
 fn measure_and_keep() {
     if sched::set_class(SchedClass::Idle, 0).is_ok()
         && let Ok(measured) = measure()
@@ -55,7 +57,7 @@ fn measure_and_keep() {
     }
 }
 
-/// As far as it could be measured.
+/// The costs, as far as they could be measured.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     local_switch: Option<Nanos>,
@@ -67,7 +69,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// If nothing is missing.
+    /// All costs, if none is missing.
     fn complete(&self) -> Option<Costs> {
         Some(Costs {
             local_switch: self.local_switch?,
@@ -80,7 +82,7 @@ impl Measured {
     }
 }
 
-/// One for each of two partners to write.
+/// A word for each of two partners to write.
 type PingPongLines = [CachePadded<Word>; 2];
 
 fn measure() -> Result<Measured, Error> {
@@ -91,7 +93,7 @@ fn measure() -> Result<Measured, Error> {
     let [yielded, blocked] = pair([here, here], |cpu, rank| {
         [round_trips(cpu, rank, &yields, Policy::Yield), round_trips(cpu, rank, &blocks, Policy::Block)]
     })?;
-    // A switch that takes a good part of a tick went to somebody else.
+    // A switch that takes a good part of a tick went to another program.
     let switch = |samples| typical_of(samples).filter(|&half| tick.is_none_or(|tick| half * 4 < tick));
     let mut measured = Measured { yield_switch: switch(yielded), local_switch: switch(blocked), tick, ..Measured::default() };
     if let Some(&there) = allowed.get(1) {
@@ -107,13 +109,14 @@ fn measure() -> Result<Measured, Error> {
     Ok(measured)
 }
 
-/// Runs both partners on their processors; what the first one gave.
+/// Runs both partners on their processors; returns the first one's result.
 fn pair<T: Send>(cpus: [CpuId; 2], body: impl Fn(&Thread, Rank) -> T + Sync) -> Result<T, Error> {
     let ends = run(
         2,
         |rank| Some(cpus[rank as usize]),
         |cpu, rank| {
-            // Nobody switches between real-time threads for nothing, and no other thread would run meanwhile.
+            // No thread switches between real-time threads without need, and no other thread would run
+            // meanwhile.
             if sched::is_realtime() {
                 sched::set_class(SchedClass::Other, 0)?;
             }
@@ -123,7 +126,8 @@ fn pair<T: Send>(cpus: [CpuId; 2], body: impl Fn(&Thread, Rank) -> T + Sync) -> 
     ends.into_iter().next().expect("two have ended")
 }
 
-/// The lower quartile: what disturbs a measurement makes it longer. `None` if there are too few, or others have had their way.
+/// The lower quartile, since disturbances make a measurement longer. `None` if there are too few samples, or
+/// other programs disturbed them.
 fn typical_of(mut samples: Vec<Nanos>) -> Option<Nanos> {
     samples.sort_unstable();
     let [quarter, half] = [4, 2].map(|part| samples.get(samples.len() / part).copied().unwrap_or_default());
@@ -152,7 +156,7 @@ fn round_trips(cpu: &Thread, rank: Rank, words: &PingPongLines, policy: Policy) 
     samples
 }
 
-/// The first wakes the second: how long until that runs, and what it costs the first.
+/// The first wakes the second: how long until that one runs, and the cost of the call to the first.
 fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &PingPongLines, woken_at: &AtomicU64) -> [Vec<Nanos>; 2] {
     let waiter = Waiter::new(if rank == 0 { Policy::Spin } else { Policy::Block }, rank);
     let (end, mut woken, mut called) = (cpu.now() + PART, vec![], vec![]);
@@ -178,7 +182,7 @@ fn wakes(cpu: &Thread, rank: Rank, [call, answer]: &PingPongLines, woken_at: &At
     [woken, called]
 }
 
-/// Waits for a value; `false` if it has not come in time.
+/// Waits for a value; `false` if it does not come in time.
 fn comes(cpu: &Thread, waiter: &Waiter, word: &Word, value: u32, end: Nanos) -> bool {
     let why = || (WaitContext::new("costs", 0).until(end), WaitFor::Unknown);
     block_on(waiter.wait(cpu, word, false, why, || (cpu.load(word) == value).then_some(())).finish()).is_ok()
@@ -193,7 +197,7 @@ mod tests {
         let measured = measure().unwrap();
         for cost in [measured.local_switch, measured.remote_wake, measured.waker, measured.yield_switch, measured.line_round_trip]
         {
-            // Any of them is measured in parts of a few milliseconds.
+            // Each is measured in parts of a few milliseconds.
             assert!(cost.is_none_or(|cost| cost > Nanos::ZERO && cost < Nanos::from_ms(100)), "{measured:?}");
         }
         assert!(measured.remote_wake.is_none() || affinity::allowed().len() > 1);

@@ -7,14 +7,15 @@ use foregather_machine::{Cause, Clock, CounterOf, Error, Nanos, Park, WaitContex
 
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 8;
-/// A longer gap between two readings means that somebody else had the processor: it is not this spinner's time.
+/// A longer gap between two readings means that another thread had the processor: it is not this spinner's
+/// time.
 const PREEMPTED: Nanos = Nanos::from_us(100);
 /// The last stretch of a delay, waited out without pauses, each of which may take a hundred nanoseconds.
 const LAST_STRETCH: Nanos = Nanos(500);
-/// The longest spin under a real-time class, where nobody else gets the processor meanwhile.
+/// The longest spin under a real-time class, where no other thread gets the processor meanwhile.
 const REALTIME_PATIENCE: Nanos = Nanos::from_us(50);
 
-/// The processor of the thread that made it, and what watches over its waits.
+/// The processor of the thread that made it, and the guard of its waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Thread<G = ()> {
     pub(crate) scope: Scope,
@@ -24,7 +25,8 @@ pub struct Thread<G = ()> {
 }
 
 impl Thread {
-    /// For words of this process. Asks once for the scheduling class: under FIFO and RR every spin will be bounded.
+    /// For words of this process. It asks once for the scheduling class: under FIFO and RR every spin will be
+    /// bounded.
     pub fn current() -> Self {
         Self::guarded(Scope::Private, ())
     }
@@ -42,13 +44,13 @@ impl<G> Thread<G> {
         Self { scope, max_spin, pauses: true, guard }
     }
 
-    /// What watches over its waits.
+    /// The guard of its waits.
     #[inline]
     pub fn guard(&self) -> &G {
         &self.guard
     }
 
-    /// The same, but spinning without the pause instruction: a hot loop, for comparison.
+    /// Spins without the pause instruction: a hot loop, for comparison.
     #[must_use]
     pub fn without_pauses(self) -> Self {
         Self { pauses: false, ..self }
@@ -88,7 +90,7 @@ impl<G> Thread<G> {
     }
 }
 
-/// From `now` on until the clock shows `moment`; what it showed last.
+/// Computes from `now` until the clock shows `moment`; returns the last reading.
 #[inline]
 fn compute_until(moment: Nanos, mut now: Nanos) -> Nanos {
     while now + LAST_STRETCH < moment {
@@ -120,7 +122,8 @@ impl<G> Clock for Thread<G> {
         clock::now_in_order()
     }
 
-    /// The reading that ends it is the one that it returns: to add up spans between readings would add up what they cost.
+    /// Returns the reading that ends it: adding up spans between readings would add up the readings' own
+    /// cost.
     #[inline]
     fn delay_until(&self, moment: Nanos) -> impl Future<Output = Nanos> {
         ready(compute_until(moment, clock::now_in_order()))

@@ -2,7 +2,7 @@
 use crate::Word;
 use foregather_machine::{CpuId, Error, Nanos, ThreadId, WaitContext};
 
-/// Watches over the waits of a [`Thread`](crate::Thread). That of plain threads, `()`, adds nothing.
+/// Watches over the waits of a [`Thread`](crate::Thread). The guard of plain threads, `()`, adds nothing.
 pub trait Guard {
     /// Looks in a brief spin: about half a microsecond of pauses.
     const BRIEF_LOOKS: u32 = 24;
@@ -17,11 +17,11 @@ pub trait Guard {
         let _ = context;
         Ok(())
     }
-    /// The longest sleep, where a sleeper is not woken for all that ends its wait.
+    /// The longest sleep, for worlds in which some events that end a wait do not wake the sleeper.
     fn longest_sleep(&self) -> Nanos {
         Nanos::MAX
     }
-    /// Sleeps elsewhere than on the word, until `until` at most; `false` if it does not.
+    /// Sleeps elsewhere than on the word, until `until` at most; `false` if this guard does not.
     fn sleep(&self, on: &Word, prepared: u32, until: Nanos) -> bool {
         let _ = (on, prepared, until);
         false

@@ -6,8 +6,8 @@ use std::panic::resume_unwind;
 use std::sync::{Condvar, Mutex, mpsc};
 use std::thread::Builder;
 
-/// Where the members wait until all of them are in their places, since one that never starts would keep the others
-/// waiting for ever.
+/// The gate where the members wait until all of them are in their places, since a member that never starts
+/// would keep the others waiting for ever.
 #[derive(Default)]
 struct Gate(Mutex<Option<bool>>, Condvar);
 
@@ -24,8 +24,8 @@ impl Gate {
     }
 }
 
-/// Runs `body` on `size` new threads, the one of rank `r` pinned to `place(r)` if that names a processor, and returns
-/// what they gave in the order of their ranks.
+/// Runs `body` on `size` new threads, the one of rank `r` pinned to `place(r)` if that names a processor, and
+/// returns their results in the order of the ranks.
 ///
 /// # Errors
 /// If a thread cannot be made or pinned; no body runs then.
@@ -45,7 +45,7 @@ pub fn run<T: Send>(
         for rank in 0..size {
             let report = report.clone();
             let member = move || {
-                // The launcher listens until everybody has reported.
+                // The launcher listens until all threads have reported.
                 let _ = report.send(place(rank).map_or(Ok(()), affinity::pin));
                 gate.pass().then(|| body(Thread::current(), rank))
             };
@@ -67,7 +67,7 @@ pub fn run<T: Send>(
     })
 }
 
-/// Starts a thread that nobody waits for; it may run when the process ends, which ends it, too.
+/// Starts a thread that is never joined; it may still run when the process ends, which ends it, too.
 ///
 /// # Errors
 /// If it cannot be made.

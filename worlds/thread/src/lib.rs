@@ -1,9 +1,12 @@
-//! The world of threads: a rank is a thread of this process, waiting is a pause loop, `sched_yield` or a futex.
+//! The world of threads: a rank is a thread of this process, waiting is a pause loop, `sched_yield` or a
+//! futex.
 //!
-//! - [`Word`]: 30 bits on which threads wait, and the two flag bits that make sleeping safe. Protocol: `README.md`.
+//! - [`Word`]: 30 bits on which threads wait, and the two flag bits that make sleeping safe. Protocol:
+//!   `README.md`.
 //! - [`Thread`]: this thread's processor, a [`Cpu`](foregather_machine::Cpu). It moves its thread only if
 //!   `FOREGATHER_PLACEMENT` is not `off`.
-//! - [`run`]: the members of a group as threads, pinned or free. [`start`]: a thread that outlives whoever started it.
+//! - [`run`]: the members of a group as threads, pinned or free. [`start`]: a thread that outlives its
+//!   starter.
 //!
 //! ```
 //! use foregather_barrier::{Algorithm, Group};

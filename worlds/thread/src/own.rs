@@ -1,4 +1,4 @@
-//! What a thread can say of itself.
+//! Facts about the calling thread.
 
 /// The name of this thread, if it has one.
 pub fn name() -> Option<String> {

@@ -1,7 +1,7 @@
-//! Where this process's threads run, by what Linux tells any of them: no privilege is needed for any of it.
+//! Where this process's threads run, from sources that Linux gives every thread, without privileges.
 //!
-//! A thread's mask is kept from when it was first asked for, which is when its member enrols: whoever sets another one later
-//! means it, and the thread is moved no more until the mask has been read anew.
+//! A thread's mask is kept from its first use, when its member enrols. If another program sets another mask
+//! later, it does so on purpose, and the thread is moved no more until the mask has been read anew.
 use crate::{Guard, Scope, Thread, costs};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
@@ -11,7 +11,7 @@ use foregather_host::{cgroup, clock, sched, scout, usage};
 use foregather_machine::{Affinity, Costs, CpuId, Nanos, Placement, ThreadId, VALUE_MASK, ready};
 use std::sync::OnceLock;
 
-/// For how long a mask and a quota are believed: others may change them at any time.
+/// For how long a mask and a quota are believed: other programs may change them at any time.
 const BELIEVED: Nanos = Nanos::from_ms(1_000);
 
 /// This thread's mask, and what follows from it.
@@ -28,19 +28,19 @@ thread_local! {
 }
 
 impl Enrolled {
-    /// What is known of this thread; nothing if the kernel does not tell.
+    /// The state of this thread; `None` if the kernel does not tell.
     fn known() -> Option<Self> {
         ENROLLED.get().or_else(|| Self::read(Mask::of(None)?))
     }
 
-    /// The same, but not older than is believed.
+    /// [`Self::known`], read anew if it is older than [`BELIEVED`].
     fn believed() -> Option<Self> {
         let known = ENROLLED.get();
         match known {
             Some(enrolled) if clock::now() - enrolled.read_at < BELIEVED => known,
-            // What it has then is not its own, either.
+            // A mask that keeps the thread off a processor is not its own, either.
             Some(_) if KEPT_OFF.try_with(|kept| kept.borrow().is_some()).unwrap_or(false) => known,
-            // Another thread may just be moving this one: what it has then is not its own.
+            // Another thread may be moving this one: then its mask is not its own.
             Some(_) => affinity::settled().map_or(known, Self::read),
             None => Self::known(),
         }
@@ -54,7 +54,8 @@ impl Enrolled {
     }
 }
 
-/// How many processors this process can keep busy by its quota. Read from the kernel's files by one thread a second.
+/// How many processors this process can keep busy by its quota. One thread a second reads it from the
+/// kernel's files.
 fn quota() -> u32 {
     static READ_AT: AtomicU64 = AtomicU64::new(0);
     static WIDTH: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -67,7 +68,7 @@ fn quota() -> u32 {
     WIDTH.load(Relaxed)
 }
 
-/// Whole processors of a quota: part of one is one that is there part of the time.
+/// Whole processors of a quota: a fraction counts as one that is there part of the time.
 fn width(quota: Option<f64>) -> u32 {
     quota.map_or(u32::MAX, |cpus| (cpus.ceil() as u32).max(1))
 }
@@ -79,7 +80,7 @@ fn permitted() -> bool {
 }
 
 impl<G> Thread<G> {
-    /// Not under a real-time class: whoever chose that has chosen the processors, too.
+    /// Not under a real-time class: the program that chose it has chosen the processors, too.
     fn may_be_moved(&self) -> bool {
         permitted() && !self.is_realtime()
     }
@@ -136,7 +137,7 @@ impl<G: Guard> Placement for Thread<G> {
 
     fn keep_off(&self, cpu: Option<CpuId>) -> bool {
         let keep = |kept: &RefCell<Option<KeepOff>>| {
-            // The one before gives the mask back first.
+            // The former one first gives the mask back.
             kept.take();
             let cpu = cpu.filter(|_| self.may_be_moved());
             *kept.borrow_mut() = cpu.and_then(|cpu| affinity::keep_off(cpu, &Enrolled::known()?.mask));
@@ -159,7 +160,7 @@ mod tests {
     use foregather_host::sched::{self, SchedClass};
     use foregather_machine::block_on;
 
-    /// On a thread of its own, whose mask and class are nobody else's business.
+    /// Runs on a thread of its own, whose mask and class concern no other test.
     fn alone(body: impl Fn() + Sync) {
         run(1, |_| None, |_, _| body()).unwrap();
     }

@@ -14,7 +14,7 @@ mod real {
     use foregather_host::futex::{self, Scope};
     use foregather_machine::Nanos;
 
-    /// A 32-bit word one can sleep on.
+    /// A 32-bit word on which threads can sleep.
     #[derive(Default)]
     #[repr(transparent)]
     pub(crate) struct Futex(pub(crate) AtomicU32);
@@ -36,7 +36,7 @@ mod model {
     use loom::sync::atomic::{AtomicU32, Ordering::SeqCst};
     use loom::sync::{Condvar, Mutex};
 
-    /// Who may sleep on a word: makes no difference here.
+    /// The threads that may sleep on a word: makes no difference here.
     #[derive(Clone, Copy, Debug)]
     pub enum Scope {
         /// Threads of this process.

@@ -1,5 +1,5 @@
-//! A word on which threads wait: a value and two flags in 32 bits, so that "nobody sleeps" costs one look at the value
-//! that a store returns anyway. States, sequence and races: `README.md`.
+//! A word on which threads wait: a value and two flags in 32 bits. So a store learns that no thread sleeps
+//! from the value that it returns anyway. States, sequence and races: `README.md`.
 use crate::primitive::Futex;
 #[cfg(loom)]
 use crate::primitive::Scope;
@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*, fence};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering::*, fence};
 
-/// Bit 0: somebody sleeps, or is about to.
+/// Bit 0: a thread sleeps, or is about to.
 const ARMED: u32 = 1;
 /// Bit 1: waits that are not satisfied yet never will be.
 const POISONED: u32 = 1 << 1;
@@ -35,7 +35,7 @@ impl Word {
         self.0.0.load(Acquire) >> VALUE_SHIFT
     }
 
-    /// A plain store, for words on which nobody parks.
+    /// A plain store, for words on which no thread parks.
     #[inline]
     pub fn store(&self, value: u32) {
         self.0.0.store(value << VALUE_SHIFT, Release);
@@ -60,17 +60,18 @@ impl Word {
         before >> VALUE_SHIFT
     }
 
-    /// Publishes `new` if the value is `expected`, whatever the flags; wakes the sleepers then, if there are any.
+    /// Publishes `new` if the value is `expected`, whatever the flags; wakes the sleepers then, if there are
+    /// any.
     ///
     /// # Errors
-    /// The value, if it is another one.
+    /// The value, if it differs from `expected`.
     #[inline]
     pub fn compare_exchange(&self, expected: u32, new: u32, scope: Scope) -> Result<u32, u32> {
         let mut before = expected << VALUE_SHIFT;
         loop {
             match self.0.0.compare_exchange(before, new << VALUE_SHIFT, AcqRel, Acquire) {
                 Ok(_) => break,
-                // The flags alone differ.
+                // Only the flags differ.
                 Err(seen) if seen >> VALUE_SHIFT == expected => before = seen,
                 Err(seen) => return Err(seen >> VALUE_SHIFT),
             }
@@ -94,7 +95,7 @@ impl Word {
         }
     }
 
-    /// Makes every unsatisfied wait fail, and ends the sleep of those who wait.
+    /// Makes every unsatisfied wait fail, and ends the sleep of the waiters.
     #[cold]
     pub fn poison(&self, scope: Scope) {
         let before = self.0.0.fetch_or(POISONED, AcqRel);
@@ -111,13 +112,14 @@ impl Word {
     #[inline]
     pub fn prepare_park(&self) -> u32 {
         let armed = self.0.0.fetch_or(ARMED, AcqRel) | ARMED;
-        // For those who change something else than this word (race 6).
+        // For threads that change something else than this word (race 6).
         fence(SeqCst);
         armed
     }
 
-    /// Does anybody sleep here, or is about to, who may have missed what was written elsewhere before this call? Then change the
-    /// word. Cheaper than changing it every time: nobody takes its line away from the sleepers to be (race 6).
+    /// Does a thread sleep here, or is one about to, that may have missed a write elsewhere before this call?
+    /// Then change the word. Cheaper than changing it every time: the line stays with the threads that are
+    /// about to sleep (race 6).
     #[inline]
     pub fn has_sleepers(&self) -> bool {
         fence(SeqCst);
@@ -130,8 +132,8 @@ impl Word {
         self.0.wait(armed, timeout, scope);
     }
 
-    /// The negative control of the loom tests: looks for sleepers first and stores then, so that one who arms between
-    /// the two is never woken (race 1).
+    /// The negative control of the loom tests: looks for sleepers first and then stores, so a thread that
+    /// arms between the two is never woken (race 1).
     #[cfg(loom)]
     pub fn store_looking_first(&self, value: u32, scope: Scope) {
         let before = self.0.0.load(Acquire);
@@ -141,7 +143,8 @@ impl Word {
         }
     }
 
-    /// The negative control of race 3: wakes the sleepers and takes their bit away then, and with it that of one who armed in between.
+    /// The negative control of race 3: wakes the sleepers and then clears their bit, and with it that of a
+    /// thread that armed in between.
     #[cfg(loom)]
     pub fn publish_waking_first(&self, value: u32, scope: Scope) {
         let before = self.0.0.swap(value << VALUE_SHIFT, AcqRel);
@@ -151,7 +154,7 @@ impl Word {
         }
     }
 
-    /// The negative control of race 5: puts poison back without looking for who armed meanwhile.
+    /// The negative control of race 5: puts poison back without looking for a thread that armed meanwhile.
     #[cfg(loom)]
     pub fn publish_looking_once(&self, value: u32, scope: Scope) {
         let before = self.0.0.swap(value << VALUE_SHIFT, AcqRel);

@@ -34,7 +34,7 @@ fn threads_conform() {
     team::all(&Threads);
 }
 
-/// A member that panics takes nobody with it but by name.
+/// The panic of a member is an error of the others, with its rank.
 #[test]
 fn a_panic_is_an_error_of_the_others() {
     for kind in Algorithm::ALL {
@@ -58,7 +58,7 @@ fn a_panic_is_an_error_of_the_others() {
     }
 }
 
-/// A member belongs to its thread alone: it outlives the group's handle, and goes where its thread goes.
+/// A member belongs to its thread alone: it outlives the group's handle, and moves with its thread.
 #[test]
 fn members_are_sent_to_threads_that_outlive_their_group() {
     let group = Group::new(Algorithm::Dissemination, 3).unwrap();
@@ -84,7 +84,7 @@ fn spinners_under_a_realtime_class_let_each_other_run() {
             |_| Some(cpu),
             |_, rank| {
                 let realtime = sched::set_class(sched::SchedClass::Fifo, 1);
-                // Made after the change of class, as a thread that is born under it would do.
+                // Made after the change of class, as by a thread that is born under it.
                 let mut member = group.member(Thread::current(), rank, policies[rank as usize]).unwrap();
                 for _ in 0..50 {
                     block_on(member.wait_for(Nanos::from_ms(5_000))).unwrap();

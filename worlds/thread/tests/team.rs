@@ -1,11 +1,11 @@
-//! What becomes of a team of threads when one of them panics.
+//! How a team of threads ends when one of them panics.
 #![cfg(not(loom))]
 use foregather_barrier::ForkJoin;
 use foregather_machine::{Cause, Error, block_on};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-/// Who panics in the second region, and what the others get.
+/// Rank `panics` panics in the second region; returns the results of the others.
 fn ends(panics: u32) -> Vec<(u32, Result<(), Error>)> {
     let (team, ends) = (ForkJoin::new(3).unwrap(), Mutex::new(vec![]));
     let regions = |cpu, rank| {

@@ -4,6 +4,7 @@ mod house;
 mod layout;
 mod links;
 mod mentions;
+mod prose;
 mod races;
 mod unsafety;
 mod vocabulary;
@@ -21,6 +22,7 @@ pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     violations.extend(house::check(tree));
     violations.extend(links::check(tree));
     violations.extend(mentions::check(tree));
+    violations.extend(prose::check(tree, &sources));
     violations.extend(races::check(tree, &sources));
     violations.extend(vocabulary::check(tree, &sources));
     violations.extend(words::check(tree, &sources));
@@ -33,9 +35,11 @@ pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     (violations, summary)
 }
 
-/// The violations of the vocabulary alone, and a line about them. A file that does not parse hides its words, so it counts.
+/// The violations of the vocabulary and of the prose alone, and a line about them. A file that does not parse hides
+/// its words, so it counts.
 pub(crate) fn run_words(tree: &Tree) -> (Vec<Violation>, String) {
     let (sources, mut violations) = Source::all(tree);
+    violations.extend(prose::check(tree, &sources));
     violations.extend(vocabulary::check(tree, &sources));
     violations.sort();
     let summary = format!("{}: the words of {} Rust files", verdict(&violations), sources.len());
@@ -67,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_asked() {
-        let lib = concat!("use std::fs;\n// TO", "DO\n// ../sha", "red\nfn f() {}\nstruct Quad;\nstruct Gadget;\n",);
+        let lib = concat!("use std::fs;\n// TO", "DO\n// ../sha", "red\n// For people.\nfn f() {}\nstruct Quad;\nstruct Gadget;\n",);
         let manifest = "[package]\nname = \"x\"\n";
         let gadget = "//! Why.\nstruct Gadget;\n";
         let barrier = "[package]\nname = \"foregather-barrier\"\n";
@@ -84,14 +88,14 @@ mod tests {
         let (violations, summary) = run(&Tree::of(tree));
         let mut rules: Vec<_> = violations.iter().map(|violation| violation.rule).collect();
         rules.sort_unstable();
-        let expected = ["arrow", "link", "mention", "old-word", "opening", "opening"];
-        assert_eq!(rules[..6], expected);
-        assert_eq!(rules[6..], ["shared-name", "syntax", "unsafe", "word", "world"]);
-        assert!(summary.starts_with("11 violations: 8 files"), "{summary}");
+        let expected = ["arrow", "link", "mention", "old-word", "opening", "opening", "prose"];
+        assert_eq!(rules[..7], expected);
+        assert_eq!(rules[7..], ["shared-name", "syntax", "unsafe", "word", "world"]);
+        assert!(summary.starts_with("12 violations: 8 files"), "{summary}");
 
         let (violations, summary) = run_words(&Tree::of(tree));
         let rules: Vec<_> = violations.iter().map(|violation| violation.rule).collect();
-        assert_eq!(rules, ["syntax", "shared-name", "old-word"]);
-        assert_eq!(summary, "3 violations: the words of 3 Rust files");
+        assert_eq!(rules, ["syntax", "shared-name", "prose", "old-word"]);
+        assert_eq!(summary, "4 violations: the words of 3 Rust files");
     }
 }

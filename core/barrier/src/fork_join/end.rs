@@ -1,11 +1,11 @@
-//! What a leader and a worker have in common: the words of the team, and how to wait on one of them.
+//! The common part of a leader and a worker: the words of the team, and how to wait on one of them.
 use super::{AWAY, LEADER, Shared};
 use core::future::Future;
 use foregather_machine::{Cause, Cpu, Error, Nanos, Rank, WaitContext, reached};
 use foregather_wait::{Account, Outcome, Policy, Roster, Wait, WaitFor, Waited, Waiter};
 use std::sync::Arc;
 
-/// For messages.
+/// The primitive's name in errors.
 const WHAT: &str = "team";
 
 /// One member's end.
@@ -23,13 +23,13 @@ impl<C: Cpu> End<C> {
         Ok(Self { cpu, rank, team: Arc::clone(team), waiter: Waiter::new(policy, rank) })
     }
 
-    /// Another thread is this member from now on.
+    /// Another thread becomes this member: `cpu` is its processor.
     pub(super) fn enroll(&mut self, cpu: C) {
         self.team.roster().enroll(&cpu, self.rank);
         self.cpu = cpu;
     }
 
-    /// From its next wait on.
+    /// Waits by `policy` from its next wait on.
     pub(super) fn wait_by(&mut self, policy: Policy) {
         self.waiter = Waiter::new(policy, self.rank);
     }
@@ -56,12 +56,12 @@ impl<C: Cpu> End<C> {
         self.team.size - 1 - self.load(self.team.absent())
     }
 
-    /// The part of `worker` is done, by whichever thread has taken it. The last one lets the leader go on.
+    /// Records that the part of `worker` is done. The last part lets the leader go on.
     #[inline]
     pub(super) fn done(&self, worker: Rank, region: u32) {
         let team = &*self.team;
         self.cpu.store(team.roster().arrived(worker), region);
-        // Read before the addition: after that the region may be over.
+        // Read before the addition: after it the region may be over.
         let last = self.parts() - 1;
         if self.cpu.fetch_add(team.count(), 1) == last {
             // In this order: the leader may fork the next region before this worker goes on.
@@ -78,19 +78,20 @@ impl<C: Cpu> End<C> {
         WaitContext::new(WHAT, self.rank).until(deadline)
     }
 
-    /// The others can see from now on where this member runs.
+    /// Shows the others where this member runs.
     #[inline]
     pub(super) fn publish_cpu(&self) {
         self.waiter.publish_cpu(&self.cpu, self.roster(), self.rank);
     }
 
-    /// For the leader: are all parts of the region done?
+    /// For the leader: `Some` if all parts of the region are done.
     #[inline]
     pub(super) fn all_done(&self, region: u32) -> Option<()> {
         (self.parts() == 0 || self.load(self.team.joined()) == region).then_some(())
     }
 
-    /// Waits on a word: looks here and now; only what may have to wait is a future. A probe that is dropped changes nothing.
+    /// Waits on a word. The first look is here and now; only the rest of the wait is a future. A probe that
+    /// is dropped changes nothing.
     #[inline]
     pub(super) fn wait<'a, T: 'a>(
         &'a self,
@@ -116,7 +117,7 @@ impl<C: Cpu> End<C> {
 
     #[inline]
     fn met(&self, waited: Waited) {
-        // A leader that finds all done has come last: it has waited for no worker.
+        // A leader that finds all parts done came last: it has waited for no worker.
         if self.rank == LEADER && waited.outcome == Outcome::FirstLook {
             self.account().last();
         } else {
@@ -125,7 +126,7 @@ impl<C: Cpu> End<C> {
         self.waiter.leave(&self.cpu);
     }
 
-    /// Members that still wait for something of `rank` get an error.
+    /// Members that still wait for a word of `rank` get an error.
     #[cold]
     pub(super) fn poison(&self, rank: Rank) {
         reached("barrier:T4");
@@ -137,7 +138,7 @@ impl<C: Cpu> End<C> {
         self.away().for_each(|worker| self.cpu.poison(self.team.taken(worker)));
     }
 
-    /// Those who were sent away.
+    /// The workers that were sent away.
     pub(super) fn away(&self) -> impl Iterator<Item = Rank> {
         self.workers().filter(|&worker| self.load(self.team.taken(worker)) == AWAY)
     }

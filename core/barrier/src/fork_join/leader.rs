@@ -11,9 +11,9 @@ use std::sync::Arc;
 pub struct Leader<C: Cpu> {
     end: End<C>,
     region: u32,
-    /// Was the region forked and not yet joined?
+    /// Is a region forked and not yet joined?
     open: Cell<bool>,
-    /// Whose part it has taken and not yet done.
+    /// The worker whose part it has taken and not yet done.
     in_hand: Option<Rank>,
     finished: bool,
 }
@@ -23,11 +23,13 @@ impl<C: Cpu> Leader<C> {
         Self { end, region: 0, open: Cell::new(false), in_hand: None, finished: false }
     }
 
-    /// Releases the workers into the next region and gives its number: the first is 1, and 0 comes after 2^29 - 1. All that was
-    /// written before is seen by them. Does not wait, not even for a worker that has yet to make its handle.
+    /// Releases the workers into the next region and returns its number: 1 at first, up to 2^29 - 1, then 0.
+    /// They see all that was written before. It does not wait, not even for a worker that has yet to make its
+    /// handle.
     ///
     /// # Errors
-    /// [`Cause::Setting`] if the region before was not joined. A worker that has gone is an error of the join.
+    /// [`Cause::Setting`] if the region before was not joined. A worker that has gone is an error of the
+    /// join.
     #[inline]
     pub fn fork(&mut self) -> Result<u32, Error> {
         if self.open.get() {
@@ -40,17 +42,17 @@ impl<C: Cpu> Leader<C> {
         Ok(self.region)
     }
 
-    /// Ready when all workers have done their part of the region; at once if none was forked. What they have written is seen then.
-    /// May be dropped and called again.
+    /// Ready when all workers have done their part of the region; at once if none was forked. The leader then
+    /// sees what they have written. May be dropped and called again.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker has gone, be it after its part of this region.
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if a worker has gone, even after its part of this region.
     #[inline]
     pub fn join(&mut self) -> impl Future<Output = Result<(), Error>> {
         self.join_until(Nanos::MAX)
     }
 
-    /// The same, for `span` at most. Whoever gives up may try again.
+    /// [`Leader::join`], for `span` at most. A leader that gives up may try again.
     ///
     /// # Errors
     /// [`Cause::TimedOut`], naming a worker that has not done its part.
@@ -58,7 +60,7 @@ impl<C: Cpu> Leader<C> {
         self.join_until(self.end.cpu.now() + span)
     }
 
-    /// The same, until `deadline` on the leader's clock at most.
+    /// [`Leader::join`], until `deadline` on the leader's clock at most.
     ///
     /// # Errors
     /// As [`Leader::join_for`].
@@ -89,7 +91,8 @@ impl<C: Cpu> Leader<C> {
         end.wait(end.team.joined(), timed, move || (end.context(deadline), WaitFor::All(end.roster())), all_done)
     }
 
-    /// Joins if that takes a blink at most, without a look at the clock; `false` leaves everything as it was.
+    /// Joins if that takes only a brief spin, without a look at the clock; `false` leaves everything as it
+    /// was.
     #[inline]
     pub fn join_at_once(&mut self) -> bool {
         let joined = !self.open.get() || self.in_hand.is_none() && matches!(self.wait_for_all(Nanos::MAX, false), Wait::Now(()));
@@ -99,17 +102,18 @@ impl<C: Cpu> Leader<C> {
         joined
     }
 
-    /// Watches on its processor, for `span` at most, until no part is left that nobody has begun. Whether that is so; nothing else
-    /// has changed.
+    /// Watches on its processor, for `span` at most, until every part has been begun. Returns whether that is
+    /// so; nothing else has changed.
     pub async fn begun_within(&self, span: Nanos) -> bool {
         let (end, last) = (&self.end, before(self.region));
         let begun = || end.workers().all(|worker| end.load(end.team.taken(worker)) != last).then_some(());
         !self.open.get() || begun().is_some() || end.cpu.spin_for(end.team.joined(), span, begun).await.0.is_some()
     }
 
-    /// Takes the part of a worker that has not begun it, for the leader to do; then say [`Leader::done_late`]. Those go first that
-    /// were last on the leader's processor, since they wait for it; of the others the highest, since the lower ones begin before it.
-    /// `None` if all parts are taken: those are being done. The worker will find its part taken and wait for the next region.
+    /// Takes the part of a worker that has not begun it, for the leader to do; then call
+    /// [`Leader::done_late`]. Workers last seen on the leader's processor come first, since they wait for it;
+    /// of the others the highest rank, since the lower ones begin before it. `None` if all parts are taken:
+    /// those are being done. The worker will find its part taken and wait for the next region.
     ///
     /// # Errors
     /// [`Cause::Setting`] if no region is open, or the part taken before is not done.
@@ -133,23 +137,25 @@ impl<C: Cpu> Leader<C> {
         Ok(self.in_hand)
     }
 
-    /// The part that was taken is done.
+    /// Records that the part that was taken is done.
     ///
     /// # Errors
-    /// [`Cause::Setting`] if there is none.
+    /// [`Cause::Setting`] if no part was taken.
     pub fn done_late(&mut self) -> Result<(), Error> {
         let worker = self.in_hand.take().ok_or_else(|| out_of_turn("`done_late`", "a part from `take_late`"))?;
         self.end.done(worker, self.region);
         Ok(())
     }
 
-    /// Sends a worker away: regions have no part for it any more, and it sleeps through them. Is that new?
+    /// Sends a worker away: regions have no part for it any more, and it sleeps through them. `false`: it was
+    /// away before.
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such worker; [`Cause::Setting`] before the join of the region.
     pub fn dismiss(&mut self, worker: Rank) -> Result<bool, Error> {
         self.may_change(worker)?;
-        // Nobody else changes the word between two regions, and a worker that is late finds no region in it.
+        // No other member changes the word between two regions, and a worker that is late finds no region in
+        // it.
         let leaves = self.end.cpu.compare_exchange(self.end.team.taken(worker), self.region, AWAY).is_ok();
         if leaves {
             self.end.cpu.store(self.end.team.absent(), self.end.load(self.end.team.absent()) + 1);
@@ -157,7 +163,7 @@ impl<C: Cpu> Leader<C> {
         Ok(leaves)
     }
 
-    /// Calls a worker back: from the next region on it has a part again. Is that new?
+    /// Calls a worker back: from the next region on it has a part again. `false`: it was not away.
     ///
     /// # Errors
     /// As [`Leader::dismiss`].
@@ -182,15 +188,15 @@ impl<C: Cpu> Leader<C> {
         self.end.parts() + 1
     }
 
-    /// Are there more members present than processors that the leader may use? Not known where it must not be moved.
+    /// Are more members present than the leader may use processors? Not known where it must not be moved.
     pub fn is_crowded(&self) -> bool {
         self.end.cpu.affinity().is_some_and(|affinity| self.present() > affinity.width)
     }
 
-    /// There are no more regions: the workers' next wait gives `None`.
+    /// Ends the team: the workers' next wait gives `None`.
     ///
     /// # Errors
-    /// [`Cause::Setting`] if the region before was not joined; the workers get an error then, too.
+    /// [`Cause::Setting`] if the region before was not joined; then the workers get an error, too.
     pub fn finish(mut self) -> Result<(), Error> {
         if self.open.get() {
             return Err(unjoined("the end of a team"));
@@ -199,7 +205,7 @@ impl<C: Cpu> Leader<C> {
         let end = &self.end;
         end.cpu.store(end.team.ended(), 1);
         end.cpu.publish(end.team.epoch(), self.next());
-        // Those who sleep elsewhere wake to see it.
+        // The workers that sleep elsewhere wake to see it.
         end.away().for_each(|worker| end.cpu.publish(end.team.taken(worker), self.region));
         Ok(())
     }
@@ -214,7 +220,7 @@ impl<C: Cpu> Leader<C> {
         self.end.cpu.delay(span).await;
     }
 
-    /// From now on another thread has this handle, whose processor that is.
+    /// Another thread has this handle from now on, with the processor `cpu`.
     pub fn lead_from(&mut self, cpu: C) {
         self.end.enroll(cpu);
     }
@@ -229,7 +235,8 @@ impl<C: Cpu> Leader<C> {
         self.end.cpu.now()
     }
 
-    /// What its joins have come to; those that found all workers done count as last. A clone can be read while it waits.
+    /// The outcomes of its joins; a join that found all workers done counts as last. A clone can be read
+    /// while it waits.
     pub fn account(&self) -> &Arc<Account> {
         self.end.account()
     }

@@ -1,11 +1,14 @@
-//! Fork and join: a leader releases its workers into a region of work, and waits until all of them have done their part.
+//! Fork and join: a leader releases its workers into a region of work, and waits until all of them have done
+//! their part.
 //!
-//! That is half a barrier at either end, a master with its slaves (Guignon 2000 §2): the fork waits for no worker, and no worker
-//! waits at the join, so a region costs less than two barriers. What is done in a region is the caller's affair.
+//! That is half a barrier at either end, a master with its slaves (Guignon 2000 §2): the fork waits for no
+//! worker, and no worker waits at the join, so a region costs less than two barriers. The caller decides what
+//! a region does.
 //!
-//! A region has one part a worker. A worker takes its part before it may touch anything of the region, and the leader may take the
-//! parts that no worker has taken: so a late worker holds up no other member, and a region is over when all parts are done,
-//! by whichever member. Workers may be sent away, too, and called back. States and named races: `README.md`.
+//! A region has one part for each worker. A worker takes its part before it may touch anything of the region,
+//! and the leader may take the parts that no worker has taken. So a late worker holds up no other member, and
+//! a region is over when all parts are done, by whichever member. Workers may also be sent away and called
+//! back. States and named races: `README.md`.
 mod end;
 mod leader;
 mod worker;
@@ -27,23 +30,25 @@ const MOST: u32 = 1 << 24;
 /// Lines before the roster: the leader's, the workers' counter, and the line of the part that was done last.
 const HEAD: usize = 3;
 
-/// Regions are counted in 29 bits.
+/// Region numbers have 29 bits.
 const REGIONS: u32 = VALUE_MASK >> 1;
-/// No region: this worker has no part in any until it is called back.
+/// No region: a worker with this value has no part in any region until it is called back.
 const AWAY: u32 = REGIONS + 1;
 
-/// A leader and its workers. Over the words of a segment they may be processes: each makes a team of its own over them.
+/// A leader and its workers. Over the words of a segment they may be processes, each with a team of its own
+/// over them.
 ///
-/// A member that is dropped before the leader has finished ends the team: those that wait for it get [`Cause::Poisoned`] with its
-/// rank. After such an error workers may still be in the region: what they work on must outlive them.
+/// A member that is dropped before the leader has finished ends the team: those that wait for it get
+/// [`Cause::Poisoned`] with its rank. After such an error workers may still be in the region: what they work
+/// on must outlive them.
 ///
-/// A clone is the same team.
+/// A clone is a handle of the same team.
 pub struct ForkJoin<C: Cpu>(Arc<Shared<C>>);
 
 /// The words of a team.
 struct Shared<C: Cpu> {
     size: u32,
-    /// [`HEAD`], the roster, and a line a member.
+    /// [`HEAD`], the roster, and a line for each member.
     lines: SharedLines<C::Word>,
 }
 
@@ -63,16 +68,17 @@ impl<C: Cpu> ForkJoin<C> {
         Self::over(SharedLines::own(Self::lines(size)), size)
     }
 
-    /// How many lines that takes.
+    /// The number of lines that a team of `size` takes.
     pub const fn lines(size: u32) -> usize {
         HEAD + Roster::<C>::lines(size) + size as usize
     }
 
-    /// The same in given lines, which may be in a segment of several processes: all zeros, or in use by others already. All must
-    /// name the same size.
+    /// A team in given lines, which may be in a segment of several processes: all zeros, or in use already.
+    /// All processes must name the same size.
     ///
     /// # Errors
-    /// [`Cause::Size`] for none, or more than 2^24; [`Cause::Setting`] if there are not [`ForkJoin::lines`] lines.
+    /// [`Cause::Size`] for none, or more than 2^24; [`Cause::Setting`] if there are not [`ForkJoin::lines`]
+    /// lines.
     pub fn over(lines: SharedLines<C::Word>, size: u32) -> Result<Self, Error> {
         takes(size)?;
         if lines.len() != Self::lines(size) {
@@ -81,12 +87,13 @@ impl<C: Cpu> ForkJoin<C> {
         Ok(Self(Arc::new(Shared { size, lines })))
     }
 
-    /// How many members it has, the leader among them.
+    /// The number of members, the leader among them.
     pub fn size(&self) -> u32 {
         self.0.size
     }
 
-    /// The leader's handle, which waits as the load demands: by the adaptive policy, with the costs that its world knows.
+    /// The leader's handle, which waits as the load demands: by the adaptive policy, with the costs that its
+    /// world knows.
     ///
     /// # Errors
     /// As [`ForkJoin::leader`].
@@ -112,7 +119,8 @@ impl<C: Cpu> ForkJoin<C> {
         self.worker(cpu, rank, policy)
     }
 
-    /// The handle of the worker `rank`, from 1 on, which waits by `policy`. It may be made after the leader's first fork.
+    /// The handle of the worker `rank`, from 1 on, which waits by `policy`. It may be made after the leader's
+    /// first fork.
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such worker or its handle was given out before.
@@ -134,19 +142,19 @@ impl<C: Cpu> Shared<C> {
         Membership::new(self.roster(), &self.lines[0][2])
     }
 
-    /// The region that the leader has forked last.
+    /// The last region that the leader has forked.
     #[inline]
     fn epoch(&self) -> &C::Word {
         &self.lines[0][0]
     }
 
-    /// Is there none after it? Written before the last change of `epoch`.
+    /// Nonzero once there is no further region. Written before the last change of `epoch`.
     #[inline]
     fn ended(&self) -> &C::Word {
         &self.lines[0][1]
     }
 
-    /// How many workers have no part of the regions. Changes only between two of them.
+    /// How many workers have no part of the regions. It changes only between two regions.
     #[inline]
     fn absent(&self) -> &C::Word {
         &self.lines[0][3]
@@ -158,21 +166,21 @@ impl<C: Cpu> Shared<C> {
         &self.lines[1][0]
     }
 
-    /// The last region of which all are.
+    /// The last region of which all parts are done.
     #[inline]
     fn joined(&self) -> &C::Word {
         &self.lines[2][0]
     }
 
-    /// The last region of which the part of `worker` was taken, or [`AWAY`]. The member that changes it from the region before to the
-    /// present one has taken the part.
+    /// The last region of which the part of `worker` was taken, or [`AWAY`]. The member that changes it from
+    /// the region before to the present one has taken the part.
     #[inline]
     fn taken(&self, worker: Rank) -> &C::Word {
         &self.lines[HEAD + Roster::<C>::lines(self.size) + worker as usize][0]
     }
 }
 
-/// The region before.
+/// The number of the region before `region`.
 #[inline]
 fn before(region: u32) -> u32 {
     region.wrapping_sub(1) & REGIONS

@@ -20,13 +20,13 @@ pub struct Worker<C: Cpu> {
 enum State {
     /// Waits for a region to be forked.
     Between,
-    /// Was sent away, and waits to be called back.
+    /// Sent away; waits to be called back.
     Away,
     /// Has taken a part of a region that it does not see yet.
     Early,
     /// Has a part to do.
     Inside,
-    /// There are no more.
+    /// No regions are left.
     Over,
 }
 
@@ -35,19 +35,19 @@ impl<C: Cpu> Worker<C> {
         Self { end, seen: Cell::new(0), state: Cell::new(State::Between) }
     }
 
-    /// Ready with the number of a region when this worker has taken its part of it, or with `None` when the leader has finished.
-    /// Regions in which the leader took the part, or to which this worker is not called, are passed over.
-    /// May be dropped and called again.
+    /// Ready with the number of a region when this worker has taken its part of it, or with `None` when the
+    /// leader has finished. It skips regions in which the leader took the part, or to which this worker is
+    /// not called. May be dropped and called again.
     ///
     /// # Errors
-    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone; [`Cause::Setting`] if [`Worker::done`] was not said
-    /// of the region before.
+    /// [`Cause::Poisoned`] or [`Cause::PeerLost`] if the leader has gone; [`Cause::Setting`] without
+    /// [`Worker::done`] for the region before.
     #[inline]
     pub fn wait(&mut self) -> impl Future<Output = Result<Option<u32>, Error>> {
         self.wait_until(Nanos::MAX)
     }
 
-    /// The same, for `span` at most. Whoever gives up may try again.
+    /// [`Worker::wait`], for `span` at most. A worker that gives up may try again.
     ///
     /// # Errors
     /// [`Cause::TimedOut`], naming the leader.
@@ -69,7 +69,7 @@ impl<C: Cpu> Worker<C> {
                     this.come(value);
                 }
             }
-            // Nearly always it is in the region now.
+            // Nearly always the worker is in the region now.
             while !matches!(this.state.get(), State::Inside | State::Over) {
                 let value = match this.look(deadline) {
                     Ok(value) => value,
@@ -85,7 +85,7 @@ impl<C: Cpu> Worker<C> {
         }
     }
 
-    /// Waits for what comes next in this state.
+    /// Waits for the next event of this state.
     #[inline]
     fn look(&self, deadline: Nanos) -> Result<u32, impl Future<Output = Result<u32, Error>>> {
         let (end, state, seen) = (&self.end, self.state.get(), self.seen.get());
@@ -107,14 +107,15 @@ impl<C: Cpu> Worker<C> {
         }
     }
 
-    /// Between a look at `epoch` and the exchange of `taken` the leader may take this worker's part, and fork again.
+    /// Between a look at `epoch` and the exchange of `taken` the leader may take this worker's part, and fork
+    /// again.
     async fn may_be_late(&self) {
         if self.end.cpu.sometimes("team: late for its part") {
             self.end.cpu.yield_now().await;
         }
     }
 
-    /// What it has waited for has come, and that is the word's value.
+    /// The awaited change has come: the word has that value.
     #[inline]
     fn come(&self, value: u32) {
         let (end, state) = (&self.end, self.state.get());
@@ -147,30 +148,31 @@ impl<C: Cpu> Worker<C> {
         });
     }
 
-    /// Is it on the processor where the leader was when it forked last? Told by the adaptive policy alone.
+    /// Is it on the processor where the leader was at its last fork? Only the adaptive policy can tell.
     #[inline]
     pub fn is_with_leader(&self) -> bool {
         let here = self.end.cpu.place();
         here.is_some() && self.end.roster().cpu_of(&self.end.cpu, LEADER) == here
     }
 
-    /// Leaves the leader's processor for one that no member is on, if there is one. Has it left?
+    /// Leaves the leader's processor for one without a member, if there is one. Returns whether it has left.
     pub async fn leave_leader(&mut self) -> bool {
         self.end.roster().leave(&self.end.cpu, self.end.rank).await
     }
 
-    /// Keeps it off the leader's processor, if it is elsewhere and may be moved, until [`Self::free`]: kernels wake a thread where its waker
-    /// runs. Is it kept off?
+    /// Keeps it off the leader's processor, if it is elsewhere and may be moved, until [`Self::free`]:
+    /// kernels wake a thread where its waker runs. Returns whether it is kept off.
     pub fn keep_off_leader(&self) -> bool {
         self.end.roster().keep_off(&self.end.cpu, self.end.rank, LEADER)
     }
 
-    /// It may run wherever it might before [`Self::keep_off_leader`].
+    /// Lets it run again wherever it might before [`Self::keep_off_leader`].
     pub fn free(&self) {
         self.end.cpu.keep_off(None);
     }
 
-    /// It has done its part of the region: the last of the workers lets the leader go on. What it has written is seen then.
+    /// Records that it has done its part of the region: the last worker lets the leader go on, which then
+    /// sees what the workers have written.
     ///
     /// # Errors
     /// [`Cause::Setting`] if it is in no region.
@@ -200,7 +202,7 @@ impl<C: Cpu> Worker<C> {
         self.end.wait_by(policy);
     }
 
-    /// What its waits have come to. A clone can be read while it waits.
+    /// The outcomes of its waits. A clone can be read while it waits.
     pub fn account(&self) -> &Arc<Account> {
         self.end.account()
     }

@@ -1,7 +1,8 @@
-//! Who signals whom, in which slot and how often: every barrier written down as the steps of each of its members.
+//! Which member signals which, in which slot and how often: every barrier recorded as the steps of each of
+//! its members.
 //!
-//! The steps say whether anybody could leave before somebody has arrived, for every order and speed at once: whoever has
-//! waited for a signal has heard of all of whom its sender had heard.
+//! The steps say whether a member could leave before another has arrived, for every order and speed at once:
+//! a member that has waited for a signal has heard of all members of which its sender had heard.
 mod rds;
 mod recorder;
 mod subcube;
@@ -22,7 +23,8 @@ fn sizes(kind: Algorithm) -> impl Iterator<Item = u32> {
     (1..40).chain([64, 100, 128, 257]).filter(move |&size| kind.takes(size).is_ok())
 }
 
-/// Lets every member go as far as the signals allow. Of how many has each heard when it leaves; or who is stuck?
+/// Lets every member go as far as the signals allow. Returns of how many members each has heard when it
+/// leaves, or else the stuck members.
 fn heard(steps: &[Vec<Step>]) -> Result<Vec<usize>, BTreeSet<usize>> {
     let size = steps.len();
     let mut heard: Vec<BTreeSet<usize>> = (0..size).map(|rank| BTreeSet::from([rank])).collect();
@@ -75,7 +77,7 @@ fn a_round_too_few_is_found() {
     }
 }
 
-/// Or else an early signal of one would be taken for a late one of another.
+/// Otherwise an early signal of one sender would be taken for a late signal of another.
 #[test]
 fn a_slot_has_one_sender_and_one_signal_an_episode() {
     for kind in kinds() {
@@ -109,7 +111,8 @@ fn each_kind_sends_as_many_signals_as_it_says() {
             assert_eq!(signals(kind, size), 2 * size as usize - 2, "{kind:?} {size}");
         }
     }
-    // Rounds that are full send k signals; the last of 3-way with 100 members only the one that reaches 64 places on.
+    // Rounds that are full send k signals; the last of 3-way with 100 members only the signal that reaches 64
+    // places on.
     for (kind, size, each) in [
         (Algorithm::Dissemination, 100, 7),
         (Algorithm::KDissemination(3), 64, 9),
@@ -119,11 +122,11 @@ fn each_kind_sends_as_many_signals_as_it_says() {
     ] {
         assert_eq!(signals(kind, size), (size * each) as usize, "{kind:?} {size}");
     }
-    // Two for each member of the upper half, and a butterfly of the lower.
+    // Two signals for each member of the upper half, and a butterfly of the lower half.
     assert_eq!(signals(Algorithm::Sync0, 64), 2 * 32 + 32 * 5);
 }
 
-/// Paths from the root have as many hops as the highest rank has digits that are not 0, at most.
+/// Paths from the root have at most as many hops as the highest rank has digits that are not 0.
 #[test]
 fn a_wider_tree_is_a_flatter_one() {
     for (k, hops) in [(2, 6), (4, 3), (8, 2)] {

@@ -1,10 +1,10 @@
-//! An endpoint that writes down what its member does and answers at once.
+//! An endpoint that records what its member does and answers at once.
 use foregather_machine::{Clock, Endpoint, Error, Member, Nanos, Rank, block_on};
 use std::cell::{Cell, RefCell};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// To that member, in that slot of it.
+    /// To that member, in that slot.
     Signal(Rank, u32),
     Wait(u32),
 }
@@ -24,7 +24,7 @@ pub(crate) struct Recorder {
     pub(crate) rank: Rank,
     pub(crate) size: u32,
     pub(crate) steps: RefCell<Vec<Step>>,
-    /// What it waited for nobody.
+    /// How long it computed, waiting for no signal.
     pub(crate) delayed: Cell<Nanos>,
 }
 
@@ -63,7 +63,7 @@ impl Endpoint for Recorder {
     }
 }
 
-/// Nothing here ever waits.
+/// Runs a future that never waits.
 pub(crate) fn run(future: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     block_on(future)
 }
@@ -75,7 +75,7 @@ pub(crate) fn program(rank: Rank, size: u32, barrier: impl AsyncFn(&Recorder) ->
     end.steps.into_inner()
 }
 
-/// The steps of all.
+/// The steps of all members.
 pub(crate) fn all_steps(size: u32, barrier: impl AsyncFn(&Recorder) -> Result<(), Error>) -> Vec<Vec<Step>> {
     (0..size).map(|rank| program(rank, size, &barrier)).collect()
 }

@@ -1,19 +1,21 @@
-//! The blocks of all for everybody.
+//! The blocks of all members, for every member.
 use super::{Tag, TaggedPort, blocks, room_for};
 use core::ops::Range;
 use foregather_machine::{Error, Port};
 
-/// From so many bytes on, all blocks together, they go round a ring.
+/// From this many bytes on, all blocks together, the blocks go round a ring.
 pub const ALL_GATHER_LONG: usize = 80 << 10;
 
-/// Brings the block of every member, all of one length, to everybody, into the front of `into` in the order of the ranks.
+/// Brings the block of every member, all of one length, to every member: into the front of `into`, in the
+/// order of the ranks.
 ///
-/// Short: twice as many blocks every time (Bruck et al. 1997), `log2 n c(0) + (n - 1) bG` for blocks of `b` bytes, for any `n`. Long:
-/// round a ring, `(n - 1) c(b)`: each message goes to a neighbour.
+/// Short: twice as many blocks every time (Bruck et al. 1997), `log2 n c(0) + (n - 1) bG` for blocks of `b`
+/// bytes, for any `n`. Long: round a ring, `(n - 1) c(b)`: each message goes to a neighbour.
 ///
 /// # Errors
 /// [`Cause::Length`](foregather_machine::Cause::Length) if there is too little room,
-/// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member gives another length; what the port reports.
+/// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member gives another length; the port's
+/// errors.
 pub async fn all_gather<P: Port>(port: &P, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
     let (link, block) = (TaggedPort::new(port, Tag::AllGather), mine.len());
     let into = room_for(into, port.size(), block)?;
@@ -30,12 +32,12 @@ pub async fn all_gather<P: Port>(port: &P, mine: &[u8], into: &mut [u8]) -> Resu
         link.give_and_take((link.before(have), &ours[blocks(0..count, block)]), theirs).await?;
         have += count;
     }
-    // They begin with our own.
+    // The blocks begin with our own.
     into.rotate_right(blocks(0..port.rank(), block).end);
     Ok(())
 }
 
-/// Everybody has the part of its own place and passes on what came last, until all have all.
+/// Each member has the part of its own place and sends on the part that came last, until all have all parts.
 pub(super) async fn around<P: Port>(
     link: &TaggedPort<'_, P>,
     place: u32,
@@ -51,7 +53,7 @@ pub(super) async fn around<P: Port>(
     Ok(())
 }
 
-/// Two parts of `bytes` that do not overlap: one to be read, one to be written.
+/// Two parts of `bytes` that do not overlap: one to read, one to write.
 fn apart(bytes: &mut [u8], read: Range<usize>, write: Range<usize>) -> (&[u8], &mut [u8]) {
     if read.start < write.start {
         let (front, back) = bytes.split_at_mut(write.start);

@@ -1,19 +1,19 @@
-//! A block from everybody for everybody.
+//! A block from every member for every member.
 use super::{Tag, TaggedPort, blocks, room_for};
 use foregather_machine::{Cause, Error, Port};
 
-/// From so many bytes on each block goes by itself.
+/// From this many bytes on, each block goes by itself.
 pub const ALL_TO_ALL_LONG: usize = 256;
 
-/// Sends the `r`-th of `n` blocks, all of one length, to rank `r`; into the front of `into` comes the block of every member, in the
-/// order of the ranks.
+/// Sends the `r`-th of `n` blocks, all of one length, to rank `r`; the block of every member comes into the
+/// front of `into`, in the order of the ranks.
 ///
-/// Short: blocks travel together by the bits of their distance (Bruck et al. 1997), `log2 n c(n/2 b)` for blocks of `b` bytes. Long:
-/// `n - 1` messages of one block, to one member after the other, `(n - 1) c(b)`.
+/// Short: blocks travel together by the bits of their distance (Bruck et al. 1997), `log2 n c(n/2 b)` for
+/// blocks of `b` bytes. Long: `n - 1` messages of one block, to one member after the other, `(n - 1) c(b)`.
 ///
 /// # Errors
-/// [`Cause::Setting`] unless the blocks are equal, [`Cause::Length`] if there is too little room, [`Cause::Mismatch`] if a member has
-/// blocks of another length; what the port reports.
+/// [`Cause::Setting`] unless the blocks are equal, [`Cause::Length`] if there is too little room,
+/// [`Cause::Mismatch`] if a member has blocks of another length; the port's errors.
 pub async fn all_to_all<P: Port>(port: &P, out: &[u8], into: &mut [u8]) -> Result<(), Error> {
     let (link, size) = (TaggedPort::new(port, Tag::AllToAll), port.size());
     let block = out.len() / size as usize;
@@ -37,7 +37,7 @@ pub async fn all_to_all<P: Port>(port: &P, out: &[u8], into: &mut [u8]) -> Resul
 async fn by_bits<P: Port>(link: &TaggedPort<'_, P>, out: &[u8], into: &mut [u8], block: usize) -> Result<(), Error> {
     let size = link.size();
     let at = |place| blocks(place..place + 1, block);
-    // By the distance that they go.
+    // The blocks by the distance that they go.
     let mut going = out.to_vec();
     going.rotate_left(at(link.rank()).start);
     let (mut together, mut come) = (Vec::new(), Vec::new());

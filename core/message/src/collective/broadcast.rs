@@ -1,23 +1,24 @@
-//! One member's bytes for all.
+//! One member's bytes for all members.
 use super::all_gather::around;
 use super::{Tag, TaggedPort, known};
 use crate::tree::Place;
 use core::ops::Range;
 use foregather_machine::{Error, Port, Rank};
 
-/// From so many bytes on a broadcast deals out parts and passes them round.
+/// From this many bytes on, a broadcast deals out parts and sends them round a ring.
 pub const BROADCAST_LONG: usize = 12 << 10;
-/// Below so many members there is nothing to be won by that.
+/// Below this many members the ring gains nothing.
 const MANY: u32 = 8;
 
 /// Brings the bytes of `root` to all members, into `bytes` everywhere.
 ///
-/// Short: a binomial tree, `log2 n c(m)` if sending takes no longer than arriving. Long: parts down the tree, and then round a ring,
-/// `(log2 n + n - 1) c(0) + 2 (n - 1)/n mG`.
+/// Short: a binomial tree, `log2 n c(m)` if sending takes no longer than arriving. Long: parts down the tree,
+/// and then round a ring, `(log2 n + n - 1) c(0) + 2 (n - 1)/n mG`.
 ///
 /// # Errors
 /// [`Cause::Rank`](foregather_machine::Cause::Rank) if there is no such root,
-/// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member expects another length; what the port reports.
+/// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member expects another length; the port's
+/// errors.
 pub async fn broadcast<P: Port>(port: &P, root: Rank, bytes: &mut [u8]) -> Result<(), Error> {
     known(port, root)?;
     let link = TaggedPort::new(port, Tag::Broadcast);
@@ -36,7 +37,7 @@ pub async fn broadcast<P: Port>(port: &P, root: Rank, bytes: &mut [u8]) -> Resul
     Ok(())
 }
 
-/// Everybody gets the parts of its own subtree and hands them down: in the end each has its own.
+/// Each member gets the parts of its own subtree and hands them down: in the end each has its own part.
 async fn deal<P: Port>(link: &TaggedPort<'_, P>, place: Place, bytes: &mut [u8]) -> Result<(), Error> {
     let (total, size) = (bytes.len(), link.size());
     if let Some(parent) = place.parent() {
@@ -48,7 +49,7 @@ async fn deal<P: Port>(link: &TaggedPort<'_, P>, place: Place, bytes: &mut [u8])
     Ok(())
 }
 
-/// Where these of `size` nearly equal parts lie.
+/// The bytes of these parts, of `size` nearly equal ones.
 fn part(range: Range<u32>, total: usize, size: u32) -> Range<usize> {
     let at = |place: u32| (total as u128 * u128::from(place) / u128::from(size)) as usize;
     at(range.start)..at(range.end)

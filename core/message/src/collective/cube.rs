@@ -1,13 +1,14 @@
-//! Any number of members as a hypercube: whoever is too many hands its part to a neighbour first.
+//! Any number of members as a hypercube: each surplus member first hands its part to a neighbour.
 use core::ops::Range;
 use foregather_machine::{Member, Rank};
 
-/// The largest hypercube within a group. Of the first members so many pairs are one place each that the rest of the group is a power
-/// of two; places are in the order of the ranks, so what is combined place by place is combined in rank order.
+/// The largest hypercube within a group. Enough of the first members form pairs, one place for each pair,
+/// that the number of places is a power of two. Places are in the order of the ranks, so values combined
+/// place by place are combined in rank order.
 #[derive(Clone, Copy)]
 pub(super) struct Cube {
     rank: Rank,
-    /// The first so many places belong to two members each.
+    /// How many places, the first ones, belong to two members each.
     pairs: u32,
     /// How many dimensions it has.
     dimensions: u32,
@@ -23,12 +24,12 @@ impl Cube {
         0..self.dimensions
     }
 
-    /// The place that a member belongs to.
+    /// The place of a member.
     pub(super) const fn place_of(self, rank: Rank) -> u32 {
         if rank < 2 * self.pairs { rank / 2 } else { rank - self.pairs }
     }
 
-    /// Who acts at that place.
+    /// The member that acts at that place.
     pub(super) const fn actor(self, place: u32) -> Rank {
         if place < self.pairs { 2 * place } else { place + self.pairs }
     }
@@ -37,7 +38,7 @@ impl Cube {
         self.place_of(self.rank)
     }
 
-    /// Whoever acts for this member, if that is somebody else.
+    /// The member that acts for this one, if another does.
     pub(super) fn represented_by(self) -> Option<Rank> {
         let actor = self.actor(self.place());
         (actor != self.rank).then_some(actor)
@@ -48,7 +49,7 @@ impl Cube {
         (self.place() < self.pairs && self.represented_by().is_none()).then_some(self.rank + 1)
     }
 
-    /// Who acts at the other end of that edge.
+    /// The member that acts at the other end of that edge.
     pub(super) const fn across(self, dimension: u32) -> Rank {
         self.actor(self.place() ^ 1 << dimension)
     }

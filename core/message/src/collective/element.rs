@@ -1,17 +1,18 @@
-//! What a reduction works on: numbers with one form on every wire, and what may be made of two of them.
+//! The values of a reduction: numbers with one form on every wire, and the ways to combine two of them.
 
 /// A number that can be reduced.
 pub trait Element: Copy {
     /// How many bytes it takes on the wire.
     const BYTES: usize;
-    /// Writes it, little end first, into exactly [`Element::BYTES`] bytes.
+    /// Writes the number, little end first, into exactly [`Element::BYTES`] bytes.
     fn write(self, to: &mut [u8]);
     /// Reads what [`Element::write`] wrote.
     fn read(from: &[u8]) -> Self;
     /// The sum of two: integers wrap.
     #[must_use]
     fn plus(self, other: Self) -> Self;
-    /// Does it come before the other one? Floats by the total order of IEEE 754, so every answer is the same everywhere.
+    /// Is it before the other one? Floats by the total order of IEEE 754, so every answer is the same
+    /// everywhere.
     fn before(self, other: Self) -> bool;
 }
 
@@ -62,7 +63,7 @@ elements! {
     f64 add total_cmp,
 }
 
-/// Their bytes one after the other, in place of what was there.
+/// Writes the bytes of the values one after the other, in place of the former content.
 pub(super) fn write_all<T: Element>(values: &[T], to: &mut Vec<u8>) {
     to.clear();
     to.resize(values.len() * T::BYTES, 0);

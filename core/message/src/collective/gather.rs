@@ -1,18 +1,19 @@
-//! The blocks of all for one member.
+//! The blocks of all members, for one member.
 use super::{Tag, TaggedPort, blocks, known, room_for};
 use crate::tree::Place;
 use foregather_machine::{Error, Port, Rank};
 
-/// Brings the block of every member, all of one length, to `root`, into the front of `into` in the order of the ranks. Elsewhere
-/// `into` may be empty.
+/// Brings the block of every member, all of one length, to `root`, into the front of `into` in the order of
+/// the ranks. Elsewhere `into` may be empty.
 ///
-/// Up a binomial tree, whatever the length: `log2 n c(0) + (n - 1) bG` for blocks of `b` bytes, since the root must take in all of
-/// them anyway.
+/// Up a binomial tree, whatever the length: `log2 n c(0) + (n - 1) bG` for blocks of `b` bytes, since the
+/// root must take in all of them anyway.
 ///
 /// # Errors
-/// [`Cause::Rank`](foregather_machine::Cause::Rank) if there is no such root, [`Cause::Length`](foregather_machine::Cause::Length) if
-/// there is too little room there, [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member gives another length; what the
-/// port reports.
+/// [`Cause::Rank`](foregather_machine::Cause::Rank) if there is no such root,
+/// [`Cause::Length`](foregather_machine::Cause::Length) if there is too little room there,
+/// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member gives another length; the port's
+/// errors.
 pub async fn gather<P: Port>(port: &P, root: Rank, mine: &[u8], into: &mut [u8]) -> Result<(), Error> {
     known(port, root)?;
     let (link, place, block) = (TaggedPort::new(port, Tag::Gather), Place::rooted(port, root), mine.len());

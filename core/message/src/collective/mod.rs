@@ -1,15 +1,20 @@
-//! What all members of a group do together with sized messages: every member calls the same functions in the same order.
+//! What all members of a group do together with sized messages: every member calls the same functions in the
+//! same order.
 //!
-//! - [`broadcast`], [`gather`], [`all_gather`], [`all_to_all`], [`shift`]: bytes from one to all, from all to one, from all to all, onwards.
-//! - [`reduce`], [`allreduce`]: values of an [`Element`] combined by [`sum`], [`minimum`], [`maximum`] or any function.
+//! - [`broadcast`], [`gather`], [`all_gather`], [`all_to_all`], [`shift`]: bytes from one to all, from all to
+//!   one, from all to all, onwards.
+//! - [`reduce`], [`allreduce`]: values of an [`Element`] combined by [`sum`], [`minimum`], [`maximum`] or any
+//!   function.
 //!
-//! They work for any number of members, and take the algorithm that suits the length: few messages for short payloads, few bytes for
-//! long ones, from the `_LONG` constants on (those of MPICH; Thakur, Rabenseifner & Gropp 2005). What comes out never depends on who
-//! was early. The costs in their pages are those of LogGP when all begin together: `c(m) = o + L + mG + o` is one message of `m`
-//! bytes that goes by the short protocol, and the round trip of a PROBE comes on top where it goes by the long one.
+//! They work for any number of members, and take the algorithm that suits the length: few messages for short
+//! payloads, few bytes for long ones, from the `_LONG` constants on (those of MPICH; Thakur, Rabenseifner &
+//! Gropp 2005). The result never depends on which members were early. The costs in their docs are those of
+//! LogGP when all begin together: `c(m) = o + L + mG + o` is one message of `m` bytes that goes by the short
+//! protocol, and the round trip of a PROBE comes on top where it goes by the long one.
 //!
-//! Their messages have the tags of [`TAGS`], which nobody else may use. A member that gives another length than the rest gets or
-//! causes [`Cause::Mismatch`]; whoever gets an error must leave the group, since the others may wait for it.
+//! Their messages have the tags of [`TAGS`], which nothing else may use. A member that gives another length
+//! than the rest gets or causes [`Cause::Mismatch`]. A member that gets an error must leave the group, since
+//! the others may wait for it.
 
 mod all_gather;
 mod all_to_all;
@@ -70,12 +75,12 @@ impl<'p, P: Port> TaggedPort<'p, P> {
         self.port.size()
     }
 
-    /// Whoever is so many places further on, round the end.
+    /// The member `distance` places further on, round the end.
     fn after(&self, distance: u32) -> Rank {
         ((u64::from(self.rank()) + u64::from(distance)) % u64::from(self.size())) as Rank
     }
 
-    /// Whoever is so many places back.
+    /// The member `distance` places back.
     fn before(&self, distance: u32) -> Rank {
         self.after(self.size() - distance % self.size())
     }
@@ -84,20 +89,20 @@ impl<'p, P: Port> TaggedPort<'p, P> {
         send(self.port, to, self.tag, bytes, Protocol::of_length(self.port, bytes.len())).await
     }
 
-    /// Takes a message that is as long as the place for it.
+    /// Takes a message that is as long as `into`.
     async fn take(&self, from: Rank, into: &mut [u8]) -> Result<(), Error> {
         let expected = into.len();
         whole(from, expected, receive(self.port, from, self.tag, into).await)
     }
 
-    /// Both at the same time.
+    /// Sends and takes a message at the same time.
     async fn give_and_take(&self, (to, bytes): (Rank, &[u8]), (from, into): (Rank, &mut [u8])) -> Result<(), Error> {
         let (expected, protocol) = (into.len(), Protocol::of_length(self.port, bytes.len()));
         whole(from, expected, send_and_receive(self.port, (to, bytes), (from, into), self.tag, protocol).await)
     }
 }
 
-/// Is what came as long as it has to be?
+/// Is the message that came as long as it must be?
 fn whole(from: Rank, expected: usize, came: Result<usize, Error>) -> Result<(), Error> {
     let came = match came {
         Ok(came) => came,
@@ -118,13 +123,13 @@ fn known<P: Port>(port: &P, rank: Rank) -> Result<(), Error> {
     if rank < port.size() { Ok(()) } else { Err(Cause::Rank { rank, size: port.size() }.into()) }
 }
 
-/// The part of `into` that takes `count` blocks of so many bytes.
+/// The front part of `into`, which takes `count` blocks of `block` bytes.
 fn room_for(into: &mut [u8], count: u32, block: usize) -> Result<&mut [u8], Error> {
     let (bytes, room) = (block.saturating_mul(count as usize), into.len());
     into.get_mut(..bytes).ok_or_else(|| Cause::Length { what: "what all members give", bytes, room }.into())
 }
 
-/// Where the blocks of that number lie, each of so many bytes.
+/// The bytes of the blocks of those numbers, each of `block` bytes.
 fn blocks(range: Range<u32>, block: usize) -> Range<usize> {
     range.start as usize * block..range.end as usize * block
 }

@@ -1,16 +1,19 @@
-//! One member gets what the values of all make together.
+//! Combines the values of all members, for one member.
 use super::reduction::Reduction;
 use super::{Element, Tag, known};
 use foregather_machine::{Error, Port, Rank};
 
-/// Combines the values of all members, place by place, and leaves the result in `values` at `root`: bit for bit that of
-/// [`allreduce`](super::allreduce). What the others' `values` hold afterwards is not said.
+/// Combines the values of all members, place by place, and leaves the result in `values` at `root`: bit for
+/// bit that of [`allreduce`](super::allreduce). The content of the other members' `values` is unspecified
+/// afterwards.
 ///
-/// Short: a binomial tree, `log2 n c(m)`. Long: recursive halving and a gather, `2 log2 n c(0) + 2 (n - 1)/n mG`.
+/// Short: a binomial tree, `log2 n c(m)`. Long: recursive halving and a gather,
+/// `2 log2 n c(0) + 2 (n - 1)/n mG`.
 ///
 /// # Errors
 /// [`Cause::Rank`](foregather_machine::Cause::Rank) if there is no such root,
-/// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member gives another number of values; what the port reports.
+/// [`Cause::Mismatch`](foregather_machine::Cause::Mismatch) if a member gives another number of values; the
+/// port's errors.
 pub async fn reduce<P: Port, T: Element>(
     port: &P,
     root: Rank,
@@ -22,7 +25,7 @@ pub async fn reduce<P: Port, T: Element>(
     if work.fold().await?.is_none() {
         towards(&mut work, root).await?;
     }
-    // The root may be one of those for whom somebody else acts.
+    // Another member may act for the root.
     let actor = work.cube.actor(work.cube.place_of(root));
     if actor == root {
         return Ok(());
@@ -34,7 +37,8 @@ pub async fn reduce<P: Port, T: Element>(
     }
 }
 
-/// Those who act bring everything to the place of `root`. Each edge is used once, by the end that is farther from it.
+/// The acting members bring all values to the place of `root`. Each edge is used once, by the end that is
+/// farther from it.
 async fn towards<P: Port, T: Element, F: Fn(T, T) -> T>(work: &mut Reduction<'_, P, T, F>, root: Rank) -> Result<(), Error> {
     let away = work.cube.place() ^ work.cube.place_of(root);
     if work.is_long() {

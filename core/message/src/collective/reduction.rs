@@ -1,17 +1,18 @@
-//! Combining the values of all members in one fixed order, whichever way they travel.
+//! Combines the values of all members in one fixed order, whichever way they travel.
 //!
-//! Along each dimension of the [`Cube`], the lowest first, what the lower end has is combined with what the upper end has. So every
-//! value is combined in rank order and in the same brackets by [`reduce`](super::reduce) and [`allreduce`](super::allreduce), for every
-//! root and every length: floats come out bit for bit the same.
+//! Along each dimension of the [`Cube`], the lowest first, the values of the lower end are combined with
+//! those of the upper end. So [`reduce`](super::reduce) and [`allreduce`](super::allreduce) combine every
+//! value in rank order and in the same brackets, for every root and every length: floats come out bit for bit
+//! the same.
 use super::cube::Cube;
 use super::element::write_all;
 use super::{Element, Tag, TaggedPort};
 use core::ops::Range;
 use foregather_machine::{Error, Port, Rank};
 
-/// From so many bytes on reductions halve the values instead of doubling the messages.
+/// From this many bytes on, reductions halve the values instead of doubling the messages.
 pub const REDUCE_LONG: usize = 2 << 10;
-/// Below so many members there is nothing to be won by that.
+/// Below this many members halving gains nothing.
 const MANY: u32 = 4;
 
 /// One member's part in a reduction.
@@ -20,9 +21,9 @@ pub(super) struct Reduction<'v, P, T, F> {
     pub(super) cube: Cube,
     values: &'v mut [T],
     combine: F,
-    /// Which values this member still works on.
+    /// The values that this member still works on.
     window: Range<usize>,
-    /// What goes out, and what comes in.
+    /// Buffers of the bytes that go out, and that come in.
     given: Vec<u8>,
     taken: Vec<u8>,
 }
@@ -50,7 +51,7 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
         self.link.give(to, &self.given).await
     }
 
-    /// Takes so many values of `from`, and gives it some of ours at the same time if it is to get any.
+    /// Takes `take` values of `from`, and gives it the values `give` of ours at the same time, if any.
     async fn trade(&mut self, from: Rank, take: usize, give: Option<Range<usize>>) -> Result<(), Error> {
         self.taken.resize(take * T::BYTES, 0);
         let Some(give) = give else { return self.link.take(from, &mut self.taken).await };
@@ -58,7 +59,7 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
         self.link.give_and_take((from, &self.given), (from, &mut self.taken)).await
     }
 
-    /// Makes one of ours and of what was taken.
+    /// Combines our values with those that were taken.
     fn merge(&mut self, range: Range<usize>, merge: impl Fn(&F, T, T) -> T) {
         let theirs = self.taken.chunks_exact(T::BYTES).map(T::read);
         self.values[range].iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = merge(&self.combine, *mine, theirs));
@@ -74,7 +75,8 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
         Ok(())
     }
 
-    /// Combines our window with the one at the other end of that edge, which gets these values of ours at the same time, if any.
+    /// Combines our window with the one at the other end of that edge; gives it the values `give` of ours at
+    /// the same time, if any.
     pub(super) async fn combine(&mut self, dimension: u32, give: Option<Range<usize>>) -> Result<(), Error> {
         let window = self.window.clone();
         self.trade(self.cube.across(dimension), window.len(), give).await?;
@@ -94,7 +96,8 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
         self.give(self.cube.across(dimension), self.window.clone()).await
     }
 
-    /// The members that are too many hand in their values; who acts for this one, if it is one of them?
+    /// The surplus members hand in their values. Returns the member that acts for this one, if it is a
+    /// surplus one.
     pub(super) async fn fold(&mut self) -> Result<Option<Rank>, Error> {
         let actor = self.cube.represented_by();
         if let Some(actor) = actor {
@@ -106,15 +109,15 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
         Ok(actor)
     }
 
-    /// The halves of a window: ours and that of the other end.
+    /// The halves of a window: ours and the other end's.
     fn halves(&self, window: &Range<usize>, dimension: u32) -> (Range<usize>, Range<usize>) {
         let middle = window.start.midpoint(window.end);
         let (lower, upper) = (window.start..middle, middle..window.end);
         if self.cube.is_upper(dimension) { (upper, lower) } else { (lower, upper) }
     }
 
-    /// Recursive halving: along each dimension the two ends combine one half of the values each. The windows that it went through,
-    /// the whole one first.
+    /// Recursive halving: along each dimension the two ends combine one half of the values each. Returns the
+    /// windows of all steps, the whole one first.
     pub(super) async fn halve(&mut self) -> Result<Vec<Range<usize>>, Error> {
         let mut windows = Vec::new();
         for dimension in self.cube.dimensions() {
@@ -125,7 +128,8 @@ impl<'v, P: Port, T: Element, F: Fn(T, T) -> T> Reduction<'v, P, T, F> {
         Ok(windows)
     }
 
-    /// Takes the half that the other end of that edge has made, so that `window` is whole again; it gets ours at the same time if it wants it.
+    /// Takes the half that the other end of that edge has combined, so that `window` is whole again; gives it
+    /// ours at the same time if `give` is set.
     pub(super) async fn widen(&mut self, dimension: u32, window: Range<usize>, give: bool) -> Result<(), Error> {
         let (_, theirs) = self.halves(&window, dimension);
         let ours = core::mem::replace(&mut self.window, window);

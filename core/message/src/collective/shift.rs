@@ -1,13 +1,15 @@
-//! Everybody's bytes to whoever is so many places further on. [`Ring`](crate::Ring) does it along the edges of a hypercube.
+//! Every member's bytes to the member some places further on. [`Ring`](crate::Ring) does it along the edges
+//! of a hypercube.
 use super::{Tag, TaggedPort};
 use crate::{Protocol, send_and_receive};
 use foregather_machine::{Cause, Error, Port};
 
-/// Sends `out` to the member `distance` places further on, round the end, and takes into the front of `into` what comes from the one
-/// as far back. Lengths may differ from member to member; says how many bytes came. One message each, `c(m)`.
+/// Sends `out` to the member `distance` places further on, round the end, and takes the bytes of the member
+/// as far back into the front of `into`. Lengths may differ from member to member; returns how many bytes
+/// came. One message each, `c(m)`.
 ///
 /// # Errors
-/// [`Cause::Length`] if there is too little room for what comes; what the port reports.
+/// [`Cause::Length`] if there is too little room; the port's errors.
 pub async fn shift<P: Port>(port: &P, distance: u32, out: &[u8], into: &mut [u8]) -> Result<usize, Error> {
     let link = TaggedPort::new(port, Tag::Shift);
     let (to, from) = (link.after(distance), link.before(distance));

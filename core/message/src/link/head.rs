@@ -1,16 +1,17 @@
-//! What stands in the 32 bits before a frame's bytes: its kind, the credits that ride back on it, and 16 bits of its kind's own.
+//! The 32 bits before a frame's bytes: its kind, the credits that ride back on it, and 16 bits of its kind's
+//! own.
 
 /// The kinds of frames that a protocol has: 16 at most.
 pub trait Kinds: Copy + 'static {
-    /// All of them, by number.
+    /// All kinds, by number.
     const ALL: &'static [Self];
     /// Returns credits and does nothing else.
     const CREDIT: Self;
     /// Says why the sender has given the link up: a [`Lost`](super::Lost) is its bytes. It costs no credit.
     const ABORT: Self;
-    /// Its place in [`Kinds::ALL`].
+    /// The kind's place in [`Kinds::ALL`].
     fn number(self) -> u8;
-    /// Do credits ride on it?
+    /// Do credits ride on frames of this kind?
     #[inline]
     fn carries(self) -> bool {
         true
@@ -20,16 +21,16 @@ pub trait Kinds: Copy + 'static {
 /// A frame's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHead<K> {
-    /// What it is.
+    /// The kind of the frame.
     pub kind: K,
-    /// Credits of its receiver's that it brings back.
+    /// Credits that it returns to its receiver.
     pub credits: u8,
-    /// What its kind makes of that.
+    /// The meaning of these bits is the kind's own.
     pub extra: u16,
 }
 
 impl<K: Kinds> FrameHead<K> {
-    /// As it travels.
+    /// The head as it travels.
     #[inline]
     pub fn pack(self) -> u32 {
         u32::from(self.kind.number()) | u32::from(self.credits) << 4 | u32::from(self.extra) << 16

@@ -1,7 +1,7 @@
 //! Why a connection has ended: a rank is lost, or gave up.
 use foregather_machine::{Cause, Error, Nanos, Rank};
 
-/// Who made it end.
+/// The rank that made a connection end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// The rank that is to blame.
@@ -28,28 +28,30 @@ impl Lost {
         Self { rank, lost: false }
     }
 
-    /// The error of a caller that was `doing` something with the connection; `since` when.
+    /// The error of a caller that was `doing` something with the connection; `since` is when the loss was
+    /// known.
     pub fn error(self, since: Nanos, doing: &'static str) -> Error {
         let Self { rank, lost } = self;
         if lost { Cause::PeerLost { rank, since, doing }.into() } else { Cause::Poisoned { by: Some(rank) }.into() }
     }
 
-    /// In one word.
+    /// The value in one word.
     pub const fn bits(self) -> u32 {
         self.rank << 1 | self.lost as u32
     }
 
-    /// From that word.
+    /// The value of that word.
     pub const fn from_bits(bits: u32) -> Self {
         Self { rank: bits >> 1, lost: bits & 1 == 1 }
     }
 
-    /// As it travels.
+    /// The value as it travels.
     pub const fn pack(self) -> [u8; 4] {
         self.bits().to_le_bytes()
     }
 
-    /// Reads what the rank `from` has sent, in a job of `ranks` ranks. Bytes that name no rank blame `from` itself.
+    /// Reads the bytes that rank `from` has sent, in a job of `ranks` ranks. Bytes that name no rank blame
+    /// `from` itself.
     pub fn unpack(from: Rank, bytes: &[u8], ranks: u32) -> Self {
         let said = bytes.first_chunk().map(|bytes| Self::from_bits(u32::from_le_bytes(*bytes)));
         said.filter(|said| said.rank < ranks).unwrap_or(Self::on(from))

@@ -1,10 +1,12 @@
-//! Frames between two ends, under credits, over any [`Fabric`]: what messages and shared memory both stand on.
+//! Frames between two ends, under credits, over any [`Fabric`]: messages and shared memory both use it.
 //!
-//! A credit is an empty static buffer at the receiver (Namyst et al. 1999 §4). A frame of most kinds spends one. The receiver owes one for each
-//! such frame it has let go of, and returns what it owes on whatever frame goes that way; only if the sender may have no more left than an
-//! agreed number, they travel alone. So no sender waits for room in a ring, which rings no bell. States and races: `README.md`.
+//! A credit is an empty static buffer at the receiver (Namyst et al. 1999 §4). A frame of most kinds spends
+//! one. The receiver owes one for each such frame that it has released, and returns what it owes on any frame
+//! that goes that way. Owed credits travel alone only if the sender may have no more left than an agreed
+//! number. So no sender waits for room in a ring, which rings no bell. States and races: `README.md`.
 //!
-//! - this file: one end's way to one peer. `head`: what stands before a frame's bytes. `lost`: why a connection has ended.
+//! - this file: one end's way to one peer. `head`: the bits before a frame's bytes. `lost`: why a connection
+//!   has ended.
 
 mod head;
 mod lost;
@@ -15,34 +17,35 @@ pub use lost::Lost;
 use core::cell::Cell;
 use foregather_machine::{Address, Cause, Error, Fabric, Park, Rank, Words, reached};
 
-/// How many credits there are between two ends, which both of them know.
+/// The number of credits between two ends, which both of them know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// All of them.
+    /// All credits.
     pub full: u32,
-    /// If the peer may have no more left than these, they are returned alone.
+    /// If the peer may have no more left than these, credits are returned alone.
     pub alert: u32,
 }
 
 /// One end's way to one peer.
 #[derive(Debug)]
 pub struct Link {
-    /// Empty buffers of the peer's.
+    /// Empty buffers at the peer.
     credits: Cell<u32>,
-    /// Buffers that are empty here, of which the peer was not told.
+    /// Buffers that are empty here, not yet reported to the peer.
     owed: Cell<u32>,
-    /// Buffers that are empty here, and of which the peer is not told before the program has read what was in them.
+    /// Buffers that are empty here, and are reported to the peer only when the program has read what was in
+    /// them.
     unpaid: Cell<u32>,
-    /// Frames to and from the peer of the kinds that carry credits. They go round.
+    /// Frames to and from the peer of the kinds that carry credits. The counts wrap.
     sent: Cell<u32>,
     taken: Cell<u32>,
-    /// Why it has ended; does the peer know?
+    /// Why the link has ended; does the peer know?
     ended: Cell<Option<Lost>>,
     told: Cell<bool>,
 }
 
 impl Link {
-    /// All buffers are empty.
+    /// A link whose buffers are all empty.
     pub fn new(terms: Terms) -> Self {
         Self {
             credits: Cell::new(terms.full),
@@ -55,7 +58,7 @@ impl Link {
         }
     }
 
-    /// Takes a credit, if there is one: a frame that costs one may be posted then.
+    /// Takes a credit, if there is one: then a frame that costs one may be posted.
     #[inline]
     pub fn take_credit(&self) -> bool {
         let left = self.credits.get();
@@ -65,14 +68,14 @@ impl Link {
         left > 0
     }
 
-    /// Gives a credit back that was not used after all.
+    /// Returns a credit that was not used after all.
     #[inline]
     pub fn untake_credit(&self) {
         self.credits.set(self.credits.get() + 1);
     }
 
-    /// Posts a frame with the credits that are owed. Its own credit, if it costs one, was taken before. `false`: there was no room, and
-    /// nothing has changed.
+    /// Posts a frame with the credits that are owed. The frame's own credit, if it costs one, was taken
+    /// before. `false`: there was no room, and nothing has changed.
     ///
     /// # Errors
     /// If the peer is known to be lost.
@@ -83,7 +86,7 @@ impl Link {
         Ok(self.posted(kind, sent, credits))
     }
 
-    /// The same with what was [written](Fabric::write_with) into a static buffer.
+    /// Posts the bytes that were [written](Fabric::write_with) into a static buffer, like [`Link::post`].
     ///
     /// # Errors
     /// As [`Link::post`].
@@ -117,10 +120,10 @@ impl Link {
         sent
     }
 
-    /// What stands before a frame that `from` has sent; its credits are in force.
+    /// Reads the head of a frame that `from` has sent, and credits what it returns.
     ///
     /// # Errors
-    /// [`Cause::ProtocolViolation`] for a kind that is none, or more credits than there are.
+    /// [`Cause::ProtocolViolation`] for a kind that does not exist, or more credits than there are.
     #[inline]
     pub fn receive<K: Kinds>(&self, terms: Terms, from: Rank, bits: u32) -> Result<FrameHead<K>, Error> {
         let garbled = |what| Error::from(Cause::ProtocolViolation { from, what });
@@ -138,26 +141,29 @@ impl Link {
         Ok(head)
     }
 
-    /// A frame was let go of, so its buffer is empty. `true`: the peer may have too few credits to wait for a frame that takes them along.
+    /// Counts a released frame, whose buffer is empty. `true`: the peer may have too few credits to wait for
+    /// a frame that carries them.
     #[inline]
     pub fn owes_one_more(&self, terms: Terms) -> bool {
         self.owed.set(self.owed.get() + 1);
         self.overdue(terms)
     }
 
-    /// The same, asked again: what had no room has to go when there is.
+    /// Repeats the question of [`Link::owes_one_more`]: a grant that found no room must go when there is
+    /// some.
     #[inline]
     pub fn overdue(&self, terms: Terms) -> bool {
         self.owed.get() > 0 && terms.full.saturating_sub(self.owed.get() + self.unpaid.get()) <= terms.alert
     }
 
-    /// A frame was let go of before the program has read it: its credit is not owed yet.
+    /// A frame was released before the program has read it: its credit is not owed yet.
     pub fn defer(&self) {
         reached("link:5");
         self.unpaid.set(self.unpaid.get() + 1);
     }
 
-    /// The program has read such a frame: from now on its credit is one of those that [`Link::owes_one_more`] returns.
+    /// The program has read a deferred frame: from now on its credit is among those that
+    /// [`Link::owes_one_more`] returns.
     pub fn undefer(&self) {
         self.unpaid.set(self.unpaid.get().saturating_sub(1));
     }
@@ -168,7 +174,7 @@ impl Link {
     /// As [`Link::post`].
     pub fn grant<K: Kinds>(&self, fabric: &impl Fabric, to: Address) -> Result<bool, Error> {
         if fabric.cpu().sometimes("link: no room") {
-            // Where there is room again a bell rings.
+            // A bell rings when there is room again.
             fabric.cpu().fetch_add(fabric.bell(), 1);
             reached("link:2");
             return Ok(self.posted(K::CREDIT, false, self.riding(K::CREDIT)));
@@ -187,13 +193,14 @@ impl Link {
         (self.sent.get(), self.taken.get())
     }
 
-    /// Why it has ended, if it has.
+    /// Why the link has ended, if it has.
     #[inline]
     pub fn ended(&self) -> Option<Lost> {
         self.ended.get()
     }
 
-    /// This end gives it up: the peer is still to be told. `false`: it had ended before, and the first reason stays.
+    /// This end gives the link up, and the peer must still be told. `false`: it had ended before, and the
+    /// first reason stays.
     pub fn end(&self, lost: Lost) -> bool {
         let first = self.ended.get().is_none();
         if first {
@@ -202,18 +209,19 @@ impl Link {
         first
     }
 
-    /// The peer has said that it has ended, and need not be told.
+    /// The peer has said that the link has ended, and need not be told.
     pub fn has_heard(&self, lost: Lost) {
         self.told.set(true);
         self.end(lost);
     }
 
-    /// Has it ended without the peer's knowing?
+    /// Has the link ended without the peer's knowing?
     pub fn is_untold(&self) -> bool {
         self.ended.get().is_some() && !self.told.get()
     }
 
-    /// Tells the peer why it has ended; `false`: there was no room, so it is still to be told. A peer that is lost need not be.
+    /// Tells the peer why the link has ended. `false`: there was no room, so the peer must still be told. A
+    /// peer that is lost need not be told.
     pub fn abort<K: Kinds>(&self, fabric: &impl Fabric, to: Address, extra: u16) -> bool {
         let Some(lost) = self.ended.get() else { return true };
         let told = !matches!(self.post(fabric, to, K::ABORT, extra, &lost.pack()), Ok(false));
@@ -244,7 +252,7 @@ mod tests {
         }
     }
 
-    /// As if those had come on a frame.
+    /// Receives a frame that returns `credits`.
     fn returned(link: &Link, credits: u8) -> Result<(), Error> {
         let head = FrameHead { kind: Kind::Data, credits, extra: 0 };
         link.receive::<Kind>(TERMS, 1, head.pack()).map(|got| assert_eq!(got, head))

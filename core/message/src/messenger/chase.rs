@@ -1,28 +1,30 @@
 //! Ranks that wait for each other: edge chasing (Chandy, Misra & Haas 1983).
 //!
-//! A rank whose wait for one other lasts long asks it by a frame that names the two: a chase. A rank that waits for one other itself
-//! passes it on, with its own number behind; who meets its own number has found a circle, and tells all in it. What makes that
-//! right although frames are on their way meanwhile is race 7 of `README.md`.
+//! A rank whose wait for one other lasts long sends it a frame that names the two: a chase. A rank that
+//! itself waits for one other sends the chase on, with its own number behind; a rank that meets its own
+//! number has found a circle, and tells all ranks in it. Race 7 of `README.md` says why that is right
+//! although frames are on their way meanwhile.
 use super::frame::FrameKind;
 use super::{Messenger, Waiting, count};
 use core::cell::{Cell, RefCell};
 use foregather_machine::{Cause, Error, Fabric, Nanos, Park, Rank, WaitContext, reached};
 
-/// A wait that lasts longer is worth a frame.
+/// A wait that lasts longer than this is worth a frame.
 const PATIENCE: Nanos = Nanos::from_ms(250);
 /// Bytes before the ranks, and of each rank: its number, and that of its wait.
 const BEFORE: usize = 4;
 const ENTRY: usize = 2 + 4;
 
-/// How many frames of chases may be on their way to a rank, one of each kind: without room for them there are no chases.
+/// How many frames of chases may be on their way to a rank, one of each kind: without room for them there are
+/// no chases.
 pub(super) const FRAMES: u32 = 3;
 
-/// What a chase knows.
+/// The content of a chase.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chase {
-    /// So many frames of this rank had its sender taken.
+    /// How many frames of this rank its sender had taken.
     taken: u32,
-    /// Each waits for the next one, and the last for this rank: their numbers, and those of their waits.
+    /// The numbers of ranks and of their waits: each waits for the next one, and the last for this rank.
     chain: Vec<(Rank, u32)>,
 }
 
@@ -48,15 +50,15 @@ impl Chase {
     }
 }
 
-/// What a messenger knows of circles: the wait that goes on, or was the last, and what has come of chases.
+/// A messenger's state about circles: the present or the last wait, and the chases that have come.
 #[derive(Default)]
 pub(super) struct Circles {
-    /// Its number.
+    /// The number of the wait.
     wait: Cell<u32>,
-    /// Is there anything of a chase to be looked at, now or in the next wait?
+    /// Is a chase to be looked at, now or in the next wait?
     chased: Cell<bool>,
     deferred: Cell<bool>,
-    /// A circle that this rank was told of, and the number of its wait in that.
+    /// A circle that this rank was told of, and the number of its wait in it.
     deadlock: RefCell<Option<(u32, Vec<Rank>)>>,
 }
 
@@ -72,14 +74,14 @@ impl Circles {
     }
 }
 
-/// What a connection knows of chases.
+/// A connection's state about chases.
 #[derive(Default)]
 pub(super) struct Pursuit {
-    /// One of ours is on its way.
+    /// A chase of ours is on its way.
     chasing: Cell<bool>,
-    /// One of the peer's has come and was not judged.
+    /// A chase of the peer's has come and was not judged.
     chase: RefCell<Option<Chase>>,
-    /// The peer was not told that it has come.
+    /// The peer was not told that its chase has come.
     unheard: Cell<bool>,
 }
 
@@ -90,7 +92,7 @@ impl Pursuit {
 }
 
 impl Waiting {
-    /// The one rank that can end it, by a frame.
+    /// The one rank that can end this wait, by a frame.
     fn chased(self) -> Option<Rank> {
         match self {
             Self::From(peer) | Self::To(peer) | Self::Packet(peer) | Self::Signal(Some(peer)) => Some(peer),
@@ -100,23 +102,24 @@ impl Waiting {
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Whom this wait is for, if it may be part of a circle. One with a deadline ends by itself.
+    /// The rank that this wait is for, if it may be part of a circle. A wait with a deadline ends by itself.
     fn chased(&self, waiting: Waiting) -> Option<Rank> {
         waiting.chased().filter(|_| self.deadline.get() == Nanos::MAX && self.longest_chain() > 0)
     }
 
-    /// So many ranks fit into a frame: none if their numbers do not, or if there is no room for the frame.
+    /// How many ranks fit into a frame: none if their numbers do not, or if there is no room for the frame.
     fn longest_chain(&self) -> usize {
         let possible = self.rules.chases && self.size <= u32::from(u16::MAX);
         if possible { self.inline.saturating_sub(BEFORE) / ENTRY } else { 0 }
     }
 
-    /// How long a wait goes on before it asks: at first, and then twice as long each time, since a chase may be lost to another one.
+    /// How long a wait goes on before it sends a chase: at first, and then twice as long each time, since
+    /// another chase may replace it.
     pub(super) fn patience(&self, waiting: Waiting) -> Nanos {
         if self.chased(waiting).is_some() { PATIENCE } else { Nanos::MAX }
     }
 
-    /// This wait has lasted long.
+    /// Begins a chase, since this wait has lasted long.
     #[cold]
     pub(super) fn begin_chase(&self, waiting: Waiting) {
         if let Some(next) = self.chased(waiting).filter(|&next| !self.with(next).pursuit.chasing.get()) {
@@ -124,7 +127,8 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Sends those ranks, and this one behind them, to the rank that it waits for. Without room it is tried again later.
+    /// Sends those ranks, and this one behind them, to the rank that it waits for. Without room it tries
+    /// again later.
     fn pass_on(&self, next: Rank, mut chain: Vec<(Rank, u32)>) {
         chain.push((self.here.rank, self.circles.wait.get()));
         let with = self.with(next);
@@ -132,15 +136,15 @@ impl<F: Fabric> Messenger<F> {
         with.pursuit.chasing.set(sent);
     }
 
-    /// A frame that carries no credits, since it must not end a wait.
+    /// Sends a frame that carries no credits, since it must not end a wait.
     fn tell(&self, to: Rank, kind: FrameKind, bytes: &[u8]) -> bool {
-        // A peer that is lost is named by the wait itself.
+        // The wait itself names a peer that is lost.
         let sent = self.with(to).link.post(&*self.fabric, self.address(to), kind, 0, bytes).unwrap_or(false);
         count(&self.traffic.frames, u64::from(sent));
         sent
     }
 
-    /// The chase from there has come.
+    /// The peer reports that our chase has come.
     pub(super) fn hear(&self, from: Rank) {
         let told = self.tell(from, FrameKind::Heard, &[]);
         self.with(from).pursuit.unheard.set(!told);
@@ -163,7 +167,7 @@ impl<F: Fabric> Messenger<F> {
         if kind == FrameKind::Chase {
             with.pursuit.chase.replace(Some(chase));
             with.pursuit.unheard.set(true);
-            // Answered by the next look, since a frame is being looked at.
+            // Answered by the next look, since this one still looks at a frame.
             self.backlog.set(true);
         } else if let Some((_, wait)) = chase.chain.iter().find(|(rank, _)| *rank == self.here.rank) {
             self.circles.deadlock.replace(Some((*wait, chase.chain.iter().map(|(rank, _)| *rank).collect())));
@@ -171,13 +175,14 @@ impl<F: Fabric> Messenger<F> {
         Ok(())
     }
 
-    /// This rank has looked and waits on: judges what has come, and passes it on. An error, if it goes round.
+    /// This rank has looked and waits on: judges the chases that have come, and sends them on. An error if
+    /// one goes round.
     #[cold]
     pub(super) fn chase(&self, what: &'static str, waiting: Waiting) -> Result<(), Error> {
         let Some(next) = self.chased(waiting) else { return Ok(()) };
         let why = WaitContext::new(what, self.here.rank).of(next);
         if self.fabric.cpu().check(self.fabric.bell(), &why).is_err() {
-            // It ends by itself, and by a better reason.
+            // The wait ends by itself, for a better reason.
             return Ok(());
         }
         self.circles.chased.set(false);
@@ -188,11 +193,11 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// The ranks of a circle, if the chase from there has gone round.
+    /// The ranks of a circle, if the chase of `from` has gone round.
     fn judge(&self, from: Rank, next: Rank) -> Option<Vec<Rank>> {
         let with = self.with(from);
         let chase = with.pursuit.chase.take()?;
-        // What could end that wait is on its way, or will be.
+        // A frame that could end that wait is on its way, or will be.
         if with.link.counts().0 != chase.taken || with.is_behind(self.rules.terms) {
             reached("messenger:7");
             return None;
@@ -203,7 +208,7 @@ impl<F: Fabric> Messenger<F> {
         }
         let passed_by = chase.chain.iter().any(|(rank, _)| *rank == here.0);
         if !passed_by && self.with(next).pursuit.chasing.get() {
-            // It waits for the one before it: until that is heard, or for the next wait.
+            // The chase waits for the one before it: until that is heard, or for the next wait.
             with.pursuit.chase.replace(Some(chase));
             self.circles.deferred.set(true);
         } else if !passed_by && chase.chain.len() < self.longest_chain() {
@@ -212,7 +217,7 @@ impl<F: Fabric> Messenger<F> {
         None
     }
 
-    /// Tells all others of the circle. One that cannot be reached now hears that this rank has failed.
+    /// Tells all others of the circle. A rank that cannot be reached now hears that this rank has failed.
     fn announce(&self, circle: &[(Rank, u32)]) -> Vec<Rank> {
         let bytes = Chase { taken: 0, chain: circle.to_vec() }.write();
         let ranks: Vec<Rank> = circle.iter().map(|(rank, _)| *rank).collect();

@@ -1,4 +1,4 @@
-//! What one side knows of its connection with one peer, room by room.
+//! One side's state of its connection with one peer, room by room.
 use super::chase::Pursuit;
 use super::loan::Loans;
 use super::port::Packets;
@@ -9,7 +9,8 @@ use crate::link::{Link, Terms};
 use core::cell::Cell;
 
 pub(super) struct Connection {
-    /// Credits, and why it has ended. Credits of frames that were kept beyond what may be kept are owed when the program has read them.
+    /// Credits, and why the link has ended. Credits of frames kept beyond the limit are owed when the program
+    /// has read them.
     pub(super) link: Link,
     /// The message that goes out.
     pub(super) packing: Packing,
@@ -17,11 +18,11 @@ pub(super) struct Connection {
     pub(super) unpacking: Unpacking,
     /// Pieces that wait in the memory of either side.
     pub(super) offers: Offers,
-    /// Packets that have come in part, and what is to be answered.
+    /// Packets that have come in part, and answers to send.
     pub(super) packets: Packets,
     /// Packets that wait in the memory of either side.
     pub(super) loans: Loans,
-    /// Who waits for whom.
+    /// Chases of ranks that wait for each other.
     pub(super) pursuit: Pursuit,
     /// The peer's messenger has gone away without leaving.
     pub(super) gone: Cell<bool>,
@@ -41,7 +42,7 @@ impl Connection {
         }
     }
 
-    /// Is anything still to be sent there that could end a wait, as soon as there is room?
+    /// Is a frame still to be sent there, as soon as there is room, that could end a wait?
     pub(super) fn is_behind(&self, terms: Terms) -> bool {
         let offers = self.offers.untold() > 0 || self.loans.is_untold();
         offers || self.link.is_untold() || self.packets.has_requests() || self.link.overdue(terms)

@@ -1,12 +1,12 @@
-//! What frames of messages are for, and what stands before their bytes.
+//! The kinds of frames of messages, and the heads before their bytes.
 use crate::link::{FrameHead, Kinds};
 
-/// So many bytes of a message are gathered before they go, so that a short one travels with its head.
+/// This many bytes of a message are gathered before they go, so that a short one travels with its head.
 pub(super) const STAGE: usize = 120;
-/// The first piece's shape of a message without pieces: no mode has it.
+/// The first shape of a message without pieces: no mode has it.
 pub(super) const NONE: u16 = 3;
 
-/// What a frame is for. The first group costs a credit, the second goes into the spare room.
+/// The kind of a frame. Kinds of the first group cost a credit, those of the second go into the spare room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameKind {
     /// Part of a message; more frames of it follow. In the first one the extra bits describe its first piece.
@@ -21,15 +21,15 @@ pub(super) enum FrameKind {
     Packet,
     /// A sized packet that waits in the sender's memory: its tag, a key, its length.
     Lent,
-    /// So many offers were taken, and the packet that is lent if the highest bit is set (extra bits).
+    /// How many offers were taken (extra bits); the highest bit: the lent packet was taken.
     Done,
     /// Credits and nothing else.
     Credit,
     /// The sender gives up the connection; the bytes name the rank that is to blame.
     Abort,
-    /// The sender waits for this rank, and so do those whom the bytes name, each for the next one.
+    /// The sender waits for this rank, and the ranks that the bytes name each wait for the next one.
     Chase,
-    /// That has come: another one may.
+    /// The last chase has come: another may follow.
     Heard,
     /// The ranks that the bytes name wait for each other.
     Deadlock,
@@ -74,7 +74,7 @@ impl FrameKind {
         !matches!(self, Self::Done | Self::Credit | Self::Abort) && self.may_release()
     }
 
-    /// Can it end a wait of its receiver? Those of a chase cannot, and carry no credits.
+    /// Can it end a wait of its receiver? Frames of a chase cannot, and carry no credits.
     #[inline]
     pub(super) const fn may_release(self) -> bool {
         !matches!(self, Self::Chase | Self::Heard | Self::Deadlock)

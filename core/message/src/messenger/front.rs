@@ -1,4 +1,4 @@
-//! What is at the head of a connection: a frame to be read in place, one that was kept, or an offer.
+//! The head of a connection: a frame to be read in place, a kept frame, or an offer.
 use super::Messenger;
 use super::frame::{FrameKind, Head, NONE};
 use super::piece::{LENGTH, PieceFormat, SHORT};
@@ -7,7 +7,7 @@ use super::unexpected::Arrived;
 use foregather_machine::{Error, Fabric, Rank, WaitContext};
 use foregather_wait::{Roster, Wait, WaitFor};
 
-/// What is at the head of a connection.
+/// What stands at the head of a connection.
 pub(super) enum Front {
     Frame(FrameKind),
     Offer(Offer),
@@ -15,7 +15,7 @@ pub(super) enum Front {
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// The part of a wait for `from` that costs no future, and serves nobody else meanwhile.
+    /// The part of a wait for `from` that costs no future; it serves no other peer meanwhile.
     #[inline]
     pub(super) fn ready_soon(&self, from: Rank) -> Result<bool, Error> {
         if self.ready(from)? {
@@ -32,7 +32,7 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Reads the frame at the head of `from`, which `ready` has seen; `None` if something fetched is there.
+    /// Reads the frame at the head of `from`, which `ready` has seen; `None` if fetched pieces are there.
     #[inline]
     pub(super) fn read<R>(&self, from: Rank, read: impl FnOnce(Head, &[u8]) -> R) -> Option<R> {
         if self.unexpected.has(from) {
@@ -61,7 +61,7 @@ impl<F: Fabric> Messenger<F> {
         })?
     }
 
-    /// Lets go of what is at the head of `from`.
+    /// Releases the head of `from`.
     #[inline]
     pub(super) fn next(&self, from: Rank) {
         let with = self.with(from);
@@ -81,7 +81,7 @@ impl<F: Fabric> Messenger<F> {
 
 /// Where the shape of the next piece is.
 pub(super) enum ShapeAt {
-    /// Here, and behind it its bytes.
+    /// Here, with its bytes behind it.
     At(PieceFormat, usize),
     /// In a later frame.
     NotHere,

@@ -1,14 +1,16 @@
-//! Long packets that stay in their sender's memory until the receiver has fetched them: an offer of their own, beside those of messages.
+//! Long packets that stay in their sender's memory until the receiver has fetched them: offers of their own,
+//! beside those of messages.
 //!
-//! A packet must not wait until the program asks for it, since its sender may wait for null messages or other packets of the same rank: so every
-//! wait fetches what is lent to it. Where the program waits for just that packet it comes into its place at once, otherwise into memory of its
-//! own. Of each connection one packet at a time is lent each way, and its answer is a bit of Done: it is not counted with the offers.
+//! A packet must not wait until the program asks for it, since its sender may wait for null messages or other
+//! packets of the same rank: so every wait fetches the packets lent to it. If the program waits for just that
+//! packet, it comes into its place at once, otherwise into memory of its own. Each connection lends one
+//! packet at a time each way, and its answer is a bit of Done: it is not counted with the offers.
 use super::frame::FrameKind;
 use super::{Messenger, Waiting};
 use core::cell::Cell;
 use foregather_machine::{Cause, Error, Exposing, Fabric, Key, Packet, Rank, exposing, reached};
 
-/// The bytes of its frame: tag, key and length.
+/// The bytes of a loan's frame: tag, key and length.
 const BYTES: usize = 4 + 8 + 8;
 /// The bit of Done that says that the packet was fetched; the others count offers.
 pub(super) const FETCHED: u16 = 1 << 15;
@@ -38,14 +40,14 @@ impl Loan {
     }
 }
 
-/// What a connection knows of packets that are lent.
+/// A connection's state about packets that are lent.
 #[derive(Default)]
 pub(super) struct Loans {
-    /// One of ours that the peer has not fetched.
+    /// A packet of ours that the peer has not fetched.
     ours: Cell<bool>,
-    /// One of the peer's that we have not fetched.
+    /// A packet of the peer's that we have not fetched.
     theirs: Cell<Option<Loan>>,
-    /// It was fetched, and the peer was not told.
+    /// The peer's packet was fetched, and the peer was not told.
     untold: Cell<bool>,
 }
 
@@ -54,13 +56,14 @@ impl Loans {
         self.untold.get()
     }
 
-    /// The peer has fetched ours. `false`: there was none.
+    /// The peer has fetched our packet. `false`: none was lent.
     pub(super) fn fetch(&self) -> bool {
         self.ours.replace(false)
     }
 }
 
-/// A packet that is lent now. If it goes away unfetched the connection is given up, and that is said before the memory goes.
+/// A packet while it is lent. If it is dropped unfetched the connection is given up, and the peer is told
+/// before the memory goes.
 struct Lending<'m, F: Fabric> {
     messenger: &'m Messenger<F>,
     to: Rank,
@@ -84,12 +87,12 @@ impl<F: Fabric> Drop for Lending<'_, F> {
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Does a packet of that kind and length go this way?
+    /// Is a packet of that kind and length lent?
     pub(super) fn lends(&self, packet: Packet, bytes: usize) -> bool {
         packet == Packet::Data && bytes >= self.rules.direct_at && self.rules.lends
     }
 
-    /// Lends a packet to `to`, does something `meanwhile`, and waits until it was fetched.
+    /// Lends a packet to `to`, runs `meanwhile`, and waits until it was fetched.
     pub(super) async fn lend<'m, T>(
         &'m self,
         to: Rank,
@@ -99,7 +102,7 @@ impl<F: Fabric> Messenger<F> {
     ) -> Result<T, Error> {
         exposing(&*self.fabric, async move |exposing: &Exposing<'_, 'm, F>| {
             let key = exposing.expose(&[bytes])?;
-            // Behind the key, so that it goes before the memory does.
+            // Declared after the key, so that it is dropped before the memory goes.
             let lending = Lending::new(self, to);
             self.send(to, FrameKind::Lent, 0, &Loan { tag, key, bytes: bytes.len() }.write()).await?;
             let out = meanwhile().await?;
@@ -114,7 +117,7 @@ impl<F: Fabric> Messenger<F> {
         .await
     }
 
-    /// A packet of `from` is lent to us.
+    /// Records a packet that `from` lends to us.
     pub(super) fn take_loan(&self, from: Rank, bytes: &[u8]) -> Result<(), Error> {
         let violation = |what| Error::from(Cause::ProtocolViolation { from, what });
         let loan = Loan::read(bytes).ok_or_else(|| violation("a packet of no length"))?;
@@ -125,7 +128,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(())
     }
 
-    /// Whose packet is to be fetched before a wait goes on?
+    /// The rank whose packet must be fetched before a wait goes on.
     #[inline]
     pub(super) fn lender(&self) -> Option<Rank> {
         if self.loans.get() == 0 {
@@ -134,13 +137,13 @@ impl<F: Fabric> Messenger<F> {
         (0..self.size).find(|&peer| self.loan(peer).is_some())
     }
 
-    /// What `from` lends. What one lent who has given up since is gone.
+    /// The packet that `from` lends. If the lender has given up since, its packet is gone.
     pub(super) fn loan(&self, from: Rank) -> Option<Loan> {
         let with = self.with(from);
         with.loans.theirs.get().filter(|_| with.link.ended().is_none())
     }
 
-    /// Fetches what `from` lends, which the program has not asked for.
+    /// Fetches the packet that `from` lends, which the program has not asked for.
     #[cold]
     pub(super) async fn fetch_loan_aside(&self, from: Rank) -> Result<(), Error> {
         let Some(Loan { tag, bytes, .. }) = self.with(from).loans.theirs.get() else { return Ok(()) };
@@ -152,7 +155,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(())
     }
 
-    /// Fetches what `from` lends into memory of that length, and tells it so.
+    /// Fetches the packet that `from` lends into `into`, and tells it so.
     pub(super) async fn fetch_loan(&self, from: Rank, into: &mut [u8]) -> Result<(), Error> {
         let loans = &self.with(from).loans;
         let Some(loan) = loans.theirs.take() else { return Ok(()) };

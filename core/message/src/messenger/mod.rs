@@ -1,15 +1,17 @@
 //! Messages built piece by piece: Madeleine's contract (Namyst et al. 1999), over any [`Fabric`].
 //!
-//! Small pieces are copied into static buffers of the fabric, which travel as frames under credits; large lasting pieces stay where
-//! they are, and the receiver fetches them. Whoever waits takes in what has come for it, so two sides that only send never wait for
-//! each other. States, order and races: `README.md`.
+//! Small pieces are copied into static buffers of the fabric, which travel as frames under credits; large
+//! lasting pieces stay where they are, and the receiver fetches them. A waiting rank takes in what has come
+//! for it, so two sides that only send never wait for each other. States, order and races: `README.md`.
 //!
-//! - this file: the messenger. [`send`], [`receive`]: a message on its way out and in. [`progress`]: the one wait there is, and what is done
-//!   for others meanwhile.
-//! - what they stand on: [`connection`], one with each peer; [`rendezvous`]: pieces that wait to be fetched; [`unexpected`]: what came before it
-//!   was asked for; [`front`]: what is there of a message. [`piece`], [`frame`]: what crosses the wire.
-//! - [`chase`]: who waits for whom, and whether that goes round.
-//! - [`port`]: null messages and sized packets over the same frames; [`loan`]: long packets that stay where they are. [`settings`]: thresholds.
+//! - this file: the messenger. [`send`], [`receive`]: a message on its way out and in. [`progress`]: the one
+//!   wait, and what it does for others meanwhile.
+//! - below them: [`connection`], one with each peer; [`rendezvous`]: pieces that wait to be fetched;
+//!   [`unexpected`]: what came before it was asked for; [`front`]: the head of a connection. [`piece`],
+//!   [`frame`]: the pieces and frames on the wire.
+//! - [`chase`]: which ranks wait for which, and whether that goes round.
+//! - [`port`]: null messages and sized packets over the same frames; [`loan`]: long packets that stay where
+//!   they are. [`settings`]: thresholds.
 
 mod chase;
 mod connection;
@@ -46,10 +48,11 @@ use unexpected::Unexpected;
 
 /// One lane's end of a channel that all ranks share: lane *i* of each rank talks to lane *i* of the others.
 ///
-/// Messages between two ends arrive in the order in which they were ended. A rank that wants several threads to send and receive at
-/// once gives each a lane, and a messenger: messages of different lanes have no order among them. A messenger can be sent to another
-/// thread, but is used by one at a time. Whoever is done says so by [`Messenger::leave`]; an end that is dropped without that has gone away,
-/// and whoever waits for it is told.
+/// Messages between two ends arrive in the order in which they were ended. A rank that wants several threads
+/// to send and receive at once gives each a lane, and a messenger: messages of different lanes have no order
+/// among them. A messenger can be sent to another thread, but one thread uses it at a time. A rank that is
+/// done calls [`Messenger::leave`]; an end that is dropped without that has gone away, and peers that wait
+/// for it are told.
 pub struct Messenger<F: Fabric> {
     fabric: Exposures<F>,
     here: Address,
@@ -64,19 +67,19 @@ pub struct Messenger<F: Fabric> {
     waiter: Waiter,
     deadline: Cell<Nanos>,
     unexpected: Unexpected,
-    /// Something could not be sent for want of room.
+    /// A frame could not be sent for want of room.
     backlog: Cell<bool>,
-    /// Memories of ours that peers may read: while there are any, each wait helps them.
+    /// How many memories of ours peers may read: while there are any, each wait helps the readers.
     exposed: Cell<u32>,
     /// Packets that peers lend, and that no wait has fetched yet.
     loans: Cell<u32>,
     /// Offers of owned memory, and whether their handles were dropped.
     owned: RefCell<Vec<(Posted, bool)>>,
-    /// Who comes first when a message from anybody is wanted.
+    /// The rank that comes first when a message from any rank is wanted.
     turn: Cell<Rank>,
-    /// Who is to blame for what is given up here: this rank until a wait fails.
+    /// The rank to blame for what is given up here: this rank until a wait fails.
     culprit: Cell<Lost>,
-    /// It ends since it cannot go on; and a peer did, because of that one.
+    /// This end ends since it cannot go on; `failed`: a peer did, because of that rank.
     fails: Cell<bool>,
     failed: Cell<Option<Lost>>,
     circles: Circles,
@@ -84,7 +87,7 @@ pub struct Messenger<F: Fabric> {
     leaves: bool,
 }
 
-/// What went through a messenger.
+/// Counts of what went through a messenger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic<N = u64> {
     /// Messages that were sent and ended.
@@ -102,7 +105,7 @@ fn count(of: &Cell<u64>, n: u64) {
     of.set(of.get() + n);
 }
 
-/// What is left of a verb that has acted: nothing, an error, or a wait.
+/// The rest of a verb that has acted: nothing, an error, or a wait.
 #[inline]
 async fn settled(rest: Result<Option<impl Future<Output = Result<(), Error>>>, Error>) -> Result<(), Error> {
     match rest? {
@@ -112,7 +115,7 @@ async fn settled(rest: Result<Option<impl Future<Output = Result<(), Error>>>, E
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// The messenger of that lane. There must be one per lane, ever.
+    /// The messenger of that lane. Make one per lane, ever.
     ///
     /// # Errors
     /// [`Cause::Setting`] if the settings contradict themselves or the fabric.
@@ -149,7 +152,8 @@ impl<F: Fabric> Messenger<F> {
         })
     }
 
-    /// From how many bytes on a CHEAPER piece is not copied through static buffers; `usize::MAX` if all are.
+    /// From how many bytes on a CHEAPER piece is not copied through static buffers; `usize::MAX` if every
+    /// piece is.
     pub fn direct_at(&self) -> usize {
         self.rules.direct_at
     }
@@ -159,7 +163,7 @@ impl<F: Fabric> Messenger<F> {
         &self.fabric
     }
 
-    /// From now on every wait ends at `deadline`, by [`Cause::TimedOut`]; [`Nanos::MAX`] for never.
+    /// Bounds every wait from now on by `deadline`, with [`Cause::TimedOut`]; [`Nanos::MAX`] for never.
     pub fn set_deadline(&self, deadline: Nanos) {
         self.deadline.set(deadline);
     }
@@ -169,7 +173,7 @@ impl<F: Fabric> Messenger<F> {
         self.waiter.account().snapshot()
     }
 
-    /// What went through it.
+    /// Counts of what went through it.
     pub fn traffic(&self) -> Traffic {
         let of = &self.traffic;
         Traffic {
@@ -180,15 +184,15 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Leaves in order: what was sent can still be received, and only those who wait for more are told. What was sent from owned memory must
-    /// have been fetched ([`Messenger::settle`]).
+    /// Leaves in order: messages that were sent can still be received, and only peers that wait for more are
+    /// told. Owned memory that was sent must have been fetched ([`Messenger::settle`]).
     pub fn leave(mut self) {
         self.leaves = true;
         self.fabric.leave();
     }
 
-    /// This end cannot go on, because of what happened elsewhere: from its end on all waits of its peers fail, for null messages, too,
-    /// and blame whom that error blames.
+    /// Ends this end, which cannot go on because of an error elsewhere: from then on all waits of its peers
+    /// fail, for null messages, too, and blame the rank that `error` blames.
     pub fn fail(self, error: &Error) {
         self.blamed(error.clone());
         self.fails.set(true);
@@ -210,7 +214,7 @@ impl<F: Fabric> Messenger<F> {
     }
 }
 
-/// An end that did not leave has gone away in the middle: whoever waits for it is told.
+/// An end that did not leave has gone away half way: peers that wait for it are told.
 impl<F: Fabric> Drop for Messenger<F> {
     fn drop(&mut self) {
         if !self.leaves {

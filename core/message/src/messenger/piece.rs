@@ -1,8 +1,9 @@
-//! The pieces of a message: how each is sent, how it is received, and how that is told to the other side (Namyst et al. 1999 §2).
+//! The pieces of a message: how each is sent and received, and how that is told to the other side (Namyst et
+//! al. 1999 §2).
 use core::cell::Cell;
 use core::fmt;
 
-/// How a piece was sent, as the receiver must say too.
+/// How a piece was sent; the receiver must name the same mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// [`Safer`].
@@ -16,7 +17,8 @@ pub enum Mode {
 /// When a piece must be there at the receiver. Both sides say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Receive {
-    /// When `unpack_express` returns: what is needed to go on unpacking, such as lengths. Cuts what could be sent at once.
+    /// When `unpack_express` returns: what the receiver needs to go on unpacking, such as lengths. It cuts
+    /// what could be sent at once.
     Express,
     /// When the message ends, which leaves most freedom.
     Cheaper,
@@ -30,8 +32,9 @@ pub struct Safer<'a>(pub &'a [u8]);
 #[derive(Clone, Copy, Debug)]
 pub struct Cheaper<'m>(pub &'m [u8]);
 
-/// `send_LATER`: read when the message ends; what is written to the cells before that is sent. Neither this piece nor any behind it
-/// leaves before. [`Cell::from_mut`] and [`Cell::as_slice_of_cells`] make cells of a slice.
+/// `send_LATER`: read when the message ends; bytes written to the cells before that are sent. Neither this
+/// piece nor any behind it leaves before. [`Cell::from_mut`] and [`Cell::as_slice_of_cells`] make cells of a
+/// slice.
 #[derive(Clone, Copy)]
 pub struct Later<'m>(pub &'m [Cell<u8>]);
 
@@ -80,13 +83,13 @@ pub(super) mod sealed {
     }
 }
 
-/// Of a length that does not fit into 13 bits stands this, and the length follows.
+/// Marks a length that does not fit into 13 bits; the length follows.
 const LONG: u16 = 0x1fff;
-/// Bytes of a shape, without the length that may follow, and of that.
+/// Bytes of a shape without a following length, and of that length.
 pub(super) const SHORT: usize = 2;
 pub(super) const LENGTH: usize = 8;
 
-/// What the two sides must agree about: modes and length.
+/// The properties that both sides must agree on: modes and length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct PieceFormat {
     pub(super) mode: Mode,
@@ -95,7 +98,7 @@ pub(super) struct PieceFormat {
 }
 
 impl PieceFormat {
-    /// Two bits of send mode, one of receive mode, 13 of length.
+    /// The short form: two bits of send mode, one of receive mode, 13 of length.
     #[inline]
     pub(super) const fn short(self) -> u16 {
         let length = if self.is_long() { LONG } else { self.bytes as u16 };
@@ -108,7 +111,7 @@ impl PieceFormat {
         self.bytes >= LONG as usize
     }
 
-    /// How the sender's shape goes on behind its short form; `None` if no sender writes that.
+    /// Reads the rest of the sender's shape behind its short form; `None` if no sender writes that.
     #[inline]
     pub(super) fn read(short: u16, length: impl FnOnce() -> Option<[u8; LENGTH]>) -> Option<Self> {
         let mode = [Mode::Safer, Mode::Later, Mode::Cheaper];
@@ -122,7 +125,7 @@ impl PieceFormat {
     }
 }
 
-/// For messages about disagreements.
+/// Its form in errors about disagreements.
 impl fmt::Display for PieceFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes, sent {:?} and received {:?},", self.bytes, self.mode, self.receive)
@@ -131,13 +134,13 @@ impl fmt::Display for PieceFormat {
 
 /// A value that fits an EXPRESS piece: fixed size, little-endian on the wire.
 pub trait WireValue: Sized {
-    /// Its bytes.
+    /// The value's bytes on the wire.
     type Bytes: AsRef<[u8]> + AsMut<[u8]> + Copy;
-    /// No value yet.
+    /// Bytes before any were received.
     const EMPTY: Self::Bytes;
-    /// For [`Safer`].
+    /// The bytes to send, as [`Safer`].
     fn to_bytes(self) -> Self::Bytes;
-    /// From what came.
+    /// The value of received bytes.
     fn from_bytes(bytes: Self::Bytes) -> Self;
 }
 

@@ -1,4 +1,5 @@
-//! Null messages and sized packets over the same frames, so that every barrier, exchange and collective runs over any fabric.
+//! Null messages and sized packets over the same frames, so that every barrier, exchange and collective runs
+//! over any fabric.
 use super::frame::FrameKind;
 use super::loan::Loan;
 use super::{Messenger, Waiting};
@@ -17,18 +18,18 @@ struct Assembling {
     packet: Packet,
     tag: u32,
     bytes: usize,
-    /// `None` if it was not announced and had to be.
+    /// `None` for a packet that had to be announced and was not.
     kept: Option<Vec<u8>>,
     come: usize,
 }
 
-/// A packet that was waited for.
+/// A packet that a program waited for.
 enum Come {
     Whole(Vec<u8>),
     Lent(Loan),
 }
 
-/// What a connection knows of packets.
+/// A connection's state about packets.
 #[derive(Default)]
 pub(super) struct Packets {
     assembling: RefCell<Option<Assembling>>,
@@ -42,7 +43,7 @@ impl Packets {
     }
 }
 
-/// Takes one from a counter that has any.
+/// Takes one from a counter above 0.
 #[inline]
 fn take(from: &Cell<u32>) -> Option<()> {
     from.set(from.get().checked_sub(1)?);
@@ -60,12 +61,12 @@ fn garbled(from: Rank, what: &'static str) -> Error {
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// A part of a packet has come.
+    /// Takes a part of a packet.
     pub(super) fn take_packet(&self, from: Rank, extra: u16, bytes: &[u8]) -> Result<(), Error> {
         let packet = *Packet::ALL.get(usize::from(extra >> 1)).ok_or_else(|| garbled(from, "a packet of no known kind"))?;
         let more = extra & 1 == 1;
         if let Packet::Probe | Packet::Request = packet {
-            // These come in between the parts of another one.
+            // These packets come in between the parts of another one.
             if self.with(from).packets.assembling.borrow().is_some() {
                 reached("messenger:6");
             }
@@ -110,7 +111,7 @@ impl<F: Fabric> Messenger<F> {
         Ok((Assembling { packet, tag, bytes: length, kept, come: 0 }, bytes))
     }
 
-    /// A PROBE is answered by whichever wait this is; a REQUEST is for the program.
+    /// Answers a PROBE in the present wait, whatever it is for; a REQUEST is for the program.
     fn take_question(&self, from: Rank, packet: Packet, tag: u32) -> Result<(), Error> {
         let mut inbox = self.inbox.borrow_mut();
         if inbox.admits(packet, (from, tag)) {
@@ -118,13 +119,13 @@ impl<F: Fabric> Messenger<F> {
         }
         if crate::long::answer(packet) == Some(Packet::Request) {
             self.with(from).packets.requests.borrow_mut().push_back(tag);
-            // Sent by the next look, since a frame is being looked at.
+            // Sent by the next look, since this one still looks at a frame.
             self.backlog.set(true);
         }
         Ok(())
     }
 
-    /// Sends the answers that there are credits and room for.
+    /// Sends as many answers as there are credits and room for.
     pub(super) fn answer(&self, to: Rank) {
         let with = self.with(to);
         let mut requests = with.packets.requests.borrow_mut();
@@ -290,7 +291,7 @@ impl<F: Fabric> Port for Messenger<F> {
 
     fn post(&self, from: Rank, tag: u32) -> Result<(), Error> {
         self.known(from)?;
-        // Whatever is there already came before the receive was posted.
+        // A packet that is there already came before the receive was posted.
         self.serve(Waiting::Nothing)?;
         self.inbox.borrow_mut().post((from, tag));
         Ok(())

@@ -1,4 +1,5 @@
-//! The one wait there is, and what each of its looks does for others: it takes in what has come, gives buffers back, and says what it owes.
+//! The one wait, and what each of its looks does for others: it takes in what has come, returns buffers, and
+//! reports what it owes.
 use super::connection::Connection;
 use super::frame::{FrameKind, Head};
 use super::loan::FETCHED;
@@ -9,22 +10,22 @@ use crate::link::Lost;
 use foregather_machine::{Address, Cause, Error, Fabric, Nanos, Rank, WaitContext, reached};
 use foregather_wait::{Roster, WaitFor};
 
-/// What a wait is for.
+/// The purpose of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
     /// A message of that rank, read in place.
     From(Rank),
-    /// A message of anybody.
+    /// A message of any rank.
     Any,
-    /// That rank's taking something.
+    /// That the rank takes something.
     To(Rank),
     /// Room towards that rank, which the fabric itself may make.
     Room(Rank),
-    /// A null message, of that rank if the caller knows whose.
+    /// A null message, of that rank if the caller knows the sender.
     Signal(Option<Rank>),
     /// A packet of that rank.
     Packet(Rank),
-    /// Nothing: it only looks, and must not be given anything that takes time.
+    /// Nothing: it only looks, and must not be given work that takes time.
     Nothing,
 }
 
@@ -41,9 +42,9 @@ impl Waiting {
 /// How a look ended.
 enum LookResult<T> {
     End(Result<T, Error>),
-    /// First something has to be fetched for a peer that cannot go on before.
+    /// First an offer must be fetched for a peer that cannot go on before.
     Fetch(Rank, Offer),
-    /// First a packet has to be fetched that a peer lends.
+    /// First a packet must be fetched that a peer lends.
     Borrow(Rank),
 }
 
@@ -51,28 +52,28 @@ enum LookResult<T> {
 const FAILS: u16 = 1;
 const GONE: u16 = 2;
 
-/// So long a rank whose memory is gone may take to say why.
+/// How long a rank whose memory is gone may take to say why.
 const REASON: Nanos = Nanos::from_ms(100);
 
-/// What serving came to.
+/// The result of serving.
 pub(super) enum Served {
     Nothing,
     Something,
-    /// That rank cannot go on until this is fetched.
+    /// That rank cannot go on until this offer is fetched.
     Offered(Rank, Offer),
 }
 
-/// What became of a frame.
+/// The result of obeying a frame.
 enum Taken {
-    /// It belongs to a message: for the program.
+    /// The frame belongs to a message: it is for the program.
     Message(Head),
-    /// It is done with; did it use a buffer?
+    /// The frame is done; did it use a buffer?
     Obeyed(bool),
 }
 
-/// What became of a frame that this wait does not read in place.
+/// The result for a frame that this wait does not read in place.
 enum Drained {
-    /// It is done with, or was copied; did it use a buffer?
+    /// The frame is done, or was copied; did it use a buffer?
     Done(bool),
     Offer(Offer),
 }
@@ -82,14 +83,14 @@ fn garbled(from: Rank, what: &'static str) -> Error {
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Posts an inline frame with the credits that are owed. Without room nothing has changed.
+    /// Posts an inline frame with the credits that are owed. Without room nothing changes.
     #[inline]
     pub(super) fn post(&self, to: Rank, kind: FrameKind, extra: u16, bytes: &[u8]) -> Result<bool, Error> {
         let sent = self.with(to).link.post(&*self.fabric, self.address(to), kind, extra, bytes);
         self.posted(sent)
     }
 
-    /// The same with what was filled into a static buffer.
+    /// Posts the filled part of a static buffer with the credits that are owed, like [`Self::post`].
     #[inline]
     pub(super) fn post_filled(&self, to: Rank, kind: FrameKind, extra: u16, len: usize) -> Result<bool, Error> {
         let sent = self.with(to).link.post_filled(&*self.fabric, self.address(to), kind, extra, len);
@@ -103,7 +104,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(sent)
     }
 
-    /// Have all left that could bring what is awaited?
+    /// Have all ranks left that could bring the awaited event?
     #[inline]
     fn left(&self, waiting: Waiting) -> bool {
         match waiting.peer() {
@@ -115,18 +116,20 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Was a message given up that matters to this wait?
+    /// Was a message given up that this wait depends on?
     #[inline]
     fn poisoned(&self, waiting: Waiting) -> Option<Lost> {
         match waiting {
             Waiting::Any => self.connections.iter().find_map(|with| with.link.ended()),
-            // Null messages go on when messages were given up, unless a rank fails altogether: it may keep others from theirs.
+            // Null messages go on when messages were given up, unless a rank fails altogether: it may keep
+            // other ranks from theirs.
             Waiting::Signal(peer) => self.failed.get().or_else(|| self.gone(peer)),
             _ => waiting.peer().and_then(|peer| self.with(peer).link.ended()),
         }
     }
 
-    /// Has the messenger that could signal, or one of those, gone away without leaving? Why its connection has ended.
+    /// Has the messenger that could signal, or one of those, gone away without leaving? Returns why its
+    /// connection has ended.
     fn gone(&self, peer: Option<Rank>) -> Option<Lost> {
         let why = |with: &Connection| with.link.ended().filter(|_| with.gone.get());
         match peer {
@@ -135,7 +138,7 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// One look of a wait: is it there, and if not, what can be done for others?
+    /// One look of a wait: has the event come, and if not, what can be done for others?
     #[inline]
     fn look<T>(
         &self,
@@ -143,7 +146,7 @@ impl<F: Fabric> Messenger<F> {
         waiting: Waiting,
         found: &mut impl FnMut() -> Option<Result<T, Error>>,
     ) -> Option<LookResult<T>> {
-        // What a peer did before it left is seen below: so this comes first.
+        // First, since the acts of a peer before it left are seen below.
         let left = self.left(waiting);
         if let Some(end) = found() {
             if left {
@@ -154,7 +157,7 @@ impl<F: Fabric> Messenger<F> {
         match self.serve(waiting) {
             Err(error) => return Some(LookResult::End(Err(error))),
             Ok(Served::Offered(from, offer)) => return Some(LookResult::Fetch(from, offer)),
-            // What was served may be what is waited for; its bell has rung already.
+            // Serving may have brought the awaited event, whose bell has rung already.
             Ok(Served::Something) => {
                 if let Some(end) = found() {
                     reached("messenger:1");
@@ -166,20 +169,20 @@ impl<F: Fabric> Messenger<F> {
         if let Some(lender) = self.lender() {
             return Some(LookResult::Borrow(lender));
         }
-        // Before who gave up because of it.
+        // Before the ranks that gave up because of the circle.
         if self.circles.is_chased()
             && let Err(circle) = self.chase(what, waiting)
         {
             return Some(LookResult::End(Err(circle)));
         }
-        // Giving up comes as a frame, so it is known by now.
+        // A peer gives up by a frame, so that is known by now.
         if let Some(blame) = self.poisoned(waiting) {
             return Some(LookResult::End(Err(self.accused(blame, what))));
         }
         left.then(|| LookResult::End(Err(Cause::Closed { peer: waiting.peer() }.into())))
     }
 
-    /// The one wait there is. Only how it begins is the caller's: by a look of its own that found nothing.
+    /// The one wait. Only its beginning is the caller's: a look of its own that found nothing.
     pub(super) async fn until<T>(
         &self,
         what: &'static str,
@@ -206,7 +209,7 @@ impl<F: Fabric> Messenger<F> {
             let waited = self.waiter.on_lane_for(&*self.fabric, why, whom(roster, waiting.peer()), patience, look).await;
             match waited.map_err(|error| self.blamed(error))? {
                 Some(LookResult::End(end)) => return end.map_err(|error| self.blamed(error)),
-                // Boxed, since every wait has room for what it holds.
+                // Boxed, since otherwise every wait would have to hold its state.
                 Some(LookResult::Fetch(from, offer)) => Box::pin(self.fetch_aside(from, offer)).await?,
                 Some(LookResult::Borrow(from)) => Box::pin(self.fetch_loan_aside(from)).await?,
                 None => {
@@ -220,13 +223,14 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// What a message that was given up before means for a caller that was `doing` something with it.
+    /// The error for a caller that was `doing` something with a message that was given up before.
     #[cold]
     pub(super) fn accused(&self, blame: Lost, doing: &'static str) -> Error {
         self.blamed(blame.error(self.fabric.now(), doing))
     }
 
-    /// Remembers who is to blame for all that is given up because of this. A loss explains what comes after it.
+    /// Remembers the rank to blame for all that is given up because of this error. A loss explains what comes
+    /// after it.
     #[cold]
     pub(super) fn blamed(&self, error: Error) -> Error {
         let Some(blame) = Lost::of(&error) else { return error };
@@ -236,7 +240,8 @@ impl<F: Fabric> Messenger<F> {
         error
     }
 
-    /// The connection is lost: its message will never be whole. The peer is told, now or as soon as there is room.
+    /// Gives up the connection: its message will never be whole. The peer is told, now or as soon as there is
+    /// room.
     #[cold]
     pub(super) fn give_up(&self, peer: Rank) {
         if self.with(peer).link.end(self.culprit.get()) {
@@ -256,14 +261,14 @@ impl<F: Fabric> Messenger<F> {
         told
     }
 
-    /// This messenger goes away without leaving. A peer that knows why their connection has ended must hear that, too: it may wait for null
-    /// messages, which go on after an end.
+    /// This messenger goes away without leaving. A peer that knows why their connection has ended must hear
+    /// that, too: it may wait for null messages, which go on after an end.
     pub(super) fn go_away(&self, peer: Rank) {
         self.with(peer).link.end(self.culprit.get());
         self.abort(peer, if self.fails.get() { FAILS | GONE } else { GONE });
     }
 
-    /// Is there a frame, or something fetched, of a message of `from`?
+    /// Is there a frame, or are there fetched pieces, of a message of `from`?
     #[inline]
     pub(super) fn ready(&self, from: Rank) -> Result<bool, Error> {
         let with = self.with(from);
@@ -283,7 +288,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(false)
     }
 
-    /// Does what a frame says, unless it is part of a message.
+    /// Obeys a frame, unless it is part of a message.
     #[inline]
     fn obey(&self, from: Rank, bits: u32, bytes: &[u8]) -> Result<Taken, Error> {
         let with = self.with(from);
@@ -323,7 +328,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(Taken::Obeyed(head.kind.costs()))
     }
 
-    /// Lets go of the frame at the head of the ring.
+    /// Releases the frame at the head of the ring.
     #[inline]
     pub(super) fn give_back(&self, from: Rank, costs: bool) {
         self.fabric.release(self.address(from));
@@ -347,12 +352,13 @@ impl<F: Fabric> Messenger<F> {
                 count(&self.traffic.acknowledgements, 1);
             }
             Ok(false) => self.backlog.set(true),
-            // A peer that is lost needs no credits; the wait says so.
+            // A peer that is lost needs no credits; the wait reports the loss.
             Err(error) => drop(self.blamed(error)),
         }
     }
 
-    /// Takes in what has come, as far as this wait does not read it in place; says what is owed; helps who reads from here.
+    /// Takes in what has come, as far as this wait does not read it in place; returns owed credits; helps
+    /// peers that read from here.
     #[inline]
     pub(super) fn serve(&self, waiting: Waiting) -> Result<Served, Error> {
         let mut served = if self.exposed.get() > 0 && self.fabric.progress() { Served::Something } else { Served::Nothing };
@@ -369,7 +375,7 @@ impl<F: Fabric> Messenger<F> {
                 offered @ Served::Offered(..) => return Ok(offered),
             }
         }
-        // Behind what has come, since that may be what is to be answered, or the room that was missing.
+        // After what has come, since that may call for an answer, or be the room that was missing.
         if self.backlog.get() {
             self.retry_credits();
         }
@@ -439,14 +445,15 @@ impl<F: Fabric> Messenger<F> {
         if unpaid {
             link.defer();
             if link.overdue(self.rules.terms) {
-                // What it may wait for is owed already; sent by this look, once no frame is being looked at.
+                // Credits that the peer may wait for are owed already; this look sends them, once it no
+                // longer looks at a frame.
                 self.backlog.set(true);
             }
         }
         self.unexpected.push(from, arrived, unpaid);
     }
 
-    /// Fetches what a peer offers before the program asks for it, because the program waits for somebody else.
+    /// Fetches what a peer offers before the program asks for it, because the program waits for another rank.
     #[cold]
     pub(super) async fn fetch_aside(&self, from: Rank, offer: Offer) -> Result<(), Error> {
         if self.exposed.get() > 0 {
@@ -458,7 +465,7 @@ impl<F: Fabric> Messenger<F> {
         Ok(())
     }
 
-    /// Memory for what `from` offers or lends.
+    /// Memory for the pieces that `from` offers or lends.
     pub(super) fn room_aside(&self, from: Rank, bytes: usize) -> Result<Vec<u8>, Error> {
         let mut aside = Vec::new();
         if aside.try_reserve_exact(bytes).is_err() {
@@ -469,8 +476,8 @@ impl<F: Fabric> Messenger<F> {
         Ok(aside)
     }
 
-    /// What `from` has exposed is gone, since it has given that up: it said why before it took the memory away, but a frame may come later
-    /// than a read fails.
+    /// The memory that `from` had exposed is gone, since it gave that up. It said why before it took the
+    /// memory away, but a frame may come later than a read fails.
     pub(super) async fn withdrawn(&self, from: Rank) -> Error {
         reached("messenger:5");
         let said = || self.reason(from);
@@ -479,7 +486,7 @@ impl<F: Fabric> Messenger<F> {
             Some(reason) => reason,
             None => {
                 reached("messenger:13");
-                // Boxed, since every fetch has room for what it holds.
+                // Boxed, since otherwise every fetch would have to hold its state.
                 let deadline = self.deadline.get().min(self.fabric.now() + REASON);
                 Box::pin(self.until_by(doing, Waiting::From(from), deadline, said)).await
             }
@@ -508,7 +515,7 @@ impl<F: Fabric> Messenger<F> {
         self.fabric.peek(self.address(from), |bits, bytes| self.obey(from, bits, bytes))
     }
 
-    /// What had no room may have some now.
+    /// Tries the backlog again: there may be room now.
     #[cold]
     fn retry_credits(&self) {
         self.backlog.set(false);

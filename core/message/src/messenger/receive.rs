@@ -10,7 +10,7 @@ use core::future::Future;
 use core::mem;
 use foregather_machine::{Cause, Error, Fabric, Park, Rank};
 
-/// What a connection knows of the message that is being unpacked: one at a time. Between messages it is as new.
+/// A connection's state of the message that is being unpacked: one at a time. Between messages it is as new.
 #[derive(Default)]
 pub(super) struct Unpacking {
     /// The frame at the head of the ring belongs to a message and was counted already.
@@ -63,11 +63,11 @@ pub struct Incoming<'c, 'm, F: Fabric> {
 
 /// How the short way to a piece ended.
 enum FastPath {
-    /// It was copied; how far the frame was read, and is it used up?
+    /// The piece was copied; how far the frame was read, and whether it is used up.
     Taken(usize, bool),
-    /// Not all of it is here.
+    /// Not all of the piece is here.
     NotNow,
-    /// Something else was packed, or nothing more.
+    /// Another piece was packed, or none.
     Disagree(Option<PieceFormat>),
     Malformed,
 }
@@ -86,7 +86,8 @@ impl<F: Fabric> Messenger<F> {
         Ok(Incoming { messenger: self, group: None, from })
     }
 
-    /// Takes the next message of that rank, which is one piece of that length: what [`Messenger::send_whole`] sends. Acts when called: await it.
+    /// Takes the next message of that rank, which is one piece of that length: the receiver of
+    /// [`Messenger::send_whole`]. Acts when called: await it.
     ///
     /// # Errors
     /// As [`Messenger::begin_unpacking_from`] and [`Incoming::end`].
@@ -116,7 +117,7 @@ impl<F: Fabric> Messenger<F> {
         message.end().await
     }
 
-    /// The short way: the whole message is one frame, and that piece. `false`: nothing has changed.
+    /// The short way: the whole message is one frame, with that piece. `false`: nothing has changed.
     #[inline]
     fn receive_now(&self, from: Rank, wanted: PieceFormat, into: &mut [u8]) -> Result<bool, Error> {
         if from >= self.size || self.with(from).unpacking.busy.get() || wanted.is_long() || !self.ready_soon(from)? {
@@ -135,10 +136,11 @@ impl<F: Fabric> Messenger<F> {
         Ok(taken == Some(true))
     }
 
-    /// Waits for a message of anybody: of several that have come, from the rank behind the one served last. Acts when called: await it.
+    /// Waits for a message of any rank: of several that have come, from the rank after the one served last.
+    /// Acts when called: await it.
     ///
     /// # Errors
-    /// When there can be none any more: a lost rank, all others have left, passed deadline.
+    /// When no message can come any more: a lost rank, all others have left, passed deadline.
     pub fn begin_unpacking<'m>(&self) -> impl Future<Output = Result<Incoming<'_, 'm, F>, Error>> {
         self.fabric.cpu().run_inline(async move {
             let from = match self.anybody() {
@@ -160,7 +162,7 @@ impl<F: Fabric> Messenger<F> {
 }
 
 impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
-    /// Who sent it.
+    /// The rank that sent it.
     pub fn from(&self) -> Rank {
         self.from
     }
@@ -190,7 +192,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         }
     }
 
-    /// The same for a piece of any length, into memory of the caller.
+    /// [`Incoming::unpack_express`] for a piece of any length, into memory of the caller.
     ///
     /// # Errors
     /// As [`Incoming::unpack_express`].
@@ -276,7 +278,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         self.messenger.read(self.from, |head, bytes| read_shape(head, bytes, at, begun))
     }
 
-    /// The next frame, if there is one, is read from its beginning.
+    /// Moves on to the beginning of the next frame, if there is one.
     #[inline]
     fn next_frame(&self) {
         self.state().begun.set(true);
@@ -316,14 +318,14 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
                 }
                 Ok(true)
             }
-            // Nothing to read in place: something fetched.
+            // There is nothing to read in place: fetched pieces.
             Some(FastPath::NotNow) | None => Ok(false),
             Some(FastPath::Disagree(packed)) => Err(self.disagree(packed, Some(wanted))),
             Some(FastPath::Malformed) => Err(self.garbled("a piece without a shape")),
         }
     }
 
-    /// Waits until something is at the head.
+    /// Waits until the connection has a head.
     async fn frame(&self) -> Result<Front, Error> {
         let (messenger, from) = (self.messenger, self.from);
         if !messenger.ready(from)? {
@@ -388,7 +390,8 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
         Ok(())
     }
 
-    /// A piece that comes in frames, of which the first may hold its beginning only. Gives the offer instead, if it is one.
+    /// A piece that comes in frames, of which the first may hold only its beginning. Returns the offer
+    /// instead, if it is one.
     async fn through_frames(&mut self, wanted: PieceFormat, into: &mut [u8]) -> Result<Option<Offer>, Error> {
         let state = self.state();
         if state.over.get() {
@@ -447,7 +450,7 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     fn finish(mut self) {
         self.state().clear();
         drop(self.group.take());
-        // Its end is not that of a message that is given up. There is nothing in it to be freed.
+        // Dropping it would count as giving the message up. It holds nothing to be freed.
         mem::forget(self);
     }
 
@@ -504,7 +507,8 @@ impl<'c, 'm, F: Fabric> Incoming<'c, 'm, F> {
     }
 }
 
-/// What was given up stays open on this side: where the next message begins cannot be told any more.
+/// A message that was given up stays open on this side: the beginning of the next message cannot be found any
+/// more.
 impl<F: Fabric> Drop for Incoming<'_, '_, F> {
     fn drop(&mut self) {
         self.messenger.give_up(self.from);

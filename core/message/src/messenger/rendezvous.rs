@@ -1,7 +1,9 @@
-//! Pieces that stay in their sender's memory until the receiver has fetched them, of one message or of several open ones.
+//! Pieces that stay in their sender's memory until the receiver has fetched them, of one message or of
+//! several open ones.
 //!
-//! Offers are posted and fetched in the order of their connection, so both sides count them: an offer is fetched once as many were. Memory
-//! is exposed within [`exposing`], or owned by the lane ([`Exposures`](foregather_machine::Exposures)): no handle that can be forgotten holds it.
+//! Offers are posted and fetched in the order of their connection, so both sides count them: an offer is
+//! fetched once as many were. Memory is exposed within [`exposing`], or owned by the lane
+//! ([`Exposures`](foregather_machine::Exposures)): no handle that can be forgotten guards it.
 use super::frame::{FrameKind, Head};
 use super::loan::FETCHED;
 use super::piece::{LENGTH, PieceFormat, SHORT};
@@ -11,7 +13,7 @@ use core::cell::{Cell, RefCell};
 use core::future::Future;
 use foregather_machine::{Cause, Error, Exposing, Fabric, Key, Park, Rank, exposing, reached};
 
-/// Open offers of a scope at most: a lane exposes 64 memories at a time, and some are for others.
+/// The most open offers of a scope: a lane exposes 64 memories at a time, and some are for others.
 const OPEN: usize = 32;
 
 /// Pieces in the peer's memory.
@@ -19,7 +21,7 @@ const OPEN: usize = 32;
 pub(super) struct Offer {
     pub(super) key: Key,
     pub(super) shapes: Vec<PieceFormat>,
-    /// Does its message end with it?
+    /// Does its message end with this offer?
     pub(super) last: bool,
 }
 
@@ -28,7 +30,7 @@ impl Offer {
         self.shapes.iter().fold(0, |sum: usize, shape| sum.saturating_add(shape.bytes))
     }
 
-    /// From the bytes of its frame: a key, and for each piece its short shape and its length.
+    /// Reads the bytes of its frame: a key, and for each piece its short shape and its length.
     pub(super) fn read(head: Head, bytes: &[u8]) -> Option<Self> {
         let last = head.extra != 0;
         let (key, shapes) = bytes.split_first_chunk::<8>()?;
@@ -38,7 +40,7 @@ impl Offer {
         }
         let shape = |bytes: &[u8; SHORT + LENGTH]| {
             let (short, length) = bytes.split_first_chunk::<SHORT>()?;
-            // Written in full whatever the length is.
+            // The length is written in full, whatever its value.
             PieceFormat::read(u16::from_le_bytes(*short) | 0x1fff << 3, || length.first_chunk().copied())
         };
         let shapes = shapes.iter().map(shape).collect::<Option<_>>()?;
@@ -57,16 +59,16 @@ impl Offer {
     }
 }
 
-/// The place of an offer among all of its connection.
+/// The number of an offer among all of its connection.
 pub(super) type OfferNumber = u32;
 
 /// Offers of a connection, both ways.
 #[derive(Default)]
 pub(super) struct Offers {
-    /// Ours: posted, and fetched by the peer. They go round.
+    /// Our offers: posted, and fetched by the peer. The counts wrap.
     posted: Cell<OfferNumber>,
     fetched: Cell<OfferNumber>,
-    /// The peer's that we have fetched, and not told yet.
+    /// The peer's offers that we have fetched, and not reported yet.
     untold: Cell<u32>,
 }
 
@@ -75,7 +77,7 @@ impl Offers {
         self.untold.get()
     }
 
-    /// How many of ours the peer has not fetched.
+    /// How many of our offers the peer has not fetched.
     fn open(&self) -> u32 {
         self.posted.get().wrapping_sub(self.fetched.get())
     }
@@ -85,7 +87,7 @@ impl Offers {
         self.posted.get()
     }
 
-    /// The peer has fetched that many more. `false`: more than there were.
+    /// The peer has fetched `many` more offers. `false`: more than there were.
     pub(super) fn fetch(&self, many: u16) -> bool {
         let open = self.open();
         if u32::from(many) < open {
@@ -100,7 +102,7 @@ impl Offers {
     }
 }
 
-/// An offer that was posted: whose it is, and where its pieces are.
+/// An offer that was posted: its receiver, and where its pieces are.
 #[derive(Clone, Copy)]
 pub(super) struct Posted {
     to: Rank,
@@ -109,7 +111,8 @@ pub(super) struct Posted {
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Posts the offer of what is exposed under that key, once there is room for it and for its answer. There is a credit for it.
+    /// Posts the offer of the memory exposed under that key, once there is room for it and for its answer. It
+    /// has a credit already.
     pub(super) async fn post_offer(
         &self,
         to: Rank,
@@ -138,7 +141,7 @@ impl<F: Fabric> Messenger<F> {
         self.with(posted.to).offers.is_fetched(posted.number)
     }
 
-    /// Waits until the peer has fetched it.
+    /// Waits until the peer has fetched that offer.
     pub(super) async fn until_fetched(&self, posted: Posted) -> Result<(), Error> {
         let fetched = || self.is_fetched(posted).then_some(Ok(()));
         match fetched() {
@@ -147,7 +150,7 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// An offer of `from` was fetched.
+    /// Reports to `from` that one of its offers was fetched.
     pub(super) fn tell_fetched(&self, from: Rank) {
         let untold = &self.with(from).offers.untold;
         untold.set(untold.get() + 1);
@@ -164,11 +167,12 @@ impl<F: Fabric> Messenger<F> {
         }
     }
 
-    /// Runs `body`, in which several messages may be open at a time ([`MessageScope::end_later`]). When it ends well all of them are waited for; when it
-    /// fails or panics, those that are not fetched yet are given up, and their receivers are told. Acts when called: await it.
+    /// Runs `body`, in which several messages may be open at a time ([`MessageScope::end_later`]). If it ends
+    /// well, the scope waits for all of them; if it fails or panics, it gives up those that are not fetched
+    /// yet, and their receivers are told. Acts when called: await it.
     ///
     /// # Errors
-    /// What `body` reports; as [`Outgoing::end`] of the messages that are open then.
+    /// The errors of `body`; as [`Outgoing::end`] for the messages that are open then.
     pub fn scope<'s, 'env: 's, T>(
         &'s self,
         body: impl AsyncFnOnce(&MessageScope<'_, 'env, F>) -> Result<T, Error>,
@@ -184,8 +188,9 @@ impl<F: Fabric> Messenger<F> {
         })
     }
 
-    /// Sends a message of one CHEAPER piece that is received CHEAPER, from memory that the messenger keeps until the receiver has fetched it. What
-    /// comes back gives the memory back. Acts when called: await it.
+    /// Sends a message of one CHEAPER piece that is received CHEAPER, from memory that the messenger keeps
+    /// until the receiver has fetched it. The returned handle gives the memory back. Acts when called: await
+    /// it.
     ///
     /// # Errors
     /// As [`Messenger::begin_packing`] and [`Outgoing::end`]. The memory is freed then.
@@ -209,8 +214,8 @@ impl<F: Fabric> Messenger<F> {
         })
     }
 
-    /// Waits until all that was sent from owned memory was fetched, whatever became of the handles: those who leave before take it away from
-    /// its receivers. Acts when called: await it.
+    /// Waits until all that was sent from owned memory was fetched, whether or not its handles still exist: a
+    /// rank that leaves earlier takes the memory away from its receivers. Acts when called: await it.
     ///
     /// # Errors
     /// As [`Outgoing::end`].
@@ -225,7 +230,7 @@ impl<F: Fabric> Messenger<F> {
         })
     }
 
-    /// Frees owned memory of handles that were dropped, as far as it was fetched.
+    /// Frees owned memory that was fetched and whose handles were dropped.
     fn forget_fetched(&self) {
         let fetched = |&(posted, dropped): &(Posted, bool)| (dropped && self.is_fetched(posted)).then_some(posted);
         let fetched: Vec<Posted> = self.owned.borrow().iter().filter_map(fetched).collect();
@@ -240,7 +245,7 @@ impl<F: Fabric> Messenger<F> {
     }
 }
 
-/// Where several messages are open at a time: [`Messenger::scope`].
+/// A scope in which several messages may be open at a time: [`Messenger::scope`].
 pub struct MessageScope<'s, 'env, F: Fabric> {
     messenger: &'s Messenger<F>,
     exposing: &'s Exposing<'s, 'env, F>,
@@ -248,8 +253,8 @@ pub struct MessageScope<'s, 'env, F: Fabric> {
 }
 
 impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
-    /// Ends a message without waiting until its large pieces were fetched: what it borrows stays where it is until the scope ends. Acts when
-    /// called: await it.
+    /// Ends a message without waiting until its large pieces were fetched: the memory that it borrows stays
+    /// borrowed until the scope ends. Acts when called: await it.
     ///
     /// # Errors
     /// As [`Outgoing::end`].
@@ -257,7 +262,7 @@ impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
         self.messenger.fabric.cpu().run_inline(message.end_within(self))
     }
 
-    /// Exposes pieces for that rank and offers them. There is a credit for it.
+    /// Exposes pieces for that rank and offers them. The offer has a credit already.
     pub(super) async fn offer(&self, to: Rank, group: &mut Vec<(PieceFormat, &'env [u8])>, last: bool) -> Result<(), Error> {
         self.make_room().await?;
         let pieces: Vec<&'env [u8]> = group.iter().map(|(_, bytes)| *bytes).collect();
@@ -275,7 +280,7 @@ impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
         posted.map(|_| ())
     }
 
-    /// Waits for the oldest ones where there are many.
+    /// Waits for the oldest offers where there are many.
     async fn make_room(&self) -> Result<(), Error> {
         while let Some(posted) = self.oldest() {
             if self.open.borrow().len() >= OPEN {
@@ -300,7 +305,8 @@ impl<'s, 'env, F: Fabric> MessageScope<'s, 'env, F> {
     }
 }
 
-/// A scope that fails gives up what was not fetched. A receiver that finds the pieces gone looks behind them for why.
+/// A scope that fails gives up what was not fetched. A receiver that finds the pieces gone looks behind them
+/// for the reason.
 impl<F: Fabric> Drop for MessageScope<'_, '_, F> {
     fn drop(&mut self) {
         while let Some(posted) = self.oldest() {
@@ -313,7 +319,8 @@ impl<F: Fabric> Drop for MessageScope<'_, '_, F> {
     }
 }
 
-/// A message that was sent from owned memory. Dropped, it leaves the memory to the messenger until it was fetched.
+/// A message that was sent from owned memory. Dropped, it leaves the memory to the messenger until it was
+/// fetched.
 #[must_use = "`wait` gives the memory back"]
 pub struct Pending<'c, F: Fabric> {
     messenger: &'c Messenger<F>,
@@ -328,7 +335,7 @@ enum PendingMemory {
 }
 
 impl<F: Fabric> Pending<'_, F> {
-    /// Could [`Pending::wait`] return at once? Looks at what has come, and takes nothing in.
+    /// Would [`Pending::wait`] return at once? Looks at what has come, and takes nothing in.
     pub fn is_fetched(&self) -> bool {
         match &self.held {
             PendingMemory::Here(_) | PendingMemory::Nowhere => true,
@@ -336,7 +343,7 @@ impl<F: Fabric> Pending<'_, F> {
         }
     }
 
-    /// Waits until the receiver has what was sent, and gives the memory back. Acts when called: await it.
+    /// Waits until the receiver has fetched the message, and returns the memory. Acts when called: await it.
     ///
     /// # Errors
     /// As [`Outgoing::end`]. The memory is freed then.
@@ -349,7 +356,8 @@ impl<F: Fabric> Pending<'_, F> {
                 PendingMemory::Offered(posted) => {
                     let fetched = messenger.until_fetched(posted).await;
                     if fetched.is_err() {
-                        // Before the memory goes: a receiver that finds it gone looks behind it for why.
+                        // Before the memory goes: a receiver that finds it gone looks behind it for the
+                        // reason.
                         messenger.give_up(posted.to);
                     }
                     let memory = messenger.take_back(posted);
@@ -371,14 +379,14 @@ impl<F: Fabric> Drop for Pending<'_, F> {
 }
 
 impl<F: Fabric> Messenger<F> {
-    /// Fetches what a peer offers, and tells it so.
+    /// Fetches what a peer offers, and tells the peer so.
     pub(super) async fn fetch(&self, from: Rank, offer: &Offer, into: &mut [&mut [u8]]) -> Result<(), Error> {
         self.bring(from, offer.key, into).await?;
         self.tell_fetched(from);
         Ok(())
     }
 
-    /// Reads what `from` has exposed under that key.
+    /// Reads the memory that `from` has exposed under that key.
     pub(super) async fn bring(&self, from: Rank, key: Key, into: &mut [&mut [u8]]) -> Result<(), Error> {
         if let Err(error) = self.fabric.get(self.address(from), key, into).await {
             let error = if let Cause::Unexposed { .. } = error.cause() { self.withdrawn(from).await } else { error };

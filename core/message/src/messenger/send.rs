@@ -9,17 +9,18 @@ use core::future::Future;
 use core::mem;
 use foregather_machine::{Cause, Error, Fabric, Park, Rank};
 
-/// What a connection knows of the message that is being packed: one at a time. Between messages it is as new.
+/// A connection's state of the message that is being packed: one at a time. Between messages it is as new.
 pub(super) struct Packing {
     busy: Cell<bool>,
-    /// Is anything in the open frame? An empty piece has a shape and no bytes.
+    /// Does the open frame hold anything? An empty piece has a shape and no bytes.
     open: Cell<bool>,
-    /// Is there a credit for it?
+    /// Does the open frame have a credit?
     credit: Cell<bool>,
     begun: Cell<bool>,
     /// The shape of the first piece, until it has been sent.
     first: Cell<u16>,
-    /// Bytes of the open frame: in `stage` while they are few enough to travel with a head, else in the fabric's static buffer.
+    /// Bytes of the open frame: in `stage` while they are few enough to travel with a head, else in the
+    /// fabric's static buffer.
     used: Cell<usize>,
     stage: RefCell<[u8; STAGE]>,
 }
@@ -43,7 +44,7 @@ impl Packing {
         self.busy.get()
     }
 
-    /// The message has ended, or was given up. Was there a credit that it did not use?
+    /// The message has ended, or was given up. Returns whether it left a credit unused.
     #[inline]
     fn clear(&self) -> bool {
         self.busy.set(false);
@@ -55,14 +56,15 @@ impl Packing {
     }
 }
 
-/// A message being built. Dropped before [`Outgoing::end`], it poisons its connection: the receiver is told who gave up. Forgotten, it keeps its
-/// connection for ever, and nothing of what it borrows is read afterwards.
+/// A message being built. Dropped before [`Outgoing::end`], it poisons its connection: the receiver learns
+/// which rank gave up. Forgotten, it keeps its connection for ever, and the memory that it borrows is not
+/// read afterwards.
 ///
 /// `'m` is how long its [`Cheaper`](super::Cheaper) and [`Later`](super::Later) pieces stay borrowed.
 #[must_use = "a message that is dropped before its end poisons the connection"]
 pub struct Outgoing<'c, 'm, F: Fabric> {
     messenger: &'c Messenger<F>,
-    /// What leaves at the end only: the first piece that is to be fetched or read late, and all behind it.
+    /// The pieces that leave only at the end: the first one that is fetched or read late, and all behind it.
     #[allow(clippy::box_collection, reason = "one word: a handle is moved with each message")]
     late: Option<Box<Vec<(PieceFormat, Late<'m>)>>>,
     to: Rank,
@@ -92,8 +94,8 @@ impl<F: Fabric> Messenger<F> {
         Ok(Outgoing { messenger: self, late: None, to })
     }
 
-    /// Sends a message of that one piece. The same frames as by [`Messenger::begin_packing`], without a message being built. Acts when called:
-    /// await it.
+    /// Sends a message of that one piece. The frames are those of [`Messenger::begin_packing`], but no
+    /// message is built. Acts when called: await it.
     ///
     /// # Errors
     /// As [`Messenger::begin_packing`] and [`Outgoing::end`].
@@ -151,7 +153,8 @@ impl<F: Fabric> Messenger<F> {
 }
 
 impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
-    /// Adds a piece. The receiver unpacks one of the same length with the same two modes. Acts when called: await it.
+    /// Adds a piece. The receiver unpacks one of the same length with the same two modes. Acts when called:
+    /// await it.
     ///
     /// # Errors
     /// When the message can no longer be sent: lost, left or poisoned peer, passed deadline.
@@ -166,8 +169,8 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         settled(Ok(rest))
     }
 
-    /// Ends the message: everything borrowed for it is free again when this is done. [`MessageScope::end_later`] ends it and goes on. Acts when called:
-    /// await it.
+    /// Ends the message: when this is done, all memory borrowed for it is free again.
+    /// [`MessageScope::end_later`] ends it and goes on. Acts when called: await it.
     ///
     /// # Errors
     /// As [`Outgoing::pack`].
@@ -199,13 +202,13 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         credit
     }
 
-    /// All of it has left, or is offered.
+    /// All of the message has left, or is offered.
     #[inline]
     pub(super) fn finish(self) {
         self.packing().clear();
         count(&self.messenger.traffic.messages, 1);
         debug_assert!(self.late.is_none());
-        // Its end is not that of a message that is given up. There is nothing in it to be freed.
+        // Dropping it would count as giving the message up. It holds nothing to be freed.
         mem::forget(self);
     }
 
@@ -227,7 +230,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         true
     }
 
-    /// Into the open frame: there is a credit and room.
+    /// Puts a shape into the open frame: there is a credit and room.
     #[inline]
     fn put_shape(&self, shape: PieceFormat) {
         let packing = self.packing();
@@ -305,12 +308,12 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         Ok(())
     }
 
-    /// Does it stay where it is, to be fetched?
+    /// Does the piece stay where it is, to be fetched?
     fn is_large(&self, bytes: &[u8]) -> bool {
         bytes.len() >= self.messenger.rules.direct_at && !bytes.is_empty()
     }
 
-    /// A piece as bytes of frames.
+    /// Sends a piece as bytes of frames.
     async fn append(&self, shape: PieceFormat, mut bytes: &[u8]) -> Result<(), Error> {
         let (packing, buffer) = (self.packing(), self.messenger.buffer);
         if packing.used.get() + SHORT + LENGTH > buffer {
@@ -357,7 +360,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         self.messenger.scope(async move |scope| self.end_within(scope).await).await
     }
 
-    /// Sends what has not left yet, and offers what is to be fetched: the scope waits for that.
+    /// Sends what has not left yet, and offers the pieces to be fetched: the scope waits for them.
     pub(super) async fn end_within(mut self, scope: &MessageScope<'_, 'm, F>) -> Result<(), Error> {
         let mut group = Vec::new();
         for (shape, piece) in self.late.take().into_iter().flat_map(|late| *late) {
@@ -390,7 +393,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         Ok(())
     }
 
-    /// Is that piece fetched? A small one is, if it travels in a list that is fetched anyway.
+    /// Is that piece fetched? A small piece is, if it travels in a list that is fetched anyway.
     fn joins(&self, group: &[(PieceFormat, &[u8])], shape: PieceFormat, bytes: &[u8]) -> bool {
         self.is_large(bytes) || !group.is_empty() && shape.receive == Receive::Cheaper && !bytes.is_empty()
     }
@@ -406,7 +409,7 @@ impl<'c, 'm, F: Fabric> Outgoing<'c, 'm, F> {
         self.append(shape, bytes).await
     }
 
-    /// The pieces of the group are offered, if there are any.
+    /// Offers the pieces of the group, if there are any.
     async fn offer(
         &self,
         scope: &MessageScope<'_, 'm, F>,

@@ -1,13 +1,13 @@
-//! What can be said about a messenger, and what it finds out for itself.
+//! The settings of a messenger, and the limits that it computes for itself.
 use super::chase;
 use crate::link::Terms;
 use foregather_machine::{Cause, Error, FabricCosts, Limits};
 use foregather_wait::Policy;
 
-/// By which way large CHEAPER pieces go.
+/// The way of large CHEAPER pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// The cheaper one, by what this fabric's ways cost.
+    /// The cheaper one, by the costs of this fabric's ways.
     #[default]
     Chosen,
     /// Through static buffers, one after the other, copies and all.
@@ -16,22 +16,24 @@ pub enum Path {
     Direct,
 }
 
-/// How a messenger works; `Settings::default()` is what one wants.
+/// How a messenger works; `Settings::default()` is right for most uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How it waits; `None` for the adaptive policy with the costs that its world knows.
     pub policy: Option<Policy>,
-    /// By which way large pieces go.
+    /// The way of large pieces.
     pub path: Path,
-    /// From how many bytes on a piece goes directly; `None` to work it out ([`direct_from`]).
+    /// From how many bytes on a piece goes directly; `None` to compute it ([`direct_from`]).
     pub direct_at: Option<usize>,
-    /// Frames towards one peer that it need not have taken; `None` for as many as the fabric has room for.
+    /// How many frames one peer may leave untaken; `None` for as many as the fabric has room for.
     pub credits: Option<u32>,
-    /// When a peer has so few credits left they are returned alone; `None` for a quarter of them.
+    /// When a peer has no more than this many credits left they are returned alone; `None` for a quarter of
+    /// them.
     pub alert: Option<u32>,
     /// Slots for null messages.
     pub slots: u32,
-    /// Bytes of messages that nobody has asked for yet. Beyond that they are left with their senders, who then wait.
+    /// How many bytes of messages are kept that the program has not asked for. Later ones stay with their
+    /// senders, which then wait.
     pub kept_bytes: usize,
 }
 
@@ -50,7 +52,7 @@ pub(super) struct Rules {
     pub(super) kept_bytes: usize,
     /// Is there room for frames that look for circles?
     pub(super) chases: bool,
-    /// Offers to a peer that it need not have fetched: each may be answered by a frame that costs no credit.
+    /// How many offers one peer may leave unfetched: each may be answered by a frame that costs no credit.
     pub(super) open: u32,
     /// Is there room for one more answer, to a packet that is lent?
     pub(super) lends: bool,
@@ -64,7 +66,8 @@ impl Settings {
             return Err(Cause::Setting { what: "the number of credits", needs }.into());
         }
         let alert = self.alert.unwrap_or(full / 4);
-        // Credits that travel alone need room beside those they return: one frame for each stretch between two alerts.
+        // Credits that travel alone need room beside the frames that they return: one frame for each stretch
+        // between two alerts.
         if alert >= full || full.div_ceil(full - alert) + SPARE > limits.spare {
             return Err(
                 Cause::Setting { what: "the alert level", needs: "below the credits, and lower in a narrow fabric" }.into()
@@ -80,17 +83,17 @@ impl Settings {
         let chases = chase::FRAMES <= left;
         let left = if chases { left - chase::FRAMES } else { left };
         let lends = left > 0;
-        // One of them is among the spare ones that every messenger needs.
+        // One of the answers is among the spare frames that every messenger needs.
         let open = 1 + left - u32::from(lends);
         Ok(Rules { terms: Terms { full, alert }, direct_at, kept_bytes: self.kept_bytes, chases, open, lends })
     }
 }
 
-/// Frames that go without a credit, beside credits: what was fetched, giving up, going away.
+/// Frames that go without a credit, beside credits: fetched, giving up, going away.
 const SPARE: u32 = 3;
 
-/// From how many bytes on it is cheaper to read a piece from memory than to send it through static buffers. The 512 B, 4 KiB and
-/// 32 KiB of 1999 and those of today come from the same two slopes.
+/// From how many bytes on reading a piece from memory is cheaper than sending it through static buffers. The
+/// 512 B, 4 KiB and 32 KiB of 1999 and those of today come from the same two slopes.
 pub fn direct_from(limits: &Limits, tolls: &FabricCosts) -> usize {
     let buffered = |bytes: usize| {
         let full = (bytes / limits.buffer) as u64;

@@ -1,11 +1,12 @@
-//! Messages that have come before the program asked for them, as MPI calls them: copied, so that they hide nothing that is to be obeyed.
+//! Unexpected messages, as MPI calls those that have come before the program asked for them: copied, so that
+//! they hide no frame that must be obeyed.
 use super::frame::Head;
 use super::rendezvous::Offer;
 use core::cell::{Cell, RefCell};
 use foregather_machine::Rank;
 use std::collections::VecDeque;
 
-/// Something of a message that has come and waits for the program.
+/// A part of a message that has come and waits for the program.
 pub(super) enum Arrived {
     /// A frame, copied.
     Frame(Head, Vec<u8>),
@@ -26,7 +27,7 @@ impl Arrived {
 
 struct Entry {
     arrived: Arrived,
-    /// Its credit is owed only when the program has read it.
+    /// The frame's credit is owed only when the program has read it.
     unpaid: bool,
 }
 
@@ -34,7 +35,7 @@ struct Entry {
 #[derive(Default)]
 struct FromRank {
     entries: VecDeque<Entry>,
-    /// Offers among them that wait with their sender.
+    /// How many of them are offers that wait with their sender.
     offered: usize,
 }
 
@@ -52,24 +53,25 @@ impl Unexpected {
         Self { of, entries: Cell::new(0), bytes: Cell::new(0), most_bytes }
     }
 
-    /// Nothing of any rank: the usual case, and one look.
+    /// Has nothing come of any rank? The usual case, and one look.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.entries.get() == 0
     }
 
-    /// Is there something of that rank?
+    /// Has anything come of that rank?
     #[inline]
     pub(super) fn has(&self, from: Rank) -> bool {
         !self.is_empty() && !self.of[from as usize].borrow().entries.is_empty()
     }
 
-    /// It takes too much memory: the next frame is the last until its credit is paid.
+    /// The messages take too much memory: the credit of the next frame waits until it is read.
     pub(super) fn is_full(&self) -> bool {
         self.bytes.get() > self.most_bytes
     }
 
-    /// Do offers of that rank wait with it? Then later ones have to wait, too: their sender knows by count alone which were fetched.
+    /// Do offers of that rank wait with it? Then later ones must wait, too: their sender knows by count alone
+    /// which were fetched.
     pub(super) fn has_offers(&self, from: Rank) -> bool {
         !self.is_empty() && self.of[from as usize].borrow().offered > 0
     }
@@ -82,12 +84,12 @@ impl Unexpected {
         queue.entries.push_back(Entry { arrived, unpaid });
     }
 
-    /// Reads the oldest of that rank, if there is any.
+    /// Reads the oldest part of that rank, if there is any.
     pub(super) fn read<R>(&self, from: Rank, read: impl FnOnce(&Arrived) -> R) -> Option<R> {
         self.of[from as usize].borrow().entries.front().map(|entry| read(&entry.arrived))
     }
 
-    /// Lets go of it; is its credit to be paid now?
+    /// Drops the oldest part; is its credit to be paid now?
     pub(super) fn pop(&self, from: Rank) -> Option<bool> {
         let mut queue = self.of[from as usize].borrow_mut();
         let entry = queue.entries.pop_front()?;

@@ -1,4 +1,5 @@
-//! Random spin bounds of the density that nobody can exploit, from integers alone: the same on every machine.
+//! Random spin bounds of the density that no adversary can exploit, from integers alone: the same on every
+//! machine.
 use foregather_machine::{Nanos, Rank, SplitMix};
 
 /// A member's own stream of bounds.
@@ -13,8 +14,9 @@ impl Draw {
 
     /// A bound of density `e^(x/C) / (C (e - 1))` on `[0, C]`, to the nearest nanosecond.
     ///
-    /// By comparisons only (von Neumann 1951): if the numbers of a sequence fall from `y` on and the run of falling ones has
-    /// length `n`, then `n` is odd with probability `e^-y`. So an accepted `y` has a density like `e^-y`, and `1 - y` like `e^x`.
+    /// By comparisons only (von Neumann 1951): if the numbers of a sequence fall from `y` on and the run of
+    /// falling ones has length `n`, then `n` is odd with probability `e^-y`. So an accepted `y` has a density
+    /// like `e^-y`, and `1 - y` like `e^x`.
     pub(super) fn bound(&mut self, switch: Nanos) -> Nanos {
         loop {
             let first = self.0.next();
@@ -47,7 +49,8 @@ mod tests {
         bounds.sort_by(f64::total_cmp);
         let below = |x: f64| ((x.exp() - 1.0) / (E - 1.0) * DRAWS as f64) as i64;
         let furthest = bounds.iter().enumerate().map(|(i, &x)| (below(x) - i as i64).abs()).max().unwrap();
-        // Kolmogorov & Smirnov: 1.63 sqrt(n) is exceeded once in a hundred streams, and this stream is always the same.
+        // Kolmogorov & Smirnov: one stream in a hundred exceeds 1.63 sqrt(n), and this stream is always the
+        // same.
         assert!((furthest as f64) < 1.63 * (DRAWS as f64).sqrt(), "{furthest}");
         assert!(bounds[0] < 0.001 && bounds[DRAWS - 1] > 0.999 && bounds[DRAWS - 1] <= 1.0);
     }

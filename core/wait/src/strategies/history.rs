@@ -1,4 +1,4 @@
-//! The last few times of something, oldest forgotten first.
+//! The last few times of some event, oldest forgotten first.
 use foregather_machine::Nanos;
 
 /// A ring of the last `N` times.
@@ -17,17 +17,17 @@ impl<const N: usize> History<N> {
         self.seen = self.seen.wrapping_add(1);
     }
 
-    /// How many there have ever been.
+    /// How many times were ever recorded.
     pub(super) fn seen(&self) -> usize {
         self.seen
     }
 
-    /// Those that are remembered, in no order.
+    /// The remembered times, in no order.
     pub(super) fn times(&self) -> impl Iterator<Item = Nanos> + Clone {
         self.times.iter().take(self.seen).copied()
     }
 
-    /// The middle one of those below `limit`; of two in the middle the longer. `None` if there are none.
+    /// The median of the times below `limit`; of two in the middle the longer. `None` if there are none.
     pub(super) fn median_below(&self, limit: Nanos) -> Option<Nanos> {
         let (mut kept, mut count) = ([Nanos::ZERO; N], 0);
         for time in self.times().filter(|&time| time < limit) {

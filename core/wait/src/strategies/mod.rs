@@ -1,4 +1,4 @@
-//! The policies but for the adaptive one, a file each.
+//! All policies but the adaptive one, a file each.
 mod draw;
 mod grain;
 mod history;

@@ -1,4 +1,4 @@
-//! The fixed policies: three phases (spin, yield, park), of which each takes a part.
+//! The fixed policies: each takes some of three phases (spin, yield, park).
 use crate::{Progress, Step, Strategy};
 use foregather_machine::Nanos;
 

@@ -16,7 +16,7 @@ impl Randomised {
         Self { switch, phases: Phases::spin(draw.bound(switch)), draw }
     }
 
-    /// Of the next wait.
+    /// The bound of the next wait.
     pub(crate) fn bound(&self) -> Nanos {
         self.phases.spin
     }

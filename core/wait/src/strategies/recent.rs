@@ -1,4 +1,4 @@
-//! Two-phase waiting with the bound, of none and one context switch, that would have cost less lately.
+//! Two-phase waiting with that bound, 0 or one context switch, which would have cost less lately.
 use super::{Phases, history::History};
 use crate::{Interest, Outcome, Progress, Step, Strategy, Waited};
 use foregather_machine::Nanos;
@@ -18,8 +18,8 @@ impl Recent {
         Self { switch, waits: History::new(), phases: Phases::spin(switch) }
     }
 
-    /// How long it took until the event came. A sleeper was woken one context switch later; a spinner has noted its own
-    /// processor time, of which a brief spin is too little to be noted.
+    /// How long it took until the event came. A sleeper was woken one context switch later; a spinner has
+    /// counted its own processor time, without the brief spin, which is too short to count.
     fn length(&self, waited: Waited) -> Nanos {
         let length = match waited.outcome {
             Outcome::Parked => waited.waited - self.switch,
@@ -29,7 +29,7 @@ impl Recent {
         length.max(Nanos(1))
     }
 
-    /// The one of the bounds 0 and one switch that would have cost less; of equals the longer.
+    /// The bound, 0 or one switch, that would have cost less; of equals the longer.
     fn best_bound(&self) -> Nanos {
         let cost = |bound: Nanos| {
             let costs = self.waits.times().map(|wait| if wait <= bound { wait } else { bound + self.switch });

@@ -1,4 +1,5 @@
-//! A team that is larger than its processors, beside strangers: one member finds them, all sleep, and it watches until they go.
+//! A team larger than its processors, beside strangers: one member finds them, all sleep, and it watches
+//! until they go.
 use crate::script::{Awaits, Did, MS, OF, Outcome, Team, US};
 use foregather_machine::{Affinity, Nanos};
 
@@ -36,7 +37,7 @@ fn the_first_lost_turn_makes_the_team_sleep_at_once_until_nothing_is_heard_of_it
     assert_eq!(other.crowded_out().get(), until);
 }
 
-/// It computes for as long as it likes while its workers wait, and forks again and again.
+/// The leader computes without bound while its workers wait, and forks again and again.
 #[test]
 fn the_turn_of_a_leader_is_no_strangers() {
     let team = Team::new(CROWD);
@@ -73,7 +74,7 @@ fn scouts_that_come_back_from_every_processor_end_it() {
         sleeps(&end)
     });
     assert_eq!(sleeping.count(), 15, "the sixteenth answer ends it");
-    // It hears from one processor, and sends the scout to the next.
+    // The answer about one processor comes, and the scout goes to the next.
     assert_eq!(asked[..6], [0, 1, 1, 0, 0, 1]);
     let end = team.wait(US * 3);
     assert_eq!(end.rules, ["yield"], "yields are as good as before");
@@ -118,7 +119,7 @@ fn strangers_that_come_back_soon_are_believed_for_longer() {
     assert_eq!(span(), first, "long after it is news");
 }
 
-/// Two members found the strangers, and the other one ended it: this one, too, is done.
+/// Two members found the strangers, and the other one ended it: this one, too, ends its part.
 #[test]
 fn what_another_member_ended_is_over() {
     let team = Team::new(CROWD);

@@ -65,7 +65,7 @@ fn a_deadline_ends_the_wait_whatever_it_was_doing() {
     }
 }
 
-/// Its sender did its part and then left.
+/// The sender did its part and then left.
 #[test]
 fn an_event_that_came_before_its_sender_left_is_no_loss() {
     for (phase, prepare) in phases() {

@@ -1,4 +1,4 @@
-//! What the adaptive policy does in which state, on a processor that does nothing but write it down.
+//! The adaptive policy's steps in each state, on a processor that only records them.
 mod crowd;
 mod errors;
 mod placing;

@@ -1,9 +1,10 @@
-//! Moving apart: who may, when, and after which questions.
+//! Moving apart: which member may, when, and after which questions.
 use crate::script::Did::{Move, Scout, Yield};
 use crate::script::{BOTH, Did, MS, OF, Team, US};
 use foregather_machine::{Affinity, Nanos};
 
-/// Waits until something other than a yield is done, for at most so many waits; tells what, and after how many yields.
+/// Waits until a step other than a yield is taken, for at most `most` waits; returns the step and the number
+/// of yields before it.
 fn until_it_acts(team: &Team, most: usize) -> (Option<Did>, usize) {
     let mut yields = 0;
     for _ in 0..most {
@@ -47,7 +48,7 @@ fn where_nobody_can_be_sent_nobody_is_asked_again_for_a_hundred_ticks() {
     assert_eq!(until_it_acts(&team, 1).0, Some(Scout(1)));
 }
 
-/// After a move nobody moves for half a tick, then for a whole one, and so on.
+/// After a move no member moves for half a tick, then for a whole one, and so on.
 #[test]
 fn the_time_between_two_moves_doubles() {
     let team = Team::new(&[0, 0]);
@@ -102,7 +103,7 @@ fn nobody_is_placed_unless_all_may_run_on_the_same_processors() {
     }
 }
 
-/// Who was refused once will not be asked again, and since one is fixed nobody moves.
+/// A member that was refused once is not asked again, and since it is fixed no member moves.
 #[test]
 fn a_refused_move_ends_all_moves() {
     let team = Team::new(&[0, 0]);
@@ -132,7 +133,7 @@ fn while_somebody_else_moves_it_waits_for_one_bound() {
     assert_eq!(until_it_acts(&team, 1).0, Some(Move(1)));
 }
 
-/// Somebody has set another mask since, and means it.
+/// Another program has set another mask since, on purpose.
 #[test]
 fn a_member_whose_affinity_has_changed_stays_where_it_is() {
     for changed in [None, Some(Affinity { fingerprint: 8, ..BOTH })] {

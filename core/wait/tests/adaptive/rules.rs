@@ -3,7 +3,7 @@ use crate::script::{Awaits, MS, OF, Team, US};
 use foregather_machine::{CpuId, Nanos};
 use foregather_wait::adaptive::{Rules, TABLE};
 
-/// Waits for so long, so often, one right after the other.
+/// Waits `times` times for `span`, one wait right after the other.
 fn waits(team: &Team, times: usize, span: Nanos) {
     for _ in 0..times {
         let end = team.wait(span);
@@ -11,7 +11,8 @@ fn waits(team: &Team, times: usize, span: Nanos) {
     }
 }
 
-/// More than enough finds of a member on this processor to be a crowd, in episodes that are neither tiny nor long.
+/// More than enough finds of a member on this processor to be a crowd, in episodes that are neither tiny nor
+/// long.
 fn crowd(team: &Team) {
     waits(team, 10, US * 3);
 }
@@ -91,7 +92,8 @@ fn every_rule_decides_in_some_history() {
     }
 }
 
-/// A wait for a message gives way once it was preempted, and no longer when the preemption is some ticks ago; a team goes on spinning.
+/// A wait for a message gives way once it was preempted, and no longer when the preemption is some ticks ago;
+/// a team goes on spinning.
 #[test]
 fn only_messages_give_way_and_only_beside_others() {
     for (whom, gap, expected) in [
@@ -112,8 +114,8 @@ fn only_messages_give_way_and_only_beside_others() {
     }
 }
 
-/// Most waits for messages end in the blind pauses, so these waits ask the system for lost time; a barrier's team does not. In 50 ms a kernel
-/// thread takes some microseconds now and then, and a stranger takes a turn.
+/// Most waits for messages end in the blind pauses, so these waits ask the system for lost time; a barrier's
+/// team does not. In 50 ms a kernel thread takes some microseconds now and then, and a stranger takes a turn.
 #[test]
 fn time_lost_between_waits_is_asked_after() {
     let turn = MS * 3;
@@ -131,7 +133,7 @@ fn time_lost_between_waits_is_asked_after() {
     }
 }
 
-/// Twenty messages in a millisecond: what counts in so short a time is a preemption, not a share.
+/// Twenty messages in a millisecond: in so short a time a preemption counts, not a share.
 #[test]
 fn an_interrupt_is_no_lost_time() {
     for (lost, expected) in [(US * 90, 0), (US * 110, 1)] {
@@ -146,7 +148,8 @@ fn an_interrupt_is_no_lost_time() {
     }
 }
 
-/// A member that loses a turn goes to where it would compute by turns with another one, if they compute for less than a wake-up takes.
+/// A member that loses a turn moves to where it would compute by turns with another one, if they compute for
+/// less than a wake-up takes.
 #[test]
 fn a_member_flees_only_if_there_is_little_to_compute() {
     for (episode, fled) in [(OF.remote.percent(80), true), (OF.remote.percent(120), false)] {
@@ -159,7 +162,8 @@ fn a_member_flees_only_if_there_is_little_to_compute() {
     }
 }
 
-/// Four of five on one processor, while a stranger may run on the other one: it has three fewer, and still the team would gain little.
+/// Four of five members on one processor, while a stranger may run on the other one: that has three fewer,
+/// and still the team would gain little.
 #[test]
 fn a_crowd_is_left_for_a_strangers_processor_only_if_it_is_twice_its_even_part() {
     for (places, expected) in [([0, 0, 0, 0], 1), ([0, 0, 0, 1], 0)] {
@@ -169,7 +173,8 @@ fn a_crowd_is_left_for_a_strangers_processor_only_if_it_is_twice_its_even_part()
     }
 }
 
-/// The slow yield was in an earlier wait, in which somebody else moved; it is not forgotten while the crowd is there.
+/// The slow yield was in an earlier wait, in which another member moved; it is not forgotten while the crowd
+/// is there.
 #[test]
 fn a_stranger_beside_a_crowd_is_fled_from_later_too() {
     let team = Team::without("sleep-in-crowd", &[0, 1]);

@@ -1,4 +1,5 @@
-//! A team of which one member waits, on a processor that does what the test says and writes down what it was asked to do.
+//! A team of which one member waits, on a processor that does what the test says and records what it was
+//! asked to do.
 use core::cell::Cell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
@@ -12,16 +13,16 @@ pub(crate) const MS: Nanos = Nanos::from_ms(1);
 /// Round figures in place of a machine's: a bound of 20 us, a tick of 4 ms.
 pub(crate) const OF: Adaptive =
     Adaptive { hand_over: Nanos(700), remote: Nanos(20_000), tick: Nanos(4_000_000), without: Rules::NONE };
-/// What all may use: processors 0 and 1, of three that there are.
+/// The processors that all may use: 0 and 1, of three.
 pub(crate) const BOTH: Affinity = Affinity { fingerprint: 7, width: 2, beyond: 3 };
 /// The member under test.
 pub(crate) const ME: Rank = 0;
 
-/// For whom it waits.
+/// The members that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaits {
     All,
-    /// Its leader, which waits for that one.
+    /// Its leader, which waits for the second one.
     Leader(Rank, Option<Rank>),
     Message(Option<Rank>),
     Copy(Rank),
@@ -38,11 +39,11 @@ fn on(place: CpuId, identity: ThreadId) -> Script {
     script
 }
 
-/// What came of one wait.
+/// The record of one wait.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) result: Result<Waited, Error>,
-    /// What was done, in order.
+    /// The steps taken, in order.
     pub(crate) did: Vec<Did>,
     /// The rules that were followed, in the order of the table.
     pub(crate) rules: Vec<&'static str>,
@@ -50,7 +51,7 @@ pub(crate) struct Outcome {
     pub(crate) spun: Nanos,
 }
 
-/// One member that waits, and others of whom only the words are there.
+/// One member that waits, and others that exist only as words.
 pub(crate) struct Team {
     lines: Vec<WordLine<Cell<u32>>>,
     pub(crate) me: Script,
@@ -64,12 +65,12 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// The one that waits is on processor 0, the others where it says. All may be moved.
+    /// A team whose waiting member is on processor 0, and the others on `places`. All may be moved.
     pub(crate) fn new(places: &[CpuId]) -> Self {
         Self::of(OF, places)
     }
 
-    /// The same, without those rules.
+    /// [`Team::new`] without those rules.
     pub(crate) fn without(off: &str, places: &[CpuId]) -> Self {
         let without = off.split(',').fold(Rules::NONE, |rules, name| rules.union(Rules::named(name).unwrap()));
         Self::of(Adaptive { without, ..OF }, places)
@@ -94,7 +95,7 @@ impl Team {
         Roster::new(&self.lines)
     }
 
-    /// All say (again) who and where they are.
+    /// All publish (again) their threads and where they run.
     pub(crate) fn enroll(&self) {
         self.roster().enroll(&self.me, ME);
         for (other, rank) in self.others.iter().zip(1..) {
@@ -102,7 +103,7 @@ impl Team {
         }
     }
 
-    /// Another one goes to that processor, and says so.
+    /// Moves another member to that processor, and publishes it.
     pub(crate) fn put(&self, rank: Rank, place: CpuId) {
         let other = &self.others[rank as usize - 1];
         other.place.set(Some(place));
@@ -113,7 +114,7 @@ impl Team {
         self.waiter.account().snapshot()
     }
 
-    /// The word of whoever moves at present.
+    /// The word of the member that moves at present.
     pub(crate) fn mover(&self) -> &Cell<u32> {
         &self.lines[0][0]
     }
@@ -123,7 +124,7 @@ impl Team {
         &self.lines[0][1]
     }
 
-    /// Waits in an episode of which the event comes so much later.
+    /// Waits in an episode whose event comes `span` later.
     pub(crate) fn wait(&self, span: Nanos) -> Outcome {
         self.me.event.set(self.me.now.get() + span);
         let before = self.begin();

@@ -78,7 +78,8 @@ fn spacious(places: &[CpuId]) -> Team {
     team
 }
 
-/// One of three may have come to this processor without being able to say so; of two, each is seen where it last ran.
+/// One of three members may have come to this processor without being able to publish it; of two, each is
+/// seen where it last ran.
 #[test]
 fn a_team_larger_than_its_processors_lets_others_pass_after_the_bound() {
     for (team, then) in [(Team::new(&[1, 1]), Yield), (Team::new(&[1]), Ask(2)), (spacious(&[1, 1]), Ask(2))] {
@@ -128,7 +129,7 @@ fn only_those_who_have_not_arrived_are_looked_at() {
     assert_eq!(team.wait(US).did, [Yield, Yield], "the leader is elsewhere, but waits for the one here");
 }
 
-/// What was missing was somebody else's time.
+/// The missing time was another thread's.
 #[test]
 fn a_preemption_extends_the_bound() {
     for gap in [Nanos::ZERO, US * 150, MS * 4] {
@@ -140,7 +141,7 @@ fn a_preemption_extends_the_bound() {
     }
 }
 
-/// Fetching is for those who wait behind a stranger, and only if it cannot do harm.
+/// Fetching is for members that wait behind a stranger, and only where it cannot do harm.
 #[test]
 fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
     type Spoils = fn(&Team);
@@ -177,7 +178,7 @@ fn a_member_is_fetched_only_if_nothing_speaks_against_it() {
     }
 }
 
-/// Of three, each that fetches undoes what another one did.
+/// Of three members, each that fetches undoes what another one did.
 #[test]
 fn only_pairs_fetch() {
     let team = Team::new(&[1, 1]);
@@ -219,7 +220,7 @@ fn under_a_realtime_class_it_neither_yields_nor_moves_nor_fetches_and_spins_are_
     }
 }
 
-/// Even in an ablation: whoever has the rule switched off that sends it to sleep spins, and that is bounded.
+/// Even in an ablation: a member without the rule that sends it to sleep spins, and that is bounded.
 #[test]
 fn no_rule_that_is_off_makes_a_realtime_member_yield() {
     let team = Team::without("sleep-realtime,sleep-late", &[0]);

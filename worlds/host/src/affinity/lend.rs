@@ -1,10 +1,12 @@
-//! Moving a thread to a processor without leaving it bound there: it gets a mask of that processor alone, and its own one back
-//! at once. The kernel has moved it by the time the first call returns, whether it ran or was queued; nothing moves it back.
+//! Moving a thread to a processor without leaving it bound there: it gets a mask of that processor alone, and
+//! its own one back at once. The kernel has moved it by the time the first call returns, whether it ran or
+//! was queued; and nothing moves it back.
 //!
-//! Somebody else may change the same mask at the same time. So a thread is left alone unless it has the mask that it had
-//! when it agreed to be moved, and gets that mask back only while it has the lent one: whatever two movers do, the mask that
-//! stays is the thread's own, or the stranger's. A stranger's change that falls between the last look and the call is lost.
-//! A thread that was moved no longer follows a cpuset that grows: the kernel takes its mask for chosen.
+//! Another program may change the same mask at the same time. So a thread is left alone unless it has the
+//! mask that it had when it agreed to be moved, and gets that mask back only while it has the lent one:
+//! whatever two movers do, the mask that stays is the thread's own, or the stranger's. A stranger's change
+//! that falls between the last look and the call is lost. A thread that was moved no longer follows a cpuset
+//! that grows: the kernel takes its mask for one set on purpose.
 //!
 //! By the same rule a thread keeps off a processor while it sleeps ([`keep_off`]).
 use super::Mask;
@@ -12,11 +14,11 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use foregather_machine::{CpuId, ThreadId};
 
-/// Lent masks: how many are out now (low half), and how many have been lent (high half).
+/// Lent masks: how many are lent now (low half), and how many ever were (high half).
 static LENT: AtomicU64 = AtomicU64::new(0);
 const OUT: u64 = u32::MAX as u64;
 
-/// A mask is out for another thread's sake, or this one's for a moment.
+/// Counts one mask as lent, to another thread or for a moment to this one.
 struct Out;
 
 impl Out {
@@ -36,7 +38,7 @@ impl Drop for Out {
 struct Lend {
     thread: Option<ThreadId>,
     own: Mask,
-    /// Nothing if the thread did not get it.
+    /// `None` if the thread did not get it.
     lent: Option<Mask>,
 }
 
@@ -55,32 +57,33 @@ impl Drop for Lend {
     }
 }
 
-/// Moves the calling thread to a processor of its mask, and gives it the mask back. `false`, and nothing has changed, if its
-/// mask is no longer `own`, or the processor is not in it or has gone.
+/// Moves the calling thread to a processor of its mask, and gives it the mask back. `false`, and nothing has
+/// changed, if its mask is no longer `own`, or the processor is not in it or has gone.
 pub fn move_to(cpu: CpuId, own: &Mask) -> bool {
     let _out = Out::one_more();
     Lend::to(None, own.one(cpu), own).lent.is_some()
 }
 
-/// The calling thread keeps off a processor until this is dropped.
+/// Keeps the calling thread off a processor until dropped.
 pub struct KeepOff {
     _lend: Lend,
-    /// Another thread's mask is none of its business.
+    /// It must not reach another thread, whose mask it does not concern.
     _this_thread: PhantomData<*const ()>,
 }
 
-/// Keeps the calling thread off a processor, as long as the result lives. Nothing has changed if there is none: its mask is no longer
-/// `own`, or has no other processor, or not that one.
+/// Keeps the calling thread off a processor, as long as the result lives. `None`: nothing has changed, since
+/// its mask is no longer `own`, has no other processor, or not that one.
 pub fn keep_off(cpu: CpuId, own: &Mask) -> Option<KeepOff> {
     let lend = Lend::to(None, own.without(cpu), own);
     lend.lent.is_some().then_some(KeepOff { _lend: lend, _this_thread: PhantomData })
 }
 
-/// Moves another thread, of mask `own`, to a processor, gives it its mask back, and yields the caller's processor, which should
-/// be that one. `false`, and nothing has changed, if that thread's mask is another, or it is gone.
+/// Moves another thread, of mask `own`, to a processor, gives it its mask back, and yields the caller's
+/// processor, which should be that one. `false`, and nothing has changed, if that thread's mask is another,
+/// or it is gone.
 ///
-/// The mask is back before the yield: the caller may have to wait for long until it runs again, and threads that the other
-/// starts meanwhile would inherit the lent one.
+/// The mask is back before the yield: the caller may have to wait for long until it runs again, and threads
+/// that the other starts meanwhile would inherit the lent one.
 pub fn pull(thread: ThreadId, cpu: CpuId, own: &Mask) -> bool {
     let pulled = {
         let _out = Out::one_more();
@@ -92,8 +95,8 @@ pub fn pull(thread: ThreadId, cpu: CpuId, own: &Mask) -> bool {
     pulled
 }
 
-/// The calling thread's own mask; `None` while one is lent to some thread of this process, perhaps to this one, or if the
-/// kernel does not tell.
+/// The calling thread's own mask; `None` while one is lent to some thread of this process, perhaps to this
+/// one, or if the kernel does not tell.
 pub fn settled() -> Option<Mask> {
     let before = LENT.load(SeqCst);
     if before & OUT != 0 {
@@ -110,7 +113,7 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
-    /// On a thread of its own, whose mask is nobody else's business.
+    /// Runs on a thread of its own, whose mask concerns no other test.
     fn alone(body: impl FnOnce(Mask) + Send) {
         thread::scope(|threads| {
             threads.spawn(|| body(Mask::of(None).unwrap()));

@@ -7,8 +7,8 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 pub struct Mask(CpuSet);
 
 impl Mask {
-    /// Those that a thread may use, as far as they are there; `None` if the kernel does not tell, has more than 1024
-    /// processors, or there is no such thread.
+    /// The processors that a thread may use, as far as they exist; `None` if the kernel does not tell, has
+    /// more than 1024 processors, or there is no such thread.
     pub fn of(thread: Option<ThreadId>) -> Option<Self> {
         sched_getaffinity(number(thread)?).ok().map(Self)
     }
@@ -20,20 +20,20 @@ impl Mask {
         Some(Self(set))
     }
 
-    /// One of these alone.
+    /// Only `cpu`, if it is among these.
     pub(super) fn one(&self, cpu: CpuId) -> Option<Self> {
         Self::only(cpu).filter(|_| self.contains(cpu))
     }
 
-    /// All of these but one, if others are left.
+    /// These without `cpu`, if others are left.
     pub(super) fn without(&self, cpu: CpuId) -> Option<Self> {
         let mut set = self.0;
         set.unset(slot(cpu).filter(|_| self.contains(cpu))?);
         (set.count() > 0).then_some(Self(set))
     }
 
-    /// Keeps a thread on these processors. `false` if this process may not do that, none of them is there, or the thread is
-    /// not.
+    /// Keeps a thread on these processors. `false` if this process may not do that, or none of them, or no
+    /// such thread, exists.
     pub fn give(&self, thread: Option<ThreadId>) -> bool {
         number(thread).is_some_and(|thread| sched_setaffinity(thread, &self.0).is_ok())
     }
@@ -43,17 +43,17 @@ impl Mask {
         slot(cpu).is_some_and(|cpu| self.0.is_set(cpu))
     }
 
-    /// How many they are.
+    /// How many processors there are.
     pub fn count(&self) -> u32 {
         self.0.count()
     }
 
-    /// The one with the highest number.
+    /// The processor with the highest number.
     pub fn highest(&self) -> Option<CpuId> {
         self.cpus().last()
     }
 
-    /// A number below 2^29 and above 0: equal for equal masks, and for different ones hardly ever.
+    /// A number below 2^29 and above 0: equal for equal masks, and hardly ever for different ones.
     pub fn fingerprint(&self) -> u32 {
         const RANGE: u32 = (1 << 29) - 1;
         // Fowler, Noll and Vo's hash.
@@ -73,7 +73,8 @@ fn slot(cpu: CpuId) -> Option<usize> {
     usize::try_from(cpu).ok().filter(|&cpu| cpu < CpuSet::MAX_CPU)
 }
 
-/// As the kernel wants it; `None` if there can be no such thread. 0 is nobody, although the kernel would take it for the caller.
+/// The thread's number as the kernel wants it; `None` if no such thread can exist. 0 is no thread, although
+/// the kernel would take it for the caller.
 fn number(thread: Option<ThreadId>) -> Option<Option<Pid>> {
     match thread {
         None => Some(None),
@@ -120,7 +121,7 @@ mod tests {
         assert!(!Mask(CpuSet::new()).give(None) && Mask(CpuSet::new()).highest().is_none());
         let ended = std::thread::spawn(usage::this_thread).join().unwrap();
         for nobody in [0, u32::MAX, (1 << 30) - 1, ended] {
-            // The kernel takes a moment to forget one that has been joined.
+            // The kernel takes a moment to forget a thread that has been joined.
             let gone = (0..5_000).any(|_| {
                 let there = Mask::of(Some(nobody)).is_some() || mask.give(Some(nobody));
                 if there {

@@ -1,4 +1,5 @@
-//! A group of processes with less processor time than the machine has: a container's quota, made for an experiment.
+//! A group of processes with less processor time than the machine has: a container's quota, made for an
+//! experiment.
 use super::place::{CgroupDir, Version};
 use super::places;
 use foregather_machine::{Cause, Error};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 /// The period over which quotas are kept, as container runtimes set it.
 const PERIOD_US: u64 = 100_000;
-/// The kernel grants no less than a millisecond a period.
+/// The kernel grants no less than a millisecond for each period.
 const CPUS: core::ops::RangeInclusive<f64> = 0.01..=10_000.0;
 
 /// A control group of this process's making. Dropping it removes it; its processes must have ended by then.
@@ -23,8 +24,8 @@ impl QuotaGroup {
     /// Makes a group whose processes together get `cpus` processors' worth of time.
     ///
     /// # Errors
-    /// If `cpus` is not in 0.01 to 10,000, no hierarchy with the cpu controller is mounted, or this process may not make
-    /// groups in any of them; the error tells for each why, and what to do.
+    /// If `cpus` is not in 0.01 to 10,000, no hierarchy with the cpu controller is mounted, or this process
+    /// may not make groups in any of them; the error says why for each, and the remedy.
     pub fn new(cpus: f64) -> Result<Self, Error> {
         if !CPUS.contains(&cpus) {
             let remedy = "ask for 0.01 to 10000 processors";
@@ -60,7 +61,7 @@ impl QuotaGroup {
         })
     }
 
-    /// In how many periods the group has been stopped because its time was used up.
+    /// The number of periods in which the group has been stopped because its time was used up.
     pub fn throttled(&self) -> Option<u64> {
         parse_throttled(&fs::read_to_string(self.path.join("cpu.stat")).ok()?)
     }
@@ -68,7 +69,8 @@ impl QuotaGroup {
     fn within(place: &CgroupDir, cpus: f64) -> Result<Self, String> {
         match place.version {
             Version::V1 => Self::below(&place.own, Version::V1, cpus),
-            // A group of version 2 with processes in it cannot limit groups below it; one beside it can be limited.
+            // A group of version 2 with processes in it cannot limit groups below it; one beside it can be
+            // limited.
             Version::V2 => {
                 let beside = place.own.parent().filter(|parent| parent.starts_with(&place.mount));
                 let own = enable(&place.own).and_then(|()| Self::below(&place.own, Version::V2, cpus));
@@ -98,7 +100,7 @@ impl QuotaGroup {
 
 impl Drop for QuotaGroup {
     fn drop(&mut self) {
-        // The kernel may take a moment to let go of a process that has just ended.
+        // The kernel may take a moment to release a process that has just ended.
         for _ in 0..100 {
             match fs::remove_dir(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => std::thread::sleep(Duration::from_millis(5)),
@@ -123,7 +125,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     io::Write::write_all(&mut fs::OpenOptions::new().write(true).open(file)?, text.as_bytes())
 }
 
-/// The line `nr_throttled N`, which both versions have.
+/// The number in the line `nr_throttled N`, which both versions have.
 fn parse_throttled(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("nr_throttled "))?.trim().parse().ok()
 }
@@ -137,7 +139,8 @@ mod tests {
     use std::io::Write;
     use std::process::{Command, Stdio};
 
-    /// `None`, and a word on stderr, where the test's user may not make groups or its children may not enter them.
+    /// `None`, with a line on stderr, where the test's user may not make groups or its children may not enter
+    /// them.
     fn group(cpus: f64) -> Option<QuotaGroup> {
         if sched::is_realtime() {
             eprintln!("skipped: a quota is for ordinary scheduling classes");
@@ -200,7 +203,7 @@ mod tests {
             assert!(QuotaGroup::new(cpus).is_err(), "{cpus}");
         }
         let Some(group) = group(1.0) else { return };
-        // Above the largest process number there can be.
+        // Above the largest possible process number.
         assert!(matches!(Error::of(&group.enter(1 << 30)), Some(Cause::Os { errno: libc::ESRCH, .. })));
     }
 

@@ -1,4 +1,5 @@
-//! How much processor time this process may use, and how to lend less to others: Linux's control groups, of both versions.
+//! How much processor time this process may use, and how to give other processes less: Linux's control
+//! groups, of both versions.
 mod group;
 mod place;
 
@@ -6,8 +7,9 @@ pub use group::QuotaGroup;
 use place::{CgroupDir, Version};
 use std::fs;
 
-/// How many processors' worth of time the control groups around this process allow it; `None` if they set no limit.
-/// A busy process with a quota is stopped for the rest of each period (mostly 100 ms) in which it has used it up.
+/// How many processors' worth of time the control groups around this process allow it; `None` if they set no
+/// limit. A busy process is stopped for the rest of each period (mostly 100 ms) in which it has used up its
+/// quota.
 pub fn quota() -> Option<f64> {
     let read = |path: &std::path::Path| fs::read_to_string(path).ok();
     places().iter().filter_map(|place| place.limit(read)).min_by(f64::total_cmp)

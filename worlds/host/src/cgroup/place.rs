@@ -1,10 +1,10 @@
-//! Where in the mounted hierarchies this process is, and what limits it there. Functions of text, so that other machines'
-//! files can be tested.
+//! This process's place in the mounted hierarchies, and its limits there. Functions of text, so that other
+//! machines' files can be tested.
 use std::path::{Component, Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
-    /// One hierarchy a controller (or a few): here the one of `cpu`.
+    /// One hierarchy for each controller (or a few): here that of `cpu`.
     V1,
     /// One hierarchy for all controllers.
     V2,
@@ -20,20 +20,22 @@ pub(super) struct CgroupDir {
     pub(super) own: PathBuf,
 }
 
-/// Finds the groups that limit processor time, from the text of `/proc/self/cgroup` and `/proc/self/mountinfo`.
+/// Finds the groups that limit processor time, from the text of `/proc/self/cgroup` and
+/// `/proc/self/mountinfo`.
 pub(super) fn find(cgroup: &str, mountinfo: &str) -> Vec<CgroupDir> {
     let place = |line: &str| {
         let (version, root, mount) = parse_mount(line)?;
         let path = cgroup.lines().find_map(|line| parse_membership(line, version))?;
-        // In a container the path may be told as seen from outside it; what is mounted is then its own group.
+        // In a container the path may be given as seen from outside; the mounted directory is then its own
+        // group.
         let inside = path.strip_prefix(&root).ok().filter(|path| path.components().all(|part| part != Component::ParentDir));
         Some(CgroupDir { version, own: inside.map_or(mount.clone(), |inside| mount.join(inside)), mount })
     };
     mountinfo.lines().filter_map(place).collect()
 }
 
-/// A line `id parent device root mount options [tags] - type source super-options` of a hierarchy that may limit
-/// processor time, as version, root and mount.
+/// A line `id parent device root mount options [tags] - type source super-options` of a hierarchy that may
+/// limit processor time, as version, root and mount.
 fn parse_mount(line: &str) -> Option<(Version, PathBuf, PathBuf)> {
     let (left, right) = line.split_once(" - ")?;
     let mut left = left.split(' ').skip(3);

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 /// How long the counter is compared with the kernel's clock.
 const CALIBRATION: Duration = Duration::from_millis(10);
-/// Readings of which the least disturbed one counts.
+/// The number of readings, of which the least disturbed one counts.
 const TRIES: usize = 64;
-/// What factors of a conversion are multiples of.
+/// The unit of a conversion's factors.
 const UNIT: f64 = (1u64 << 32) as f64;
 
-/// What this process's clock is and how good it is.
+/// The source and the quality of this process's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// `tsc`, the processor's cycle counter, or `monotonic`, the kernel's clock.
@@ -22,18 +22,19 @@ pub struct Facts {
     pub hz: f64,
     /// By how much two readings in a row differ, if they do: the counter's own step or the cost of a reading.
     pub precision_ns: f64,
-    /// What one reading takes.
+    /// The time that one reading takes.
     pub read_cost_ns: f64,
-    /// Bound on the relative error of `hz`, in millionths, from the width of the readings it was computed from.
+    /// Bound on the relative error of `hz`, in millionths, from the width of the readings it was computed
+    /// from.
     pub calibration_error_ppm: f64,
     /// Why the clock is not the cycle counter, if it is not.
     pub why_not_tsc: Option<String>,
 }
 
-/// What was seen when this process first asked for the time.
+/// The state seen when this process first asked for the time.
 pub(super) struct FirstLook {
     invariant: bool,
-    /// A reading to compare a later one with; or why the counter is no clock.
+    /// A reading to compare with a later one; or why the counter is no clock.
     raw: Result<Sample, String>,
 }
 
@@ -45,7 +46,8 @@ impl FirstLook {
             x86_64: cfg!(target_arch = "x86_64"),
             asked: std::env::var("FOREGATHER_CLOCK").ok(),
             cpuid,
-            // The kernel writes it anew for each reader, which takes long where there are many processors.
+            // The kernel writes the file anew for each reader, which takes long where there are many
+            // processors.
             cpuinfo: if cpuid { None } else { read("/proc/cpuinfo") },
             available: read("/sys/devices/system/clocksource/clocksource0/available_clocksource"),
         };
@@ -59,7 +61,7 @@ impl FirstLook {
         self.raw.as_ref().map_or(Duration::ZERO, |first| CALIBRATION.saturating_sub(since(first)))
     }
 
-    /// Once nothing is left: the clock.
+    /// The clock, once nothing is left.
     pub(super) fn calibrated(&self) -> Calibrated {
         let rate = self.raw.as_ref().map_err(String::clone).and_then(Rate::since);
         let invariant = self.invariant;
@@ -85,7 +87,7 @@ pub(super) struct Calibrated {
 }
 
 impl Calibrated {
-    /// How good it is, which takes a while to find out.
+    /// The quality of the clock, which takes a while to measure.
     pub(super) fn facts(&self) -> Facts {
         let (precision, cost) = step_and_cost(&self.conversion);
         Facts {
@@ -100,7 +102,7 @@ impl Calibrated {
     }
 }
 
-/// What decides whether the cycle counter may be a clock.
+/// The facts that decide whether the cycle counter may be a clock.
 struct Evidence {
     x86_64: bool,
     asked: Option<String>,
@@ -152,7 +154,8 @@ impl Rate {
         let (cycles_per_nano, now) = (hz / 1e9, Sample::take(ClockId::Monotonic));
         let conversion = Conversion {
             tsc: true,
-            // From before the kernel's clock was read: nothing that was read of it until now is later than what follows.
+            // From before the kernel's clock was read: no earlier reading of that clock is later than what
+            // follows.
             base: now.cycles - now.width / 2,
             anchor: now.nanos,
             nanos_per_cycle: (UNIT / cycles_per_nano).round() as u64,
@@ -181,8 +184,9 @@ impl Sample {
     }
 }
 
-/// The step between two readings and the cost of one, in units of the counter. The median step counts, not the smallest:
-/// a processor whose counter advances by 26 at a time adds 1 if it is read twice within one step, so as not to repeat itself.
+/// The step between two readings and the cost of one, in units of the counter. The median step counts, not
+/// the smallest: a processor whose counter advances by 26 at a time adds 1 if it is read twice within one
+/// step, so as not to repeat itself.
 fn step_and_cost(conversion: &Conversion) -> (f64, f64) {
     const READINGS: usize = 64;
     let (mut steps, mut cost) = (Vec::with_capacity(TRIES * READINGS), u64::MAX);

@@ -12,11 +12,11 @@ pub(super) fn kernel(clock: ClockId) -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn tsc() -> u64 {
-    // SAFETY: reading the time stamp counter touches no memory; every x86-64 processor has it.
+    // SAFETY: reading the time stamp counter touches no memory; every x86-64 processor has the instruction.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// What follows begins when everything before it is done.
+/// Makes later instructions begin when all earlier ones are done.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn after_all_before() {
@@ -42,7 +42,8 @@ pub(super) fn tsc_serialized() -> u64 {
 #[cfg(target_arch = "x86_64")]
 pub(super) fn cpuid_invariant() -> bool {
     use core::arch::x86_64::__cpuid;
-    // SAFETY: every x86-64 processor has CPUID; leaf 8000_0000h names the highest extended leaf there is.
+    // SAFETY: every x86-64 processor has CPUID; leaf 8000_0000h names the highest extended leaf, which is
+    // compared first.
     #[allow(unused_unsafe)]
     unsafe {
         __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
@@ -55,7 +56,7 @@ pub(super) use without_tsc::{after_all_before, cpuid_invariant, tsc, tsc_seriali
 /// On other processors the counter is never chosen; these exist so that one text compiles everywhere.
 #[cfg(not(target_arch = "x86_64"))]
 mod without_tsc {
-    /// The kernel's clock is a call, which reads the hardware's counter in order by itself.
+    /// The kernel's clock is a call, which itself reads the hardware's counter in order.
     pub(in super::super) fn after_all_before() {}
 
     pub(in super::super) fn tsc() -> u64 {

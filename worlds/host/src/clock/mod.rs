@@ -1,9 +1,9 @@
 //! Time in about ten nanoseconds a reading: the processor's cycle counter where it ticks at one rate on every
 //! processor, the kernel's monotonic clock elsewhere. A spin bounded in time reads it in its loop.
 //!
-//! Time counts from the same moment as `CLOCK_MONOTONIC`, so processes of one host may compare it; their clocks drift
-//! apart by each process's calibration error ([`Facts::calibration_error_ppm`]). Whoever must be exact to the cycle
-//! across processes compares [`cycles`].
+//! Time counts from the same moment as `CLOCK_MONOTONIC`, so processes of one host may compare it; their
+//! clocks drift apart by each process's calibration error ([`Facts::calibration_error_ppm`]). Code that must
+//! be exact to the cycle across processes compares [`cycles`].
 mod calibration;
 mod counter;
 mod offset;
@@ -20,13 +20,13 @@ static CLOCK: OnceLock<Calibrated> = OnceLock::new();
 static FIRST_LOOK: OnceLock<FirstLook> = OnceLock::new();
 static FACTS: OnceLock<Facts> = OnceLock::new();
 
-/// Has the clock calibrated from here on, which takes about ten milliseconds. Before that [`now`] asks the kernel, and what counts
-/// cycles waits for the rest of it.
+/// Starts the clock's calibration, which takes about ten milliseconds. Before its end [`now`] asks the
+/// kernel, and functions of cycles wait for the rest of it.
 pub fn init() {
     calibrated();
 }
 
-/// What this process's clock is and how good it is.
+/// The source and the quality of this process's clock.
 pub fn facts() -> &'static Facts {
     FACTS.get_or_init(|| calibrated().facts())
 }
@@ -38,7 +38,8 @@ pub fn now() -> Nanos {
     Nanos(conversion.anchor + conversion.nanos(conversion.read().saturating_sub(conversion.base)))
 }
 
-/// The time, read after all that precedes it: without that, a processor may read its counter while earlier loads are under way.
+/// The time, read after all that precedes it: otherwise a processor may read its counter while earlier loads
+/// are under way.
 #[inline]
 pub fn now_in_order() -> Nanos {
     counter::after_all_before();
@@ -51,7 +52,8 @@ pub fn cycles() -> u64 {
     conversion().read()
 }
 
-/// The raw counter, read after all that precedes it and before all that follows: for measuring a few instructions.
+/// The raw counter, read after all that precedes it and before all that follows: for measuring a few
+/// instructions.
 #[inline]
 pub fn cycles_serialized() -> u64 {
     if conversion().tsc { counter::tsc_serialized() } else { counter::kernel(ClockId::Monotonic) }
@@ -74,10 +76,10 @@ pub fn unix_seconds() -> u64 {
     counter::kernel(ClockId::Realtime) / 1_000_000_000
 }
 
-/// How counter and time relate: factors in units of 2^-32.
+/// The relation of counter and time: factors in units of 2^-32.
 struct Conversion {
     tsc: bool,
-    /// The counter at the time `anchor`, just before anybody reads this clock.
+    /// The counter at the time `anchor`, just before the first reading of this clock.
     base: u64,
     anchor: u64,
     nanos_per_cycle: u64,
@@ -116,8 +118,8 @@ fn calibrated() -> &'static Calibrated {
     }
 }
 
-/// Looks and values are made before they are set, which takes no time: a fork in between would leave the child waiting for whoever
-/// sets them.
+/// The values are made before they are set, which takes no time: a fork in between would leave the child
+/// waiting for the thread that sets them.
 fn first_look() -> &'static FirstLook {
     FIRST_LOOK.get().unwrap_or_else(|| {
         let look = FirstLook::take();
@@ -125,7 +127,7 @@ fn first_look() -> &'static FirstLook {
     })
 }
 
-/// Until the counter has been compared for long enough.
+/// The time until the counter has been compared for long enough.
 #[cold]
 #[inline(never)]
 fn now_from_the_kernel() -> Nanos {
@@ -170,7 +172,7 @@ mod tests {
         assert!(theirs.abs_diff(ours) < 1_000_000_000, "{ours} against {theirs}");
     }
 
-    /// The threads hand the latest time seen to each other; what is read after it must not be earlier.
+    /// The threads hand the latest time seen to each other; a later reading must not be earlier.
     #[test]
     fn time_never_runs_backwards_from_one_thread_to_another() {
         init();

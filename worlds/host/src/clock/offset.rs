@@ -26,9 +26,9 @@ struct PaddedLine {
     stamp: AtomicU64,
 }
 
-/// Bounds the difference of the counters of two processors by sending a cache line there and back between two pinned
-/// threads: the far reading lies between the two near ones, so each round trip gives an interval, and the truth lies
-/// in all of them.
+/// Bounds the difference of the counters of two processors by sending a cache line there and back between two
+/// pinned threads: the far reading lies between the two near ones, so each round trip gives an interval, and
+/// the truth lies in all of them.
 ///
 /// # Errors
 /// If this process may not run on one of the processors, or they are too busy to answer within half a second.
@@ -48,13 +48,13 @@ pub fn cross_cpu_offset_bound(a: CpuId, b: CpuId) -> Result<OffsetBound, Error> 
         |_| Error::from(Cause::Unavailable { what: "an answer of a clock thread".to_owned(), remedy: "it panicked".to_owned() });
     let (low, high) = match (near.map_err(panicked)?, far.map_err(panicked)?) {
         (Ok(interval), Ok(())) => interval,
-        // A thread that could not start explains the other one's vain wait.
+        // A thread that could not start is the reason for the other one's vain wait.
         (Err(vain), Err(error)) if matches!(vain.cause(), Cause::TimedOut { .. }) => return Err(error),
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
     let facts = super::facts();
     let ns = 1e9 / facts.hz;
-    // Readings are rounded to the counter's step, by which the interval may even have become empty.
+    // Readings are rounded to the counter's step, which may even have emptied the interval.
     let bound_ns = (high - low).max(0) as f64 / 2.0 * ns + facts.precision_ns;
     Ok(OffsetBound { offset_ns: (low + high) as f64 / 2.0 * ns, bound_ns })
 }
@@ -103,7 +103,7 @@ mod tests {
     fn two_processors_agree_within_their_bound() {
         let allowed = affinity::allowed();
         let [a, b, ..] = allowed[..] else { return eprintln!("skipped: one processor only") };
-        // Beside many others each exchange may be interrupted, and then less is known.
+        // Beside many other programs each exchange may be interrupted; then less is known.
         let attempts = (0..20).map(|_| cross_cpu_offset_bound(a, b).unwrap());
         let found = attempts.inspect(|found| assert!(found.bound_ns > 0.0)).find(|found| found.bound_ns < 1e6).unwrap();
         let back = cross_cpu_offset_bound(b, a).unwrap();

@@ -1,12 +1,13 @@
-//! The desk where questions are asked and answers left: the states of the scout without the kernel, of which it knows what
-//! [`Kernel`] offers.
+//! The desk where questions are asked and answers left: the states of the scout without the kernel, of which
+//! it knows only [`Kernel`].
 use super::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering::*;
 use foregather_machine::{CpuId, Nanos, ThreadId};
 
-/// An idle processor answers within that time, some wakes; at a busy one the scout waits for turns of milliseconds.
+/// An idle processor answers within this time, some wakes; at a busy one the scout waits for turns of
+/// milliseconds.
 pub(super) const PROMPT: Nanos = Nanos::from_us(500);
-/// For how long a question keeps others out, and for how long an answer is good.
+/// For how long a question keeps other questions out, and an answer is good.
 pub(super) const GOOD: Nanos = Nanos::from_ms(3);
 
 /// What the desk asks of the kernel.
@@ -15,9 +16,9 @@ pub(super) trait Kernel {
     fn process(&self) -> u32;
     /// The time.
     fn now(&self) -> Nanos;
-    /// Where the caller runs.
+    /// The caller's processor.
     fn here(&self) -> CpuId;
-    /// Lets whoever is ready to run there have the caller's processor first.
+    /// Lets threads that are ready to run there have the caller's processor first.
     fn give_way(&self);
     /// Makes the scout; `false` if there can be none.
     fn start(&self) -> bool;
@@ -36,20 +37,21 @@ pub struct Counts {
     pub answered: u64,
 }
 
-/// The scout's word, if it is no thread's number.
+/// Values of the scout's word that are no thread's number.
 const ABSENT: u32 = 0;
 const STARTING: u32 = u32::MAX;
 const NEVER: u32 = u32::MAX - 1;
 
-/// Questions, answers, and whose they are. All but the last three words are written by who holds the lock.
+/// Questions, answers, and their processes. A thread that holds the lock writes all but the last three words.
 pub(super) struct ScoutQueue {
-    /// The process one of whose threads holds it, or 0.
+    /// The process with a thread that holds the lock, or 0.
     pub(super) lock: AtomicU32,
     /// The process that the scout belongs to.
     process: AtomicU32,
     /// A thread's number, or one of the three states above. The scout writes it, too: out of [`STARTING`].
     scout: AtomicU32,
-    /// The last question: its number, on which the scout sleeps, its processor, and when it was asked. None is 0.
+    /// The last question: its number, on which the scout sleeps, its processor, and when it was asked. 0:
+    /// none.
     pub(super) question: AtomicU32,
     cpu: AtomicU32,
     asked_at: AtomicU64,
@@ -60,14 +62,14 @@ pub(super) struct ScoutQueue {
     answered: AtomicU64,
 }
 
-/// What becomes of a question.
+/// What to do about a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
-    /// The scout has to be sent.
+    /// The scout must be sent.
     Ask,
-    /// It is under way, here or elsewhere.
+    /// The scout is under way, here or elsewhere.
     Wait,
-    /// It has answered.
+    /// The scout has answered.
     Idle,
 }
 
@@ -114,7 +116,7 @@ impl ScoutQueue {
     pub(super) fn idle(&self, cpu: CpuId, kernel: &impl Kernel) -> Option<bool> {
         let process = kernel.process();
         let holder = self.lock.load(Relaxed);
-        // Another process's mark was left by a thread that this one, a fork, has not.
+        // A thread that this process, a fork, does not have left another process's mark.
         if holder == process || self.lock.compare_exchange(holder, process, Acquire, Relaxed).is_err() {
             return (self.scout.load(Relaxed) != NEVER).then_some(false);
         }
@@ -123,11 +125,11 @@ impl ScoutQueue {
         said
     }
 
-    /// With the lock.
+    /// Asks; the caller holds the lock.
     fn ask(&self, cpu: CpuId, process: u32, kernel: &impl Kernel) -> Option<bool> {
         if self.process.swap(process, Relaxed) != process {
             self.scout.store(ABSENT, Relaxed);
-            // Nobody will answer it any more.
+            // No scout will answer the question any more.
             self.leave(0, Nanos::ZERO, self.question.load(Relaxed), 0);
         }
         match self.scout.load(Acquire) {
@@ -165,7 +167,7 @@ impl ScoutQueue {
         self.cpu.store(cpu, Relaxed);
         self.asked_at.store(now.0, Relaxed);
         self.asked.fetch_add(1, Relaxed);
-        // Released after the scout was moved: whoever reads this number is where it asks about.
+        // Released after the scout was moved: a scout that reads this number is where it asks about.
         self.question.fetch_add(1, Release);
     }
 
@@ -180,14 +182,14 @@ impl ScoutQueue {
         self.scout.store(NEVER, Release);
     }
 
-    /// The scout is there. Returns the number of the last question of before, which nobody waits for.
+    /// The scout is there. Returns the number of the last earlier question, whose answer is not awaited.
     pub(super) fn enter(&self, scout: ThreadId) -> u32 {
         let before = self.question.load(Relaxed);
         self.scout.store(scout, Release);
         before
     }
 
-    /// Until there is a question after that number.
+    /// Sleeps until there is a question after that number.
     pub(super) fn sleep(&self, answered: u32, wait: impl Fn(&AtomicU32, u32)) {
         while self.question.load(Relaxed) == answered {
             wait(&self.question, answered);

@@ -1,11 +1,12 @@
-//! Is a processor idle? A scout is sent: a thread of the class that gets only what nobody else wants. If it comes to run there
-//! at once, and still does after it has yielded, nobody else wants that processor. (Without the yield it also answers on a busy
-//! one, whenever some third thread goes to sleep there: the scheduler owes it a moment.) Whoever runs there is not disturbed,
-//! and the one who asks does not wait.
+//! Is a processor idle? A scout is sent: a thread of the class that gets only the time that no other thread
+//! wants. If it comes to run there at once, and still does after it has yielded, no other thread wants that
+//! processor. (Without the yield it also answers on a busy one, whenever some third thread goes to sleep
+//! there: the scheduler owes it a moment.) A thread that runs there is not disturbed, and the one that asks
+//! does not wait.
 //!
 //! # States
 //!
-//! There is one scout a process, made at the first need. It sleeps on the number of the last question.
+//! Each process has one scout, made at the first need. It sleeps on the number of the last question.
 //!
 //! | scout | means | a question |
 //! |---|---|---|
@@ -14,8 +15,8 @@
 //! | ready | its thread's number is known | see below |
 //! | never | no thread, or no right to the class | `None` |
 //!
-//! The last question is *open* until it is answered. An answer counts if it came promptly (a busy processor lets the scout in,
-//! too, after a turn of whoever has it), from the processor that was asked about, and is not stale.
+//! The last question is *open* until it is answered. An answer counts if it came promptly (a busy processor
+//! lets the scout in, too, after a turn), from the processor that was asked about, and is not stale.
 //!
 //! | last question | the same processor | another one |
 //! |---|---|---|
@@ -26,20 +27,23 @@
 //! # Races
 //!
 //! 1. **Two ask at once.** One word locks the desk; the loser gets `Some(false)` and does not wait.
-//! 2. **A late answer to an old question.** Answers carry the number of their question; another number is no answer.
-//! 3. **The scout reads the new number where the old question sent it.** It is moved first and reads the number then: by the
-//!    time it can see the number it is on the new processor. It also says where it was when it had read the number, in case that
-//!    the kernel has broken its mask because the processor went away.
-//! 4. **The question comes while the scout goes to sleep.** It sleeps only while the number is the one it has answered.
-//! 5. **Fork.** The child has the words but not the thread, and perhaps a locked desk. All are marked with the process that
-//!    they are of.
+//! 2. **A late answer to an old question.** Answers carry the number of their question; another number is no
+//!    answer.
+//! 3. **The scout reads the new number where the old question sent it.** It is moved first and then reads the
+//!    number: when it can see the number, it is on the new processor. It also says where it was when it had
+//!    read the number, in case the kernel has broken its mask because the processor went away.
+//! 4. **The question comes while the scout goes to sleep.** It sleeps only while the number is the one it has
+//!    answered.
+//! 5. **Fork.** The child has the words but not the thread, and perhaps a locked desk. All are marked with
+//!    their process.
 //!
-//! `stepwise.rs` plays the states one by one, `tests/shuttle_desk.rs` the races in random order, each with a fault that must be found.
+//! `stepwise.rs` plays the states one by one, `tests/shuttle_desk.rs` the races in random order, each with a
+//! fault that must be found.
 mod desk;
 #[cfg(test)]
 mod stepwise;
 
-/// The desk's words: here, so that `tests/shuttle_desk.rs` can have others.
+/// The desk's words: declared here, so that `tests/shuttle_desk.rs` can have others.
 mod atomic {
     pub(super) use core::sync::atomic::{AtomicU32, AtomicU64};
 }
@@ -54,17 +58,18 @@ use std::thread::Builder;
 
 pub use desk::Counts;
 
-/// What the scout's thread needs: it calls hardly anything.
+/// The stack of the scout's thread: it calls hardly any function.
 const STACK_BYTES: usize = 64 << 10;
 
-/// What a yield forfeits is a turn, and at the weight of its class that keeps it off a busy processor for some hundred times as
-/// long. It cannot end before it has run once more, nor can its process: so the shortest turn there is.
+/// A yield forfeits a turn, and at the weight of its class that keeps it off a busy processor for some
+/// hundred times as long. Neither it nor its process can end before it has run once more: so the shortest
+/// turn there is.
 const SLICE: Nanos = Nanos::from_us(100);
 
 static DESK: ScoutQueue = ScoutQueue::new();
 
-/// Is that processor idle? The first call sends the scout there, which takes a microsecond or ten; later ones say whether it
-/// has answered. `None` if this process can have no scout.
+/// Is that processor idle? The first call sends the scout there, which takes a microsecond or ten; later ones
+/// say whether it has answered. `None` if this process can have no scout.
 pub fn idle(cpu: CpuId) -> Option<bool> {
     DESK.idle(cpu, &Linux)
 }
@@ -125,7 +130,7 @@ mod tests {
     use std::time::Duration;
     use std::{fs, thread};
 
-    /// There is one scout for all tests of this process: one at a time.
+    /// All tests of this process share one scout: one test at a time.
     static ALONE: Mutex<()> = Mutex::new(());
 
     fn pause_a_while() {
@@ -136,7 +141,7 @@ mod tests {
     fn an_idle_processor_answers() {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let before = counts();
-        // Other tests compute, so some processor must be seen idle at some time only.
+        // Other tests compute, so some processor need be seen idle only at some time.
         let cpus = affinity::allowed();
         let found = (0..100_000).any(|i| {
             pause_a_while();
@@ -158,7 +163,7 @@ mod tests {
                 }
             });
             thread::sleep(Duration::from_millis(20));
-            // Whatever was answered before the spinner came has gone stale.
+            // Answers from before the spinner came have gone stale.
             let idle_moments = (0..300).filter(|_| {
                 pause_a_while();
                 idle(cpu) == Some(true)
@@ -181,7 +186,7 @@ mod tests {
         assert_eq!(blocked("/proc/thread-self/status"), before, "the maker's signals are as before");
         let scout = format!("/proc/self/task/{}", DESK.scout().unwrap());
         assert_eq!(fs::read_to_string(format!("{scout}/comm")).unwrap(), "scout\n");
-        // All but the two that cannot be blocked and the two of the C library.
+        // All signals but the two that cannot be blocked and the two of the C library.
         assert_eq!(blocked(&format!("{scout}/status")) | 1 << 31 | 1 << 32, !(1 << 8 | 1 << 18));
         let policy = fs::read_to_string(format!("{scout}/stat")).unwrap();
         let policy = policy.rsplit(')').next().unwrap().split_ascii_whitespace().nth(38).unwrap().to_owned();
@@ -201,16 +206,17 @@ mod tests {
     #[ignore = "runs in a child process of the next test, as forking is for programs that do nothing else"]
     fn forking() {
         assert!(comes_back());
-        // SAFETY: the child makes a thread and system calls, for which the C library readies it, and ends without unwinding.
+        // SAFETY: the child makes a thread and system calls, for which the C library readies it, and ends
+        // without unwinding.
         let child = unsafe { libc::fork() };
         assert!(child >= 0);
         if child == 0 {
             let fine = comes_back();
-            // SAFETY: ends the process, running nothing of the parent's.
+            // SAFETY: ends the process, and runs no code of the parent's.
             unsafe { libc::_exit(if fine { 0 } else { 1 }) };
         }
         let mut status = 0;
-        // SAFETY: writes into `status` and nowhere else.
+        // SAFETY: the call writes into `status` and nowhere else.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0, "the child's scout comes back, too");
         assert!(comes_back());

@@ -14,7 +14,7 @@ struct Stub {
     here: Cell<CpuId>,
     offline: CpuId,
     threads: Cell<bool>,
-    /// How long somebody else runs when the scout offers its processor.
+    /// How long another thread runs when the scout offers its processor.
     turn: Cell<Nanos>,
     started: Cell<u32>,
     sent: RefCell<Vec<CpuId>>,
@@ -71,7 +71,7 @@ impl Kernel for Stub {
     }
 }
 
-/// A desk whose scout is there, and the last number it knows.
+/// A desk whose scout is there, and the last number that it knows.
 fn ready(kernel: &Stub) -> (ScoutQueue, u32) {
     let desk = ScoutQueue::new();
     assert_eq!(desk.idle(1, kernel), Some(false), "the scout starts");
@@ -220,7 +220,7 @@ fn who_finds_the_desk_taken_does_not_wait() {
 fn a_forked_process_has_a_scout_of_its_own() {
     let kernel = Stub::new();
     let (desk, _) = ready(&kernel);
-    // Forked while a question was open and another thread at the desk.
+    // The process was forked while a question was open and another thread at the desk.
     desk.idle(1, &kernel);
     desk.lock.store(kernel.process(), Relaxed);
     kernel.process.set(2);

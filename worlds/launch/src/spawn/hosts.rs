@@ -1,25 +1,25 @@
-//! The file of hosts: a line each, `name [slots=N] [address=A]`; what follows a `#` is a comment.
+//! The file of hosts: a line for each, `name [slots=N] [address=A]`; a `#` begins a comment.
 use std::net::IpAddr;
 
-/// Hosts and slots beyond that are a mistake.
+/// The most hosts, and slots.
 const MOST: usize = 4_096;
 
 /// A host that ranks may go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What the remote shell calls it; `localhost` needs none.
+    /// Its name for the remote shell; `localhost` needs none.
     pub name: String,
     /// How many ranks go there.
     pub slots: u32,
-    /// Its address towards the others, if its name does not tell.
+    /// Its address towards the others, if its name does not give it.
     pub address: Option<IpAddr>,
 }
 
 impl Host {
-    /// Reads such a file.
+    /// Reads a file of hosts.
     ///
     /// # Errors
-    /// What is wrong with it, with the line's number.
+    /// What is wrong, with the line's number.
     pub fn parse(text: &str) -> Result<Vec<Self>, String> {
         let mut hosts = Vec::new();
         for (at, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! What ranks print, line by line, each with its rank before it: lines of several ranks are never mixed.
+//! The output of ranks, line by line, each with its rank before it: lines of several ranks are never mixed.
 use foregather_machine::Rank;
 
 /// A longer line is cut into several.
@@ -15,7 +15,7 @@ impl Lines {
         Self { prefix: format!("[{rank}] "), open: Vec::new() }
     }
 
-    /// Passes on the lines that end here.
+    /// Moves the lines that end here on to `to`.
     pub(super) fn feed(&mut self, bytes: &[u8], to: &mut Vec<u8>) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.open.extend_from_slice(piece);
@@ -25,7 +25,7 @@ impl Lines {
         }
     }
 
-    /// Passes on what there is of the last line.
+    /// Moves the rest of the last line on to `to`.
     pub(super) fn end(&mut self, to: &mut Vec<u8>) {
         if self.open.is_empty() {
             return;

@@ -1,8 +1,9 @@
-//! The launcher itself: starts the ranks of a job, shows what they print, and sees to it that all of them end.
+//! The launcher itself: starts the ranks of a job, shows their output, and makes sure that all of them end.
 //!
-//! The first rank that ends badly ends the job. The others get a while to say what that means for them, then SIGTERM, then SIGKILL.
-//! Each rank has a process group of its own, which ends with it. What has left its group, and all of it if the launcher is killed or asked
-//! twice to stop, ends by a [`Guardian`]: nothing is left behind.
+//! The first rank that ends badly ends the job. The others get a while to report what that means for them,
+//! then SIGTERM, then SIGKILL. Each rank has a process group of its own, which ends with it. A [`Guardian`]
+//! ends processes that have left their group, and all of the job if the launcher is killed or asked twice to
+//! stop: nothing is left behind.
 mod hosts;
 mod lines;
 mod outlet;
@@ -26,42 +27,44 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use variables::Variables;
 
-/// How long nothing is looked at.
+/// The longest time between two looks.
 const SLICE: Nanos = Nanos::from_ms(50);
-/// How long the system may take to end a process that holds much memory, before that is no longer looked into.
+/// How long the system may take to end a process that holds much memory, before the launcher gives up
+/// waiting.
 const ENDING: Nanos = Nanos::from_ms(500);
-/// Between asking a rank to end and making it.
+/// Between asking a rank to end and killing it.
 const TERMINATING: Nanos = Nanos::from_ms(1_000);
-/// Beyond the time in which ranks learn of a loss: for what they have to say about it.
+/// Beyond the time in which ranks learn of a loss: for their messages about it.
 const LAST_WORDS: Nanos = Nanos::from_ms(1_000);
-/// What a shell shows for a program ended by Ctrl-C.
+/// The status that a shell shows for a program ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
-/// What the command ends with where this machine cannot do what it should, as on a full disk.
+/// The status of the command where this machine cannot do its part, as on a full disk.
 const CANNOT: u8 = 3;
 
-/// What to start.
+/// The job to start.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// How many ranks.
+    /// The number of ranks.
     pub size: u32,
     /// The program, and its arguments.
     pub program: Vec<String>,
-    /// What `FOREGATHER_FABRIC` says to the ranks, if anything.
+    /// The ranks' `FOREGATHER_FABRIC`, if set.
     pub fabric: Option<String>,
-    /// Where the ranks go, in this order; here, if there are none.
+    /// The hosts of the ranks, in this order; this host, if the list is empty.
     pub hosts: Vec<Host>,
-    /// The command that starts a shell elsewhere, with the host's name after it.
+    /// The command that starts a shell on another host, with the host's name after it.
     pub remote_shell: Vec<String>,
-    /// Is each line of output to say whose it is?
+    /// Does each line of output begin with its rank?
     pub prefix: bool,
 }
 
-/// Starts the job and returns when all of it has ended: with 0, or with what the first rank that failed ended with (128 and its
-/// signal's number, if a signal ended it), or 130 if this program was asked to stop, or 141 or 3 if what ranks print cannot be written any
-/// more: its reader has gone, or its disk is full. To be called on a thread that stays.
+/// Starts the job and returns when all of it has ended: with 0, or with the exit code of the first rank that
+/// failed (128 and its signal's number, if a signal ended it), or 130 if this program was asked to stop, or
+/// 141 or 3 if the output of ranks cannot be written any more: its reader has gone, or its disk is full. Call
+/// it on a thread that stays.
 ///
 /// # Errors
-/// If a rank cannot be started, or the plan makes no sense.
+/// If a rank cannot be started, or the plan is invalid.
 pub fn run(plan: &Plan) -> Result<u8, Error> {
     let settings = Settings::from_env()?;
     let variables = Variables::new(plan)?;
@@ -70,7 +73,7 @@ pub fn run(plan: &Plan) -> Result<u8, Error> {
     let outlets = Outlets::new()?;
     let ranks = (0..plan.size).map(|rank| Running::start(plan, rank, &variables)).collect::<Result<_, _>>()?;
     let notices = Notices::of(&variables.of(0));
-    // Rank 0 alone may answer at the job's port.
+    // Only rank 0 may answer at the job's port.
     drop(variables);
     let grace = settings.notice() + LAST_WORDS;
     let mut job = Job { ranks, ended: Vec::new(), outlets, notices, grace, stage: Stage::Running, code: 0 };
@@ -83,20 +86,20 @@ pub fn run(plan: &Plan) -> Result<u8, Error> {
 #[derive(Clone, Copy)]
 enum Stage {
     Running,
-    /// Somebody failed; the others may still say something.
+    /// A rank failed; the others may still report.
     Failed(Nanos),
-    /// They were asked to end.
+    /// The ranks were asked to end.
     Terminating(Nanos),
-    /// They were killed.
+    /// The ranks were killed.
     Killed,
 }
 
 struct Job {
     ranks: Vec<Running>,
-    /// Those that showed an end, in this order.
+    /// Ranks that showed an end, in this order.
     ended: Vec<Rank>,
     outlets: Outlets,
-    /// For those who wait for a rank that has ended.
+    /// Tells ranks that wait for one that has ended.
     notices: Notices,
     grace: Nanos,
     stage: Stage,
@@ -120,7 +123,8 @@ impl Job {
         Ok(())
     }
 
-    /// What one rank's end means for the others takes them a moment to see, so the first is the one to blame.
+    /// The others need a moment to see what one rank's end means for them, so the first end is the one to
+    /// blame.
     fn note_ends(&mut self) {
         for rank in self.ranks.iter().filter(|rank| rank.shows_an_end()) {
             if !self.ended.contains(&rank.rank) {
@@ -129,13 +133,14 @@ impl Job {
         }
     }
 
-    /// All that have ended. Several may have by now, one because of the other: a signal comes before what others made of it, and then the
-    /// one that was seen first.
+    /// Reaps all that have ended. Several may have by now, one because of another: an end by a signal comes
+    /// before its consequences, and then the one that was seen first.
     fn reap(&mut self) -> Result<(), Error> {
         if !self.ranks.iter().any(Running::has_ended) {
             return Ok(());
         }
-        // Whoever made one of these end is ending at least: others hear of that a moment before it can be reaped.
+        // The rank that caused one of these ends is at least ending: others notice a moment before it can be
+        // reaped.
         let until = clock::now() + ENDING;
         while self.ranks.iter().any(Running::is_ending) && clock::now() < until {
             self.note_ends();
@@ -156,7 +161,7 @@ impl Job {
         Ok(())
     }
 
-    /// Until somebody prints something, or ends, or it is time to look.
+    /// Waits until a rank prints something or ends, or it is time to look.
     fn wait(&self) {
         let of_ranks = self.ranks.iter().flat_map(|rank| rank.watched(&self.outlets));
         let all = of_ranks.chain([self.outlets.out.roomy(), self.outlets.err.roomy()]);
@@ -182,19 +187,19 @@ impl Job {
         }
     }
 
-    /// The job's code, with a look at whether its output can be written.
+    /// The job's code, unless its output cannot be written.
     fn heard(&self) -> u8 {
         let Some(errno) = self.outlets.failed().filter(|_| self.code == 0) else { return self.code };
         let error = std::io::Error::from_raw_os_error(errno);
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            // As if the signal for that had reached the ranks; a reader that has seen enough wants no words.
+            // As if that signal had reached the ranks; a reader that has seen enough wants no message.
             return 128 + Signal::PIPE.as_raw() as u8;
         }
         self.outlets.say(&format!("what the ranks print cannot be written: {error}; make room, or send it elsewhere"));
         CANNOT
     }
 
-    /// Sees the last of the output through. The job's code.
+    /// Writes the last of the output. Returns the job's code.
     fn finish(&self) -> u8 {
         match self.outlets.out.finish() {
             0 => {}
@@ -207,7 +212,7 @@ impl Job {
 
     fn terminate(&mut self, now: Nanos) {
         self.signal(Signal::TERM);
-        // A stopped process hears of it when it goes on.
+        // A stopped process gets the signal when it goes on.
         self.signal(Signal::CONT);
         self.stage = Stage::Terminating(now + TERMINATING);
     }

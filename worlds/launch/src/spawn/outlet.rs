@@ -1,5 +1,6 @@
-//! This program's own output, behind a queue and a thread for each stream. A reader that takes nothing (a stopped pager, a full window)
-//! makes that thread stand still and no other one: deaths and signals go on being looked at.
+//! This program's own output, behind a queue and a thread for each stream. A reader that takes nothing (a
+//! stopped pager, a full window) blocks that thread and no other: the launcher still notices deaths and
+//! signals.
 use super::os;
 use foregather_host::clock;
 use foregather_machine::{Error, Nanos};
@@ -13,9 +14,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// A queue that is longer takes no more from ranks.
+/// A queue longer than this takes no more from ranks.
 const MOST: usize = 1 << 20;
-/// How long a reader may take nothing at the job's end before the rest is given up.
+/// How long a reader may take nothing at the job's end before the rest is dropped.
 const PATIENCE: Nanos = Nanos::from_ms(1_000);
 
 /// Both streams.
@@ -29,7 +30,7 @@ impl Outlets {
         Ok(Self { out: Outlet::new(io::stdout().as_fd())?, err: Outlet::new(io::stderr().as_fd())? })
     }
 
-    /// A line of the launcher's own.
+    /// Writes a line of the launcher's own.
     pub(super) fn say(&self, line: &str) {
         self.err.push(format!("foregather: {line}\n").as_bytes());
     }
@@ -43,7 +44,7 @@ impl Outlets {
 /// One stream.
 pub(super) struct Outlet {
     shared: Arc<Shared>,
-    /// Readable when there is room again, or no use in waiting for it.
+    /// Readable when there is room again, or waiting for it is useless.
     roomy: PipeReader,
 }
 
@@ -95,7 +96,7 @@ impl Outlet {
         }
     }
 
-    /// Is there room for more of what ranks print?
+    /// Is there room for more output of ranks?
     pub(super) fn has_room(&self) -> bool {
         while matches!((&self.roomy).read(&mut [0; 64]), Ok(1..)) {}
         self.queue().unwritten < MOST
@@ -106,7 +107,7 @@ impl Outlet {
         self.roomy.as_fd()
     }
 
-    /// Waits while what is queued is being taken, and a moment more. How many bytes were not taken.
+    /// Waits while the queue is being taken, and a moment more. Returns how many bytes were not taken.
     pub(super) fn finish(&self) -> usize {
         let mut queue = self.queue();
         let (mut least, mut until) = (queue.unwritten, clock::now() + PATIENCE);
@@ -121,7 +122,7 @@ impl Outlet {
     }
 }
 
-/// The stream's thread: for as long as the program lives.
+/// The stream's thread, which lives as long as the program.
 fn write_out(shared: &Shared, mut to: File) {
     loop {
         let mut queue = shared.queue();
@@ -138,7 +139,7 @@ fn write_out(shared: &Shared, mut to: File) {
                     written(shared, bytes);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Another program that shares this stream has made it so.
+                // Another program that shares this stream has made it non-blocking.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
                 }
@@ -152,7 +153,8 @@ fn write_out(shared: &Shared, mut to: File) {
     }
 }
 
-/// What is written at once: whole lines, if they are short enough not to be mixed with other programs' in a pipe.
+/// The bytes to write at once: whole lines, if they are short enough not to be mixed with other programs' in
+/// a pipe.
 fn portion(rest: &[u8]) -> &[u8] {
     let most = &rest[..rest.len().min(PIPE_BUF)];
     most.iter().rposition(|&byte| byte == b'\n').map_or(most, |end| &most[..=end])

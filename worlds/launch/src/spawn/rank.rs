@@ -1,4 +1,4 @@
-//! One rank of a job that this process started: its process, and what it prints.
+//! One rank of a job that this process started: its process, and its output.
 use super::lines::Lines;
 use super::outlet::{Outlet, Outlets};
 use super::remote;
@@ -17,12 +17,12 @@ use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 pub(super) struct Running {
     pub(super) rank: Rank,
     child: Child,
-    /// What it prints, and where that goes.
+    /// Its output, and where that goes.
     out: Option<Pipe>,
     err: Option<Pipe>,
-    /// Does what it prints come through these?
+    /// Does its output come through these?
     piped: bool,
-    /// Open for as long as a rank elsewhere is to live.
+    /// Open for as long as a rank on another host is to live.
     lifeline: Option<ChildStdin>,
     over: bool,
 }
@@ -39,7 +39,7 @@ impl Running {
             None => {
                 let mut command = Command::new(&plan.program[0]);
                 command.args(&plan.program[1..]).envs(variables.of(rank)).envs([variables.pass()]);
-                // A terminal has one reader, and that must be in its foreground group.
+                // A terminal has one reader, which must be in its foreground group.
                 command.stdin(if rank == 0 && !stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() });
                 command
             }
@@ -60,11 +60,11 @@ impl Running {
         let lifeline = child.streams().stdin.take();
         let mut running = Self { rank, out: None, err: None, piped: plan.prefix, child, lifeline, over: false };
         if let Some(lifeline) = &mut running.lifeline {
-            // What it starts there is found by that, and told from what another rank there starts.
+            // Its children there are found by that variable, and told from those of another rank there.
             let mut told = variables.of(rank);
             told.push((within.to_owned(), format!("{jobs}{rank}/")));
             let script = remote::script(&told, &plan.program)?;
-            // One that does not listen has ended, and will have said why.
+            // A shell that does not listen has ended, and will have said why.
             let _ = lifeline.write_all(script.as_bytes());
         }
         let streams = running.child.streams();
@@ -78,14 +78,14 @@ impl Running {
         self.over
     }
 
-    /// What tells of news: pipes that may be read, and its end.
+    /// The descriptors of news: pipes that may be read, and its end.
     pub(super) fn watched(&self, outlets: &Outlets) -> impl Iterator<Item = BorrowedFd<'_>> {
         let pipes = [(&self.out, &outlets.out), (&self.err, &outlets.err)];
         let open = pipes.map(|(pipe, to)| pipe.as_ref().filter(|_| to.has_room()).map(|pipe| pipe.from.as_fd()));
         open.into_iter().flatten().chain((!self.over).then(|| self.child.pidfd()))
     }
 
-    /// Passes on what it has printed, as far as there is room.
+    /// Moves its output on, as far as there is room.
     pub(super) fn pump(&mut self, outlets: &Outlets) {
         for (pipe, to) in [(&mut self.out, &outlets.out), (&mut self.err, &outlets.err)] {
             if to.has_room() {
@@ -94,22 +94,24 @@ impl Running {
         }
     }
 
-    /// Has it, and is that new?
+    /// Has it ended, and is that new?
     pub(super) fn has_ended(&self) -> bool {
         !self.over && !self.child.alive()
     }
 
-    /// Has it ended, or closed both of its streams? A process that ends closes these before the connections by which others notice.
+    /// Has it ended, or closed both of its streams? A process that ends closes these before the connections
+    /// by which others notice.
     pub(super) fn shows_an_end(&self) -> bool {
         self.piped && self.out.is_none() && self.err.is_none() || self.has_ended()
     }
 
-    /// Is the system taking it down, and has not come to the end of that?
+    /// Is the system taking it down, and not yet done?
     pub(super) fn is_ending(&self) -> bool {
-        /// Of the flags in `/proc/PID/stat`: `PF_EXITING`.
+        /// A flag in `/proc/PID/stat`: `PF_EXITING`.
         const EXITING: u32 = 4;
         let text = read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
-        // The program's name, in parentheses, may hold anything. State, parent, group, session, terminal, its group, flags.
+        // The program's name, in parentheses, may contain any character. Then: state, parent, group, session,
+        // terminal, its group, flags.
         let flags = text.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(6)).and_then(|word| word.parse().ok());
         !self.over && self.child.alive() && flags.is_some_and(|flags: u32| flags & EXITING != 0)
     }
@@ -119,12 +121,12 @@ impl Running {
         if !self.has_ended() {
             return Ok(None);
         }
-        // Until it is reaped its number is nobody else's. Whatever it started ends with it.
+        // Until it is reaped no other process has its number. All that it started ends with it.
         self.signal(Signal::KILL);
         let status = self.child.wait_until(Nanos::ZERO)?;
         self.over = status.is_some();
         self.lifeline = None;
-        // What is in its pipes is no more than these hold: there is always room for that.
+        // Its pipes hold no more than their size: there is always room for that.
         for (mut pipe, to) in [(self.out.take(), &outlets.out), (self.err.take(), &outlets.err)] {
             pump(&mut pipe, to);
             if let Some(pipe) = pipe {
@@ -140,7 +142,7 @@ impl Running {
         !self.over && matches!(waitid(WaitId::PidFd(self.child.pidfd()), options), Ok(Some(status)) if status.stopped())
     }
 
-    /// To the process and all that it has started.
+    /// Signals the process and all that it has started.
     pub(super) fn signal(&self, signal: Signal) {
         if let Some(group) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process_group(group, signal);
@@ -169,7 +171,7 @@ impl Pipe {
     }
 }
 
-/// In bounded portions, so that a rank which prints without end does not keep the others waiting.
+/// In bounded portions, so that a rank that prints without end does not keep the others waiting.
 fn pump(pipe: &mut Option<Pipe>, to: &Outlet) {
     let Some(open) = pipe else { return };
     let (mut piece, mut lines, mut ended) = ([0; 16 << 10], Vec::new(), false);

@@ -1,15 +1,16 @@
-//! How a rank is started on another host: by a shell there, which reads what to do from its standard input. So the job's secret
-//! stands in no list of processes, and the command that gets us there (`ssh`, `ip netns exec`) has nothing to quote.
+//! How a rank is started on another host: by a shell there, which reads its script from its standard input.
+//! So the job's secret is in no list of processes, and the command that gets us there (`ssh`,
+//! `ip netns exec`) has nothing to quote.
 use super::{os, setting};
 use crate::detect::own::WITHIN;
 use foregather_machine::Error;
 use std::env;
 
-/// Variables of this process that ranks elsewhere get, too.
+/// Prefixes of this process's variables that ranks on other hosts get, too.
 const PASSED_ON: [&str; 3] = ["FOREGATHER_", "FI_", "RUST_"];
 
-/// What the shell is to do. Standard input stays open for as long as the rank is to live: its end, when this process or the
-/// connection is gone, ends the rank.
+/// The script for the shell. Standard input stays open for as long as the rank is to live: its end, when this
+/// process or the connection is gone, ends the rank.
 pub(super) fn script(variables: &[(String, String)], program: &[String]) -> Result<String, Error> {
     let passed = env::vars().filter(|(name, _)| PASSED_ON.iter().any(|prefix| name.starts_with(prefix)));
     let mut script = "{\n".to_owned();
@@ -25,7 +26,7 @@ pub(super) fn script(variables: &[(String, String)], program: &[String]) -> Resu
     script += "(cat <&3; kill -TERM $rank; sleep 1; kill -KILL $rank) >/dev/null 2>&1 &\nlifeline=$!\nexec 3<&-\n";
     script += "wait $rank\ncode=$?\nkill $lifeline\n";
     if let Some((_, mark)) = variables.iter().find(|(name, value)| name == WITHIN && !value.is_empty()) {
-        // What the rank has started bears that, and nothing else does.
+        // Only processes that the rank has started have that variable.
         script += &format!("for found in $(grep -lsF -e {} /proc/[0-9]*/environ); do\n", quoted(mark)?);
         script += "found=${found%/environ}\nkill -KILL ${found#/proc/} 2>/dev/null\ndone\n";
     }
@@ -33,7 +34,7 @@ pub(super) fn script(variables: &[(String, String)], program: &[String]) -> Resu
     Ok(script)
 }
 
-/// As one word of a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> Result<String, Error> {
     if word.contains('\0') {
         return Err(setting("a word for a shell elsewhere", "no zero bytes"));
@@ -73,7 +74,7 @@ mod tests {
         assert_eq!(shell.wait().unwrap().code(), Some(143));
     }
 
-    /// Without that it does not come to its end.
+    /// Otherwise it does not come to its end.
     #[test]
     fn what_the_program_has_started_ends_with_it() {
         let mut shell = shell(&["sh", "-c", "setsid sleep 1000 >/dev/null & echo $!; wait"]);

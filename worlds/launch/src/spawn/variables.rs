@@ -1,4 +1,4 @@
-//! What each rank of a job is told, and the socket that its rank 0 will answer at.
+//! The variables of each rank of a job, and the socket at which its rank 0 will answer.
 use super::hosts::Host;
 use super::{Plan, os, setting};
 use crate::detect::{MOST_RANKS, own};
@@ -10,17 +10,17 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
-/// Which fabric the ranks are to use.
+/// The fabric that the ranks are to use.
 pub(crate) const FABRIC: &str = "FOREGATHER_FABRIC";
 
 pub(super) struct Variables {
     common: Vec<(String, String)>,
-    /// The jobs that the ranks are within: this one is the last.
+    /// The jobs that contain the ranks: this one is the last.
     within: String,
-    /// Bound here, if rank 0 will be here.
+    /// Bound on this host, if rank 0 will be here.
     listener: Option<TcpListener>,
     pass: Pass,
-    /// Of each rank; empty if all are here.
+    /// The host of each rank; empty if all are here.
     hosts: Vec<Host>,
 }
 
@@ -41,19 +41,20 @@ impl Variables {
             (own::JOB.to_owned(), name),
             (own::ROOT.to_owned(), root),
             (own::SECRET.to_owned(), secret::hex(&secret::random()?)),
-            // Else libraries that libfabric brings along take over the signals by which ranks are stopped while they load.
+            // Otherwise libraries that libfabric brings along take over the signals that stop ranks while
+            // they load.
             ("IPATH_NO_BACKTRACE".to_owned(), "1".to_owned()),
         ];
         common.extend(plan.fabric.iter().map(|fabric| (FABRIC.to_owned(), fabric.clone())));
         Ok(Self { common, within, listener, pass: Pass::new()?, hosts })
     }
 
-    /// Where that rank goes; `None` for here.
+    /// The host of that rank; `None` for this one.
     pub(super) fn host(&self, rank: Rank) -> Option<&Host> {
         self.hosts.get(rank as usize)
     }
 
-    /// What that rank is told.
+    /// The variables of that rank.
     pub(super) fn of(&self, rank: Rank) -> Vec<(String, String)> {
         let mut all = self.common.clone();
         all.push((own::RANK.to_owned(), rank.to_string()));
@@ -65,12 +66,12 @@ impl Variables {
         all
     }
 
-    /// What every process of the job has, and what they start: the variable by which they are found.
+    /// The variable of every process of the job, by which they are found.
     pub(super) fn within(&self) -> (&str, &str) {
         (own::WITHIN, &self.within)
     }
 
-    /// What a rank of this host inherits: the variable of its pass.
+    /// The variable of its pass, for a rank of this host.
     pub(super) fn pass(&self) -> (&str, &str) {
         (own::PASS, self.pass.text())
     }
@@ -92,13 +93,14 @@ fn seats(hosts: &[Host], size: u32) -> Result<Vec<Host>, Error> {
     Ok(seats)
 }
 
-/// Where rank 0 will be; and its socket, if that is here. Only ranks elsewhere can make it more than this host's own affair.
+/// The host of rank 0; and its socket, if that is here. Only ranks on other hosts can make it reachable from
+/// outside.
 fn root(hosts: &[Host]) -> Result<(String, Option<TcpListener>), Error> {
     let all_here = hosts.iter().all(Host::is_here);
     let (host, bound_to) = match hosts.first() {
         Some(first) if !first.is_here() => {
             let host = first.address.map_or_else(|| first.name.clone(), |address| address.to_string());
-            // A user's name before an `@` is the shell's affair.
+            // A user's name before an `@` is for the shell.
             return Ok((host.rsplit('@').next().unwrap_or_default().to_owned(), None));
         }
         Some(Host { address: Some(address), .. }) => (address.to_string(), *address),

@@ -1,4 +1,4 @@
-//! What there was before these tests, and that nothing has been added: no process, no shared memory with a name.
+//! The state before these tests, and that nothing has been added: no process, no shared memory with a name.
 use crate::job::marker;
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ impl Before {
         Self(named())
     }
 
-    /// Others may be making and removing things at the same time: what vanishes soon was theirs.
+    /// Other programs may be making and removing things at the same time: what vanishes soon was theirs.
     pub(crate) fn nothing_is_left(&self) {
         let (mut processes, mut memory) = (0, BTreeSet::new());
         for _ in 0..1_000 {

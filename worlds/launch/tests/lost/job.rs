@@ -1,4 +1,4 @@
-//! A job that loses a rank, seen from outside: when each of the others knew, and what it said.
+//! A job that loses a rank, seen from outside: when each of the others knew, and what it printed.
 use crate::programs::program;
 use crate::survivors::states::{State, now};
 use foregather_machine::{Nanos, Rank, SplitMix};
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 pub(crate) const KILL: Signal = Signal::KILL;
 pub(crate) const STOP: Signal = Signal::STOP;
-/// Ranks of a job.
+/// The number of ranks of a job.
 const SIZE: u32 = 4;
-/// How long a rank may stand still, in milliseconds: the shortest time that can be asked for, and what counts if nobody asks.
+/// How long a rank may stand still, in milliseconds: the shortest possible time, and the default.
 pub(crate) const SHORTEST_MS: u64 = 500;
 pub(crate) const USUAL_MS: u64 = 2_000;
-/// On top of it for a processor that others want, too: this is about a bound, not about a speed.
+/// Extra time for a processor that other programs want, too: this is about a bound, not about a speed.
 const BUSY_MS: u64 = 3_000;
 
 /// A launcher that knows nothing of another one around these tests.
@@ -33,15 +33,15 @@ pub(crate) fn launcher(size: u32, name: &str, variables: &[(&str, &str)]) -> Com
     command
 }
 
-/// By this among its variables whatever these tests have started is known.
+/// The variable that marks all processes of these tests.
 pub(crate) fn marker() -> (&'static str, String) {
     ("TEST_MARKER", format!("lost-{}", std::process::id()))
 }
 
-/// One in which all ranks are in that state.
+/// A job in which all ranks are in one state.
 pub(crate) struct Job {
     launcher: Child,
-    /// What it says from then on.
+    /// Its output from then on.
     said: BufReader<std::process::ChildStdout>,
     processes: BTreeMap<Rank, i32>,
     timeout_ms: u64,
@@ -52,7 +52,7 @@ impl Job {
         Self::start_as("state", fabric, state, timeout_ms)
     }
 
-    /// One of that program of [`crate::programs`], whose ranks are ready.
+    /// A job of that program of [`crate::programs`], whose ranks are ready.
     pub(crate) fn start_as(program: &str, fabric: &str, state: State, timeout_ms: u64) -> Result<Self, String> {
         let timeout = if timeout_ms == USUAL_MS { String::new() } else { format!("{timeout_ms}ms") };
         let variables = [
@@ -77,12 +77,14 @@ impl Job {
         Ok(job)
     }
 
-    /// After a while one of them gets that signal. In how many milliseconds the last of the others knew.
+    /// After a while one of the ranks gets that signal. Returns after how many milliseconds the last of the
+    /// others knew.
     pub(crate) fn lose_one(self, signal: Signal, seed: u64) -> Result<u64, String> {
         self.lose_one_within(20_000, signal, seed)
     }
 
-    /// The same after at most that many microseconds. A rank knows, too, if its own thread for the job says so.
+    /// [`Self::lose_one`] after at most that many microseconds. A rank knows, too, if its heartbeat thread
+    /// says so.
     pub(crate) fn lose_one_within(mut self, within_us: u64, signal: Signal, seed: u64) -> Result<u64, String> {
         let mut random = SplitMix(seed);
         let victim = random.below(u64::from(SIZE)) as Rank;
@@ -110,7 +112,7 @@ impl Job {
         if knew.len() != SIZE as usize - 1 || knew.contains_key(&victim) {
             return Err(told(format!("only {:?} know of it", knew.keys().collect::<Vec<_>>())));
         }
-        // One that was stopped is killed in the end.
+        // A rank that was stopped is killed in the end.
         if code != Some(137) {
             return Err(told(format!("the job ended with {code:?}")));
         }
@@ -118,7 +120,7 @@ impl Job {
         if last_ms > self.timeout_ms + BUSY_MS { Err(told(format!("the last knew after {last_ms} ms"))) } else { Ok(last_ms) }
     }
 
-    /// What the launcher and the ranks wrote besides.
+    /// The rest of the output of the launcher and the ranks.
     fn complaints(&mut self) -> String {
         let mut text = String::new();
         let _ = self.launcher.stderr.take().map(|mut pipe| pipe.read_to_string(&mut text));

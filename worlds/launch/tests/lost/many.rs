@@ -1,9 +1,9 @@
-//! Far more ranks than processors: they come to their end, in bounded memory, and nobody is taken for lost.
+//! Far more ranks than processors: they finish, in bounded memory, and no rank is taken for lost.
 use crate::{alone, job::launcher};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread;
 
-/// Runs that while so many threads of this process do nothing but compute; what the job said.
+/// Runs the job while `hogs` threads of this process compute; returns its output.
 fn beside_hogs(hogs: usize, size: u32, name: &str, variables: &[(&str, &str)]) -> String {
     let _alone = alone();
     let over = AtomicBool::new(false);
@@ -28,7 +28,7 @@ fn beside_hogs(hogs: usize, size: u32, name: &str, variables: &[(&str, &str)]) -
 fn sixty_four_ranks_on_few_processors_come_to_their_end_in_bounded_memory() {
     let said = beside_hogs(0, 64, "example", &[("FOREGATHER_FABRIC", "shm")]);
     assert!(said.contains("64 ranks: sum 2080, 64 shifts"), "{said}");
-    // Wherever they stand: the harness of another rank may have begun a line.
+    // Anywhere in a line: the harness of another rank may have begun it.
     let peaks = said.split("memory ").skip(1).filter_map(|told| told.split_once(" kB")?.0.parse::<u64>().ok());
     let peaks: Vec<_> = peaks.collect();
     let most_mib = peaks.iter().max().unwrap() / 1_024;

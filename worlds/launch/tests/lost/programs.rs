@@ -1,4 +1,4 @@
-//! What the processes of these tests do: ignored tests of this executable, which start it anew.
+//! The processes of these tests: ignored tests of this executable, which start it anew.
 use crate::ranks;
 use crate::survivors::states::{State, now};
 use crate::survivors::{in_that_state, say, survive};
@@ -13,24 +13,24 @@ use std::fs::read_to_string;
 use std::process::exit;
 use std::time::Duration;
 
-/// No job of these tests lasts longer: one that would is ended, and has failed.
+/// The longest life of a job: a longer one is ended, and has failed.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What a rank of these tests does, as a command line of this very executable.
+/// A rank's program in these tests, as a command line of this very executable.
 pub(crate) fn program(name: &str) -> Vec<String> {
     let name = format!("programs::{name}");
     let this = env::current_exe().unwrap().to_str().unwrap().to_owned();
     [&this, "--exact", &name, "--ignored", "--nocapture", "--test-threads=1", "-q"].map(str::to_owned).to_vec()
 }
 
-/// Goes on in one state until a rank is lost, and says which.
+/// Goes on in one state until a rank is lost, and prints which.
 #[test]
 #[ignore = "a program of another test"]
 fn state() {
     survive(State::ALL[env::var("TEST_STATE").unwrap().parse::<usize>().unwrap()]);
 }
 
-/// Opens its lanes once it has said that it is ready, and meets the others until somebody is lost.
+/// Opens its lanes once it has said that it is ready, and meets the others until a rank is lost.
 #[test]
 #[ignore = "a program of another test"]
 fn early() {
@@ -59,7 +59,7 @@ fn deaf() {
     std::thread::sleep(LONG);
 }
 
-/// The example, and what memory it took.
+/// The example, and the memory that it took.
 #[test]
 #[ignore = "a program of another test"]
 fn example() {
@@ -68,7 +68,7 @@ fn example() {
         exit(1);
     }
     let status = read_to_string("/proc/self/status").unwrap();
-    // With what it touched of the memory that all share.
+    // Includes what it touched of the memory that all share.
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
     say(&format!("memory {}", peak.trim()));
 }

@@ -1,4 +1,4 @@
-//! What a rank may be in the middle of when another one is lost: a program that never ends for each state of the protocols.
+//! The states of a rank when another one is lost: a program that never ends for each state of the protocols.
 use foregather_barrier::dissemination;
 use foregather_machine::{Error, Fabric, Member, Nanos, Rank};
 use foregather_message::collective::{allreduce, shift, sum};
@@ -6,12 +6,12 @@ use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Safer, Setting
 use std::thread::sleep;
 use std::time::Duration;
 
-/// One of them.
+/// A state of the protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// All wait for a message of anybody.
+    /// All wait for a message of any rank.
     Anybody,
-    /// Each waits for its neighbour's message, but for rank 0: a circle would be told of.
+    /// Each waits for its neighbour's message, but for rank 0: a circle would be reported.
     One,
     /// Half of them wait for credits, the others compute.
     Credit,
@@ -31,7 +31,7 @@ pub(crate) enum State {
     Allreduce,
     /// Shifts by one, too long for a static buffer.
     Shift,
-    /// They wait for someone who computes: the lost one, or one that is not lost and says nothing either.
+    /// They wait for a rank that computes: the lost one, or one that is not lost and sends nothing either.
     Silence,
 }
 
@@ -60,7 +60,7 @@ impl State {
         Settings { path, ..Settings::default() }
     }
 
-    /// Goes on until that fails. `job_is_whole` is for those who compute: they must not wait by a messenger.
+    /// Goes on until that fails. `job_is_whole` is for ranks that compute: they must not wait by a messenger.
     pub(crate) async fn program<F: Fabric>(self, messenger: &Messenger<F>, job_is_whole: impl Fn() -> bool) -> Result<(), Error> {
         let (rank, size) = (messenger.rank(), messenger.size());
         let (sends, peer) = (rank.is_multiple_of(2), rank ^ 1);
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// Do ranks and their peers send each other messages, and no others any?
+    /// Do ranks and their peers send each other messages, and no other rank any?
     fn is_of_pairs(self) -> bool {
         !matches!(self, Self::Anybody | Self::One | Self::Barrier | Self::Allreduce | Self::Shift)
     }
@@ -119,7 +119,7 @@ impl State {
         message.end().await
     }
 
-    /// Whatever comes is whole: half a message is an error, and never a message.
+    /// A message that comes is whole: half a message is an error, and never a message.
     async fn receive<F: Fabric>(self, messenger: &Messenger<F>, from: Rank, at: u32) -> Result<(), Error> {
         let mut bytes = vec![!at as u8; self.bytes()];
         let mode = if matches!(self, Self::Offer | Self::Fetch | Self::Pipeline) { Mode::Cheaper } else { Mode::Safer };
@@ -131,7 +131,7 @@ impl State {
     }
 }
 
-/// Now, as every process of this machine counts.
+/// The present time, on the clock of all processes of this machine.
 pub(crate) fn now() -> Nanos {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)

@@ -1,4 +1,4 @@
-//! Under other people's launchers, if they are installed: the same program, without a word of theirs in it.
+//! Under other launchers, if they are installed: the same program, without a word of theirs in it.
 use crate::{command, count, end, installed, program, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ fn assert_greeted(output: &Output, size: usize) {
     assert_eq!(count(&text, &format!("of {size}, {size} here: sum {}\n", size * (size + 1) / 2)), size, "{text}");
 }
 
-/// Four ranks that also send each other frames.
+/// Runs four ranks that also send each other frames.
 fn assert_sends(launcher: &str, change: impl Fn(&mut Command)) {
     let mut command = command(&[words(launcher), program("sends")].concat());
     change(&mut command);
@@ -50,7 +50,8 @@ fn under_open_mpi() {
     }
 }
 
-/// Without Open MPI's own variables a rank is what any PMIx server starts, and asks it for the size.
+/// Without Open MPI's own variables a rank looks as if any PMIx server had started it, and asks that for the
+/// size.
 #[test]
 fn under_a_pmix_server() {
     if installed("mpirun.openmpi", "openmpi-bin and libpmix2") {
@@ -68,7 +69,7 @@ fn at_a_root_that_the_user_names() {
     }
 }
 
-/// A Slurm of one machine, which goes down with this.
+/// A Slurm of one machine, which ends when this is dropped.
 struct Slurm(PathBuf);
 
 impl Slurm {

@@ -1,4 +1,5 @@
-//! The first second of a job: ranks that die, signals that come while a network is loaded, strangers at the door, and pauses.
+//! The first second of a job: ranks that die, signals that come while a network is loaded, strangers at the
+//! door, and pauses.
 use crate::own::{fabrics, launcher, run, shell};
 use crate::{command, count, end, program, text};
 use foregather_machine::SplitMix;
@@ -35,7 +36,7 @@ fn a_long_wait_for_ranks_names_them() {
     assert_eq!(count(&text, "s: ranks 1, 3 have not come yet"), 2, "{text}");
 }
 
-/// A rank 0 of two that waits for the other, and where it listens.
+/// A rank 0 of two that waits for the other, and the port at which it listens.
 fn lonely(name: &str) -> (Command, u16) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut rank = command(&program(name));
@@ -92,7 +93,7 @@ fn a_pause_shorter_than_half_of_the_timeout_loses_no_rank() {
     }
 }
 
-/// Sends a rank that signal some milliseconds after it has joined; the launcher's exit code.
+/// Sends a rank that signal some milliseconds after it has joined; returns the launcher's exit code.
 fn ended_by(signal: Signal, after_ms: u64) -> (Option<i32>, String) {
     let mut launcher = launcher(2, &program("opens"), &[("FOREGATHER_FABRIC", "ofi:tcp")]).spawn().unwrap();
     let mut said = BufReader::new(launcher.stdout.take().unwrap());
@@ -106,7 +107,8 @@ fn ended_by(signal: Signal, after_ms: u64) -> (Option<i32>, String) {
     };
     std::thread::sleep(Duration::from_millis(after_ms));
     pidfd_send_signal(&rank, signal).unwrap();
-    // The standard library's handler lets a first SIGSEGV pass, and puts the usual end in its own place.
+    // The standard library's handler lets a first SIGSEGV pass, and installs the default action in its own
+    // place.
     for _ in 0..if signal == Signal::SEGV { 20 } else { 0 } {
         std::thread::sleep(Duration::from_millis(300));
         let _ = pidfd_send_signal(&rank, signal);

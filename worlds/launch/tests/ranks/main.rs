@@ -1,4 +1,4 @@
-//! Jobs of real processes: under our own launcher and under those of others that are installed.
+//! Jobs of real processes: under our own launcher and under others that are installed.
 mod foreign;
 mod joining;
 mod own;
@@ -36,7 +36,7 @@ fn command(words: &[String]) -> Command {
 /// How long a job may take before it counts as stuck: far longer than any of them does on a busy machine.
 const STUCK: Duration = Duration::from_secs(120);
 
-/// Waits for its end, and shows what it said: a job that hangs is killed, and fails the test.
+/// Waits for its end, and shows its output: a job that hangs is killed, and fails the test.
 fn end(mut command: Command) -> Output {
     let child = command.process_group(0).spawn().unwrap();
     let group = Pid::from_raw(child.id() as i32).unwrap();
@@ -59,7 +59,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// Is it there? With `FOREGATHER_REQUIRE_PARTS=1` it has to be.
+/// Is it installed? With `FOREGATHER_REQUIRE_PARTS=1` it must be.
 fn installed(part: &str, package: &str) -> bool {
     let folders = std::env::var("PATH").unwrap_or_default();
     let found = folders.split(':').chain(["/usr/sbin", "/sbin"]).any(|folder| Path::new(folder).join(part).exists());
@@ -71,7 +71,7 @@ fn installed(part: &str, package: &str) -> bool {
     found
 }
 
-/// How many of the lines contain that.
+/// How many of the lines contain `part`.
 fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }

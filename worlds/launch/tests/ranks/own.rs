@@ -54,7 +54,7 @@ fn the_survivors_of_a_loss_say_who_it_was() {
     for (end, code, said) in [
         ("exit", 7, "rank 1 ended with code 7"),
         ("kill", 137, "rank 1 was killed by signal 9"),
-        // It stands still until the others end it: it must not wake up and go on.
+        // The rank stands still until the others end it: it must not wake up and go on.
         ("stop", 137, "rank 1 was stopped by a signal"),
         ("drop", 9, "rank 1 ended with code 9"),
     ] {
@@ -92,7 +92,7 @@ fn ranks_send_by_the_fabric_that_was_asked_for() {
     assert!(text(&output).contains("`pigeons`") && output.status.code() == Some(1), "{}", text(&output));
 }
 
-/// The frame on the first lane goes out although its sender does nothing but wait on the second.
+/// The frame on the first lane goes out although its sender only waits on the second.
 #[test]
 fn a_lane_makes_progress_while_its_thread_waits_on_another() {
     for (asked, used) in fabrics() {
@@ -152,7 +152,7 @@ fn a_rank_without_the_secret_stays_outside() {
 fn the_first_that_fails_decides_the_code_and_all_others_end() {
     let marker = format!("TEST_MARKER=code-{}", std::process::id());
     let (name, value) = marker.split_once('=').unwrap();
-    // Deaf to requests, with a child of its own.
+    // A rank that ignores requests to end, with a child of its own.
     let deaf = "trap '' TERM; [ $FOREGATHER_RANK = 2 ] && exit 5; sleep 1000 & while :; do wait; done";
     let output = end(launcher(3, &shell(deaf), &[(name, value), ("FOREGATHER_PEER_TIMEOUT", "500ms")]));
     assert_eq!(output.status.code(), Some(5), "{}", text(&output));

@@ -1,4 +1,4 @@
-//! What the processes of these tests do: ignored tests of this executable, which start it anew.
+//! The processes of these tests: ignored tests of this executable, which start it anew.
 use foregather_host::{clock, interrupt};
 use foregather_launch::spawn::{self, Host, Plan};
 use foregather_launch::{Job, Lanes};
@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::process::{Command, exit};
 use std::time::Duration;
 
-/// Waits, as a fabric would, until that fails; says so, and ends with 1.
+/// Waits, as a fabric would, until that fails; prints it, and ends with 1.
 fn wait_in_vain(job: Job) -> ! {
     let why = WaitContext::new("a test", job.rank()).since(clock::now());
     loop {
@@ -38,7 +38,7 @@ fn greets() {
     }
 }
 
-/// Waits for another rank with few descriptors, and says what that has cost.
+/// Waits for another rank with few descriptors, and prints the processor time of that.
 #[test]
 #[ignore = "a program of another test"]
 fn has_few_descriptors() {
@@ -96,7 +96,7 @@ fn opens() {
     wait_in_vain(job);
 }
 
-/// Rank 1 comes to grief, all others wait for it.
+/// Rank 1 fails; all others wait for it.
 #[test]
 #[ignore = "a program of another test"]
 fn one_fails() {
@@ -114,7 +114,7 @@ fn one_fails() {
         }
         _ => panic!("no such end"),
     }
-    // The signal may be another thread's, and this one go on for a moment.
+    // The signal may have reached another thread, and this one goes on for a moment.
     std::thread::sleep(Duration::from_secs(60));
     panic!("the signal did nothing");
 }
@@ -132,7 +132,8 @@ fn receive<F: Fabric>(lane: &F, from: Address) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// On every lane a frame to the next rank and one from the last; then rank 1 may come to grief while the others wait.
+/// Sends a frame on every lane to the next rank and takes one from the last; then rank 1 may fail while the
+/// others wait.
 fn ring<F: Fabric>(lanes: &[F]) -> Result<(), Error> {
     for lane in lanes {
         let (rank, size, number) = (lane.rank(), lane.size(), lane.here().lane);
@@ -150,7 +151,7 @@ fn ring<F: Fabric>(lanes: &[F]) -> Result<(), Error> {
             receive(lane, last)?;
         }
     }
-    // Everybody's frame has come once everybody has left.
+    // Every rank's frame has come once all have left.
     lanes.iter().for_each(Fabric::leave);
     Ok(())
 }
@@ -172,7 +173,8 @@ fn sends() {
     }
 }
 
-/// Rank 1 waits on the first lane for what rank 0 has posted there, and rank 0 meanwhile on the second for the answer.
+/// Rank 1 waits on the first lane for the frame that rank 0 has posted there, and rank 0 meanwhile on the
+/// second for the answer.
 fn cross<F: Fabric>(lanes: &[F]) -> Result<(), Error> {
     let at = |rank, lane| Address { rank, lane };
     if lanes[0].rank() == 0 {
@@ -198,7 +200,7 @@ fn crosses() {
     job.leave().unwrap();
 }
 
-/// Says nothing to anybody for far longer than a rank may stand still.
+/// Sends nothing for far longer than a rank may stand still.
 #[test]
 #[ignore = "a program of another test"]
 fn computes() {
@@ -213,7 +215,7 @@ fn computes() {
     job.leave().unwrap();
 }
 
-/// Rank 0 has to be waited for.
+/// The others must wait for rank 0.
 #[test]
 #[ignore = "a program of another test"]
 fn is_late() {

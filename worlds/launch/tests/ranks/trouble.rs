@@ -1,4 +1,5 @@
-//! The launcher in trouble: its output is not taken or cannot be written, it is killed, or ranks have left their process group.
+//! The launcher in trouble: its output is not taken or cannot be written, it is killed, or ranks have left
+//! their process group.
 use crate::own::{families, launcher, processes_with, send, shell, wait_until};
 use crate::{program, text};
 use rustix::process::{Pid, Signal, kill_process};
@@ -26,7 +27,8 @@ fn unread(marker: &str) -> Child {
     child
 }
 
-/// Its end without a look at its output, within a time in which only a deaf launcher is not at its end; then what it said.
+/// Waits for its end without reading its output, within a time that only a stuck launcher exceeds; then
+/// returns its output.
 fn end_of(mut child: Child) -> Output {
     let patience = Duration::from_secs(20);
     for _ in 0..patience.as_millis() / 10 {
@@ -87,7 +89,7 @@ fn all_output_arrives_however_late_its_reader_begins() {
 
 #[test]
 fn a_full_disk_is_told_of() {
-    // The second job has come to its end before that is noticed.
+    // The second job has ended before the launcher notices.
     for script in ["echo hello; sleep 1000", "echo hello"] {
         let output = end_of(launcher(2, &shell(script), &[("TEST_STDOUT", "/dev/full")]).spawn().unwrap());
         let said = text(&output);
@@ -107,7 +109,7 @@ fn a_reader_that_has_seen_enough_ends_the_job_without_a_word() {
 
 #[test]
 fn ranks_and_their_children_die_with_a_launcher_that_is_killed() {
-    // Themselves, and behind a shell, which is all that the kernel's signal reaches.
+    // The ranks themselves, and behind a shell, which alone the kernel's signal reaches.
     for words in [program("has_a_child"), shell(&format!("{}; true", program("has_a_child").join(" ")))] {
         let marker = marker(&format!("killed-{}", words.len()));
         let mut child = families(&marker, &words);

@@ -1,13 +1,14 @@
-//! Ranks on two hosts: two network namespaces of this one, joined by a wire. They meet over it and send by libfabric.
+//! Ranks on two hosts: two network namespaces of this one, joined by a wire. They meet over it and send by
+//! libfabric.
 use crate::own::{fabrics, launcher};
 use crate::{count, end, installed, program, text};
 use std::process::Command;
 
-/// Both namespaces, which vanish with this; the wire goes with them.
+/// Both namespaces, which vanish when this is dropped; the wire goes with them.
 struct Hosts([String; 2]);
 
 impl Hosts {
-    /// `None`, with its reason, where this user may not make any.
+    /// `None`, with its reason printed, where this user may not make any.
     fn join() -> Option<Self> {
         if !installed("ip", "iproute2") {
             return None;

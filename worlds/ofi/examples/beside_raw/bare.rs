@@ -1,9 +1,9 @@
-//! The least that a program can do with libfabric: a receive that stands open, a send, and looks at the queue. What messages are held
-//! against.
+//! The least that a program can do with libfabric: a receive that stands open, a send, and looks at the
+//! queue. Messages are compared with it.
 use crate::endpoint::Endpoint;
 use core::ptr::null_mut;
 
-/// What libfabric writes into while an operation is under way.
+/// The context that libfabric writes into while an operation is under way.
 #[repr(align(64))]
 struct Context([u8; 64]);
 
@@ -20,7 +20,7 @@ const RECEIVE: usize = 0;
 const SEND: usize = 1;
 
 impl Bare {
-    /// An end whose other end has that name.
+    /// An end; the name is that of the other end.
     pub fn new(endpoint: Endpoint, peer: &[u8]) -> Self {
         let peer = endpoint.insert(peer).expect("a name of libfabric's");
         Self { endpoint, peer, contexts: Box::new([const { Context([0; 64]) }; 2]), received: false, sent: true }
@@ -36,7 +36,7 @@ impl Bare {
         });
     }
 
-    /// Calls until libfabric has room for it.
+    /// Calls `begin` until libfabric has room for the operation.
     fn begun(&mut self, mut begin: impl FnMut(&mut Self) -> isize) {
         loop {
             match begin(self) {
@@ -49,7 +49,8 @@ impl Bare {
 
     fn open(&mut self, into: &mut [u8]) {
         self.received = false;
-        // SAFETY: whoever calls this waits for the completion before it returns.
+        // SAFETY: the caller waits for the completion before it returns, and `into` and the context live
+        // until then.
         self.begun(|end| unsafe {
             let context = (&raw mut end.contexts[RECEIVE]).cast();
             end.endpoint.receive(into.as_mut_ptr(), into.len(), null_mut(), context)
@@ -61,7 +62,8 @@ impl Bare {
             return self.begun(|end| end.endpoint.inject(bytes, end.peer, 0));
         }
         self.sent = false;
-        // SAFETY: whoever calls this waits for the completion before it returns.
+        // SAFETY: the caller waits for the completion before it returns, and `bytes` and the context live
+        // until then.
         self.begun(|end| unsafe {
             let context = (&raw mut end.contexts[SEND]).cast();
             end.endpoint.send((bytes.as_ptr(), bytes.len()), null_mut(), end.peer, 0, context)
@@ -74,7 +76,7 @@ impl Bare {
         }
     }
 
-    /// That many messages there and as many back.
+    /// Sends `rounds` messages there and as many back.
     pub fn ping_pong(&mut self, rounds: u32, first: bool, bytes: &[u8], into: &mut [u8]) {
         self.open(into);
         for round in 0..rounds {

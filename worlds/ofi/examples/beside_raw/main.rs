@@ -1,6 +1,6 @@
-//! What messages over libfabric's tcp cost beside the same provider driven with the fewest calls there are: batches of both by turns in one
-//! run, between two pinned threads on the loopback address. With a number, for messages of that many bytes only;
-//! behind it `buffered`, `direct` or `all`: by which way they go.
+//! The cost of messages over libfabric's tcp beside the same provider driven with the fewest possible calls:
+//! batches of both by turns in one run, between two pinned threads on the loopback address. With a number,
+//! for messages of that many bytes only; behind it `buffered`, `direct` or `all`: the way by which they go.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -30,9 +30,9 @@ use std::sync::Arc;
 
 type Ends = Messenger<Lane>;
 
-/// Turns, of one batch each; short ones, so that some are disturbed by nobody.
+/// Turns, of one batch each; short ones, so that some are undisturbed.
 const BATCHES: usize = 151;
-/// From that size on pieces are sent and received CHEAPER.
+/// From this size on pieces are sent and received CHEAPER.
 const LARGE: usize = 4_096;
 const SIZES: [usize; 6] = [8, 512, 4 << 10, 64 << 10, 256 << 10, 1 << 20];
 
@@ -129,7 +129,7 @@ fn lanes() -> Result<Vec<Lane>, Error> {
     Ok([first?, second?].into_iter().flatten().collect())
 }
 
-/// Two ends, with something to sleep on or without.
+/// Two ends, with or without a descriptor to sleep on.
 fn bares(wait: u64) -> Result<[Bare; 2], Error> {
     let provider = Arc::new(provider::Provider::open("tcp", Some("127.0.0.1"))?);
     let (first, second) = (Endpoint::open(Arc::clone(&provider), wait)?, Endpoint::open(provider, wait)?);

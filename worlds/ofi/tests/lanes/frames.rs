@@ -1,4 +1,4 @@
-//! Frames arrive once, in order and whole, between all lanes, and who waits for them sleeps.
+//! Frames arrive once, in order and whole, between all lanes, and a thread that waits for them sleeps.
 use crate::{at, job, post, ranks, take, tcp, until};
 use foregather_machine::{Address, Cause, Clock, Error, Fabric, Member, Nanos, Park, Words, block_on};
 
@@ -10,7 +10,7 @@ fn frames_arrive_in_order_and_whole_however_long_they_are() {
         let len = |n: u32| n as usize * 131 % (limits.buffer + 1);
         let byte = |n: u32, at: usize| (n as usize + at) as u8;
         let (mut sent, mut released, mut told) = (0, 0, 0);
-        // Each side sends no more than its credits, and says now and then how many it has taken.
+        // Each side sends no more than its credits, and reports now and then how many it has taken.
         let mut taken = 0;
         while sent < FRAMES || taken < FRAMES {
             if sent < FRAMES && sent < released + limits.credits {
@@ -114,7 +114,7 @@ fn who_has_left_is_told_behind_all_it_posted() {
         }
         rank => {
             until(lane, || lane.has_left(at(0)).then_some(()));
-            // Asked for only now: they are there already, or lost.
+            // Asked for only now: the frames are there already, or lost.
             let frames = core::iter::from_fn(|| {
                 let head = lane.peek(at(0), |head, _| head);
                 lane.release(at(0));
@@ -123,7 +123,7 @@ fn who_has_left_is_told_behind_all_it_posted() {
             let expected: Vec<u32> = if rank == 1 { (0..10).collect() } else { Vec::new() };
             assert_eq!(frames.collect::<Vec<_>>(), expected);
             assert!(!lane.has_left(at(3 - rank)) || rank == 2, "nobody else has left yet");
-            // The second waits for the first, which says so by leaving.
+            // The second waits for the first, which reports by leaving.
             if rank == 2 {
                 until(lane, || lane.has_left(at(1)).then_some(()));
             }
@@ -135,11 +135,11 @@ fn who_has_left_is_told_behind_all_it_posted() {
 fn who_sleeps_on_the_bell_is_woken_by_a_frame() {
     ranks(2, |lane| {
         let peer = at(1 - lane.rank());
-        // So that there is a connection.
+        // This makes the connection.
         post(lane, peer, 0, &[]);
         assert_eq!(take(lane, peer).0, 0);
         if lane.rank() == 1 {
-            // Long enough for the other to sleep.
+            // Long enough for the other to fall asleep.
             std::thread::sleep(core::time::Duration::from_millis(120));
             post(lane, peer, 1, b"up");
             return;
@@ -165,7 +165,7 @@ fn a_bell_that_was_rung_ends_no_sleep_too_late() {
         let cpu = lane.cpu();
         let armed = cpu.prepare_park(lane.bell());
         cpu.fetch_add(lane.bell(), 1);
-        // It would be an error to sleep here, but it would end as well: what counts is that it comes back at all.
+        // A sleep here would be an error, but it would end as well: the test only asks that the call returns.
         block_on(cpu.park(lane.bell(), armed, Nanos::MAX));
         assert_eq!(cpu.load(lane.bell()), 1);
     });

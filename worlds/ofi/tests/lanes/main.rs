@@ -1,4 +1,4 @@
-//! Lanes over libfabric's tcp on this host: frames, memory, leaving, sleeping, and what goes wrong.
+//! Lanes over libfabric's tcp on this host: frames, memory, leaving, sleeping, and failures.
 mod frames;
 mod memory;
 mod tended;
@@ -8,10 +8,11 @@ use foregather_machine::{Address, Fabric, Nanos, Park, block_on};
 use foregather_ofi::{Lane, Opening, Provider};
 use std::sync::Arc;
 
-/// No test waits for longer.
+/// The longest wait of a test.
 const LONG: Nanos = Nanos::from_ms(20_000);
 
-/// libfabric's tcp on the loopback address; says why if it is not there, an error where everything was to be there.
+/// libfabric's tcp on the loopback address. If it is missing, prints why, or fails where all peers must be
+/// installed.
 fn tcp() -> Option<Arc<Provider>> {
     match Provider::open("tcp", Some("127.0.0.1")) {
         Ok(provider) => Some(Arc::new(provider)),
@@ -72,7 +73,7 @@ fn post(lane: &Lane, to: Address, head: u32, bytes: &[u8]) {
     until(lane, || lane.post(to, head, bytes).unwrap().then_some(()));
 }
 
-/// The next frame from there, released.
+/// The next frame of that lane, released.
 fn take(lane: &Lane, from: Address) -> (u32, Vec<u8>) {
     let frame = until(lane, || lane.peek(from, |head, bytes| (head, bytes.to_vec())));
     lane.release(from);

@@ -1,4 +1,4 @@
-//! Memory that others read: whole, in pieces, and not after it was concealed.
+//! Memory that others read: whole, in pieces, and not after it was unexposed.
 use crate::{at, post, ranks, take, until};
 use foregather_machine::{Cause, Error, Fabric, Key, Member, block_on, exposing};
 
@@ -51,7 +51,7 @@ fn pieces_need_not_be_cut_alike() {
             block_on(lane.get(peer, key, &mut pieces)).unwrap();
         }
         assert!(got == whole);
-        // Less than there is may be asked for, and nothing at all.
+        // A reader may ask for less than there is, and for nothing at all.
         let mut some = [0; 1_000];
         block_on(lane.get(peer, key, &mut [&mut some])).unwrap();
         assert_eq!(some[..], whole[..1_000]);
@@ -96,7 +96,7 @@ fn concealing_waits_for_whoever_reads() {
             let key = Key(u64::from_le_bytes(take(lane, peer).1.try_into().unwrap()));
             let mut got = vec![0; LEN];
             let result = block_on(lane.get(peer, key, &mut [&mut got]));
-            // Whoever was faster: all of it as it was, or nothing.
+            // Whichever side was faster: all of it as it was, or nothing.
             match Error::of(&result) {
                 None => assert!(got == pattern(LEN, 5), "it was changed while it was read"),
                 Some(cause) => assert!(matches!(cause, Cause::Unexposed { rank: 0 }), "{cause:?}"),

@@ -1,4 +1,4 @@
-//! A lane whose owner is elsewhere makes progress by its tender.
+//! A lane whose owner is elsewhere makes progress by its progress thread.
 use crate::{LONG, at, job, post, ranks, take, tcp, until};
 use foregather_machine::{Clock, Fabric, Member};
 use std::sync::atomic::{AtomicBool, Ordering::*};

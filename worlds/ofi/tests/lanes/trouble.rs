@@ -1,4 +1,4 @@
-//! What is missing, wrong, or lost is named, and strangers change nothing.
+//! Missing, wrong or lost things are named, and strangers change nothing.
 use crate::{at, job, post, take, tcp, until};
 use foregather_host::failure_detector::FailureDetector;
 use foregather_machine::{Cause, Error, Fabric, Key, Member, Park, WaitContext, block_on};
@@ -70,7 +70,7 @@ fn a_rank_that_was_lost_ends_every_wait() {
     let why = WaitContext::new("test", 0).of(1);
     assert_eq!(lane.cpu().check(lane.bell(), &why), Ok(()));
     std::thread::scope(|scope| {
-        // Nobody answers: the other lane's owner does nothing.
+        // There is no answer: the other lane's owner does nothing.
         let reader = scope.spawn(|| {
             let mut got = [0; 64];
             let lane = lane;
@@ -108,8 +108,8 @@ fn who_goes_without_a_word_is_lost_and_who_leaves_is_not() {
                     first.leave();
                     return;
                 }
-                // It may take a few frames until the connection is known to be gone; or a new one is tried for ever, and
-                // then only a vigil can tell.
+                // It may take a few frames until the connection is known to be gone; or a new one is tried
+                // for ever, and then only a failure detector can tell.
                 let why = WaitContext::new("test", 0).of(1);
                 for n in 0..400 {
                     std::thread::sleep(core::time::Duration::from_millis(5));
@@ -139,7 +139,7 @@ fn frames_of_another_job_are_not_listened_to() {
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let lane = first;
-            // Whatever comes first, only the second frame counts.
+            // Whichever comes first, only the second frame counts.
             let frame = take(&lane, at(1));
             lane.leave();
             frame
@@ -155,7 +155,7 @@ fn frames_of_another_job_are_not_listened_to() {
     });
 }
 
-/// Where a rank of one lane listens: its address ends with that lane's `sockaddr_in`.
+/// The address at which a rank of one lane listens: its lane's `sockaddr_in` ends the rank's address.
 fn listens_at(address: &[u8]) -> std::net::SocketAddr {
     let [_, _, high, low, host @ ..] = *address.last_chunk::<16>().unwrap();
     let &host = host.first_chunk::<4>().unwrap();
@@ -199,7 +199,8 @@ fn a_loss_ends_the_opening_before_another_endpoint_is_made() {
     assert!(matches!(cause, Cause::PeerLost { rank: 1, doing: "opening libfabric", .. }), "{cause:?}");
 }
 
-/// Lanes of rank 0 that have left with frames on their way to a rank that never looks; how long it took to drop them.
+/// Lanes of rank 0 that have left with frames on their way to a rank that never looks; returns the seconds
+/// that dropping them took.
 fn dropping_s(vigil: &Arc<FailureDetector>, lost: bool) -> Option<f64> {
     let provider = tcp()?;
     let open = |rank| Opening::new(Arc::clone(&provider), (rank, 2), 3, b"a job", Some(Arc::clone(vigil))).unwrap();

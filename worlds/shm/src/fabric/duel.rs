@@ -1,15 +1,15 @@
-//! A copy by both sides at once: whoever reads takes chunks from the upper end, whoever exposes writes chunks from the lower end, until
-//! they meet. States and races: `README.md`.
+//! A copy by both sides at once: the reader takes chunks from the upper end, the exposing side writes chunks
+//! from the lower end, until they meet. States and races: `README.md`.
 use super::primitive::{AtomicU32, AtomicU64, Ordering::*};
 
-/// Who has claimed which chunks: the lower half of `claims` counts the helper's, beginning with chunk 0; the upper half is the number
-/// of the lowest chunk that the getter has claimed. What is between them is free.
+/// The claimed chunks: the lower half of `claims` counts the helper's, beginning with chunk 0; the upper half
+/// is the number of the lowest chunk that the getter has claimed. The chunks between are free.
 #[repr(C)]
 pub(crate) struct Duel {
     claims: AtomicU64,
     /// How many chunks the helper has finished.
     written: AtomicU32,
-    /// It could not write one of them.
+    /// Nonzero if the helper could not write one of them.
     failed: AtomicU32,
 }
 
@@ -27,7 +27,7 @@ impl Duel {
         Self { claims: AtomicU64::new(0), written: AtomicU32::new(0), failed: AtomicU32::new(0) }
     }
 
-    /// The getter: that many chunks are free. Nothing may be claimed from before.
+    /// The getter: frees `chunks` chunks. Nothing may be claimed from before.
     pub(crate) fn open(&self, chunks: u32) {
         self.written.store(0, Relaxed);
         self.failed.store(0, Relaxed);
@@ -43,8 +43,8 @@ impl Duel {
         self.claims.fetch_update(AcqRel, Acquire, next).ok().map(|before| split(before).1 - 1)
     }
 
-    /// The helper: takes the lowest free chunk. What the getter wrote down before [`Duel::open`] is seen then, and stays until
-    /// [`Duel::wrote`].
+    /// The helper: takes the lowest free chunk. It then sees what the getter wrote before [`Duel::open`],
+    /// which stays until [`Duel::wrote`].
     #[inline]
     pub(crate) fn claim_bottom(&self) -> Option<u32> {
         let mut now = self.claims.load(Relaxed);
@@ -68,7 +68,7 @@ impl Duel {
         self.written.fetch_add(1, Release);
     }
 
-    /// The getter: nothing is free from now on. Returns how many chunks are the helper's.
+    /// The getter: no chunk is free from now on. Returns how many chunks are the helper's.
     pub(crate) fn close(&self) -> u32 {
         let (Ok(last) | Err(last)) = self.claims.fetch_update(AcqRel, Acquire, |now| {
             let (helper, _) = split(now);

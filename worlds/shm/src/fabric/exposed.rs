@@ -1,15 +1,15 @@
-//! Which of its exposures a lane uses, and for what.
+//! The exposures that a lane uses, and for what.
 use super::pieces::Piece;
 use super::shape::EXPOSURES;
 use core::cell::{Cell, RefCell};
 
-/// What a lane exposes, as it alone knows it.
+/// A lane's own view of its exposures.
 pub(crate) struct Exposed {
-    /// A bit for each that is free, and for each that is in use.
+    /// A bit for each exposure that is free, and for each that is in use.
     pub(super) free: Cell<u64>,
     pub(super) used: Cell<u64>,
     pub(super) entries: Box<[Entry]>,
-    /// Lists that are needed for the length of a call.
+    /// Lists that a call needs while it runs.
     pub(super) scratch: RefCell<[Vec<Piece>; 2]>,
 }
 
@@ -33,7 +33,7 @@ impl Exposed {
         self.used.get() != 0
     }
 
-    /// Takes the lowest that is free.
+    /// Takes the lowest exposure that is free.
     pub(super) fn take(&self) -> Option<usize> {
         let number = self.free.get().trailing_zeros();
         let bit = 1_u64.checked_shl(number)?;

@@ -1,24 +1,25 @@
-//! What a lane lets its peers read, as all of them see it: until when, from where, and who copies at present. States: `README.md`.
+//! Memory that a lane lets its peers read, as all of them see it: until when, from where, and which lane
+//! copies at present. States: `README.md`.
 use super::duel::Duel;
 use super::pieces::{CopyDirection, Errno, Piece, total, transfer};
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use foregather_machine::CachePadded;
 
-/// Pieces that a list holds itself. A longer one says where it is in its owner's memory.
+/// Pieces that a list holds itself. A longer list says where it is in its owner's memory.
 const NEAR: usize = 23;
-/// Pieces of a list at most.
+/// The most pieces of a list.
 pub(crate) const MOST_PIECES: usize = 1 << 16;
 /// The lower bits of a state count readers, the upper ones are the generation.
 const READERS: u64 = 0xFFFF;
 const GENERATION_SHIFT: u32 = 16;
 
-/// One of a lane's.
+/// One of a lane's exposures.
 #[repr(C)]
 pub(crate) struct Exposure {
     state: CachePadded<AtomicU64>,
     pub(crate) contest: CachePadded<Contest>,
-    /// What is exposed.
+    /// The exposed memory.
     pub(crate) source: List,
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct Contest {
     pub(crate) target: List,
 }
 
-/// Pieces, for others to read.
+/// A list of pieces, for others to read.
 #[repr(C, align(128))]
 pub(crate) struct List {
     count: AtomicUsize,
@@ -45,25 +46,25 @@ pub(crate) struct List {
 const _: () = assert!(size_of::<List>() == 384 && size_of::<Exposure>() == 1_024);
 
 impl Exposure {
-    /// The owner: exposes what `source` says, in that generation. Nobody reads.
+    /// The owner: exposes the pieces of `source`, in that generation. No peer reads.
     pub(crate) fn open(&self, generation: u64) {
         self.contest.end();
         self.state.store(generation << GENERATION_SHIFT, Release);
     }
 
-    /// The owner: from now on it is another generation. Are there still readers of the one before?
+    /// The owner: ends the generation. Are there still readers of it?
     pub(crate) fn close(&self, generation: u64) -> bool {
         let next = |state| Some(generation << GENERATION_SHIFT | state & READERS);
         let (Ok(before) | Err(before)) = self.state.fetch_update(AcqRel, Acquire, next);
         before & READERS != 0
     }
 
-    /// The owner: do they still read?
+    /// The owner: are there still readers?
     pub(crate) fn is_read(&self) -> bool {
         self.state.load(Acquire) & READERS != 0
     }
 
-    /// A reader comes, if it is that generation.
+    /// A reader enters, if the generation is `generation`.
     pub(crate) fn enter(&self, generation: u64) -> bool {
         let one_more = |state| {
             let room = state & READERS < READERS;
@@ -72,14 +73,14 @@ impl Exposure {
         self.state.fetch_update(AcqRel, Acquire, one_more).is_ok()
     }
 
-    /// A reader goes. Was it that generation all the time?
+    /// A reader leaves. Was it that generation all the time?
     pub(crate) fn leave(&self, generation: u64) -> bool {
         self.state.fetch_sub(1, AcqRel) >> GENERATION_SHIFT == generation
     }
 }
 
 impl Contest {
-    /// A getter: may it begin? One at a time.
+    /// A getter: may it begin? One getter at a time.
     pub(crate) fn begin(&self, port: usize, total: usize, chunk: usize) -> bool {
         let begun = self.getter.compare_exchange(0, port as u32 + 1, AcqRel, Relaxed).is_ok();
         if begun {
@@ -89,12 +90,12 @@ impl Contest {
         begun
     }
 
-    /// The getter, once nothing is claimed any more.
+    /// The getter, once no chunk is claimed any more.
     pub(crate) fn end(&self) {
         self.getter.store(0, Release);
     }
 
-    /// The helper, within a claim: whose copy it is, how many bytes it has, and how many a chunk has.
+    /// The helper, within a claim: the getter's port, the bytes of the copy, and the bytes of a chunk.
     pub(crate) fn terms(&self) -> (usize, usize, usize) {
         let getter = self.getter.load(Relaxed).wrapping_sub(1) as usize;
         (getter, self.total.load(Relaxed), self.chunk.load(Relaxed))
@@ -102,7 +103,7 @@ impl Contest {
 }
 
 impl List {
-    /// The pieces have to stay where they are for as long as somebody may read the list.
+    /// Writes the list. The pieces must stay in place for as long as a peer may read the list.
     ///
     /// # Panics
     /// In a debug build, for more than [`MOST_PIECES`].
@@ -119,7 +120,7 @@ impl List {
         }
     }
 
-    /// The pieces that its owner, the process `pid`, wrote, and how many bytes they are.
+    /// Reads the pieces that the owner, the process `pid`, wrote, and returns their total of bytes.
     pub(crate) fn read(&self, pid: i32, pieces: &mut Vec<Piece>) -> Result<usize, Errno> {
         let count = self.count.load(Relaxed);
         pieces.clear();
@@ -135,7 +136,8 @@ impl List {
             let bytes = count * size_of::<Piece>();
             let here = [Piece { at: pieces.as_mut_ptr().expose_provenance(), bytes }];
             let there = [Piece { at: self.far.load(Relaxed), bytes }];
-            // SAFETY: the vector is borrowed by this call alone and has so many bytes; any bytes are pieces.
+            // SAFETY: `here` is the vector's memory, which this call alone borrows, and has `bytes` bytes;
+            // any bytes are valid pieces.
             unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..bytes) }?;
         }
         total(pieces).ok_or(Errno(libc::EFAULT))
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
 
     fn exposure() -> Box<Exposure> {
-        // SAFETY: all fields are atomics, which zeros are, as in a new mapping.
+        // SAFETY: all fields are atomics, for which zeros are valid, as in a new mapping.
         Box::new(unsafe { core::mem::zeroed() })
     }
 

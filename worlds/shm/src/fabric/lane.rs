@@ -1,4 +1,4 @@
-//! One lane's view of an exchange: its ways to and from all others.
+//! One lane's view of a fabric: its ways to and from all others.
 use super::exposed::Exposed;
 use super::outgoing::{IN_BUFFER, Outgoing};
 use super::ring::{INLINE, Receiving};
@@ -19,7 +19,7 @@ pub struct Lane<C> {
     pub(super) cpu: C,
     pub(super) here: Address,
     pub(super) port: usize,
-    /// By port.
+    /// The ways by port.
     outgoing: Box<[Outgoing]>,
     incoming: Box<[Receiving]>,
     pub(super) exposed: Exposed,
@@ -27,11 +27,12 @@ pub struct Lane<C> {
 }
 
 impl ShmFabric {
-    /// The lane of that address, for the thread that runs on `cpu`. If ranks are several processes, `cpu` has to be one that wakes
-    /// sleepers of other processes ([`Process`](crate::Process)).
+    /// The lane of that address, for the thread that runs on `cpu`. If ranks are several processes, `cpu`
+    /// must be one that wakes sleepers of other processes ([`Process`](crate::Process)).
     ///
     /// # Errors
-    /// For an address that does not exist or is taken already, of a rank that is not this process's, or before [`ShmFabric::meet`].
+    /// For an address that does not exist or is taken already, of a rank that is not this process's, or
+    /// before [`ShmFabric::meet`].
     pub fn lane<C: Cpu<Word = Word>>(self: &Arc<Self>, cpu: C, at: Address) -> Result<Lane<C>, Error> {
         let port = self.port_of(at)?;
         let Some(met) = self.attached.get() else {
@@ -46,7 +47,7 @@ impl ShmFabric {
 }
 
 impl<C: Cpu<Word = Word>> Lane<C> {
-    /// The only one of that port, as the exchange has made sure.
+    /// The only lane of that port: the fabric has made sure.
     pub(super) fn new(exchange: Arc<ShmFabric>, cpu: C, here: Address, port: usize) -> Self {
         let layout = exchange.layout;
         Self {
@@ -61,12 +62,12 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
     }
 
-    /// The exchange that it belongs to.
+    /// The fabric that it belongs to.
     pub fn fabric(&self) -> &Arc<ShmFabric> {
         &self.fabric
     }
 
-    /// After something was written for that port: wakes its owner if it sleeps.
+    /// Wakes that port's owner if it sleeps, after a write for it.
     #[inline]
     pub(super) fn ring_bell(&self, port: usize) {
         let bell = &self.fabric.port(port).bell;
@@ -75,7 +76,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
     }
 
-    /// Before the first frame to that port: it has to know where to look.
+    /// Tells that port where to look, before the first frame to it.
     #[cold]
     fn introduce(&self, to: usize) {
         self.fabric.port(to).senders[self.port / 64].fetch_or(1 << (self.port % 64), Release);
@@ -170,9 +171,10 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
         let to = self.fabric.port_of(to).unwrap_or_else(|error| panic!("{error}"));
         let index = self.way(to).filling(self.fabric.ring(self.port, to));
         let buffer = self.fabric.buffer(self.port, to, index.into());
-        // SAFETY: this is the ring's one sender, and a buffer that is being filled is not on its way, so the receiver does not read
-        // there; nobody writes to a peer's buffers. The slice ends with the call, and `self` is not shared between threads. A process
-        // that broke these rules could change bytes meanwhile, and nothing else: what is written there is not read back.
+        // SAFETY: this is the ring's one sender, and a buffer that is being filled is not on its way, so the
+        // receiver does not read it; no other lane writes to it. The slice ends with the call, and `self` is
+        // not shared between threads. A process that broke these rules could change bytes meanwhile, and
+        // nothing else: they are not read back.
         write(unsafe { &mut *buffer.as_ptr() })
     }
 
@@ -221,14 +223,15 @@ impl<C: Cpu<Word = Word>> Fabric for Lane<C> {
             if frame.size & IN_BUFFER == 0 {
                 return bytes.cast::<u8>();
             }
-            // SAFETY: one byte within the slot, whatever it may be.
+            // SAFETY: `bytes` points to the slot, which has this byte; any value is valid.
             let index = unsafe { bytes.cast::<u8>().read() };
             self.fabric.buffer(from, self.port, usize::from(index).min(self.limits.credits as usize)).as_ptr().cast()
         });
         let size = size.min(if frame.size & IN_BUFFER == 0 { INLINE } else { BUFFER });
-        // SAFETY: so many bytes are there, in the slot or the buffer. Their sender writes there no more until the frame is released,
-        // which takes this lane, whose borrow outlasts the slice's. They are any bytes at all; a process that broke the rules could
-        // change them while they are read, which is why readers are to trust none.
+        // SAFETY: the slot or the buffer has `size` bytes. Their sender does not write them again until the
+        // frame is released, which takes this lane, whose borrow outlasts the slice's. Any bytes are valid; a
+        // process that broke the rules could change them while they are read, which is why readers trust
+        // none.
         Some(read(frame.head, unsafe { core::slice::from_raw_parts(first, size) }))
     }
 

@@ -1,4 +1,5 @@
-//! How the processes of a job find each other in an exchange, and find out whether they may read each other's memory.
+//! How the processes of a job find each other in a fabric, and find out whether they may read each other's
+//! memory.
 use super::attached::Attached;
 use super::pieces::{CopyDirection, Errno, Piece, transfer};
 use super::shm_fabric::ShmFabric;
@@ -12,12 +13,12 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::sync::OnceLock;
 
-/// What a rank found out about reading the others.
+/// A rank's verdict on reading the others.
 const UNKNOWN: u32 = 0;
 const FINE: u32 = 1;
 const UNWANTED: u32 = 2;
 const STRANGERS: u32 = 3;
-/// And from here on the error that the system gave.
+/// Values from here on add the error that the system gave.
 const REFUSED: u32 = 4;
 
 /// A number of this process that others can read to see that they read the right one.
@@ -28,17 +29,18 @@ fn proof() -> &'static AtomicU64 {
     &PROOF
 }
 
-/// Where processes may read the memory of their own descendants only (Yama, `ptrace_scope` 1), those of this process's parent may read
-/// this one's: the ranks of a job have one launcher.
+/// Lets the descendants of this process's parent read this one's memory, where processes may otherwise read
+/// that of their own descendants only (Yama, `ptrace_scope` 1): the ranks of a job have one launcher.
 fn allow_siblings() {
     if let Some(parent) = rustix::process::getppid() {
-        // SAFETY: a plain system call. It fails where there is no such rule, and then nothing needs to be allowed.
+        // SAFETY: the call takes numbers only. It fails where there is no such rule, and then nothing needs
+        // to be allowed.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, parent.as_raw_nonzero().get() as libc::c_ulong, 0, 0, 0) };
     }
 }
 
 impl ShmFabric {
-    /// This process is that rank; it can be several.
+    /// Makes this process that rank; it can be several.
     ///
     /// # Errors
     /// [`Cause::Rank`] if there is no such rank, or it has joined already.
@@ -63,7 +65,8 @@ impl ShmFabric {
     /// Waits until all ranks have joined and have found out whether they may read each other's memory.
     ///
     /// # Errors
-    /// If they have not by `until` on this process's clock, or a wait of `cpu` fails; if the system knows no process descriptors.
+    /// If they have not by `until` on this process's clock, or a wait of `cpu` fails; if the system knows no
+    /// process descriptors.
     pub fn meet<C: Cpu<Word = Word>>(&self, cpu: &C, until: Nanos) -> Result<(), Error> {
         let _turn = self.meeting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if self.attached.get().is_some() {
@@ -85,12 +88,12 @@ impl ShmFabric {
         let verdict = |rank| self.member(rank).verdict.load(Acquire);
         self.until_come(cpu, 2 * size, |rank| verdict(rank) == UNKNOWN, why)?;
         let refusal = (0..size).find_map(|rank| in_words(rank, verdict(rank)));
-        // Nobody else sets it: this thread has the lock.
+        // No other thread sets it: this thread has the lock.
         let _ = self.attached.set(Attached { me, pids, pidfds, refusal });
         Ok(())
     }
 
-    /// For a rank whose process knows nothing of it.
+    /// Poses as a rank whose process knows nothing of it.
     #[cfg(test)]
     pub(crate) fn pose_as(&self, rank: Rank, pid: i32) {
         let member = self.member(rank);
@@ -99,13 +102,13 @@ impl ShmFabric {
         self.come().fetch_add(2, Scope::Shared);
     }
 
-    /// Why large messages are copied twice, if so: the system does not let ranks read each other's memory, or nobody wanted it. Known
-    /// once all have met, and the same for all.
+    /// Why large messages are copied twice, if so: the system does not let ranks read each other's memory, or
+    /// the setting forbids it. Known once all have met, and the same for all.
     pub fn direct_refused(&self) -> Option<String> {
         self.attached.get()?.refusal.clone()
     }
 
-    /// Waits for that many on the word of those who have come. `missing` tells who has not.
+    /// Waits for that many on the word that counts arrivals. `missing` names the ranks that have not come.
     fn until_come<C: Cpu<Word = Word>>(
         &self,
         cpu: &C,
@@ -135,7 +138,7 @@ impl ShmFabric {
         let mut found = 0_u64;
         let piece = |at| [Piece { at, bytes: size_of::<u64>() }];
         let (here, there) = (piece((&raw mut found).expose_provenance()), piece(member.proof_at.load(Acquire)));
-        // SAFETY: `found` has so many bytes and is read only afterwards.
+        // SAFETY: `found` is a local of 8 bytes that this call alone borrows; it is read only afterwards.
         match unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..size_of::<u64>()) } {
             Ok(()) if found == member.proof.load(Relaxed) => FINE,
             Ok(()) | Err(Errno(libc::ESRCH | libc::EFAULT)) => STRANGERS,

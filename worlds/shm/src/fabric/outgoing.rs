@@ -3,10 +3,10 @@ use super::ring::{INLINE, Nonsense, Ring, Sending};
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// In a frame's size: its bytes are in a static buffer, whose number stands in the slot.
+/// In a frame's size: its bytes are in a static buffer, whose number the slot holds.
 pub(crate) const IN_BUFFER: u16 = 1 << 15;
-/// A sender looks which buffers have come back before it takes one that would be the first beyond so many, twice so many ...: so few
-/// stay in the caches, and a look, which costs a line's trip, is paid once for several.
+/// Before a sender takes a buffer beyond this many, twice as many ..., it looks which have come back. So few
+/// buffers stay in the caches, and a look, which costs a line's trip, is paid once for several.
 const FEW: u32 = 2;
 
 /// The way to one lane.
@@ -14,9 +14,9 @@ pub(crate) struct Outgoing {
     pub(crate) sending: Sending,
     /// A bit for each free buffer.
     free: Cell<u64>,
-    /// The one that is being filled.
+    /// The buffer that is being filled.
     filling: Cell<Option<u8>>,
-    /// Those on the way, with the number of their frame, oldest first.
+    /// The buffers on the way, with the number of their frame, oldest first.
     lent: RefCell<VecDeque<(u32, u8)>>,
 }
 
@@ -34,7 +34,7 @@ impl Outgoing {
         self.sending.send(ring, head, bytes.len() as u16, bytes)
     }
 
-    /// Which buffer to fill next. The same one until it is sent.
+    /// The next buffer to fill. It stays the same until it is sent.
     #[inline]
     pub(crate) fn filling(&self, ring: Ring<'_>) -> u8 {
         if let Some(filling) = self.filling.get() {
@@ -42,7 +42,7 @@ impl Outgoing {
         }
         let mut next = self.free.get().trailing_zeros();
         if next > 0 && next.is_multiple_of(FEW) {
-            // A receiver that talks nonsense is told when the buffer is sent.
+            // A receiver's nonsense is reported when the buffer is sent.
             let _ = self.collect(ring);
             next = self.free.get().trailing_zeros();
         }

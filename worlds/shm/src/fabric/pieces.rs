@@ -1,5 +1,5 @@
-//! Pieces of memory of one process and of another, and the kernel's calls that copy between them: nobody's pointer is followed here,
-//! so a wrong address is an error and no fault.
+//! Pieces of memory of one process and of another, and the kernel's calls that copy between them: no pointer
+//! is followed here, so a wrong address is an error and no fault.
 use core::ops::Range;
 
 /// Pieces of memory that one call of the kernel moves.
@@ -13,7 +13,7 @@ pub(crate) struct Piece {
     pub(crate) bytes: usize,
 }
 
-/// Who owns the memory that changes.
+/// The owner of the memory that changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyDirection {
     /// The caller: it reads from the other process.
@@ -26,15 +26,15 @@ pub(crate) enum CopyDirection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) i32);
 
-/// How many bytes there are; `None` if nobody has so many.
+/// The sum of their bytes; `None` if it overflows.
 pub(crate) fn total(pieces: &[Piece]) -> Option<usize> {
     pieces.iter().try_fold(0_usize, |sum, piece| sum.checked_add(piece.bytes)).filter(|&sum| sum <= isize::MAX as usize)
 }
 
-/// Somewhere within a list of pieces.
+/// A position within a list of pieces.
 struct Cursor<'p> {
     rest: &'p [Piece],
-    /// Bytes of the first one that are behind.
+    /// Bytes of the first piece that lie behind.
     into: usize,
 }
 
@@ -51,7 +51,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The next bytes, `most` of them at most, as the kernel takes them, and how many entries that are.
+    /// The next bytes, at most `most`, in the kernel's form, and the number of entries.
     fn next(&self, mut most: usize) -> ([libc::iovec; GATHER], usize) {
         let mut vector = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; GATHER];
         let (mut used, mut into) = (0, self.into);
@@ -69,11 +69,13 @@ impl Cursor<'_> {
     }
 }
 
-/// Moves the bytes of `range`, counted over all pieces of `here` and over all of `there`, in the given direction.
+/// Moves the bytes of `range`, counted over all pieces of `here` and over all of `there`, in the given
+/// direction.
 ///
 /// # Safety
-/// The pieces of `here` are memory of this process that lives; by [`CopyDirection::Read`] the range of them is borrowed by the caller alone. By
-/// [`CopyDirection::Write`] the process `pid`, if it is this one, has lent the range of `there` to the caller.
+/// The pieces of `here` are memory of this process that lives; by [`CopyDirection::Read`] the range of them
+/// is borrowed by the caller alone. By [`CopyDirection::Write`] the process `pid`, if it is this one, has
+/// lent the range of `there` to the caller.
 pub(crate) unsafe fn transfer(
     way: CopyDirection,
     pid: i32,
@@ -87,7 +89,8 @@ pub(crate) unsafe fn transfer(
     let mut left = range.len();
     while left > 0 {
         let ((ours, count), (theirs, others)) = (local.next(left), remote.next(left));
-        // SAFETY: both vectors have so many entries; what they name is as the caller promises.
+        // SAFETY: both vectors have as many entries as the counts say; their memory is as the `# Safety`
+        // section demands.
         let moved = unsafe {
             match way {
                 CopyDirection::Read => libc::process_vm_readv(pid, ours.as_ptr(), count as _, theirs.as_ptr(), others as _, 0),
@@ -95,7 +98,7 @@ pub(crate) unsafe fn transfer(
             }
         };
         match usize::try_from(moved) {
-            // Nothing is moved if a list ends too early, too.
+            // Nothing is moved if a list ends too early, either.
             Ok(0) => return Err(Errno(libc::EFAULT)),
             Ok(moved) => {
                 local.advance(moved);
@@ -113,17 +116,17 @@ pub(crate) fn of_shared(slices: &[&[u8]]) -> impl Iterator<Item = Piece> {
     slices.iter().map(|slice| Piece { at: slice.as_ptr().expose_provenance(), bytes: slice.len() })
 }
 
-/// The same, for slices that will be written.
+/// The pieces of slices that will be written.
 pub(crate) fn of_mutable(slices: &mut [&mut [u8]]) -> impl Iterator<Item = Piece> {
     slices.iter_mut().map(|slice| Piece { at: slice.as_mut_ptr().expose_provenance(), bytes: slice.len() })
 }
 
-/// For tests of copies themselves: does the system refuse them here, as in some containers? It is said then.
+/// For tests of copies themselves: does the system refuse them here, as in some containers? If so, prints it.
 #[cfg(test)]
 pub(crate) fn are_refused() -> bool {
     let (mut to, from) = ([0], [1]);
     let (here, there): (Vec<_>, Vec<_>) = (of_mutable(&mut [&mut to]).collect(), of_shared(&[&from]).collect());
-    // SAFETY: one byte of this process is read; both are borrowed by this call alone.
+    // SAFETY: the call reads one byte of this process; it alone borrows both pieces.
     let end = unsafe { transfer(CopyDirection::Read, std::process::id() as i32, &here, &there, 0..1) };
     let refused = end == Err(Errno(libc::EPERM));
     if refused {
@@ -140,7 +143,7 @@ mod tests {
     fn copy(way: CopyDirection, here: &mut [&mut [u8]], there: &mut [&mut [u8]], range: Range<usize>) -> Result<(), Errno> {
         let here: Vec<_> = of_mutable(here).collect();
         let there: Vec<_> = of_mutable(there).collect();
-        // SAFETY: both lists are borrowed by this call alone.
+        // SAFETY: this call alone borrows both lists.
         unsafe { transfer(way, std::process::id() as i32, &here, &there, range) }
     }
 
@@ -183,11 +186,11 @@ mod tests {
         let pid = std::process::id() as i32;
         let here: Vec<_> = of_mutable(&mut [&mut ours]).collect();
         for there in [vec![Piece { at: 8, bytes: 16 }], vec![Piece { at: usize::MAX - 4, bytes: 16 }], vec![]] {
-            // SAFETY: `ours` is borrowed by this call alone.
+            // SAFETY: this call alone borrows `ours`.
             let end = unsafe { transfer(CopyDirection::Read, pid, &here, &there, 0..16) };
             assert_eq!(end, Err(Errno(libc::EFAULT)), "{there:?}");
         }
-        // SAFETY: as above.
+        // SAFETY: there is no such process, so nothing is written; this call alone borrows `here`.
         assert_eq!(unsafe { transfer(CopyDirection::Read, i32::MAX, &here, &here, 0..16) }, Err(Errno(libc::ESRCH)));
         assert_eq!(total(&[Piece { at: 0, bytes: usize::MAX }, Piece { at: 0, bytes: 2 }]), None);
     }

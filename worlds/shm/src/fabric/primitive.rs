@@ -1,7 +1,7 @@
-//! What rings and duels are made of. Their loom test compiles the same sources over loom's own.
+//! The atomics and cells of rings and duels. Their loom test compiles the same sources over loom's own.
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Bytes whose access somebody else orders.
+/// Bytes whose users order the accesses.
 #[repr(transparent)]
 pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
@@ -16,11 +16,11 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Says that this place will be written soon, so that its line is on its way meanwhile.
+/// Tells the processor that this place will be written soon, so that its line is on its way meanwhile.
 #[inline]
 pub(crate) fn about_to_write<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint that reads and changes nothing, for a place that exists.
+    // SAFETY: a hint, which neither reads nor changes memory; the place exists, since it is borrowed.
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>(core::ptr::from_ref(place).cast());
     }

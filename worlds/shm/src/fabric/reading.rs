@@ -1,4 +1,5 @@
-//! A lane's part in copies from memory to memory: what it exposes, what it gets, and how both sides of a long copy share the work.
+//! A lane's part in copies from memory to memory: the memory that it exposes, the memory that it gets, and
+//! how both sides of a long copy share the work.
 use super::exposure::{Contest, Exposure, MOST_PIECES};
 use super::lane::Lane;
 use super::pieces::{CopyDirection, Errno, Piece, of_mutable, of_shared, total, transfer};
@@ -7,19 +8,19 @@ use foregather_machine::{Address, Cause, Cpu, Error, Fabric, Key, Nanos, WaitCon
 use foregather_thread::Word;
 use foregather_wait::Policy;
 
-/// Below that many bytes two calls of the kernel cost more than half a copy.
+/// Below this many bytes two calls of the kernel cost more than half a copy.
 const BOTH_SIDES: usize = 16 << 10;
-/// Bytes of a chunk: a page at least, half of the whole at most, and within these bounds an eighth, so that neither side waits long for
-/// the other one's last.
+/// Bytes of a chunk: a page at least, half of the whole at most, and within these bounds an eighth, so that
+/// neither side waits long for the other one's last.
 const CHUNK_LEAST: usize = 32 << 10;
 const CHUNK_MOST: usize = 256 << 10;
 /// How long a getter spins for a chunk that its helper has begun.
 const SPIN: Nanos = Nanos::from_us(50);
-/// And how long it lets it finish that after the job has failed.
+/// How long a getter lets its helper finish a chunk after the job has failed.
 const GRACE: Nanos = Nanos::from_ms(100);
-/// By then the job has told who was lost, if it tells anybody.
+/// By then the job has reported the lost rank, if it reports any.
 const TOLD: Nanos = Nanos::from_ms(500);
-/// The lower bits of a key say which, the upper ones in which generation.
+/// The lower bits of a key are the exposure's number, the upper ones its generation.
 const NUMBER_BITS: u32 = EXPOSURES.trailing_zeros();
 
 fn chunk_of(total: usize) -> usize {
@@ -69,8 +70,8 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         }
     }
 
-    /// Waits until nobody reads. `false`: a reader was lost meanwhile, so it will be counted for ever. Then nobody else fails by what
-    /// it may still read.
+    /// Waits until no peer reads. `false`: a reader was lost meanwhile, so it will be counted for ever. Its
+    /// late reads make no other lane fail.
     #[cold]
     fn until_unread(&self, exposure: &Exposure) -> bool {
         reached("lanes:7");
@@ -117,8 +118,9 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             return Err(Error::from(Cause::Unexposed { rank: from.rank }));
         }
         let read = |range| {
-            // SAFETY: `target` is what `into` borrows, until this function returns; ranges of it are read into by this side or written
-            // by the helper, and `both_sides` returns when the helper has finished.
+            // SAFETY: `into` borrows the pieces of `target` until this function returns. Either this side
+            // reads into a range of them or the helper writes it, and `both_sides` returns when the helper
+            // has finished.
             unsafe { transfer(CopyDirection::Read, pid, target, source, range) }.map_err(|errno| self.failed(from, errno))
         };
         let chunk = chunk_of(bytes);
@@ -158,8 +160,8 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         if well { Ok(()) } else { read(0..(helpers as usize * chunk).min(bytes)) }
     }
 
-    /// Waits for a helper that is in the middle of a chunk. If the job fails, the helper is stopped for good before anybody hears of it,
-    /// since it must not write later.
+    /// Waits for a helper in the middle of a chunk. If the job fails, the helper is killed before this wait
+    /// reports it, since it must not write later.
     #[cold]
     fn until_helped(&self, from: Address, finished: impl Fn() -> Option<bool>) -> Result<bool, Error> {
         let why = WaitContext::new("the other side of a copy", self.here.rank).of(from.rank).since(self.cpu.now());
@@ -187,7 +189,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         Err(error)
     }
 
-    /// Writes a chunk for each getter that there is.
+    /// Writes a chunk for each getter.
     #[cold]
     pub(super) fn help_getters(&self) -> bool {
         let mut helped = false;
@@ -195,7 +197,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
             let contest = &self.fabric.exposure(self.port, number).contest;
             if let Some(chunk) = contest.duel.claim_bottom() {
                 helped = true;
-                // Afterwards it may be another one's.
+                // Afterwards the contest may be another getter's.
                 let (getter, ..) = contest.terms();
                 contest.duel.wrote(self.write_chunk(number, contest, chunk));
                 if getter < self.fabric.layout.ports {
@@ -206,7 +208,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         helped
     }
 
-    /// Writes one chunk that this lane has claimed: from its own list, where the getter says.
+    /// Writes one chunk that this lane has claimed: from its own list, to the getter's.
     fn write_chunk(&self, number: usize, contest: &Contest, chunk: u32) -> bool {
         let (getter, bytes, size) = contest.terms();
         let source = self.exposed.entries[number].pieces.borrow();
@@ -224,8 +226,9 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         if contest.target.read(pid, target).is_err() {
             return false;
         }
-        // SAFETY: the caller of `expose` keeps the pieces that this list names borrowed until `conceal`. A getter of this process has
-        // borrowed what its list says, which no other process can have changed, and returns when this chunk is written.
+        // SAFETY: by the contract of `LastingPieces` the pieces of this lane's list stay in place until
+        // `unexpose`. A getter of this process borrows the pieces of its list, which no other process can
+        // have changed, until this chunk is written.
         let written = unsafe { transfer(CopyDirection::Write, pid, &source, target, start..end) }.is_ok();
         if !written {
             reached("lanes:12");
@@ -241,8 +244,8 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         self.fabric.attached.get().is_some_and(|met| met.may_help(other.rank))
     }
 
-    /// The process of `from` is going. Reading finds that before its job does; and whoever ended now, because of it, would be taken
-    /// for the first that was lost.
+    /// The error for a process of `from` that is ending. A read finds that out before its job does; if this
+    /// rank ended now because of it, this rank would be taken for the first that was lost.
     #[cold]
     fn gone(&self, from: Address) -> Error {
         let why = WaitContext::new("reading its memory", self.here.rank).of(from.rank);
@@ -256,7 +259,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
         Error::peer_lost(from.rank, self.cpu.now(), &why)
     }
 
-    /// Why memory of `from` could not be read.
+    /// The error of a failed read of memory of `from`.
     #[cold]
     fn failed(&self, from: Address, errno: Errno) -> Error {
         match errno.0 {
@@ -270,7 +273,7 @@ impl<C: Cpu<Word = Word>> Lane<C> {
     }
 }
 
-/// Which exposed memory, and in which generation.
+/// The number of an exposure, and its generation.
 fn parts(key: Key) -> (usize, u64) {
     ((key.0 % EXPOSURES as u64) as usize, key.0 >> NUMBER_BITS)
 }

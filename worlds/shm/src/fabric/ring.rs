@@ -1,5 +1,5 @@
-//! One way from a lane to another: a ring of slots, each of which says by itself whether it holds a frame. States, sequence and races:
-//! `README.md`.
+//! One way from a lane to another: a ring of slots, each of which says by itself whether it holds a frame.
+//! States, sequence and races: `README.md`.
 use super::primitive::{AtomicU32, AtomicU64, Ordering::*, UnsafeCell, about_to_write};
 use core::cell::Cell;
 use foregather_machine::reached;
@@ -9,9 +9,10 @@ pub(crate) const INLINE: usize = 120;
 /// How far ahead a sender asks for lines: about as many frames as it can send while one line is on its way.
 const AHEAD: u32 = 4;
 
-/// A frame, or what is left of one of an earlier lap.
+/// A frame, or the rest of one of an earlier lap.
 ///
-/// The word is lap (16 bits), size (16 bits), head (32 bits), so it says all that the receiver asks about a frame at once.
+/// The word is lap (16 bits), size (16 bits), head (32 bits), so one load tells the receiver all about a
+/// frame.
 #[repr(C, align(128))]
 pub(crate) struct Slot {
     pub(crate) word: AtomicU64,
@@ -30,7 +31,7 @@ pub(crate) struct Ring<'m> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nonsense;
 
-/// Where one end is: the slot, and the lap that a frame there has.
+/// The position of one end: the slot, and the lap of a frame there.
 struct RingPosition {
     at: Cell<u32>,
     lap: Cell<u16>,
@@ -58,7 +59,7 @@ impl RingPosition {
 pub(crate) struct Sending {
     place: RingPosition,
     sent: Cell<u32>,
-    /// What `consumed` was at the last look.
+    /// The value of `consumed` at the last look.
     seen: Cell<u32>,
 }
 
@@ -79,10 +80,10 @@ impl Sending {
         self.seen.get()
     }
 
-    /// Looks how many are.
+    /// Looks how many are released by now.
     #[inline]
     pub(crate) fn look(&self, ring: Ring<'_>) -> Result<(), Nonsense> {
-        // Acquire: whatever the receiver read of a released slot or buffer, it has read.
+        // Acquire: the receiver has finished its reads of a released slot or buffer.
         let consumed = ring.consumed.load(Acquire);
         if consumed.wrapping_sub(self.seen.get()) > self.sent.get().wrapping_sub(self.seen.get()) {
             return Err(Nonsense);
@@ -105,8 +106,8 @@ impl Sending {
         let at = self.place.at.get();
         let slot = &ring.slots[at as usize];
         let bytes = &bytes[..bytes.len().min(INLINE)];
-        // SAFETY: this is the ring's one sender, and the slot's last frame was released, so the receiver reads there no more until
-        // the word is published. The slot has room for that many bytes.
+        // SAFETY: this is the ring's one sender, and the slot's last frame was released, so the receiver
+        // reads it no more until the word is published. The slot has room for that many bytes.
         slot.bytes.with_mut(|to| unsafe { to.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) });
         let word = u64::from(head) << 32 | u64::from(size) << 16 | u64::from(self.place.lap.get());
         slot.word.store(word, Release);
@@ -126,7 +127,7 @@ pub(crate) struct Receiving {
     taken: Cell<u32>,
 }
 
-/// What a word says. Whoever reads it makes sure of the size: a peer may have written anything.
+/// The content of a word. Its reader must check the size: a peer may have written anything.
 #[derive(Clone, Copy)]
 pub(crate) struct FrameHeader {
     pub(crate) head: u32,
@@ -147,7 +148,8 @@ impl Receiving {
             .then_some((FrameHeader { head: (word >> 32) as u32, size: (word >> 16) as u16 }, slot))
     }
 
-    /// Gives that frame's slot back. `true`: a quarter of the ring has been, since whoever sleeps for room was told last.
+    /// Releases that frame's slot. `true`: a quarter of the ring was released since a sender that sleeps for
+    /// room was last rung.
     #[inline]
     pub(crate) fn release(&self, ring: Ring<'_>) -> bool {
         let slots = ring.slots.len() as u32;
@@ -163,7 +165,7 @@ impl Receiving {
 mod tests {
     use super::*;
 
-    /// Two slots, and how many were released.
+    /// Two slots, and the count of released frames.
     fn memory() -> ([Slot; 2], AtomicU32) {
         // SAFETY: all bytes of a slot may be 0, as in a new mapping.
         (unsafe { core::mem::zeroed() }, AtomicU32::new(0))

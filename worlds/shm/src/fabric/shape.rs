@@ -1,4 +1,4 @@
-//! How much memory an exchange takes, and where everything is in it.
+//! How much memory a fabric takes, and where its parts are.
 use super::exposure::Exposure;
 use super::pieces::GATHER;
 use super::ring::{INLINE, Slot};
@@ -7,31 +7,34 @@ use foregather_machine::{Cause, Error, Limits};
 
 /// Bytes of a static buffer, and of a page.
 pub(crate) const BUFFER: usize = 4_096;
-/// Static buffers of a way at most: as many as a sender's set of free ones has bits.
+/// The most static buffers of a way: as many as a sender's set of free ones has bits.
 const MOST_BUFFERS: u32 = 64;
 /// Frames without a credit, beyond one for each credit.
 const EXTRA: u32 = 18;
-/// Lanes of all ranks at most: as many as fit into a line of bits.
+/// The most lanes of all ranks: as many as fit into a line of bits.
 pub(crate) const MOST_PORTS: u32 = 1_024;
-/// How much memory all ways together may take once every page was touched.
+/// The most memory that all ways together may take once every page was touched.
 const BUDGET: usize = 1 << 30;
 pub(crate) const LINE: usize = 128;
 
-/// How many meet, and what they may use.
+/// The number of ranks and lanes, and what they may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSpec {
     /// Ranks.
     pub ranks: u32,
     /// Lanes of each rank.
     pub lanes: u32,
-    /// Bytes that the ways between lanes may take at most. Pages take memory when they are first used, and a sender uses the same few
-    /// buffers again, so it is far less in practice. Fewer credits are given where this is little for so many lanes.
+    /// The most bytes that the ways between lanes may take. Pages take memory when they are first used, and a
+    /// sender uses the same few buffers again, so it is far less in practice. Where the budget is small for
+    /// the number of lanes, each way has fewer credits.
     pub budget: usize,
-    /// May memory be read directly, if the system allows it? Otherwise everything goes through static buffers.
+    /// May memory be read directly, if the system allows it? Otherwise everything goes through static
+    /// buffers.
     pub direct: bool,
 }
 
-/// Where everything is, in bytes from the beginning. Each part begins at a pair of cache lines, the buffers at a page.
+/// The place of each part, in bytes from the beginning. Each part begins at a pair of cache lines, the
+/// buffers at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) shape: SegmentSpec,
@@ -48,19 +51,20 @@ pub(crate) struct Layout {
     pub(crate) bytes: usize,
 }
 
-/// Lines of a port: its bell, its state, and who has sent to it.
+/// Lines of a port: its bell, its state, and the ports that have sent to it.
 pub(crate) const PORT_LINES: usize = 3;
-/// Memory that a lane exposes at a time: as many as its set of free ones has bits.
+/// Memories that a lane can expose at a time: as many as its set of free ones has bits.
 pub(crate) const EXPOSURES: usize = 64;
 
 impl SegmentSpec {
-    /// So many, within a gibibyte: 64 ranks of 4 lanes get 2 credits a way, 15 ranks of 4 lanes all 63.
+    /// Ranks and lanes within a gibibyte: 64 ranks of 4 lanes get 2 credits a way, 15 ranks of 4 lanes
+    /// all 63.
     pub const fn new(ranks: u32, lanes: u32) -> Self {
         Self { ranks, lanes, budget: BUDGET, direct: true }
     }
 
     /// # Errors
-    /// [`Cause::Setting`] for none or too many.
+    /// [`Cause::Setting`] for no ranks or lanes, or too many.
     pub(crate) fn layout(self) -> Result<Layout, Error> {
         let setting = |what, needs| Error::from(Cause::Setting { what, needs });
         let ports = self.ranks.checked_mul(self.lanes).filter(|ports| (1..=MOST_PORTS).contains(ports));
@@ -93,7 +97,7 @@ impl SegmentSpec {
 }
 
 impl Layout {
-    /// What its lanes can carry, if `direct` is what the system allows.
+    /// What its lanes can carry, if `direct` is the system's permission.
     pub(crate) fn limits(&self, direct: bool) -> Limits {
         Limits {
             lanes: self.shape.lanes,
@@ -106,7 +110,8 @@ impl Layout {
         }
     }
 
-    /// The ring from one port to another. Those towards a port are together, since that one looks at all of them.
+    /// The ring from one port to another. The rings towards a port lie together, since that port looks at all
+    /// of them.
     pub(crate) fn ring(&self, from: usize, to: usize) -> usize {
         self.rings + (to * self.ports + from) * self.ring_bytes
     }
@@ -121,7 +126,7 @@ const fn slots(credits: u32) -> u32 {
     2 * credits + EXTRA
 }
 
-/// A line for what was consumed, and the slots.
+/// A line for the count of released frames, and the slots.
 const fn ring_bytes(credits: u32) -> usize {
     LINE + slots(credits) as usize * size_of::<Slot>()
 }

@@ -13,7 +13,7 @@ use foregather_thread::Word;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// "fg-lanes" in ASCII: this is one of our exchanges, and it is ready.
+/// "fg-lanes" in ASCII: this is one of our fabrics, and it is ready.
 const MAGIC: u64 = u64::from_be_bytes(*b"fg-lanes");
 /// Changes whenever the layout does.
 const VERSION: u32 = 1;
@@ -31,13 +31,13 @@ struct Header {
     come: CachePadded<Word>,
 }
 
-/// What everybody sees of a lane.
+/// The part of a lane that all lanes see.
 #[repr(C)]
 pub(crate) struct Port {
-    /// On which its owner sleeps.
+    /// The word on which its owner sleeps.
     pub(crate) bell: CachePadded<Word>,
     pub(crate) state: CachePadded<PortState>,
-    /// A bit for each port that has ever sent to this one, so that nobody else's ring is looked at.
+    /// A bit for each port that has ever sent to this one, so that no other ring is looked at.
     pub(crate) senders: CachePadded<[AtomicU64; 16]>,
 }
 
@@ -48,14 +48,17 @@ pub(crate) struct PortState {
 
 const _: () = assert!(size_of::<Header>() <= BUFFER && size_of::<Port>() == PORT_LINES * LINE && align_of::<Port>() == LINE);
 
-/// Memory for the frames of a job's lanes: rings, static buffers, bells, and what they expose to each other.
+/// Memory for the frames of a job's lanes: rings, static buffers, bells, and the memory that they expose to
+/// each other.
 ///
-/// 1. One process makes it ([`ShmFabric::new`]); the others attach to its descriptor, which they inherit or are sent.
+/// 1. One process makes it ([`ShmFabric::new`]); the others attach to its descriptor, which they inherit or
+///    receive.
 /// 2. Each says which rank it is ([`ShmFabric::join`]); a process can be several.
 /// 3. All meet ([`ShmFabric::meet`]) and find out whether they may read each other's memory.
 /// 4. Each makes the lanes of its ranks ([`ShmFabric::lane`]), each lane once and for ever.
 ///
-/// It has no name, so nothing is left of it once the last process has ended, and only who is given the descriptor gets in.
+/// It has no name, so nothing is left of it once the last process has ended, and only processes with the
+/// descriptor get in.
 #[derive(Debug)]
 pub struct ShmFabric {
     mapping: Mapping,
@@ -66,10 +69,11 @@ pub struct ShmFabric {
 }
 
 impl ShmFabric {
-    /// A new one, for processes.
+    /// A new fabric, for processes.
     ///
     /// # Errors
-    /// [`Cause::Setting`] for an impossible shape; if the system has no memory for it or knows no memory files.
+    /// [`Cause::Setting`] for an impossible shape; if the system has no memory for it or knows no memory
+    /// files.
     pub fn new(shape: SegmentSpec) -> Result<Self, Error> {
         let layout = shape.layout()?;
         let exchange = Self::over(Mapping::new(layout.bytes)?, layout);
@@ -83,7 +87,7 @@ impl ShmFabric {
         Ok(exchange)
     }
 
-    /// A new one all of whose ranks are threads of this process: they have joined and met.
+    /// A new fabric all of whose ranks are threads of this process: they have joined and met.
     ///
     /// # Errors
     /// As [`ShmFabric::new`].
@@ -96,13 +100,14 @@ impl ShmFabric {
         Ok(Arc::new(exchange))
     }
 
-    /// The one that another process made, by its descriptor.
+    /// The fabric that another process made, by its descriptor.
     ///
     /// # Errors
     /// If the descriptor is something else, or of another version of this program.
     pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
         let mapping = Mapping::attach(fd, BUFFER)?;
-        // SAFETY: there is a page at least, which begins at a page; all fields are atomics.
+        // SAFETY: the mapping has at least one page and begins at a page; all fields are atomics, for which
+        // any bytes are valid.
         let header = unsafe { mapping.at(0).cast::<Header>().as_ref() };
         if header.magic.load(Acquire) != MAGIC {
             return Err(wrong("it is somebody else's memory file: pass the descriptor that `Exchange::fd` gave".to_owned()));
@@ -138,12 +143,12 @@ impl ShmFabric {
         Self { mapping, layout, attached: OnceLock::new(), meeting: Mutex::new(()) }
     }
 
-    /// For other processes.
+    /// The descriptor, for other processes.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.mapping.fd()
     }
 
-    /// Who may meet here.
+    /// The ranks and lanes that may meet here.
     pub fn shape(&self) -> SegmentSpec {
         self.layout.shape
     }
@@ -176,7 +181,8 @@ impl ShmFabric {
     #[inline]
     pub(crate) fn port(&self, port: usize) -> &Port {
         assert!(port < self.layout.ports);
-        // SAFETY: the layout has so many ports there, aligned, and it fits the mapping; ports are atomics, which zeros are, too.
+        // SAFETY: the port's number was checked; the layout has that many ports there, aligned, within the
+        // mapping. Ports are atomics, for which any bytes are valid.
         unsafe { self.at(self.layout.port_lines + port * size_of::<Port>()).cast().as_ref() }
     }
 
@@ -184,7 +190,8 @@ impl ShmFabric {
     /// If there is no such rank.
     pub(crate) fn member(&self, rank: u32) -> &MemberInfo {
         assert!(rank < self.layout.shape.ranks);
-        // SAFETY: as for ports.
+        // SAFETY: the rank was checked; the layout has a line for each rank there, aligned, within the
+        // mapping. Members are atomics, for which any bytes are valid.
         unsafe { self.at(self.layout.members + rank as usize * LINE).cast().as_ref() }
     }
 
@@ -200,11 +207,12 @@ impl ShmFabric {
         let lines = 1 + self.layout.shape.ranks as usize;
         assert!(lane < self.layout.shape.lanes);
         let first = self.at(self.layout.rosters + lane as usize * lines * LINE);
-        // SAFETY: as for ports.
+        // SAFETY: the lane's number was checked; the layout has `lines` lines for each lane number there,
+        // aligned, within the mapping. Words are atomics, for which any bytes are valid.
         unsafe { core::slice::from_raw_parts(first.cast().as_ptr(), lines) }
     }
 
-    /// One of the memories that a port exposes.
+    /// One of a port's exposures.
     ///
     /// # Panics
     /// If there is no such port or number.
@@ -212,7 +220,8 @@ impl ShmFabric {
     pub(crate) fn exposure(&self, port: usize, number: usize) -> &Exposure {
         assert!(port < self.layout.ports && number < EXPOSURES);
         let at = self.layout.exposures + (port * EXPOSURES + number) * size_of::<Exposure>();
-        // SAFETY: as for ports.
+        // SAFETY: port and number were checked; the layout has that many exposures there, aligned, within the
+        // mapping. Exposures are atomics, for which any bytes are valid.
         unsafe { self.at(at).cast().as_ref() }
     }
 
@@ -224,7 +233,8 @@ impl ShmFabric {
     pub(crate) fn ring(&self, from: usize, to: usize) -> Ring<'_> {
         assert!(from < self.layout.ports && to < self.layout.ports);
         let at = self.layout.ring(from, to);
-        // SAFETY: the layout has a ring of so many slots there, behind a line for what was consumed; all is atomic or in cells.
+        // SAFETY: the layout has a ring of that many slots there, behind a line for the count of released
+        // frames, within the mapping; all of it is atomics or cells.
         unsafe {
             let slots = self.at(at + LINE).cast::<Slot>();
             Ring { consumed: self.at(at).cast().as_ref(), slots: core::slice::from_raw_parts(slots.as_ptr(), self.layout.slots) }
@@ -242,7 +252,7 @@ impl ShmFabric {
     }
 
     fn header(&self) -> &Header {
-        // SAFETY: the first page is the header's; all fields are atomics.
+        // SAFETY: the first page is the header's; all fields are atomics, for which any bytes are valid.
         unsafe { self.at(0).cast().as_ref() }
     }
 

@@ -1,4 +1,4 @@
-//! What moving bytes costs in this process, measured once, in a few milliseconds.
+//! The cost of moving bytes in this process, measured once, in a few milliseconds.
 use super::shape::{BUFFER, SegmentSpec};
 use super::shm_fabric::ShmFabric;
 use core::hint::black_box;
@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 
 /// The long transfer; the short one is a page.
 const LONG: usize = 64 << 10;
-/// The best of so many batches counts, since others may have the processor meanwhile.
+/// The best of this many batches counts, since other programs may have the processor meanwhile.
 const BATCHES: u32 = 16;
 const BATCH: u32 = 32;
-/// If nothing can be measured: every machine copies faster than it reads from another process.
+/// The slope if nothing can be measured: every machine copies faster than it reads from another process.
 const NEVER: Slope = Slope { fixed: Nanos::from_ms(1), byte_ps: 1_000 };
 
 pub(crate) fn of_this_process() -> FabricCosts {
@@ -20,13 +20,16 @@ pub(crate) fn of_this_process() -> FabricCosts {
     *TOLLS.get_or_init(|| measure().unwrap_or(FabricCosts { buffered: Slope { fixed: Nanos(500), byte_ps: 200 }, direct: NEVER }))
 }
 
-/// Picoseconds that a byte's trip to another processor takes at least, many lines being under way: 8 ns for a line of 64 bytes.
+/// Picoseconds that a byte's trip to another processor takes at least, many lines being under way: 8 ns for a
+/// line of 64 bytes.
 const TRIP_PS: u64 = 125;
 
-/// By a lane that sends to itself: what is measured are copies and calls of the kernel. Between two processors lines travel, too: of a
-/// static buffer there when it is written and back when it is read, of memory that is read directly once. Without that a processor whose own
-/// caches are fast would send everything through buffers, however slow its lines are; how slow, one thread cannot measure, and at the
-/// beginning of a job all processors are busy. The other side's help, which halves a long direct read, is not counted.
+/// Measures by a lane that sends to itself: so it measures copies and calls of the kernel. Between two
+/// processors lines travel, too: those of a static buffer there when it is written and back when it is read,
+/// those of memory that is read directly once. Without that a processor with fast caches would send
+/// everything through buffers, however slow its lines are; one thread cannot measure how slow, and at the
+/// beginning of a job all processors are busy. The other side's help, which halves a long direct read, is not
+/// counted.
 fn measure() -> Result<FabricCosts, Error> {
     let exchange = ShmFabric::between_threads(SegmentSpec::new(1, 1))?;
     let here = Address { rank: 0, lane: 0 };
@@ -47,7 +50,8 @@ fn measure() -> Result<FabricCosts, Error> {
     Ok(FabricCosts { buffered, direct })
 }
 
-/// Through static buffers, with the copies in and out: all are on the way before the first one is received, as between two lanes.
+/// Through static buffers, with the copies in and out: all frames are on the way before the first one is
+/// received, as between two lanes.
 fn send<C: Cpu<Word = Word>>(lane: &super::Lane<C>, here: Address, from: &[u8], into: &mut [u8]) -> Result<(), Error> {
     for page in from.chunks(BUFFER) {
         lane.write_with(here, |buffer| buffer[..page.len()].copy_from_slice(page));
@@ -66,7 +70,7 @@ fn best(mut call: impl FnMut() -> Result<(), Error>) -> Nanos {
     let mut batch = || {
         let began = clock::now();
         for _ in 0..BATCH {
-            // What fails does so at once, and the caller has tried it.
+            // A failing call fails at once, and the caller has tried it.
             let _ = black_box(call());
         }
         clock::now() - began
@@ -75,7 +79,7 @@ fn best(mut call: impl FnMut() -> Result<(), Error>) -> Nanos {
     Nanos(times.min().unwrap_or(Nanos::MAX).0 / u64::from(BATCH))
 }
 
-/// Picoseconds a byte.
+/// Picoseconds for each byte.
 fn slope(short: Nanos, long: Nanos, bytes: usize) -> u64 {
     (long - short).0.saturating_mul(1_000) / bytes as u64
 }

@@ -1,9 +1,9 @@
 //! A counter under a mutex, and a condition variable that tells of its changes: the textbook's semaphore.
 //!
-//! The mutex is robust: if its holder's process dies, the next one takes it over, for a counter is never half changed.
-//! POSIX knows no robust condition variables. Somebody killed in the few instructions in which the C library holds one's
-//! internal lock, or between being woken and leaving, can make others hang in it: whoever kills a user of a condition
-//! variable should not use it again.
+//! The mutex is robust: if its holder's process dies, the next thread takes it over, for a counter is never
+//! half changed. POSIX knows no robust condition variables. If a process is killed in the few instructions in
+//! which the C library holds the variable's internal lock, or between being woken and leaving, others can
+//! hang in it: a program that kills a user of a condition variable should not use it again.
 use super::Semaphore;
 use crate::Segment;
 use crate::object::Object;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 
 const KIND: u32 = 2;
 
-/// What lies in the segment.
+/// The object in the segment.
 #[repr(C)]
 struct CondvarState {
     mutex: libc::pthread_mutex_t,
     changed: libc::pthread_cond_t,
-    /// Only under the mutex.
+    /// Guarded by the mutex.
     count: u32,
 }
 
 /// A semaphore made of mutex and condition variable, in a segment.
 pub(super) struct Condvar(Object<CondvarState>);
 
-/// What the pthread functions return, as a result.
+/// The return value of a pthread function, as a result.
 fn done(what: &'static str, errno: i32) -> Result<(), Error> {
     if errno == 0 { Ok(()) } else { Err(Error::from(Cause::Os { what, errno, remedy: "" })) }
 }
@@ -37,8 +37,8 @@ impl Condvar {
         const WHAT: &str = "making a condition variable";
         let shared = if scope == Scope::Shared { libc::PTHREAD_PROCESS_SHARED } else { libc::PTHREAD_PROCESS_PRIVATE };
         let object = Object::<CondvarState>::new(segment, KIND, |counter| {
-            // SAFETY: the attributes are initialised before use and the objects are in memory that nobody else uses yet.
-            // Glibc's and musl's attributes hold nothing that would have to be destroyed.
+            // SAFETY: the attributes are initialised before use and the objects are in memory that no other
+            // thread uses yet. Glibc's and musl's attributes hold nothing to be destroyed.
             unsafe {
                 let mut mutex: libc::pthread_mutexattr_t = core::mem::zeroed();
                 done(WHAT, libc::pthread_mutexattr_init(&raw mut mutex))?;
@@ -60,15 +60,15 @@ impl Condvar {
     }
 
     fn lock(&self) -> Result<Locked<'_>, Error> {
-        // SAFETY: an initialised mutex.
+        // SAFETY: `new` has initialised the mutex.
         let errno = unsafe { libc::pthread_mutex_lock(&raw mut (*self.0.get()).mutex) };
         self.locked("locking a mutex", errno)
     }
 
-    /// After a call that took the mutex: also if it was a dead process's.
+    /// The mutex after a call that took it: also if its former holder's process died.
     fn locked(&self, what: &'static str, errno: i32) -> Result<Locked<'_>, Error> {
         let errno = match errno {
-            // SAFETY: this thread holds the mutex, by the meaning of this number.
+            // SAFETY: EOWNERDEAD means that this thread holds the mutex.
             libc::EOWNERDEAD => unsafe { libc::pthread_mutex_consistent(&raw mut (*self.0.get()).mutex) },
             errno => errno,
         };
@@ -81,7 +81,7 @@ struct Locked<'a>(*mut CondvarState, core::marker::PhantomData<&'a Condvar>);
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        // SAFETY: a valid mutex, held by this thread.
+        // SAFETY: the mutex is initialised, and this thread holds it.
         let errno = unsafe { libc::pthread_mutex_unlock(&raw mut (*self.0).mutex) };
         debug_assert_eq!(errno, 0, "unlocking a mutex");
     }
@@ -90,7 +90,7 @@ impl Drop for Locked<'_> {
 impl Semaphore for Condvar {
     fn post(&self) -> Result<(), Error> {
         let locked = self.lock()?;
-        // SAFETY: the count is changed under the mutex; an initialised condition variable.
+        // SAFETY: the count is changed under the mutex; the condition variable is initialised.
         let errno = unsafe {
             (*locked.0).count += 1;
             libc::pthread_cond_signal(&raw mut (*locked.0).changed)
@@ -110,9 +110,11 @@ impl Semaphore for Condvar {
                 *count -= 1;
                 return Ok(());
             }
-            // The call gives the mutex up and takes it again, whatever it returns: this handle must not unlock twice.
+            // The call releases the mutex and takes it again, whatever it returns: this handle must not
+            // unlock twice.
             core::mem::forget(locked);
-            // SAFETY: initialised objects, the mutex is held, and the time outlives the call.
+            // SAFETY: both objects are initialised, this thread holds the mutex, and the time outlives the
+            // call.
             let errno = unsafe {
                 let (changed, mutex) = (&raw mut (*counter).changed, &raw mut (*counter).mutex);
                 match &until {
@@ -122,7 +124,7 @@ impl Semaphore for Condvar {
             };
             let late = errno == libc::ETIMEDOUT;
             locked = self.locked("waiting on a condition variable", if late { 0 } else { errno })?;
-            // SAFETY: as above.
+            // SAFETY: this thread holds the mutex again, which guards the count.
             if late && unsafe { (*counter).count } == 0 {
                 return Err(Error::timed_out(why, clock::now()));
             }

@@ -1,12 +1,14 @@
 //! The kernel's own ways to wait, each as a counting semaphore, one file each.
 //!
-//! One process makes a semaphore ([`WaitMethod::create`]) and tells others its [`Semaphore::name`], by which they find it
-//! ([`attach`]); those made of descriptors must be inherited under the same numbers ([`Semaphore::descriptors`]).
+//! One process makes a semaphore ([`WaitMethod::create`]) and tells others its [`Semaphore::name`], by which
+//! they find it ([`attach`]); those made of descriptors must be inherited under the same numbers
+//! ([`Semaphore::descriptors`]).
 //!
 //! # Bounds
-//! A wait on a POSIX or System V semaphore or a condition variable ends at its deadline. One on an eventfd or a pipe
-//! ends only when somebody posts: looking first whether a read would block doubles the system calls, and a read that
-//! may not block does not wait. Whoever waits on these keeps a watch that posts when the time is up or the peer has died.
+//! A wait on a POSIX or System V semaphore or a condition variable ends at its deadline. A wait on an eventfd
+//! or a pipe ends only with a post: asking first whether a read would block doubles the system calls, and a
+//! read that may not block does not wait. A program that waits on these keeps a watch that posts when the
+//! time is up or the peer has died.
 mod condvar;
 mod eventfd;
 mod pipe;
@@ -31,9 +33,9 @@ pub trait Semaphore: Send + Sync {
     /// # Errors
     /// If the deadline of `why` passes first, or the kernel refuses.
     fn wait(&self, why: &WaitContext) -> Result<(), Error>;
-    /// What another process calls it: `posix:0`, `sysv:32769`, `pipe:5:6`.
+    /// Its name for other processes: `posix:0`, `sysv:32769`, `pipe:5:6`.
     fn name(&self) -> String;
-    /// What another process must inherit to attach to it.
+    /// The descriptors that another process must inherit to attach to it.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
@@ -55,7 +57,7 @@ pub enum WaitMethod {
 }
 
 impl WaitMethod {
-    /// All of them.
+    /// All ways.
     pub const ALL: [Self; 5] = [Self::Posix, Self::Sysv, Self::Eventfd, Self::Pipe, Self::Condvar];
 
     /// The first part of a semaphore's name.
@@ -74,7 +76,8 @@ impl WaitMethod {
         matches!(self, Self::Posix | Self::Condvar) as u32
     }
 
-    /// A new semaphore at 0, in the segment as far as it needs memory. `scope` says whether other processes will use it.
+    /// A new semaphore at 0, in the segment as far as it needs memory. `scope` says whether other processes
+    /// will use it.
     ///
     /// # Errors
     /// If the segment has no room for it, or the kernel refuses.

@@ -1,6 +1,6 @@
 //! A pipe: a byte is a post, reading one takes it and sleeps while there is none.
 //!
-//! Everybody has both ends, so nobody's death shows as the end of the file.
+//! Every process has both ends, so the death of one does not show as the end of the file.
 use super::Semaphore;
 use crate::os::{inherited, refused};
 use foregather_machine::{Cause, Error, WaitContext};

@@ -18,7 +18,7 @@ impl Posix {
     pub(super) fn new(segment: &Arc<Segment>, scope: Scope) -> Result<Self, Error> {
         let shared = i32::from(scope == Scope::Shared);
         let object = Object::new(segment, KIND, |sem| {
-            // SAFETY: memory for a `sem_t` that nobody else uses yet.
+            // SAFETY: the memory is for a `sem_t` and no other thread uses it yet.
             let refused = unsafe { libc::sem_init(sem, shared, 0) } != 0;
             if refused { Err(last("making a POSIX semaphore", "")) } else { Ok(()) }
         });
@@ -32,7 +32,7 @@ impl Posix {
 
 impl Semaphore for Posix {
     fn post(&self) -> Result<(), Error> {
-        // SAFETY: an initialised semaphore.
+        // SAFETY: the handle's semaphore is initialised, and its memory stays mapped.
         let refused = unsafe { libc::sem_post(self.0.get()) } != 0;
         if refused { Err(last("posting a POSIX semaphore", "")) } else { Ok(()) }
     }
@@ -40,11 +40,12 @@ impl Semaphore for Posix {
     fn wait(&self, why: &WaitContext) -> Result<(), Error> {
         loop {
             let refused = if why.deadline == Nanos::MAX {
-                // SAFETY: an initialised semaphore.
+                // SAFETY: the handle's semaphore is initialised, and its memory stays mapped.
                 unsafe { libc::sem_wait(self.0.get()) != 0 }
             } else {
                 let until = timespec(wall_clock() + (why.deadline - clock::now()));
-                // SAFETY: an initialised semaphore, and a time that outlives the call.
+                // SAFETY: the handle's semaphore is initialised, and its memory stays mapped; the time
+                // outlives the call.
                 unsafe { libc::sem_timedwait(self.0.get(), &raw const until) != 0 }
             };
             match refused.then(last_errno) {
@@ -61,7 +62,7 @@ impl Semaphore for Posix {
     }
 }
 
-/// The clock by which POSIX bounds a wait on a semaphore. Somebody who sets it back lengthens the wait.
+/// The clock by which POSIX bounds a wait on a semaphore. Setting it back lengthens the wait.
 fn wall_clock() -> Nanos {
     let time = clock_gettime(ClockId::Realtime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)

@@ -1,8 +1,9 @@
-//! System V semaphores: a set in the kernel, for which a number stands.
+//! System V semaphores: a set in the kernel, named by a number.
 //!
-//! The kernel keeps a set until somebody removes it. Its maker does when it drops the semaphore, and everybody who still
-//! waits then gets an error; if the maker is killed the set stays (`ipcs -s` shows it, `ipcrm -s` removes it): the kernel
-//! has no "remove with the last user" for semaphores, as it has for memory.
+//! The kernel keeps a set until it is removed. Its maker removes it when it drops the semaphore, and all
+//! threads that still wait then get an error; if the maker is killed the set stays (`ipcs -s` shows it,
+//! `ipcrm -s` removes it): the kernel has no "remove with the last user" for semaphores, as it has for
+//! memory.
 use super::Semaphore;
 use crate::os::{last, last_errno, timespec};
 use core::ptr::null;
@@ -20,9 +21,9 @@ pub(super) struct Sysv {
 impl Sysv {
     pub(super) fn new() -> Result<Self, Error> {
         const REMEDY: &str = "raise the limits in /proc/sys/kernel/sem, or remove forgotten sets (`ipcs -s`, `ipcrm -s`)";
-        // SAFETY: no memory is involved.
+        // SAFETY: the call takes numbers only.
         let id = unsafe { libc::semget(libc::IPC_PRIVATE, 1, libc::IPC_CREAT | 0o600) };
-        // A new set of the kernel's is all 0, although POSIX does not say so.
+        // A new set of the kernel is all 0, although POSIX does not say so.
         if id < 0 { Err(last("making a System V semaphore", REMEDY)) } else { Ok(Self { id, mine: true }) }
     }
 
@@ -30,13 +31,14 @@ impl Sysv {
         Self { id, mine: false }
     }
 
-    /// Adds to the semaphore, or takes from it, sleeping as long as there is not enough. Returns the error's number.
+    /// Adds to the semaphore, or takes from it, sleeping as long as there is not enough. Returns the error's
+    /// number.
     fn operate(&self, by: i16, timeout: Option<Nanos>) -> Result<(), i32> {
         let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
         let timeout = timeout.map(timespec);
         let timeout = timeout.as_ref().map_or(null(), core::ptr::from_ref);
-        // SAFETY: one operation and a time or null, both of which outlive the call; the C library's wrapper of this
-        // system call is not in the `libc` crate.
+        // SAFETY: one operation and a time or null, both of which outlive the call; the C library's wrapper
+        // of this system call is not in the `libc` crate.
         let refused = unsafe { libc::syscall(libc::SYS_semtimedop, self.id, &raw mut operation, 1usize, timeout) } != 0;
         if refused { Err(last_errno()) } else { Ok(()) }
     }
@@ -70,7 +72,7 @@ impl Semaphore for Sysv {
 impl Drop for Sysv {
     fn drop(&mut self) {
         if self.mine {
-            // SAFETY: no memory is involved.
+            // SAFETY: the call takes numbers only.
             unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) };
         }
     }

@@ -1,4 +1,4 @@
-//! What the tests with several processes share.
+//! The common parts of tests with several processes.
 #![allow(dead_code, reason = "each test program uses its part")]
 use foregather_host::child::Child;
 use foregather_machine::Nanos;
@@ -6,7 +6,7 @@ use foregather_shm::{Segment, ShmFabric};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::process::{Command, Stdio};
 
-/// Does the system refuse to let ranks read each other's memory, as in some containers? It is said then.
+/// Does the system refuse to let ranks read each other's memory, as in some containers? If so, prints it.
 pub(crate) fn copies_are_refused(fabric: &ShmFabric) -> bool {
     let why = fabric.direct_refused();
     if let Some(why) = &why {
@@ -32,7 +32,7 @@ pub(crate) fn child(test: &str, segment: &Segment, more: &[String], keep: &[Borr
     child_with(test, segment.fd(), more, keep)
 }
 
-/// The same, for any descriptor that is found by [`inherited`].
+/// [`child`] with any descriptor, which the child finds by [`inherited`].
 pub(crate) fn child_with(test: &str, memory: BorrowedFd<'_>, more: &[String], keep: &[BorrowedFd<'_>]) -> Child {
     let mut command = command(test);
     command.env(ARGUMENT, format!("{} {}", memory.as_raw_fd(), more.join(" ")));
@@ -40,12 +40,12 @@ pub(crate) fn child_with(test: &str, memory: BorrowedFd<'_>, more: &[String], ke
     Child::spawn(command, &keep).unwrap()
 }
 
-/// In the child: the segment, and what else it was told. `None` if somebody runs the ignored tests by hand.
+/// In the child: the segment, and its other arguments. `None` if the ignored tests are run by hand.
 pub(crate) fn arguments() -> Option<(Segment, Vec<String>)> {
     inherited().map(|(number, told)| (Segment::inherited(number).unwrap(), told))
 }
 
-/// In the child: the descriptor's number, and what else it was told.
+/// In the child: the descriptor's number, and its other arguments.
 pub(crate) fn inherited() -> Option<(i32, Vec<String>)> {
     let line = std::env::var(ARGUMENT).ok()?;
     let mut words = line.split_whitespace().map(str::to_owned);

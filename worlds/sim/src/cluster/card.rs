@@ -1,13 +1,14 @@
-//! What a network card costs: its processor's work, its own, and the wire's. Which numbers are sourced stands with each of them.
+//! The costs of a network card: its processor's work, its own, and the wire's. Each number says whether it is
+//! sourced.
 use super::notice::Notice;
 use foregather_machine::{FabricCosts, Limits, LogGp, Nanos, Slope};
 
-/// Pages made known to a card, or forgotten by it.
+/// The price of pages made known to a card, or forgotten by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paging {
-    /// For the call.
+    /// The price of the call.
     pub call: Nanos,
-    /// For each page beyond the first.
+    /// The price of each page beyond the first.
     pub page: Nanos,
 }
 
@@ -15,51 +16,58 @@ impl Paging {
     const FREE: Self = Self { call: Nanos::ZERO, page: Nanos::ZERO };
 }
 
-/// A card, its wire, and the switch between the nodes. *Sourced* and *fitted* are said of the two presets' values.
+/// A card, its wire, and the switch between the nodes. *Sourced* and *fitted* refer to the values of the two
+/// presets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// Processor time to write a descriptor to send and to ring the doorbell. VIA: fitted (part of the 35 us of an empty message).
+    /// Processor time to write a descriptor to send and to ring the doorbell. VIA: fitted (part of the 35 us
+    /// of an empty message).
     pub post: Nanos,
     /// Processor time to post one receive, which every message needs. VIA: fitted, as `post`.
     pub receive: Nanos,
     /// Processor time to take one completion. VIA: fitted, as `post`.
     pub reap: Nanos,
-    /// What a processor takes to copy one byte, in picoseconds. VIA: fitted, 100 MB/s, a common processor of 1999.
+    /// The time of a processor to copy one byte, in picoseconds. VIA: fitted, 100 MB/s, a common processor
+    /// of 1999.
     pub copy_ps: u64,
-    /// Processor time of the interrupt that wakes a sleeping waiter. Fitted: a few thousand cycles of 1999; nothing rests on it
-    /// where waiters poll.
+    /// Processor time of the interrupt that wakes a sleeping waiter. Fitted: a few thousand cycles of 1999;
+    /// no figure depends on it where waiters poll.
     pub interrupt: Nanos,
-    /// How a waiter that sleeps learns of what came; `interrupt` is the price either way.
+    /// How a sleeping waiter learns of an event; `interrupt` is the price either way.
     pub notice: Notice,
-    /// What the card spends on each fragment, on either side, beside the wire. VIA: fitted, part of the 35 us.
+    /// The card's time for each fragment, on either side, beside the wire. VIA: fitted, part of the 35 us.
     pub fragment: Nanos,
-    /// Between two messages of one card on the wire. LogGP: `g`.
+    /// The time between two messages of one card on the wire. LogGP: `g`.
     pub gap: Nanos,
-    /// From the end of a card's sending until the other's receiving, for no bytes. LogGP: `L`; VIA: fitted, the rest of the 35 us.
+    /// From the end of a card's sending until the other's receiving, for no bytes. LogGP: `L`; VIA: fitted,
+    /// the rest of the 35 us.
     pub latency: Nanos,
     /// One byte on the wire, in picoseconds. VIA: sourced, 100 Mbit/s. LogGP: `G`.
     pub wire_ps: u64,
-    /// Bytes of each fragment that are not data. VIA: sourced, 38 of Ethernet (preamble 8, header 14, check 4, gap 12); fitted, 26
-    /// of VIA itself.
+    /// Bytes of each fragment that are not data. VIA: sourced, 38 of Ethernet (preamble 8, header 14, check
+    /// 4, gap 12); fitted, 26 of VIA itself.
     pub framing: u32,
     /// The longest fragment, in bytes of data. VIA: sourced, what Ethernet carries.
     pub cut: u32,
-    /// Does a switch take in a whole fragment before it sends it on? VIA: fitted; the paper says nothing of its switch.
+    /// Does a switch take in a whole fragment before it sends it on? VIA: fitted; the paper does not say.
     pub store_and_forward: bool,
-    /// The longest message of one descriptor, in bytes. VIA: sourced, the least that its standard allows, 32 KiB.
+    /// The longest message of one descriptor, in bytes. VIA: sourced, the least that its standard allows, 32
+    /// KiB.
     pub longest: u32,
     /// Pieces of memory that one descriptor gathers. VIA: sourced, 252.
     pub gather: u32,
     /// A page, in bytes. Sourced: 4 KiB.
     pub page: u32,
-    /// To make memory known to the card. VIA: fitted; one page and back, with `forget`, takes 10 us on each side. (The paper's "10 us
-    /// or so" for a page on each side may be the sum; then 8 of its 53 us for the smallest message would be left over.)
+    /// To make memory known to the card. VIA: fitted; one page and back, with `forget`, takes 10 us on each
+    /// side. (The paper's "10 us or so" for a page on each side may be the sum; then 8 of its 53 us for the
+    /// smallest message would be left over.)
     pub register: Paging,
-    /// To take that back. VIA: fitted, as `register`.
+    /// To make the card forget it. VIA: fitted, as `register`.
     pub forget: Paging,
     /// Does a card read a peer's memory by itself? VIA of 1999 does not: the peer must post a send for it.
     pub reads: bool,
-    /// What becomes of a message for which no receive is posted? VIA drops it (sourced); others hold it back at the sender.
+    /// Is a message without a posted receive dropped? VIA drops it (sourced); others hold it back at the
+    /// sender.
     pub drops: bool,
     /// Bytes that travel in the descriptor. Parameter.
     pub inline: u32,
@@ -67,7 +75,7 @@ pub struct Card {
     pub buffer: u32,
     /// Static buffers on the way between two lanes. Parameter; sourced, 32 of the first driver.
     pub credits: u32,
-    /// Further receives that are posted for what goes without a credit. Parameter.
+    /// Further receives, posted for frames without a credit. Parameter.
     pub spare: u32,
 }
 
@@ -100,10 +108,11 @@ impl Card {
         spare: 16,
     };
 
-    /// Fast Messages on Myrinet, as Itzkovitz & Schuster 1999 §3.4 and Table 1 have it: a header of 32 bytes takes 12 us from one
-    /// program to the other, 0.5, 1 and 4 KB take 22, 34 and 90. Sourced is the sum; that a processor sends for 5 us and takes in for 5
-    /// is assumed: it writes to the card by itself, and polls it. Nothing interrupts (sourced): `notice` and its price are to be
-    /// chosen by who uses it. Credits and buffers are ours.
+    /// Fast Messages on Myrinet, after Itzkovitz & Schuster 1999 §3.4 and Table 1: a header of 32 bytes takes
+    /// 12 us from one program to the other, 0.5, 1 and 4 KB take 22, 34 and 90. The sum is sourced; it is
+    /// assumed that a processor sends for 5 us and takes in for 5: it writes to the card by itself, and polls
+    /// it. The card does not interrupt (sourced): the user must choose `notice` and its price. Credits and
+    /// buffers are ours.
     pub const FM_MYRINET: Self = Self {
         post: Nanos(5_000),
         receive: Nanos::ZERO,
@@ -132,7 +141,8 @@ impl Card {
         spare: 16,
     };
 
-    /// A card of today whose messages cost what LogGP says: it reads a peer's memory by itself, and holds back what finds no room.
+    /// A card of today whose messages cost what LogGP says: it reads a peer's memory by itself, and holds
+    /// back messages that find no room.
     pub const fn loggp(model: LogGp) -> Self {
         Self {
             post: model.send_overhead,
@@ -162,34 +172,35 @@ impl Card {
         }
     }
 
-    /// For how many frames between two lanes there is room.
+    /// The number of frames for which there is room between two lanes.
     pub(super) const fn room(&self) -> u32 {
         self.credits + self.spare
     }
 
-    /// So many bytes copied by a processor.
+    /// The time of a processor to copy `bytes` bytes.
     pub(super) const fn copy(&self, bytes: usize) -> Nanos {
         Nanos((bytes as u64).saturating_mul(self.copy_ps) / 1_000)
     }
 
-    /// One fragment with so many bytes of data on the wire.
+    /// The time of one fragment with `bytes` bytes of data on the wire.
     pub(super) const fn wire(&self, bytes: u32) -> Nanos {
         Nanos((bytes as u64 + self.framing as u64).saturating_mul(self.wire_ps) / 1_000)
     }
 
-    /// To register or forget one piece of memory, which begins with a page.
+    /// The price to register or forget one piece of memory, which begins with a page.
     pub(super) const fn paging(&self, price: Paging, bytes: usize) -> Nanos {
         let pages = (bytes as u64).div_ceil(self.page as u64);
         if pages == 0 { Nanos::ZERO } else { Nanos(price.call.0 + (pages - 1) * price.page.0) }
     }
 
-    /// How many descriptors so many bytes in so many pieces take.
+    /// The number of descriptors that `bytes` bytes in `pieces` pieces take.
     pub(super) fn descriptors(&self, bytes: usize, pieces: usize) -> u32 {
         let descriptors = bytes.div_ceil(self.longest as usize).max(pieces.div_ceil(self.gather as usize));
         descriptors.max(1) as u32
     }
 
-    /// One message without data, from its post until it has been taken and the next receive is posted.
+    /// The time of a message without data, from its post until it has been taken and the next receive is
+    /// posted.
     pub fn empty(&self) -> Nanos {
         let wires = self.wire(0) * if self.store_and_forward { 2 } else { 1 };
         self.post + self.fragment * 2 + self.latency + wires + self.reap + self.receive

@@ -1,18 +1,18 @@
-//! What is under way between nodes, and what happens to nodes.
+//! Messages under way between nodes, and events of nodes.
 use super::wires::Flight;
 use foregather_machine::Rank;
 use std::rc::Rc;
 
-/// What a message carries. Lanes are known by their numbers in the whole cluster.
+/// The content of a message. Lanes are known by their numbers in the whole cluster.
 #[derive(Clone)]
 pub(super) enum Payload {
     /// A frame of the fabric.
     Frame(Frame),
-    /// Somebody wants to read what is exposed under `key`; `ticket` is the reader's.
+    /// A lane wants to read the memory exposed under `key`; `ticket` is the reader's.
     Request { key: u64, ticket: u64, pieces: u32 },
-    /// What a reader asked for, but for its last bytes.
+    /// A part of a reader's bytes, but not the last.
     Part,
-    /// The last of it. (The bytes of all of it come with it: nothing looks at them before.)
+    /// The last part. (All bytes come with it: no code looks at them before.)
     Data { ticket: u64, bytes: Rc<[u8]> },
     /// There is nothing to read under that key.
     Refusal { ticket: u64 },
@@ -34,19 +34,19 @@ pub(super) struct Parcel {
     pub(super) to: u32,
     pub(super) load: Payload,
     pub(super) flight: Flight,
-    /// Which one between these lanes, from 1 on, once it is under way.
+    /// Its number between these lanes, from 1 on, once it is under way.
     pub(super) number: u64,
 }
 
-/// What was foreseen.
+/// A foreseen event.
 pub(super) enum ClusterEvent {
     /// A message reaches the receiver's wire.
     Lands(Parcel),
-    /// It is in memory there.
+    /// The message is in memory there.
     Arrives(Parcel),
     /// The interrupt for that lane's sleeper has been served.
     Served(u32),
-    /// A node's timer fires, and somebody polls there.
+    /// A node's timer fires, and a thread polls there.
     Sweep(Rank),
     /// A frame of that lane was released after another had found no room.
     Room(u32),
@@ -56,6 +56,6 @@ pub(super) enum ClusterEvent {
     Dies(Rank),
     /// A node stands still no longer.
     Resumes(Rank),
-    /// The others know.
+    /// The others learn of the death.
     Lost(Rank),
 }

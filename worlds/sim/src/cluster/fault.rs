@@ -1,6 +1,8 @@
-//! What goes wrong with nodes and between them, by name: loss, replay, clog, partition, pause. The words are those of [`net`](crate::net).
+//! The faults of nodes and between them, by name: loss, replay, clog, partition, pause. The words are those
+//! of [`net`](crate::net).
 //!
-//! A fault delays messages and never disorders those between two lanes: the card sees to that by resends and numbers.
+//! A fault delays messages and never disorders those between two lanes, since the card resends and numbers
+//! them.
 use super::cluster_event::{ClusterEvent, Parcel};
 use super::simulation::Cluster;
 use crate::event::Queue;
@@ -12,9 +14,9 @@ use foregather_machine::{Nanos, Rank};
 pub struct Clog {
     /// The two nodes.
     pub between: [Rank; 2],
-    /// Since when.
+    /// Its beginning.
     pub from: Nanos,
-    /// For how long.
+    /// Its length.
     pub length: Nanos,
 }
 
@@ -23,37 +25,38 @@ pub struct Clog {
 pub struct Partition {
     /// The nodes of one set; the others are the other set.
     pub apart: Vec<Rank>,
-    /// Since when.
+    /// Its beginning.
     pub from: Nanos,
-    /// For how long. A partition heals, however long it is: only deaths are detected.
+    /// Its length. A partition heals, however long it is: only deaths are detected.
     pub length: Nanos,
 }
 
 /// Faults, each off unless said otherwise. Rates are in parts per million.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Messages that are lost on the wire, once or several times. The card sends them again after [`Faults::resend`], and what was sent
-    /// later between these two lanes stays behind them.
+    /// Messages that are lost on the wire, once or several times. The card sends them again after
+    /// [`Faults::resend`], and later messages between these two lanes stay behind them.
     pub loss_ppm: u32,
     /// After how long a card takes a message for lost.
     pub resend: Nanos,
-    /// Messages that arrive a second time, after [`Faults::resend`]. The card drops the second one by its number.
+    /// Messages that arrive a second time, after [`Faults::resend`]. The card drops the second one by its
+    /// number.
     pub replay_ppm: u32,
     /// Pairs of nodes that do not reach each other.
     pub clogs: Vec<Clog>,
     /// Sets of nodes that do not reach each other.
     pub partitions: Vec<Partition>,
-    /// Nodes of which all threads stand still. Their cards do not.
+    /// Nodes whose threads all stand still. Their cards do not.
     pub pauses: Vec<Pause>,
     /// How often a fault point says yes ([`Park::sometimes`](foregather_machine::Park::sometimes)).
     pub points_ppm: u32,
-    /// Decides which messages are hit, and which questions of fault points are answered by yes.
+    /// Decides which messages are hit, and which questions of fault points get a yes.
     pub seed: u64,
-    /// What is wrong with the cards, for tests of tests.
+    /// The cards' mistake, for tests of tests.
     pub planted: Option<CardMistake>,
 }
 
-/// A mistake of the cards: what waits for a message must notice.
+/// A mistake of the cards: programs that wait for a message must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardMistake {
     /// A message that is lost is not sent again.
@@ -63,7 +66,7 @@ pub enum CardMistake {
 }
 
 impl Faults {
-    /// What is wrong with them, and what to change.
+    /// Checks them; the error says what is wrong, and what to change.
     pub(super) fn check(&self, nodes: u32) -> Result<(), String> {
         if self.loss_ppm > MOST_LOSS || self.replay_ppm > MILLION || self.points_ppm > MILLION / 2 {
             return Err("faults by rates that leave nothing: loss and fault points take 500000 ppm, replay 1000000".into());
@@ -76,13 +79,13 @@ impl Faults {
         }
     }
 
-    /// Until when that node stands still, if it does now.
+    /// The time until which that node stands still, if it does now.
     pub(super) fn paused(&self, node: Rank, now: Nanos) -> Option<Nanos> {
         let ends = self.pauses.iter().filter(|pause| pause.node == node && lies_within(now, pause.from, pause.length));
         ends.map(|pause| pause.from + pause.length).max()
     }
 
-    /// When what would pass between two nodes at `time` does pass.
+    /// When a message that would pass between two nodes at `time` does pass.
     fn passes(&self, [one, other]: [Rank; 2], mut time: Nanos) -> Nanos {
         let clogs = self.clogs.iter().filter(|clog| clog.between == [one, other] || clog.between == [other, one]);
         let clogs = clogs.map(|clog| (clog.from, clog.length));
@@ -116,7 +119,7 @@ impl<Q: Queue> Cluster<Q> {
         Some(faults.passes(nodes, time))
     }
 
-    /// Foresees the second coming of a message, if there is one.
+    /// Foresees the second arrival of a message, if there is one.
     pub(super) fn replay(&self, time: Nanos, parcel: &Parcel) {
         let faults = &self.spec.faults;
         if self.address(parcel.from).rank != self.address(parcel.to).rank && self.hits(faults.replay_ppm) {
@@ -126,7 +129,7 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    /// Has that message come before? Its number is noted.
+    /// Has that message come before? Its number is recorded.
     pub(super) fn came_before(&self, parcel: &Parcel) -> bool {
         if self.spec.faults.replay_ppm == 0 || self.spec.faults.planted == Some(CardMistake::ReplayDelivered) {
             return false;
@@ -138,7 +141,7 @@ impl<Q: Queue> Cluster<Q> {
         before
     }
 
-    /// Draws only for a fault that is on, from a stream of its own: what is off changes no trace.
+    /// Draws only for a fault that is on, from a stream of its own: a fault that is off changes no trace.
     fn hits(&self, ppm: u32) -> bool {
         ppm > 0 && self.fates.borrow_mut().below(MILLION.into()) < u64::from(ppm)
     }

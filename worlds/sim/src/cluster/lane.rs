@@ -19,8 +19,8 @@ pub struct Lane<'s, Q> {
 }
 
 impl<Q: Queue> Cluster<Q> {
-    /// Runs a program on every thread of every node, once, until nothing is left to happen, a program has stopped it all
-    /// ([`Lane::stop`]), or the limit has come.
+    /// Runs a program on every thread of every node, once, until no event is left, a program has stopped it
+    /// all ([`Lane::stop`]), or the limit has come.
     pub fn run<'s, F: Future>(&'s self, program: impl Fn(Lane<'s, Q>) -> F) -> Report<F::Output> {
         self.run_lanes(|number| program(Lane::new(self, number)))
     }
@@ -32,7 +32,8 @@ impl<'s, Q: Queue> Lane<'s, Q> {
         Self { cluster, number, cpu: node.cpu(&cluster.engine, thread) }
     }
 
-    /// Another lane of this node, used by this thread, which pays for it; the thread of that number must not use it.
+    /// Another lane of this node, used by this thread, which pays for it; the thread of that number must not
+    /// use it.
     pub fn beside(&self, lane: u32) -> Self {
         let number = self.cluster.number(Address { rank: self.here().rank, lane });
         let (node, _) = self.cluster.node(number);
@@ -44,7 +45,8 @@ impl<'s, Q: Queue> Lane<'s, Q> {
         self.cluster.stopped.set(true);
     }
 
-    /// Processor time for something of so many pieces and bytes; when it will have been done.
+    /// Charges processor time for work on `pieces` pieces and `bytes` bytes; returns when it will have been
+    /// done.
     pub(super) fn work(&self, what: Activity, pieces: usize, bytes: usize, cost: Nanos) -> Nanos {
         self.cluster.work((self.number, self.cpu.number()), what, (pieces as u32, bytes as u32), cost)
     }
@@ -148,7 +150,7 @@ impl<'s, Q: Queue> Fabric for Lane<'s, Q> {
         let number = self.cluster.number(to);
         let take =
             || std::mem::take(&mut self.cluster.desks[self.number as usize].ways.borrow_mut().entry(number).or_default().filling);
-        // Lent without a borrow of the table, since whoever writes may do more than write.
+        // Lent without a borrow of the table, since `write` may do more than write.
         let mut buffer = take();
         buffer.resize(length, 0);
         let result = write(&mut buffer);

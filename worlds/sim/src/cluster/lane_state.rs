@@ -1,4 +1,5 @@
-//! What stands at one lane: its bell, the frames that came, what is on its way from it, what it exposes and what it reads.
+//! The state of one lane: its bell, the frames that came, messages on their way from it, memory that it
+//! exposes or reads.
 use super::cluster_event::Frame;
 use crate::SimWord;
 use foregather_machine::Nanos;
@@ -6,19 +7,19 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-/// One lane's affairs.
+/// One lane's state.
 #[derive(Default)]
 pub(super) struct LaneState {
     pub(super) bell: SimWord,
     /// Is an interrupt for its sleeper being served?
     pub(super) interrupted: Cell<bool>,
     pub(super) inbox: RefCell<Inbox>,
-    /// By lane: the way there.
+    /// The way to each lane.
     pub(super) ways: RefCell<BTreeMap<u32, PeerState>>,
     pub(super) exposed: RefCell<BTreeMap<u64, Exposed>>,
-    /// Who wants to read here, in the order in which they asked.
+    /// Peers that want to read here, in the order in which they asked.
     pub(super) requests: RefCell<VecDeque<Request>>,
-    /// What this lane reads elsewhere, by its tickets.
+    /// This lane's reads of other lanes, by its tickets.
     pub(super) reads: RefCell<BTreeMap<u64, ReadProgress>>,
     /// The next key or ticket.
     pub(super) next: Cell<u64>,
@@ -43,7 +44,7 @@ impl LaneState {
 #[derive(Default)]
 pub(super) struct Inbox {
     from: BTreeMap<u32, VecDeque<Frame>>,
-    /// The lanes of which there are any.
+    /// The lanes with such frames.
     any: BTreeSet<u32>,
 }
 
@@ -70,20 +71,20 @@ impl Inbox {
         frame
     }
 
-    /// The first lane from that number on of which there is a frame.
+    /// The first lane from that number on with such a frame.
     pub(super) fn next(&self, first: u32) -> Option<u32> {
         self.any.range(first..).next().copied()
     }
 }
 
-/// What one lane knows of its way to another.
+/// One lane's state of its way to another.
 #[derive(Default)]
 pub(super) struct PeerState {
-    /// Frames sent, less those of which it is known here that they were released.
+    /// Frames sent, less those known here to be released.
     unreleased: u32,
-    /// When it will be known that others were.
+    /// When further releases will be known.
     released: VecDeque<Nanos>,
-    /// A frame found no room: who released one must say so.
+    /// A frame found no room: the lane that releases one must say so.
     pub(super) refused: bool,
     /// When the last message there arrives; the next one comes no earlier.
     pub(super) last: Nanos,
@@ -106,26 +107,27 @@ impl PeerState {
         !self.refused
     }
 
-    /// When the first release will be known that is not known yet.
+    /// When the first unknown release will be known.
     pub(super) fn next_release(&self) -> Option<Nanos> {
         self.released.front().copied()
     }
 
-    /// A frame was released, which will be known here at `at`. Does somebody wait for that?
+    /// A frame was released, which will be known here at `at`. Does a sender wait for that?
     pub(super) fn release(&mut self, at: Nanos) -> bool {
         self.released.push_back(at.max(self.released.back().copied().unwrap_or_default()));
         self.refused
     }
 }
 
-/// Memory that peers may read. Its bytes were copied when it was exposed: a simulation reads nobody's memory later on.
+/// Memory that peers may read. Its bytes were copied when it was exposed: a simulation reads no program's
+/// memory later on.
 pub(super) struct Exposed {
     pub(super) bytes: Rc<[u8]>,
     /// The length of each of its pieces.
     pub(super) pieces: Vec<usize>,
 }
 
-/// Somebody wants to read.
+/// A peer's wish to read.
 pub(super) struct Request {
     pub(super) by: u32,
     pub(super) key: u64,

@@ -1,10 +1,13 @@
-//! Nodes with processors *and* a network: each node is a whole machine of [`smp`](crate::smp), with a card, and all live in one time.
+//! Nodes with processors *and* a network: each node is a whole machine of [`smp`](crate::smp), with a card,
+//! and all live in one time.
 //!
-//! - [`ClusterSpec`]: what to simulate. [`Card`]: what the network costs, as VIA of 1999 or by LogGP.
-//! - [`Faults`]: what goes wrong, by name, with nodes and between them.
-//! - [`Cluster`]: runs a program on every thread of every node; [`Report`]: what came of it.
-//! - [`Lane`]: a thread's [`Fabric`](foregather_machine::Fabric). It spins on a processor that others want, parks, is interrupted.
-//! - [`Stroke`]: who did what when: thread, card, wire. [`Deadlocked`]: who waits for ever, and for what.
+//! - [`ClusterSpec`]: the simulation to run. [`Card`]: the costs of the network, as VIA of 1999 or by LogGP.
+//! - [`Faults`]: the faults of nodes and between them, by name.
+//! - [`Cluster`]: runs a program on every thread of every node; [`Report`]: its result.
+//! - [`Lane`]: a thread's [`Fabric`](foregather_machine::Fabric). It spins on a processor that others want,
+//!   parks, is interrupted.
+//! - [`Stroke`]: which thread, card or wire did what when. [`Deadlocked`]: which threads wait for ever, and
+//!   for what.
 //! - [`raw`]: the same card without a message layer above it.
 
 mod card;

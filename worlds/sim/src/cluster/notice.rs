@@ -1,39 +1,39 @@
-//! How a thread that sleeps learns of what has come for it.
+//! How a sleeping thread learns of an event.
 use super::simulation::Cluster;
 use crate::event::Queue;
 use foregather_machine::{Nanos, Rank, SplitMix};
 
-/// How a thread that sleeps learns of what has come.
+/// How a sleeping thread learns of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// The card interrupts: at once.
     Interrupt,
-    /// The card cannot, so somebody must poll: at once while a processor of the node has nothing else to do, since a thread of the
-    /// lowest priority polls there; beside computing threads only when a timer lets one of high priority do so (Itzkovitz &
-    /// Schuster 1999 §3.5).
+    /// The card cannot interrupt, so a thread must poll. While a processor of the node is idle that is at
+    /// once, since a thread of the lowest priority polls there; beside computing threads it is only when a
+    /// timer lets a thread of high priority poll (Itzkovitz & Schuster 1999 §3.5).
     Sweeps(Sweeps),
 }
 
-/// How far apart a timer's events are: most of them `usual`, one in so many `early` or `late`.
+/// The intervals of a timer: most of them `usual`, one in `one_in` `early` or `late`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sweeps {
-    /// As they should be.
+    /// The regular interval.
     pub usual: Nanos,
-    /// One that comes hard upon another.
+    /// The interval before an early event.
     pub early: Nanos,
-    /// One that comes late.
+    /// The interval before a late event.
     pub late: Nanos,
-    /// Of so many, one comes early and one late; 0 for none.
+    /// Of this many events one comes early and one late; 0 for none.
     pub one_in: u32,
 }
 
 impl Sweeps {
-    /// Every so often, without fail.
+    /// Always the same interval.
     pub const fn regular(usual: Nanos) -> Self {
         Self { usual, early: usual, late: usual, one_in: 0 }
     }
 
-    /// How long it is from one event to the next.
+    /// The interval from one event to the next.
     fn next(&self, random: &mut SplitMix) -> Nanos {
         let which = if self.one_in == 0 { u64::MAX } else { random.below(u64::from(self.one_in.max(2))) };
         let apart = match which {
@@ -45,11 +45,11 @@ impl Sweeps {
     }
 }
 
-/// A node's timer, and whom it has to tell.
+/// A node's timer, and the lanes that it must tell.
 pub(super) struct Timer {
     next: Nanos,
     random: SplitMix,
-    /// Lanes for which something has come that nobody has noticed.
+    /// Lanes with an event that no thread has noticed.
     pub(super) unnoticed: Vec<u32>,
 }
 
@@ -72,7 +72,7 @@ impl Timer {
 }
 
 impl<Q: Queue> Cluster<Q> {
-    /// Must what has come for a sleeping lane wait until somebody polls? Then it is noted down.
+    /// Must the event of a sleeping lane wait until a thread polls? Then it is recorded.
     pub(super) fn goes_unnoticed(&self, rank: Rank, lane: u32) -> bool {
         let Notice::Sweeps(sweeps) = self.spec.card.notice else { return false };
         if self.nodes[rank as usize].has_idle() || !self.nodes[rank as usize].has_sleeper(&self.desks[lane as usize].bell) {
@@ -89,7 +89,7 @@ impl<Q: Queue> Cluster<Q> {
         true
     }
 
-    /// Somebody polls: all that had gone unnoticed is noticed. `true`: there was something.
+    /// A thread polls, and notices all unnoticed events. `true`: there were some.
     pub(super) fn sweep(&self, rank: Rank) -> bool {
         let lanes = std::mem::take(&mut self.timers[rank as usize].borrow_mut().unnoticed);
         lanes.iter().for_each(|&lane| self.announce(lane));

@@ -1,5 +1,6 @@
-//! VIA without a message layer above it: the programs beside which Namyst et al. 1999 §3.3 set theirs. Both know beforehand how
-//! long the message is, so nothing is agreed upon; a receive is always posted before the peer may send.
+//! VIA without a message layer above it: the programs that Namyst et al. 1999 §3.3 compare with theirs. Both
+//! sides know beforehand how long the message is, so nothing is agreed upon; a receive is always posted
+//! before the peer may send.
 use super::cluster_event::Payload;
 use super::lane::Lane;
 use super::simulation::Cluster;
@@ -11,13 +12,13 @@ use foregather_machine::{Address, Clock, Error, Fabric, Member, Nanos, WaitConte
 /// When memory is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Registration {
-    /// Anew for each message, on both sides (figure 6).
+    /// Again for each message, on both sides (figure 6).
     PerMessage,
-    /// Once, before the first (figure 7).
+    /// Once, before the first message (figure 7).
     Once,
 }
 
-/// What came of a ping-pong.
+/// The result of a ping-pong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PingPong {
     /// Half a round trip, on average.
@@ -62,11 +63,11 @@ impl<Q: Queue> Lane<'_, Q> {
     }
 }
 
-/// Two nodes send a message of so many bytes to and fro so many times, by the card alone. The first thread of each node does that;
-/// if there are others, they only compute.
+/// Two nodes send a message of `bytes` bytes to and fro `rounds` times, by the card alone. The first thread
+/// of each node does that; any others only compute.
 ///
 /// # Errors
-/// If the cluster makes no sense, or somebody waited in vain; the error says why.
+/// If the cluster is invalid, or a thread waited in vain; the error says why.
 pub fn ping_pong<Q: Queue>(
     spec: &ClusterSpec,
     bytes: usize,

@@ -1,7 +1,8 @@
 //! Reading a peer's memory, and making one's own known to the card.
 //!
-//! On a card that reads by itself that is a request and its answer. On VIA the reader posts receives for its pieces and sends a
-//! request, which the other side's [`help`](foregather_machine::Fabric::help) answers by one descriptor that gathers what it exposes.
+//! On a card that reads by itself that is a request and its answer. On VIA the reader posts receives for its
+//! pieces and sends a request; the other side answers in [`progress`](foregather_machine::Fabric::progress),
+//! by one descriptor that gathers the memory that it exposes.
 use super::cluster_event::Payload;
 use super::lane::Lane;
 use super::lane_state::ReadProgress;
@@ -10,7 +11,7 @@ use crate::event::Queue;
 use foregather_machine::{Address, Cause, Error, Fabric, Key, WaitContext};
 use std::rc::Rc;
 
-/// A read that was asked for; dropped, whatever comes for it is forgotten.
+/// A read that was asked for; once dropped, its answer is ignored.
 struct Asked<'l, 's, Q: Queue> {
     lane: &'l Lane<'s, Q>,
     ticket: u64,
@@ -25,7 +26,7 @@ impl<Q: Queue> Drop for Asked<'_, '_, Q> {
 }
 
 impl<Q: Queue> Asked<'_, '_, Q> {
-    /// What came of it, if something did.
+    /// The answer, if it has come.
     fn look(&self) -> Option<Option<Rc<[u8]>>> {
         match self.lane.cluster.desks[self.lane.number as usize].reads.borrow().get(&self.ticket)? {
             ReadProgress::Asked => None,
@@ -36,13 +37,13 @@ impl<Q: Queue> Asked<'_, '_, Q> {
 }
 
 impl<Q: Queue> Lane<'_, Q> {
-    /// Makes so many bytes in one piece known to the card.
+    /// Makes `bytes` bytes in one piece known to the card.
     pub fn register(&self, bytes: usize) {
         let card = &self.cluster.spec.card;
         self.work(Activity::Register, 1, bytes, card.paging(card.register, bytes));
     }
 
-    /// Takes that back.
+    /// Makes the card forget them.
     pub fn forget(&self, bytes: usize) {
         let card = &self.cluster.spec.card;
         self.work(Activity::Forget, 1, bytes, card.paging(card.forget, bytes));
@@ -63,7 +64,7 @@ impl<Q: Queue> Lane<'_, Q> {
         cluster.send((self.number, peer), Payload::Request { key, ticket: asked.ticket, pieces: count as u32 }, 0, ready);
         let why = WaitContext::new("get", self.here().rank).of(from.rank);
         let look = || {
-            // Two that read from each other would wait for each other.
+            // Otherwise two lanes that read from each other would wait for each other.
             self.progress();
             asked.look()
         };

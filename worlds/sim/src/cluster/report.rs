@@ -1,15 +1,15 @@
-//! What came of a simulation of a cluster.
+//! The result of a simulation of a cluster.
 use super::timeline::Stroke;
 use crate::smp::{Counts, Span, Split};
 use foregather_machine::{Address, Nanos, WaitContext};
 use std::fmt;
 
-/// How a simulation ended. Threads stand in the order of their ranks and, within a rank, their lanes.
+/// How a simulation ended. Threads are in the order of their ranks and, within a rank, their lanes.
 #[derive(Debug)]
 pub struct Report<T> {
     /// Each thread's output; `None` if it did not come to its end.
     pub outputs: Vec<Option<T>>,
-    /// Who waited when nothing was left to happen, or when the limit had come.
+    /// Threads that waited when no event was left, or when the limit had come.
     pub deadlocked: Vec<Deadlocked>,
     /// When it was over.
     pub end: Nanos,
@@ -17,13 +17,13 @@ pub struct Report<T> {
     pub frames: u64,
     /// Messages that were dropped, since no receive was posted for them.
     pub dropped: u64,
-    /// What each thread's processor time went into.
+    /// How each thread spent its processor time.
     pub splits: Vec<Split>,
     /// By node, how often something happened.
     pub counts: Vec<Counts>,
-    /// Who did what when, if that was asked for, by the beginnings.
+    /// Strokes in the order of their beginnings, if asked for.
     pub strokes: Vec<Stroke>,
-    /// By node, what its threads were doing when, if that was asked for; threads are numbered by their lanes.
+    /// By node, what its threads were doing when, if asked for; threads are numbered by their lanes.
     pub spans: Vec<Vec<Span>>,
     /// A hash of all events in order.
     pub trace: u64,
@@ -34,9 +34,9 @@ pub struct Report<T> {
 /// A thread that did not come to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadlocked {
-    /// Which.
+    /// The thread's address.
     pub at: Address,
-    /// What it last waited for and looked in vain, since when; `None` if it never did.
+    /// Its last wait that looked in vain; `None` if there was none.
     pub why: Option<WaitContext>,
 }
 

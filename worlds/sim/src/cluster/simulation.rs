@@ -1,4 +1,4 @@
-//! The cluster itself: its machines, cards and lanes, and the loop that lets things happen.
+//! The cluster itself: its machines, cards and lanes, and its main loop.
 use super::cluster_event::ClusterEvent;
 use super::lane_state::LaneState;
 use super::notice::Timer;
@@ -21,30 +21,30 @@ pub struct Cluster<Q> {
     pub(super) engine: Engine<Q>,
     pub(super) nodes: Box<[Node]>,
     pub(super) desks: Box<[LaneState]>,
-    /// By lane number: who runs where.
+    /// By lane number: the roster of the threads of that number.
     pub(super) rosters: Box<[SharedLines<SimWord>]>,
     pub(super) wires: Wires,
     pub(super) timers: Box<[RefCell<Timer>]>,
     pub(super) foreseen: RefCell<Slab<ClusterEvent>>,
-    /// Nodes of which programs may go on at this moment.
+    /// Nodes with programs that may go on at this moment.
     pub(super) touched: RefCell<Vec<Rank>>,
     pub(super) dead: Box<[Cell<bool>]>,
     pub(super) random: RefCell<SplitMix>,
-    /// Of faults alone.
+    /// Random numbers for faults alone.
     pub(super) fates: RefCell<SplitMix>,
     pub(super) timeline: Timeline,
     pub(super) frames: Cell<u64>,
     pub(super) dropped: Cell<u64>,
     pub(super) stopped: Cell<bool>,
-    /// How many numbers of events each machine has; behind them come the cluster's own.
+    /// How many numbers of events each machine has; the cluster's own come behind them.
     stride: u32,
 }
 
 impl<Q: Queue> Cluster<Q> {
-    /// Builds it.
+    /// Builds the cluster.
     ///
     /// # Errors
-    /// If it makes no sense; the error says what to change.
+    /// If the specification is invalid; the error says what to change.
     pub fn new(spec: ClusterSpec) -> Result<Self, String> {
         spec.check()?;
         let (nodes, threads) = (spec.nodes, spec.threads);
@@ -93,13 +93,13 @@ impl<Q: Queue> Cluster<Q> {
         (&self.nodes[rank as usize], lane)
     }
 
-    /// Foresees something.
+    /// Schedules an event.
     pub(super) fn foresee(&self, at: Nanos, happening: ClusterEvent) {
         let what = self.foreseen.borrow_mut().insert(happening) as u32;
         self.engine.at(at.max(self.engine.now()), EventPriority::Arrival, self.stride * self.spec.nodes, what);
     }
 
-    /// Programs of that node may go on.
+    /// Marks that programs of that node may go on.
     pub(super) fn touch(&self, rank: Rank) {
         let mut touched = self.touched.borrow_mut();
         if !touched.contains(&rank) {
@@ -127,12 +127,12 @@ impl<Q: Queue> Cluster<Q> {
             node.idle_until(end);
             node.close();
         }
-        // Before the programs that did not come to their ends are dropped, whose last words are not heard.
+        // Before the unfinished programs are dropped, so that their drops send nothing.
         self.dead.iter().for_each(|dead| dead.set(true));
         self.report(end, tasks.into_outputs())
     }
 
-    /// One event, and all that follows from it at this moment. Does it go on?
+    /// One event, and all its effects at this moment. Returns whether the simulation goes on.
     fn happens<F: Future>(&self, event: &Event, tasks: &mut Tasks<F>) -> bool {
         let rank = event.task / self.stride;
         if rank < self.spec.nodes {

@@ -1,32 +1,33 @@
-//! A cluster in words: how many nodes, what they are, and what lies between them.
+//! The specification of a cluster: how many nodes, what they are, and what lies between them.
 use super::card::Card;
 use super::fault::Faults;
 use crate::smp::{Linux24, MachineSpec, Prices, Scheduler, Ties};
 use foregather_machine::{Nanos, Rank};
 use foregather_wait::Policy;
 
-/// What to simulate.
+/// The specification of a simulation.
 #[derive(Clone, Debug)]
 pub struct ClusterSpec {
-    /// How many nodes; each is one rank.
+    /// The number of nodes; each is one rank.
     pub nodes: u32,
     /// Threads of each node. Each owns the lane of its number, whether it uses it or only computes.
     pub threads: u32,
-    /// What each node is.
+    /// The machine of each node.
     pub machine: MachineSpec,
-    /// How it is connected.
+    /// Its connection.
     pub card: Card,
-    /// How a read ([`Fabric::get`](foregather_machine::Fabric::get)) waits. Other waits are those of whoever stands above.
+    /// How a read ([`Fabric::get`](foregather_machine::Fabric::get)) waits. The layers above choose how other
+    /// waits do.
     pub wait: Policy,
-    /// Every message may come so much later, by chance; those between two lanes keep their order.
+    /// Every message may come this much later, by chance; messages between two lanes keep their order.
     pub jitter: Nanos,
     /// When the others know that a node has died.
     pub detection: Nanos,
     /// Nodes that die, and when.
     pub deaths: Vec<(Rank, Nanos)>,
-    /// What else goes wrong.
+    /// Further faults.
     pub faults: Faults,
-    /// The simulation is over then in any case.
+    /// The simulation ends then in any case.
     pub limit: Nanos,
     /// Decides the order in which threads begin, and jitter.
     pub seed: u64,
@@ -35,8 +36,9 @@ pub struct ClusterSpec {
 }
 
 impl ClusterSpec {
-    /// Two nodes or more of 1999 with one processor each, under Linux 2.2 at 100 Hz and a thread library that yields for little. The
-    /// prices are fitted: the paper gives none; nothing of its figures rests on them but that a yield is cheap beside a message.
+    /// Two or more nodes of 1999 with one processor each, under Linux 2.2 at 100 Hz and a thread library
+    /// whose yields are cheap. The prices are fitted: the paper gives none; its figures depend only on a
+    /// yield being cheap beside a message.
     pub fn namyst1999(nodes: u32, threads: u32) -> Self {
         let us = Nanos::from_us;
         let prices = Prices {
@@ -56,7 +58,8 @@ impl ClusterSpec {
         Self::new(nodes, threads, machine, Card::VIA_FAST_ETHERNET)
     }
 
-    /// `nodes` such machines with `threads` threads each, connected by such cards; nothing fails, nothing is recorded.
+    /// `nodes` such machines with `threads` threads each, connected by such cards; nothing fails, nothing is
+    /// recorded.
     pub fn new(nodes: u32, threads: u32, machine: MachineSpec, card: Card) -> Self {
         let wait = Policy::TwoPhase { spin: machine.prices.wake_idle * 2 };
         let (faults, seed) = (Faults::default(), 1);
@@ -77,7 +80,7 @@ impl ClusterSpec {
         }
     }
 
-    /// What is wrong with it, and what to change.
+    /// Checks the specification; the error says what is wrong, and what to change.
     pub(super) fn check(&self) -> Result<(), String> {
         let lanes = u64::from(self.nodes) * u64::from(self.threads);
         let cpus = u64::from(self.nodes) * u64::from(self.machine.cpus);

@@ -1,8 +1,9 @@
-//! Who did what when, in a cluster: the strokes of a timeline like figures 4 and 5 of Namyst et al. 1999.
+//! Which thread, card or wire did what when in a cluster: the strokes of a timeline like figures 4 and 5 of
+//! Namyst et al. 1999.
 use foregather_machine::{Address, Nanos};
 use std::cell::RefCell;
 
-/// Who did it.
+/// The actor of a stroke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
     /// The thread itself, on a processor.
@@ -13,12 +14,12 @@ pub enum Actor {
     Wire,
 }
 
-/// What was done.
+/// The activity of a stroke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activity {
     /// Memory was made known to the card.
     Register,
-    /// That was taken back.
+    /// Memory was forgotten by the card.
     Forget,
     /// Data were copied to or from a static buffer or a descriptor.
     Copy,
@@ -40,12 +41,12 @@ pub enum Activity {
     Interrupt,
     /// A message found no posted receive.
     Drop,
-    /// The thread did something else that it owed time for.
+    /// The thread did other work that it owed time for.
     Owed,
 }
 
 impl Activity {
-    /// In one word, for figures.
+    /// The name in one word, for figures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Register => "register",
@@ -65,22 +66,22 @@ impl Activity {
     }
 }
 
-/// One thing that was done. What a thread does for a price is put where it will be if nobody takes its processor meanwhile.
+/// One stroke. A thread's work for a price is placed where it will be if it keeps its processor meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stroke {
-    /// For which thread.
+    /// The thread for which it was done.
     pub at: Address,
-    /// By whom.
+    /// The actor.
     pub place: Actor,
-    /// What.
+    /// The activity.
     pub what: Activity,
-    /// Of how many pieces of memory.
+    /// The number of pieces of memory.
     pub pieces: u32,
-    /// Of how many bytes.
+    /// The number of bytes.
     pub bytes: u32,
-    /// Since when.
+    /// Its beginning.
     pub from: Nanos,
-    /// Until when; the same for what takes no time.
+    /// Its end; equal to the beginning for a stroke that takes no time.
     pub to: Nanos,
 }
 
@@ -102,7 +103,7 @@ impl Timeline {
         }
     }
 
-    /// All of them, by their beginnings.
+    /// All strokes, by their beginnings.
     pub(super) fn take(&self) -> Vec<Stroke> {
         let mut strokes = self.strokes.take();
         strokes.sort_by_key(|stroke| (stroke.from, stroke.to));

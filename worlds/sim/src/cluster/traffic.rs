@@ -1,4 +1,4 @@
-//! Messages between nodes: how they leave, land, arrive, and ring; what becomes of nodes that die.
+//! Messages between nodes: how they leave, land, arrive, and ring; and nodes that die.
 use super::cluster_event::{ClusterEvent, Parcel, Payload};
 use super::lane_state::{ReadProgress, Request};
 use super::simulation::Cluster;
@@ -8,7 +8,7 @@ use crate::event::Queue;
 use foregather_machine::{Nanos, Rank};
 
 impl<Q: Queue> Cluster<Q> {
-    /// Notes what happens in no time.
+    /// Records a stroke that takes no time.
     pub(super) fn mark(&self, lane: u32, place: Actor, what: Activity, bytes: u32) {
         let now = self.engine.now();
         self.note(lane, (place, what), (0, bytes), (now, now));
@@ -26,7 +26,8 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    /// A thread does something that takes processor time: it pays when it next waits. When it will have done it.
+    /// A thread does work that takes processor time: it pays when it next waits. Returns when it will have
+    /// done it.
     pub(super) fn work(&self, (lane, thread): (u32, u32), what: Activity, of: (u32, u32), cost: Nanos) -> Nanos {
         let (node, _) = self.node(lane);
         let done = node.charge(thread, cost);
@@ -36,7 +37,7 @@ impl<Q: Queue> Cluster<Q> {
         done
     }
 
-    /// A message leaves at `ready`; when its memory is its program's again.
+    /// A message leaves at `ready`; returns when its memory is its program's again.
     pub(super) fn send(&self, (from, to): (u32, u32), load: Payload, bytes: u32, ready: Nanos) -> Nanos {
         let (source, target) = (self.address(from).rank, self.address(to).rank);
         if self.dead[source as usize].get() {
@@ -61,7 +62,7 @@ impl<Q: Queue> Cluster<Q> {
         flight.left
     }
 
-    /// It will arrive then, or a little later, but not before what was sent there earlier.
+    /// It will arrive then, or a little later, but not before earlier messages between the two.
     fn arrive_at(&self, time: Nanos, mut parcel: Parcel) {
         let jitter = self.spec.jitter.0;
         let late = if jitter > 0 { Nanos(self.random.borrow_mut().below(jitter + 1)) } else { Nanos::ZERO };
@@ -78,7 +79,7 @@ impl<Q: Queue> Cluster<Q> {
         self.foresee(time, ClusterEvent::Arrives(parcel));
     }
 
-    /// Something that was foreseen happens.
+    /// Acts on a scheduled event.
     pub(super) fn happens_here(&self, happening: ClusterEvent) {
         match happening {
             ClusterEvent::Lands(parcel) => self.arrive_at(self.wires.land(self.address(parcel.to).rank, parcel.flight), parcel),
@@ -133,7 +134,8 @@ impl<Q: Queue> Cluster<Q> {
         }
     }
 
-    /// Something has happened for a lane: whoever polls sees it, whoever sleeps is told by the card, or when somebody polls for him.
+    /// An event of a lane: a polling thread sees it; a sleeping one is told by the card, or when another
+    /// thread polls for it.
     fn ring(&self, lane: u32) {
         if !self.goes_unnoticed(self.address(lane).rank, lane) {
             self.announce(lane);
@@ -188,7 +190,8 @@ impl<Q: Queue> Cluster<Q> {
         self.mark(lane, Actor::Card, Activity::Drop, bytes);
     }
 
-    /// Somebody wants to read what is exposed at `lane`: the card of a reading network sends it by itself, else the lane's owner must.
+    /// A peer wants to read the memory exposed at `lane`: the card of a reading network sends it by itself,
+    /// else the lane's owner must.
     fn asked(&self, lane: u32, request: Request) {
         let desk = &self.desks[lane as usize];
         if !desk.exposed.borrow().contains_key(&request.key) {
@@ -205,7 +208,8 @@ impl<Q: Queue> Cluster<Q> {
         self.send((lane, request.by), Payload::Refusal { ticket: request.ticket }, 0, self.engine.now());
     }
 
-    /// Sends what is exposed, by as many descriptors as that takes: the first is posted at `first`, each of the others `apart` later.
+    /// Sends the exposed memory, by as many descriptors as that takes: the first is posted at `first`, each
+    /// of the others `apart` later.
     pub(super) fn serve(&self, lane: u32, request: &Request, first: Nanos, apart: Nanos) {
         let exposed = self.desks[lane as usize].exposed.borrow();
         let Some(memory) = exposed.get(&request.key) else { return };
@@ -228,7 +232,7 @@ impl<Q: Queue> Cluster<Q> {
     }
 
     fn answer(&self, lane: u32, ticket: u64, read: ReadProgress) {
-        // A read that was dropped is not there any more.
+        // A read that was dropped is no longer there.
         if let Some(open) = self.desks[lane as usize].reads.borrow_mut().get_mut(&ticket) {
             *open = read;
         }

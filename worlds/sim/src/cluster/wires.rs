@@ -1,5 +1,6 @@
-//! Cards and wires: which are busy until when. A message is cut into fragments, which follow each other through the sending
-//! card, its wire, the switch, the receiver's wire and card, all five at work at the same time.
+//! Cards and wires: which are busy until when. A message is cut into fragments, which follow each other
+//! through the sending card, its wire, the switch, the receiver's wire and card, all five at work at the same
+//! time.
 use super::card::Card;
 use foregather_machine::{Nanos, Rank};
 use std::cell::Cell;
@@ -28,7 +29,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Of a message that a card keeps within its node.
+    /// The flight of a message that a card keeps within its node.
     pub(super) fn within(bytes: u32) -> Self {
         Self { bytes, ..Self::default() }
     }
@@ -59,7 +60,7 @@ impl Wires {
         Self { card, busy: (0..nodes).map(|_| Default::default()).collect() }
     }
 
-    /// A message leaves a node whose descriptor is posted at `ready`.
+    /// A message leaves a node; its descriptor is posted at `ready`.
     pub(super) fn leave(&self, from: Rank, bytes: u32, ready: Nanos) -> Flight {
         let busy = &self.busy[from as usize];
         let prepared = ready.max(busy[PREPARES].get()) + self.card.fragment;
@@ -72,7 +73,7 @@ impl Wires {
         flight
     }
 
-    /// It reaches the receiver's wire, now; when it is in memory there.
+    /// The message reaches the receiver's wire now; returns when it is in memory there.
     pub(super) fn land(&self, to: Rank, flight: Flight) -> Nanos {
         let (busy, card) = (&self.busy[to as usize], &self.card);
         if !card.store_and_forward {
@@ -107,7 +108,8 @@ mod tests {
         assert_eq!(one_way(0), CARD.empty() - CARD.post - CARD.reap - CARD.receive);
     }
 
-    /// All stages are at work at once: what counts is the slowest, and the last fragment's way through the others.
+    /// All stages are at work at once: the time is that of the slowest, and of the last fragment's way
+    /// through the others.
     #[test]
     fn long_messages_go_at_the_rate_of_the_wire() {
         let whole = CARD.wire(1_500);

@@ -1,10 +1,10 @@
-//! Time in which a program did not go on although nothing was missing.
+//! Time in which a program did not go on although it waited for nothing.
 use foregather_machine::{Nanos, Rank};
 
-/// Why a program did not go on although nothing was missing.
+/// Why a program did not go on although it waited for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Business {
-    /// It computed, as it wanted to.
+    /// It computed, by its own wish.
     Computed,
     /// Its processor was interrupted.
     Interrupted,
@@ -12,15 +12,15 @@ pub enum Business {
     Paused,
 }
 
-/// A span of it.
+/// A span of such time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
-    /// Whose program.
+    /// The program's node.
     pub node: Rank,
-    /// What it did.
+    /// The reason.
     pub business: Business,
-    /// Since when.
+    /// Its beginning.
     pub from: Nanos,
-    /// Until when.
+    /// Its end.
     pub to: Nanos,
 }

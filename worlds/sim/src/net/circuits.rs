@@ -1,22 +1,23 @@
-//! What circuits cost, and which rules they follow: the iPSC/860 of Seidel & Davis 1992 §2, with the knobs that the text leaves open.
+//! The costs and the rules of circuits: the iPSC/860 of Seidel & Davis 1992 §2, with the knobs that the text
+//! leaves open.
 use foregather_machine::{Cause, Error, Nanos};
 
-/// Which of the circuits that wait for a receive port is let through.
+/// Which of the circuits that wait for a receive port goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arbitration {
-    /// That of the lowest dimension: the published costs follow from it.
+    /// The circuit of the lowest dimension: the published costs follow from it.
     LowestDimension,
-    /// That which has waited longest.
+    /// The circuit that has waited longest.
     Fifo,
-    /// Any, by the seed.
+    /// Any circuit, by the seed.
     Random,
 }
 
 impl Arbitration {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 3] = [Self::LowestDimension, Self::Fifo, Self::Random];
 
-    /// Its name in plans.
+    /// The name in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LowestDimension => "lowest-dimension",
@@ -35,12 +36,13 @@ pub struct HeaderBuffers {
     pub release: u16,
 }
 
-/// A network of circuits: a message holds its sender's send port and its receiver's receive port while it passes.
+/// A network of circuits: a message holds its sender's send port and its receiver's receive port while it
+/// passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circuits {
     /// `b_s`: from the start of a null message until the receiver has it.
     pub null: Nanos,
-    /// `s`: after so long its sender may go on.
+    /// `s`: from the start of a send until its sender may go on.
     pub send: Nanos,
     /// `b_l`: PROBE and REQUEST, half each.
     pub long: Nanos,
@@ -52,24 +54,24 @@ pub struct Circuits {
     pub set_up: Nanos,
     /// The last part of `null`: the receiver's processor, while the port is still held.
     pub receive: Nanos,
-    /// A null message frees the receive port after so long already.
+    /// How long a null message holds the receive port, if shorter than `null`.
     pub null_hold: Option<Nanos>,
-    /// Each send takes up to so much longer, evenly.
+    /// Each send takes up to this much longer, evenly.
     pub jitter: Nanos,
-    /// Who is let through.
+    /// The circuit that goes first.
     pub arbitration: Arbitration,
     /// Circuits hold the links of their dimension-order route, too; for powers of two only.
     pub links: bool,
-    /// What each link beyond the first adds.
+    /// The time that each link beyond the first adds.
     pub hop: Nanos,
     /// Header buffers, if they are counted.
     pub pool: Option<HeaderBuffers>,
-    /// Decides what is random.
+    /// The seed of random choices.
     pub seed: u64,
 }
 
 impl Circuits {
-    /// What `m` bytes add.
+    /// The time that `m` bytes add.
     pub const fn bytes(&self, m: u32) -> Nanos {
         Nanos((m as u128 * self.byte_ps as u128 / 1_000) as u64)
     }

@@ -1,4 +1,4 @@
-//! Why somebody waits for ever: for what, since when, of whom, and whether it was lost on its way.
+//! Why a program waits for ever: for what, since when, from which node, and whether it was lost on its way.
 use super::packet::PacketKind;
 use super::programs::{Wait, WaitFor};
 use super::record::{Circuit, Record};
@@ -8,19 +8,19 @@ use std::fmt;
 /// A program that never went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlocked {
-    /// What it waits for, and since when.
+    /// The wait, and its beginning.
     pub wait: Wait,
-    /// Who would have to send it, if that is known: null messages are known by their slots only, so it is whoever sent the
-    /// last one to that slot.
+    /// The node that would have to send it, if known: null messages are known by their slots only, so it is
+    /// the node that sent the last one to that slot.
     pub peer: Option<Rank>,
-    /// What was sent to it and never came.
+    /// The packet that was sent to it and never came.
     pub lost: Option<Circuit>,
-    /// What the peer waits for itself.
+    /// The peer's own wait.
     pub peer_waits: Option<Wait>,
 }
 
 impl Record {
-    /// What `node` waits for in the end, if it does.
+    /// The last wait of `node`, if it waits.
     pub fn waits_for(&self, node: Rank) -> Option<Deadlocked> {
         let wait = self.open(node)?;
         let mut awaited = self.0.iter().rev().filter(|way| way.to == node && wait.awaited.is(way));

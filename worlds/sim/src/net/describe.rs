@@ -5,10 +5,12 @@ use super::record::Circuit;
 use foregather_machine::Nanos;
 use std::fmt;
 
-/// So many of those who held a port, or of the times when a processor was away, are told one by one.
+/// This many of the packets that held a port, or of the times when a processor was away, are listed one by
+/// one.
 const SINGLY: usize = 2;
 
-/// The chain in at most `most` lines, with times in microseconds after `zero`, or before it. Links at which nobody was held up share one.
+/// The chain in at most `most` lines, with times in microseconds after `zero`, or before it. Links at which
+/// no packet was held up share one.
 pub fn describe(chain: &[Held], zero: Nanos, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for group in chain.chunk_by(|one, next| !one.is_late() && !next.is_late()) {
@@ -60,7 +62,7 @@ impl Held {
     }
 }
 
-/// The first few, and how many there are beside them.
+/// The first few, and the number of the others.
 fn listed<T>(begin: &str, all: &[T], one: impl Fn(&T) -> String) -> String {
     if all.is_empty() {
         return String::new();

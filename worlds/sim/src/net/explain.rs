@@ -1,6 +1,6 @@
-//! Why somebody was late: what its program did last, what that packet had waited for, who had held it up, and so on
-//! backwards. The packet that waited is followed, not the one that held the port: that one had its turn, the question is why
-//! this one came behind it.
+//! Why a program was late: its last action, what that packet had waited for, which packets had held it up,
+//! and so on backwards. The chain follows the packet that waited, not the one that held the port: that one
+//! had its turn, and the question is why this one came behind it.
 use super::busy::Busy;
 use super::packet::PacketKind;
 use super::programs::WaitFor;
@@ -10,21 +10,21 @@ use foregather_machine::{Nanos, Packet, Rank};
 /// The last thing that a program did before a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Last {
-    /// It had this packet, for which it had waited.
+    /// It took this packet, for which it had waited.
     Had(Circuit),
     /// This packet of its own left.
     Sent(Circuit),
 }
 
 impl Last {
-    /// The packet.
+    /// The packet of either.
     pub const fn packet(&self) -> &Circuit {
         match self {
             Self::Had(packet) | Self::Sent(packet) => packet,
         }
     }
 
-    /// When that was.
+    /// The time of it.
     pub const fn when(&self) -> Nanos {
         match self {
             Self::Had(packet) => packet.arrived,
@@ -38,26 +38,26 @@ impl Last {
 pub struct Held {
     /// The packet that was late.
     pub packet: Circuit,
-    /// Who held its sender's send port while it waited for that.
+    /// Packets that held its sender's send port while it waited for that.
     pub send_port: Vec<Circuit>,
-    /// Who held its receiver's receive port while it waited for that.
+    /// Packets that held its receiver's receive port while it waited for that.
     pub receive_port: Vec<Circuit>,
-    /// What its sender had done last before it sent it; nothing within the time that was asked about if it had come late.
+    /// The sender's last action before it sent the packet; `None` if that was before the time asked about.
     pub after: Option<Last>,
-    /// What kept its sender from sending it as soon as that was done.
+    /// The reasons why its sender did not send it as soon as that was done.
     pub busy: Vec<Busy>,
 }
 
 impl Held {
-    /// Did anything keep it up? Else it only came after one that had been.
+    /// Was it held up? Else it only came after one that was.
     pub fn is_late(&self) -> bool {
         self.packet.granted > self.packet.asked || !self.busy.is_empty()
     }
 }
 
 impl Record {
-    /// Why `node` was not done before `end`: what it did last, what that had waited for, and so on backwards until `begin`,
-    /// or until nobody had waited. The latest comes first.
+    /// Why `node` was not done before `end`: its last action, what that had waited for, and so on backwards
+    /// until `begin`, or until no packet had waited. The latest comes first.
     pub fn explain(&self, node: Rank, begin: Nanos, end: Nanos) -> Vec<Held> {
         let mut chain = Vec::new();
         let within = |(place, last): (usize, Last)| (last.when() > begin).then_some((place, last));
@@ -85,14 +85,15 @@ impl Record {
     fn kept_busy(&self, packet: &Circuit, after: Option<Last>, begin: Nanos) -> Vec<Busy> {
         let from = match after {
             Some(last) if last.when() >= packet.asked => return vec![],
-            // An interrupt that is over before the packet has left makes its program come back from the send later.
+            // If an interrupt is over before the packet has left, its program comes back from the send later.
             Some(Last::Sent(sent)) if sent.kind == PacketKind::Null => sent.granted,
             last => last.map_or(begin, |last| last.when()),
         };
         self.1.busy(packet.from, from, packet.asked)
     }
 
-    /// What the program of `node` did last, up to a moment and of the packets before that place of the record.
+    /// The last action of the program of `node`, up to a moment and among the packets before that place of
+    /// the record.
     fn last(&self, node: Rank, by: Nanos, before: usize) -> Option<(usize, Last)> {
         let ways = || self.0[..before].iter().enumerate();
         let sent = ways().filter(|(_, way)| way.from == node && way.kind.of_program() && way.left <= by);
@@ -107,20 +108,20 @@ impl Record {
         sent.into_iter().chain(had).max_by_key(|(_, last)| last.when())
     }
 
-    /// What the sender of the packet at that place did last before it sent it.
+    /// The last action of the sender of the packet at that place before it sent it.
     fn before(&self, place: usize) -> Option<(usize, Last)> {
         let packet = self.0[place];
         if packet.kind.of_program() {
             return self.last(packet.from, packet.asked, place);
         }
-        // The system's answer: a program has no part in it.
+        // The system answers: the program has no part in it.
         let asks = |way: &Circuit| (way.from, way.to, way.tag) == (packet.to, packet.from, packet.tag);
         let probe = self.0[..place].iter().rposition(|way| way.kind == PacketKind::Packet(Packet::Probe) && asks(way))?;
         (packet.kind == PacketKind::Packet(Packet::Request)).then(|| (probe, Last::Had(self.0[probe])))
     }
 
-    /// Whoever held a port while the packet at that place waited for it: `held` says whether a packet needs that port, and
-    /// from when to when it had it.
+    /// The packets that held a port while the packet at that place waited for it: `held` says whether a
+    /// packet needs that port, and from when to when it had it.
     fn holders(&self, place: usize, since: Nanos, until: Nanos, held: impl Fn(&Circuit) -> (bool, Nanos, Nanos)) -> Vec<Circuit> {
         let meanwhile = |way: &Circuit| {
             let (same, from, to) = held(way);

@@ -1,26 +1,26 @@
-//! What goes wrong, by name: loss, duplicates, delays, pauses, drifting clocks.
+//! The faults, by name: loss, duplicates, delays, pauses, drifting clocks.
 use foregather_machine::{Nanos, Rank, SplitMix};
 use std::cell::RefCell;
 
 /// A node whose processor stands still for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Which.
+    /// The node.
     pub node: Rank,
-    /// Since when.
+    /// Its beginning.
     pub from: Nanos,
-    /// For how long.
+    /// Its length.
     pub length: Nanos,
 }
 
-/// A node whose clock is not that of the others.
+/// A node whose clock differs from the others'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drift {
-    /// Which.
+    /// The node.
     pub node: Rank,
     /// How much it gains, in parts per million; the crystals of an iPSC/860 spread over 80.
     pub ppm: i32,
-    /// By how much it was ahead when all began.
+    /// By how much it was ahead at the beginning.
     pub ahead: Nanos,
 }
 
@@ -33,7 +33,7 @@ pub struct Faults {
     pub duplicate_ppm: u32,
     /// Packets that arrive later by [`Faults::delay`].
     pub delay_ppm: u32,
-    /// By how much.
+    /// The length of such a delay.
     pub delay: Nanos,
     /// Nodes that stand still.
     pub pauses: Vec<Pause>,
@@ -43,7 +43,7 @@ pub struct Faults {
     pub seed: u64,
 }
 
-/// What becomes of one packet.
+/// The fate of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Arrives,
@@ -81,13 +81,13 @@ impl Fates {
 }
 
 impl Drift {
-    /// What its clock shows.
+    /// The clock's time at `time`.
     pub(super) fn shown(&self, time: Nanos) -> Nanos {
         let gained = i128::from(time.0) * i128::from(self.ppm) / 1_000_000;
         Nanos((i128::from(time.0) + gained) as u64) + self.ahead
     }
 
-    /// How long a span really is that lasts so long by its clock.
+    /// The true length of a span of its clock.
     pub(super) fn really(&self, span: Nanos) -> Nanos {
         Nanos((i128::from(span.0) * 1_000_000 / (1_000_000 + i128::from(self.ppm))) as u64)
     }

@@ -1,4 +1,4 @@
-//! A network on which nobody is in anybody's way: each message costs what LogGP says.
+//! A network without contention: each message costs what LogGP says.
 use super::nodes::{LATE, Nodes, PARCEL};
 use super::packet::{PacketKind, Parcel};
 use super::wire::{Model, Wire};
@@ -25,7 +25,7 @@ impl Model for LogGp {
 }
 
 impl Free {
-    /// When the node can begin to send so many bytes.
+    /// When the node can begin to send `bytes` bytes.
     #[inline]
     fn begin(&self, node: Rank, now: Nanos, bytes: u32) -> Nanos {
         let Some(ready) = self.ready.get(node as usize) else { return now };
@@ -63,7 +63,7 @@ impl Wire for Free {
         if simple && nodes.fates.is_none() {
             return nodes.arrives(event.task, event.what);
         }
-        // Whoever sent a null message that was not kept is not known, and nobody asks.
+        // The sender of a null message that was not kept is unknown, and is never asked for.
         let parcel = if simple { Parcel::null(event.task, event.task, event.what) } else { nodes.kept(event.what) };
         let known = !simple && event.what & LATE != 0;
         if let Some(recorder) = nodes.recorder.as_ref().filter(|_| known) {

@@ -1,4 +1,4 @@
-//! What a node's program waits for: the leaves of every future.
+//! The waits of a node's program: the leaves of every future.
 use super::node::Node;
 use super::nodes::{BUSY, INBOX, RUNNING, SENDING};
 use super::programs::WaitFor;
@@ -8,7 +8,8 @@ use foregather_machine::{Cause, Error, Nanos, Rank};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Ready when the node's program has computed. Dropping it before breaks the network: nobody can stop a processor.
+/// Ready when the node's program has computed. Dropping it before breaks the network: a processor cannot be
+/// stopped.
 pub(super) struct Computed<'n, Q: Queue, M: Model>(&'n Node<'n, Q, M>);
 
 impl<Q: Queue, M: Model> Future for Computed<'_, Q, M> {
@@ -31,7 +32,7 @@ impl<Q: Queue, M: Model> Drop for Computed<'_, Q, M> {
 /// Ready when the node's packet has left. Dropping it before breaks the network.
 pub(super) struct Sent<'n, Q: Queue, M: Model> {
     pub(super) node: &'n Node<'n, Q, M>,
-    /// It was not sent at all.
+    /// The error if it was not sent at all.
     pub(super) refused: Option<Error>,
 }
 
@@ -66,23 +67,23 @@ enum Stage {
     Over,
 }
 
-/// What is waited for.
+/// The object of a wait.
 pub(super) trait Wanted<Q, M: Model> {
-    /// What it gives.
+    /// The result of the wait.
     type Got;
-    /// What the node's program is said to wait for meanwhile.
+    /// The state word of the wait.
     fn doing(&self) -> u16;
-    /// The same, written down.
+    /// The wait for the record.
     fn awaited(&self) -> WaitFor;
-    /// Takes it if it is there.
+    /// Takes the object if it is there.
     fn take(&mut self, node: &Node<'_, Q, M>) -> Option<Result<Self::Got, Error>>;
-    /// Does its program have to do with it? Else the system goes on by itself.
+    /// Does taking it cost its program time? Else the system goes on by itself.
     fn costs(&self) -> bool {
         true
     }
 }
 
-/// Ready once the wanted is there and the program has had time to take it.
+/// Ready once the object is there and the program has had time to take it.
 pub(super) struct Wait<'n, Q: Queue, M: Model, W: Wanted<Q, M>> {
     node: &'n Node<'n, Q, M>,
     stage: Stage,
@@ -188,7 +189,7 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for WantedNull {
     }
 }
 
-/// The next message from there with that tag.
+/// The next message from that node with that tag.
 pub(super) struct WantedMessage<'b> {
     pub(super) from: Rank,
     pub(super) tag: u32,
@@ -219,7 +220,7 @@ impl<Q: Queue, M: Model> Wanted<Q, M> for WantedMessage<'_> {
     }
 }
 
-/// The REQUEST from there with that tag: the sender is still within its system call.
+/// The REQUEST from that node with that tag: the sender is still within its system call.
 pub(super) struct Request {
     pub(super) from: Rank,
     pub(super) tag: u32,

@@ -1,14 +1,15 @@
 //! Nodes that exchange messages: from the 128 of an iPSC/860 to a million.
 //!
 //! - [`Network`] and [`Node`]: the world itself; a node is an `Endpoint` and a `Port`.
-//! - What its packets meet on their way is a [`Model`]: [`LogGp`](foregather_machine::LogGp) (`free.rs`), where nobody is in anybody's way,
-//!   or [`Circuits`] (`ports/`), where each node has one send port and one receive port (Seidel & Davis 1992 §2).
-//! - What disturbs them: [`Interrupts`] steal processor time, [`Faults`] lose, double, delay, pause and drift.
+//! - A [`Model`] decides what its packets meet on their way: [`LogGp`](foregather_machine::LogGp)
+//!   (`free.rs`), without contention, or [`Circuits`] (`ports/`), where each node has one send port and one
+//!   receive port (Seidel & Davis 1992 §2).
+//! - Disturbances: [`Interrupts`] steal processor time, [`Faults`] lose, double, delay, pause and drift.
 //! - [`profile`]: machines by name. [`Skew`]: laws of how late the nodes come.
-//! - [`Record`]: who held which port from when to when. [`Record::explain`]: why somebody was late; [`describe`]: that in words;
-//!   [`Record::waits_for`]: why somebody waits for ever.
+//! - [`Record`]: which packet held which port from when to when. [`Record::explain`]: why a program was late;
+//!   [`describe`]: that in words; [`Record::waits_for`]: why a program waits for ever.
 //!
-//! The model, its rules and what was left out: `README.md`.
+//! The model, its rules and what it leaves out: `README.md`.
 
 mod busy;
 mod circuits;

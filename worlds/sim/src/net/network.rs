@@ -9,7 +9,7 @@ use crate::engine::{EventHandler, Run};
 use crate::event::{Event, Queue};
 use foregather_machine::{Cause, Error, LogGp, Nanos, Rank};
 
-/// The most nodes there can be.
+/// The most nodes of a network.
 const SIZE_MAX: u32 = 1 << 24;
 
 /// Nodes and what lies between them.
@@ -37,7 +37,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
         Ok(Self { nodes: Nodes::new(size, slots), wire, faults: Faults::default(), interrupts: None, phases: vec![] })
     }
 
-    /// Programs are interrupted, each node's with a phase of its own, which the seed decides.
+    /// Interrupts the programs, each node's with a phase of its own, which the seed decides.
     ///
     /// # Errors
     /// [`Cause::Setting`] if no time is left between them.
@@ -47,7 +47,8 @@ impl<Q: Queue, M: Model> Network<Q, M> {
         Ok(self)
     }
 
-    /// The interrupts of `node` begin there within the period: for tests that need one at a certain moment.
+    /// Lets the interrupts of `node` begin there within the period: for tests that need one at a certain
+    /// moment.
     #[must_use]
     pub fn phase(mut self, node: Rank, phase: Nanos) -> Self {
         self.nodes.noise.set_phase(node, phase);
@@ -55,7 +56,7 @@ impl<Q: Queue, M: Model> Network<Q, M> {
         self
     }
 
-    /// Things go wrong.
+    /// Makes the network faulty.
     ///
     /// # Errors
     /// [`Cause::Setting`] if the rates add up to more than every packet.
@@ -84,14 +85,14 @@ impl<Q: Queue, M: Model> Network<Q, M> {
         self
     }
 
-    /// Every packet is written down.
+    /// Records every packet.
     #[must_use]
     pub fn recording(mut self) -> Self {
         self.nodes.recorder = Some(Recorder::default());
         self
     }
 
-    /// What was written down, so far; empty without [`Network::recording`].
+    /// The record so far; empty without [`Network::recording`].
     pub fn record(&self) -> Record {
         self.nodes.recorder.as_ref().map(|recorder| recorder.record(&self.nodes.noise)).unwrap_or_default()
     }
@@ -101,7 +102,8 @@ impl<Q: Queue, M: Model> Network<Q, M> {
         (0..self.nodes.size).map(|rank| Node::new(&self.nodes, &self.wire, rank)).collect()
     }
 
-    /// Runs `program` on every node, the `i`-th from `start(i)` on. May be called again: time goes on from there.
+    /// Runs `program` on every node, the `i`-th from `start(i)` on. May be called again: time goes on from
+    /// there.
     pub fn run<'n, F: Future>(
         &'n self,
         nodes: &'n [Node<'n, Q, M>],

@@ -40,14 +40,14 @@ impl<'n, Q: Queue, M: Model> Node<'n, Q, M> {
         self.nodes.engine.now()
     }
 
-    /// What its own clock shows.
+    /// The time on its own clock.
     #[inline]
     pub(super) fn shown(&self) -> Nanos {
         let drift = self.nodes.drifts.iter().find(|drift| drift.node == self.rank);
         drift.map_or(self.ideal(), |drift| drift.shown(self.ideal()))
     }
 
-    /// How long a span really is that lasts so long by its own clock.
+    /// The true length of a span of its own clock.
     #[inline]
     pub(super) fn really(&self, span: Nanos) -> Nanos {
         let drift = self.nodes.drifts.iter().find(|drift| drift.node == self.rank);

@@ -1,4 +1,4 @@
-//! What all nodes share, whatever lies between them: time, programs, slots, inboxes, disturbances.
+//! The common state of all nodes, whatever lies between them: time, programs, slots, inboxes, disturbances.
 use super::fault::{Drift, Fate, Fates};
 use super::noise::Noise;
 use super::packet::{NONE, PacketKind, Parcel};
@@ -13,18 +13,18 @@ use std::cell::{Cell, OnceCell, RefCell};
 
 /// Events that are no slot. A node's program goes on,
 pub(super) const RESUME: u32 = u32::MAX - 1;
-/// is looked after, because something failed,
+/// is looked after, because of a failure,
 pub(super) const WAKE: u32 = u32::MAX - 2;
-/// or a packet has left; the lower half is the wires'.
+/// or a packet has left; the lower half belongs to the wires.
 pub(super) const WIRE: u32 = u32::MAX - 16;
 /// A packet arrives; its number is in the lower bits.
 pub(super) const PARCEL: u32 = 1 << 31;
-/// The same, and it was held up: its fate is known.
+/// A packet arrives that was held up: its fate is known.
 pub(super) const LATE: u32 = 1 << 29;
 /// Slots end here.
 pub(super) const SLOTS_MAX: u32 = 1 << 15;
 
-/// What a program waits for, if not for the message of a slot, which is counted from 1: nothing,
+/// A program waits for the message of a slot, counted from 1, or for nothing,
 pub(super) const RUNNING: u16 = 0;
 /// the end of a computation,
 pub(super) const BUSY: u16 = u16::MAX - 1;
@@ -37,8 +37,8 @@ pub(super) struct Nodes<Q> {
     pub(super) engine: Engine<Q>,
     pub(super) size: u32,
     pub(super) slots: u32,
-    /// Of each node, what its program waits for, and behind that the messages in each slot: side by side, since a
-    /// million nodes live in memory and not in a cache.
+    /// For each node, what its program waits for, and behind that the messages in each slot: side by side,
+    /// since a million nodes live in memory and not in a cache.
     states: Box<[Cell<u16>]>,
     inboxes: OnceCell<Box<[RefCell<Inbox<Parcel>>]>>,
     parcels: RefCell<Slab<Parcel>>,
@@ -81,7 +81,7 @@ impl<Q: Queue> Nodes<Q> {
         &self.states[node as usize * (self.slots as usize + 1) + 1 + slot as usize]
     }
 
-    /// An event of that node will happen soon.
+    /// Fetches the state of that node, which will soon have an event.
     #[inline]
     pub(super) fn touch(&self, node: Rank) {
         let width = self.slots as usize + 1;
@@ -103,7 +103,7 @@ impl<Q: Queue> Nodes<Q> {
         done
     }
 
-    /// Keeps a packet until it arrives; what its event is called.
+    /// Keeps a packet until it arrives; returns the number of its event.
     pub(super) fn keep(&self, parcel: Parcel) -> u32 {
         PARCEL | self.parcels.borrow_mut().insert(parcel) as u32
     }
@@ -118,7 +118,7 @@ impl<Q: Queue> Nodes<Q> {
         if self.contents && !bytes.is_empty() { self.loads.borrow_mut().insert(bytes.into()) as u32 } else { NONE }
     }
 
-    /// Gives them out.
+    /// Copies the contents out.
     pub(super) fn unload(&self, load: u32, into: &mut [u8]) {
         if load != NONE {
             let bytes = self.loads.borrow_mut().remove(load as usize);
@@ -126,7 +126,7 @@ impl<Q: Queue> Nodes<Q> {
         }
     }
 
-    /// A null message is there; does somebody wait for it?
+    /// A null message is there; does the program wait for it?
     #[inline]
     pub(super) fn arrives(&self, node: Rank, slot: u32) -> bool {
         let count = self.slot(node, slot);
@@ -134,7 +134,8 @@ impl<Q: Queue> Nodes<Q> {
         u32::from(self.doing(node).get()) == slot + 1
     }
 
-    /// What of a packet arrives just now: nothing, itself, or itself twice. What comes later gets an event of its own.
+    /// The part of a packet that arrives just now: nothing, the packet, or the packet twice. A later part
+    /// gets an event of its own.
     #[inline]
     pub(super) fn arriving(&self, parcel: Parcel) -> [Option<Parcel>; 2] {
         match &self.fates {
@@ -161,7 +162,8 @@ impl<Q: Queue> Nodes<Q> {
         }
     }
 
-    /// A packet reaches its node: does its program go on, and what does its system send back?
+    /// A packet reaches its node. Returns whether its program goes on, and the packet that its system sends
+    /// back.
     pub(super) fn deliver(&self, parcel: &Parcel) -> (bool, Option<Parcel>) {
         let PacketKind::Packet(packet) = parcel.kind else {
             return (parcel.kind == PacketKind::Null && self.arrives(parcel.to, parcel.tag), None);
@@ -187,12 +189,12 @@ impl<Q: Queue> Nodes<Q> {
         }
     }
 
-    /// Who went away in the middle.
+    /// The node that went away half way.
     pub(super) fn gone(&self) -> Option<Rank> {
         self.gone.get()
     }
 
-    /// A wait of `node` was dropped in the middle: nobody's wait can be relied on any more.
+    /// A wait of `node` was dropped half way: no wait can be relied on any more.
     #[cold]
     pub(super) fn poison(&self, node: Rank) {
         if self.gone.get().is_none() {

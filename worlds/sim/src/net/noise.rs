@@ -1,14 +1,15 @@
-//! Processor time that programs do not get: interrupts that come again and again, and pauses.
+//! Processor time that programs do not get: repeated interrupts, and pauses.
 use super::busy::{Business, Busy};
 use super::fault::Pause;
 use foregather_machine::{Cause, Error, Nanos, Rank, SplitMix};
 
-/// Interrupts of every node, each node with a phase of its own (Seidel & Davis 1992 figure 3-9: 50 us about every 10 ms).
+/// Interrupts of every node, each node with a phase of its own (Seidel & Davis 1992 figure 3-9: 50 us about
+/// every 10 ms).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupts {
-    /// How long each takes.
+    /// The length of each.
     pub length: Nanos,
-    /// From one to the next.
+    /// The time from one to the next.
     pub period: Nanos,
 }
 
@@ -35,7 +36,7 @@ impl Noise {
         Ok(Self { interrupts, phases, pauses })
     }
 
-    /// Lets that node's interrupts begin there, and a period later, and a period before, as directed tests need it.
+    /// Lets that node's interrupts begin there, and a period later, and a period before, for directed tests.
     pub(super) fn set_phase(&mut self, node: Rank, phase: Nanos) {
         if let (Some(own), Some(each)) = (self.phases.get_mut(node as usize), self.interrupts) {
             *own = phase.0 % each.period.0;
@@ -56,7 +57,7 @@ impl Noise {
         let paused = paused.map(|pause| busy(Business::Paused, pause.from, pause.from + pause.length));
         let mut all: Vec<Busy> = paused.filter(|busy| busy.from < to && busy.to > from).collect();
         if let Some(Interrupts { length, period }) = self.interrupts {
-            // The one that began last at `from`, or before all time.
+            // The interrupt that began last at `from`, or before all time.
             let within = (from.0 + period.0 - self.phases[node as usize]) % period.0;
             let first = i128::from(from.0) - i128::from(within);
             let begins = (0..).map(|n| first + n * i128::from(period.0)).take_while(|&begin| begin < i128::from(to.0));
@@ -77,7 +78,8 @@ impl Noise {
         if work.0 <= left {
             return from + Nanos(waits) + work;
         }
-        // The rest begins behind the next interrupt, and each full period gives what no interrupt takes.
+        // The rest begins behind the next interrupt, and each full period gives the time that no interrupt
+        // takes.
         let rest = work.0 - left;
         let (useful, next) = (period - length, from.0 + waits + left + length);
         let periods = (rest - 1) / useful;

@@ -1,19 +1,19 @@
 //! One packet on its way.
 use foregather_machine::{Packet, Rank};
 
-/// What a packet is: a null message, one of a protocol's, or the system's own.
+/// The kind of a packet: a null message, a packet of a protocol, or the system's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
     /// A null message to a slot.
     Null,
-    /// Of a protocol.
+    /// A packet of a protocol.
     Packet(Packet),
-    /// Gives header buffers back that no other message took along.
+    /// Gives header buffers back that no other message has returned.
     Release,
 }
 
 impl PacketKind {
-    /// Its name in traces.
+    /// The name in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -22,7 +22,7 @@ impl PacketKind {
         }
     }
 
-    /// Is it sent by the node's program, which waits until it has left? The rest is the system's.
+    /// Does the node's program send it, and wait until it has left? The system sends the rest.
     pub(super) const fn of_program(self) -> bool {
         !matches!(self, Self::Release | Self::Packet(Packet::Request))
     }
@@ -36,7 +36,7 @@ impl PacketKind {
 /// No contents, or no number in the record.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A packet with all that its way depends on.
+/// A packet with all the data that its way depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parcel {
     pub(super) from: Rank,
@@ -59,7 +59,7 @@ impl Parcel {
         Self { from, to, kind: PacketKind::Null, returns: 0, tag: slot, bytes: 0, load: NONE, mark: NONE }
     }
 
-    /// What goes back the same way.
+    /// A packet that goes back the same way.
     pub(super) const fn back(&self, kind: PacketKind) -> Self {
         Self { kind, ..Self::null(self.to, self.from, self.tag) }
     }

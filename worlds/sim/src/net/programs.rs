@@ -1,4 +1,5 @@
-//! What the nodes' programs did beside sending: what they waited for, when they computed, and when they were kept from it.
+//! The acts of the nodes' programs beside sending: their waits, when they computed, and when they were kept
+//! from it.
 use super::busy::{Business, Busy};
 use super::noise::Noise;
 use foregather_machine::{Nanos, Rank};
@@ -9,9 +10,9 @@ use std::collections::BTreeMap;
 pub enum WaitFor {
     /// A null message in this slot.
     Null(u32),
-    /// A sized message from there with that tag.
+    /// A sized message from that node with that tag.
     Message(Rank, u32),
-    /// The REQUEST from there with that tag.
+    /// The REQUEST from that node with that tag.
     Request(Rank, u32),
     /// A header buffer of that node.
     Buffer(Rank),
@@ -20,17 +21,17 @@ pub enum WaitFor {
 /// One wait of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Whose.
+    /// The program's node.
     pub node: Rank,
-    /// For what.
+    /// The object of the wait.
     pub awaited: WaitFor,
-    /// Since when.
+    /// Its beginning.
     pub since: Nanos,
-    /// Until when; [`Nanos::MAX`] if it never ended.
+    /// Its end; [`Nanos::MAX`] if it never ended.
     pub until: Nanos,
 }
 
-/// What all of them did.
+/// The acts of all programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
     /// Waits that did not end where they began, in the order in which they began.
@@ -42,7 +43,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// When the program of `node` computed, was interrupted or stood still between two moments, in the order of time.
+    /// When the program of `node` computed, was interrupted or stood still between two moments, in the order
+    /// of time.
     pub fn busy(&self, node: Rank, from: Nanos, to: Nanos) -> Vec<Busy> {
         let met = |busy: &&Busy| busy.node == node && busy.from < to && busy.to > from;
         let mut all: Vec<Busy> = self.computed.iter().filter(met).copied().collect();
@@ -56,7 +58,7 @@ impl Programs {
         self.waits.push(Wait { node, awaited, since, until: Nanos::MAX });
     }
 
-    /// It has what it waited for, if it did.
+    /// The program has what it waited for, if it waited.
     pub(super) fn got(&mut self, node: Rank, now: Nanos) {
         if let Some(open) = self.open.remove(&node) {
             self.waits[open].until = now;

@@ -1,4 +1,4 @@
-//! Every packet's way, written down: who asked for which port, who held it, and until when.
+//! Every packet's way, recorded: which port it asked for, which it held, and until when.
 use super::noise::Noise;
 use super::packet::{NONE, PacketKind, Parcel};
 use super::programs::{Programs, WaitFor};
@@ -12,7 +12,7 @@ pub struct Circuit {
     pub from: Rank,
     /// Its receiver.
     pub to: Rank,
-    /// What it is.
+    /// Its kind.
     pub kind: PacketKind,
     /// Its slot or tag.
     pub tag: u32,
@@ -20,9 +20,9 @@ pub struct Circuit {
     pub bytes: u32,
     /// When it was sent.
     pub asked: Nanos,
-    /// Since when it held the send port.
+    /// When it got the send port.
     pub began: Nanos,
-    /// Since when it held the receive port, too.
+    /// When it got the receive port, too.
     pub granted: Nanos,
     /// When it left the send port.
     pub left: Nanos,
@@ -30,8 +30,8 @@ pub struct Circuit {
     pub arrived: Nanos,
 }
 
-/// The ways of all packets, in the order in which they were sent, and what the programs did meanwhile. What has not
-/// happened yet has [`Nanos::MAX`] for its time.
+/// The ways of all packets, in the order in which they were sent, and the acts of the programs meanwhile. An
+/// event that has not happened yet has [`Nanos::MAX`] for its time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record(pub Vec<Circuit>, pub Programs);
 
@@ -42,7 +42,7 @@ impl Record {
     }
 }
 
-/// Writes them down.
+/// Writes the record.
 #[derive(Default)]
 pub(super) struct Recorder {
     ways: RefCell<Vec<Circuit>>,
@@ -50,7 +50,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// A packet was sent; its number from now on.
+    /// A packet was sent; returns its number from now on.
     pub(super) fn asked(&self, parcel: &Parcel, now: Nanos) -> u32 {
         let Parcel { from, to, kind, tag, bytes, .. } = *parcel;
         let never = Nanos::MAX;
@@ -71,12 +71,12 @@ impl Recorder {
         self.note(mark, |way| way.began = now);
     }
 
-    /// It has everything, and this is when it will have left and arrived.
+    /// It has both ports, and this is when it will have left and arrived.
     pub(super) fn granted(&self, mark: u32, now: Nanos, left: Nanos, arrived: Nanos) {
         self.note(mark, |way| (way.began, way.granted, way.left, way.arrived) = (way.began.min(now), now, left, arrived));
     }
 
-    /// It arrived, later than foreseen; if it was lost, never.
+    /// It arrived, later than foreseen; never, if it was lost.
     pub(super) fn arrived(&self, mark: u32, when: Nanos) {
         self.note(mark, |way| way.arrived = when);
     }

@@ -4,15 +4,15 @@ use foregather_machine::{Nanos, Rank, SplitMix};
 /// A law of entry times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skew {
-    /// Nobody is held up: what remains of one trial is the skew of the next.
+    /// No node is held up: the rest of one trial is the skew of the next.
     Carried,
-    /// The last node, by so much, every time.
+    /// The last node, by this much, every time.
     Last(Nanos),
     /// One node, another one each time.
     One(Nanos),
-    /// Each by something evenly below that.
+    /// Each by a random time evenly below that.
     Uniform(Nanos),
-    /// Each by something exponential with that mean.
+    /// Each by a random exponential time with that mean.
     Exponential(Nanos),
 }
 

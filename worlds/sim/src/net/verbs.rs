@@ -1,4 +1,4 @@
-//! What a node's program may do: compute, send null messages and sized ones, and wait for them.
+//! The verbs of a node's program: compute, send null messages and sized ones, and wait for them.
 use super::leaf::{Request, Sent, Wait, WantedMessage, WantedNull, compute};
 use super::node::Node;
 use super::nodes::SENDING;

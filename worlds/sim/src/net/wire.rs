@@ -1,10 +1,10 @@
-//! What lies between the nodes.
+//! The interface of what lies between the nodes.
 use super::nodes::Nodes;
 use super::packet::Parcel;
 use crate::event::{Event, Queue};
 use foregather_machine::{Error, Nanos};
 
-/// A model of a network: what its messages cost, and what they meet on their way.
+/// A model of a network: the costs of its messages, and what they meet on their way.
 pub trait Model: Copy {
     /// The network itself.
     #[doc(hidden)]
@@ -14,26 +14,26 @@ pub trait Model: Copy {
     /// Builds it for `size` nodes.
     ///
     /// # Errors
-    /// If the model contradicts itself, or cannot have so many nodes.
+    /// If the model contradicts itself, or cannot have that many nodes.
     #[doc(hidden)]
     fn wire(self, size: u32) -> Result<Self::Wire, Error>;
 }
 
-/// Takes packets from nodes and gives them to others.
+/// Takes packets from nodes and delivers them to others.
 pub(super) trait Wire {
     /// A node sends a packet, now.
     fn post<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel);
-    /// Something that was foreseen happens; is the program of its node to go on?
+    /// A scheduled event happens; does the program of its node go on?
     fn happens<Q: Queue>(&self, nodes: &Nodes<Q>, event: &Event) -> bool;
-    /// Is there something to decide when all of this moment has happened?
+    /// Is there a decision to make when all of this moment has happened?
     fn unsettled(&self) -> bool {
         false
     }
-    /// Decides it.
+    /// Makes the decision.
     fn settle<Q: Queue>(&self, nodes: &Nodes<Q>) {
         let _ = nodes;
     }
-    /// What a receiver's program spends on a message it takes.
+    /// The time that a receiver's program spends on a message that it takes.
     fn take(&self) -> Nanos {
         Nanos::ZERO
     }

@@ -1,4 +1,5 @@
-//! A processor that goes on while what it loads is still under way, as hardware does, and may read its clock meanwhile.
+//! A processor that goes on while its loads are still under way, as hardware does, and may read its clock
+//! meanwhile.
 use foregather_machine::{Clock, CounterOf, Error, Nanos, Park, Placement, WaitContext, Words};
 use foregather_sim::event::Heap;
 use foregather_sim::smp::SmpCpu;
@@ -7,10 +8,10 @@ use std::cell::Cell;
 /// How long a load of another processor's line takes.
 const MISS: Nanos = Nanos(150);
 
-/// Without `ORDERED` it knows no other reading of its clock than the one ahead of loads.
+/// Without `ORDERED` it knows only the reading of its clock ahead of loads.
 pub(crate) struct Ahead<const ORDERED: bool> {
     cpu: SmpCpu<'static, Heap>,
-    /// How much longer the loads take that are under way: whatever waits for them, waits so long.
+    /// How much longer the loads under way take: an act that waits for them waits that long.
     under_way: Cell<Nanos>,
 }
 
@@ -30,7 +31,7 @@ impl<const ORDERED: bool> Clock for Ahead<ORDERED> {
     }
 
     async fn delay(&self, span: Nanos) {
-        // No time is no computation: it waits for nothing.
+        // A span of zero is no computation: it waits for nothing.
         let loads = if span == Nanos::ZERO { Nanos::ZERO } else { self.under_way.take() };
         self.cpu.delay(span + loads).await;
     }

@@ -1,4 +1,5 @@
-//! Named faults: messages keep their order and come once, whatever happens to them; and the two planted mistakes of cards.
+//! Named faults: messages keep their order and come once, whatever happens to them; and the two planted
+//! mistakes of cards.
 use super::*;
 use foregather_machine::{Clock, Park};
 use foregather_sim::cluster::{CardMistake, Clog, Faults, Partition};
@@ -6,7 +7,7 @@ use foregather_sim::net::Pause;
 
 const ROUNDS: u32 = 60;
 
-/// Rank 0 posts numbered frames, rank 1 takes them; when the last one was taken.
+/// Rank 0 posts numbered frames, rank 1 takes them; returns when the last one was taken.
 async fn count<Q: Queue>(lane: Lane<'_, Q>) -> Result<Nanos, u32> {
     for round in 0..ROUNDS {
         if lane.here().rank == 0 {

@@ -1,4 +1,4 @@
-//! The message layer on VIA: what Namyst et al. 1999 report of theirs, from one calibration of the card.
+//! The message layer on VIA: the results that Namyst et al. 1999 report, from one calibration of the card.
 use super::*;
 use foregather_machine::{Clock, Member};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Settings};
@@ -60,7 +60,8 @@ fn from_memory_to_memory_a_message_costs_75_us_more_than_raw_whatever_its_length
     }
 }
 
-/// The 53 us of the paper, whose driver registers the page of even the smallest message on either side; and without that.
+/// The 53 us of the paper, whose driver registers the page of even the smallest message on either side; and
+/// without that.
 #[test]
 fn the_smallest_message_takes_one_message_and_two_registrations() {
     let of = |pages: usize| {
@@ -82,7 +83,8 @@ fn the_smallest_message_takes_one_message_and_two_registrations() {
     assert!(registered >= us(45) && registered <= us(57), "{registered}");
 }
 
-/// Figure 7: copies are hidden behind the wire, and short buffers wait less in the switch. Predicted, not fitted.
+/// Figure 7: copies are hidden behind the wire, and short buffers wait less in the switch. Predicted, not
+/// fitted.
 #[test]
 fn static_buffers_beat_raw_messages_and_512_bytes_are_best() {
     for bytes in [1_024, 2_048, 4_096, 5_120, 8_192] {

@@ -1,4 +1,5 @@
-//! Nodes with processors and a network: what the verbs of a fabric do there, what waiting costs, and what failure looks like.
+//! Nodes with processors and a network: what the verbs of a fabric do there, what waiting costs, and how
+//! failures show.
 mod conformance;
 mod faults;
 mod frames;
@@ -24,7 +25,7 @@ const fn at(rank: u32, lane: u32) -> Address {
     Address { rank, lane }
 }
 
-/// So many nodes of two processors each, with cards of today.
+/// Nodes of two processors each, with cards of today.
 fn today(nodes: u32, threads: u32) -> ClusterSpec {
     let machine = MachineSpec { cpus: 2, scheduler: Scheduler::Eevdf(Eevdf::LINUX), ..MachineSpec::tsafrir2002() };
     ClusterSpec::new(nodes, threads, machine, Card::loggp(profile::IPSC860_FREE))
@@ -65,7 +66,7 @@ fn simulate_on<Q: Queue, T>(spec: ClusterSpec, program: impl AsyncFn(Lane<'_, Q>
     cluster.run(|lane| program(lane))
 }
 
-/// Everybody's output, once it is clear that everybody has one.
+/// All outputs, once it is clear that every thread has one.
 fn all<T>(report: Report<T>) -> Vec<T> {
     assert!(report.deadlocked.is_empty(), "stuck: {:?}", report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>());
     report.outputs.into_iter().flatten().collect()

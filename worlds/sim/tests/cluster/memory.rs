@@ -2,7 +2,7 @@
 use super::*;
 use foregather_machine::{Cause, Clock, Exposures, Key, Member, exposing};
 
-/// One side exposes, tells, helps until the other says that it is done, and conceals.
+/// One side exposes, tells its peer, helps until that says that it is done, and unexposes.
 async fn lend(lane: &Lane<'_, Heap>, pieces: &[&[u8]], to: Address) -> Result<(), Error> {
     let done = || {
         lane.progress();
@@ -125,7 +125,7 @@ fn a_request_for_what_is_concealed_meanwhile_is_refused() {
             let lane = Exposures::new(lane);
             let key = lane.expose_owned(vec![1; 100]).unwrap();
             assert!(lane.post(at(1, 0), 0, &key.0.to_le_bytes()).unwrap());
-            // The request comes, and is not helped.
+            // The request comes, and gets no help.
             lane.delay(us(1_000)).await;
             return drop(lane.take_back(key));
         }

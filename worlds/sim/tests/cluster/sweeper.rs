@@ -1,9 +1,10 @@
-//! Hosts of Itzkovitz & Schuster 1999: threads of fixed priorities, and a card that cannot interrupt, so that a timer's sweeper looks.
+//! Hosts of Itzkovitz & Schuster 1999: threads of fixed priorities, and a card that cannot interrupt, so that
+//! a timer's sweeper looks.
 use super::*;
 use foregather_machine::{Clock, Member};
 use foregather_sim::cluster::{Notice, Sweeps};
 
-/// Beside computing threads a sweeper looks as often as this.
+/// A sweeper's period beside computing threads.
 const PERIOD: Nanos = us(1_000);
 /// More than a message, an interrupt and all switches cost together.
 const COSTS: Nanos = us(100);
@@ -16,8 +17,8 @@ fn spec(threads: u32, notice: Notice) -> ClusterSpec {
     spec
 }
 
-/// A frame for that lane of node 1 leaves after 2 ms. Its thread sleeps until it comes, and then computes for 1 ms; the two others compute
-/// for 5 ms each. When they are through, by their numbers.
+/// A frame for that lane of node 1 leaves after 2 ms. Its thread sleeps until it comes, and then computes for
+/// 1 ms; the two others compute for 5 ms each. Returns when they are done, by their numbers.
 fn through(sleeper: u32) -> Vec<Nanos> {
     let report = simulate(spec(3, Notice::Interrupt), async |lane| {
         let Address { rank, lane: own } = lane.here();
@@ -44,7 +45,7 @@ fn soon(after: Nanos, time: Nanos) {
 fn the_lowest_number_runs_at_once_and_for_as_long_as_it_can() {
     let times = through(0);
     soon(us(3_000), times[0]);
-    // It is only when it sleeps that others go on, and they take no turns.
+    // Only when it sleeps do others go on, and they take no turns.
     soon(us(6_000), times[1]);
     soon(us(11_000), times[2]);
 }
@@ -61,8 +62,8 @@ fn a_higher_number_waits_until_all_lower_ones_sleep() {
     soon(us(11_000), times[2]);
 }
 
-/// Frames that leave 2.3 ms after each other for a thread that sleeps, beside one that computes, or not: when each left and was taken, and
-/// a hash of all that happened.
+/// Frames that leave 2.3 ms after each other for a thread that sleeps, beside one that computes, or not.
+/// Returns when each left and was taken, and a hash of all events.
 fn swept(sweeps: Sweeps, computes: bool, seed: u64) -> (Vec<(Nanos, Nanos)>, u64) {
     const FRAMES: usize = 20;
     let spec = ClusterSpec { seed, ..spec(2, Notice::Sweeps(sweeps)) };

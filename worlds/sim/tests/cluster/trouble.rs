@@ -1,8 +1,8 @@
-//! Lost messages, lost nodes, and those who wait for ever.
+//! Lost messages, lost nodes, and programs that wait for ever.
 use super::*;
 use foregather_machine::{Cause, Clock, Member};
 
-/// The negative control of credits: on VIA nobody but the caller keeps frames from coming unasked.
+/// The negative control of credits: on VIA only the caller keeps frames from coming unasked.
 #[test]
 fn via_drops_what_comes_without_a_credit() {
     let spec = ClusterSpec::namyst1999(2, 1);
@@ -13,7 +13,7 @@ fn via_drops_what_comes_without_a_credit() {
                 (0..count).for_each(|round| assert!(lane.post(at(1, 0), round, &[]).unwrap()));
                 return 0;
             }
-            // It releases nothing until all have come.
+            // It releases no frame until all have come.
             lane.delay(us(100_000)).await;
             let mut got = 0;
             while lane.peek(at(0, 0), |head, _| assert_eq!(head, got)).is_some() {
@@ -118,7 +118,8 @@ fn a_cluster_without_sense_is_refused() {
     assert!(refused(spec).contains("credits"));
 }
 
-/// It asks whether its wait can succeed, pays for what it has posted, and only then sleeps: meanwhile the loss becomes known.
+/// It asks whether its wait can succeed, pays for what it has posted, and only then sleeps: meanwhile the
+/// loss becomes known.
 #[test]
 fn a_loss_that_becomes_known_between_the_question_and_the_sleep_ends_the_wait() {
     let spec = ClusterSpec { deaths: vec![(0, Nanos::ZERO)], detection: us(50), ..today(2, 1) };

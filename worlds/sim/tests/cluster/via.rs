@@ -1,4 +1,4 @@
-//! VIA on Fast Ethernet: what the paper's figures rest on, from the card alone.
+//! VIA on Fast Ethernet: the basis of the paper's figures, from the card alone.
 use super::*;
 use foregather_machine::{Clock, Member, exposing};
 use foregather_sim::cluster::Activity;
@@ -80,7 +80,8 @@ fn three_vectors_are_one_descriptor_and_three_registrations() {
     all(report);
 }
 
-/// Threads that only compute take the processor from whoever yields, and get it back from whoever sleeps.
+/// Threads that only compute take the processor from a thread that yields, and get it back from one that
+/// sleeps.
 #[test]
 fn working_threads_slow_raw_messages_down_and_compute_meanwhile() {
     let with = |threads| {

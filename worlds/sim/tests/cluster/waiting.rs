@@ -1,10 +1,10 @@
-//! Waiting on nodes whose processors others want.
+//! Waiting on nodes whose processors other threads want.
 use super::*;
 use foregather_machine::{Clock, Member, Park, Placement, Words};
 use foregather_sim::cluster::{Activity, Actor};
 
-/// One node sends a frame after a while; on the other a thread waits for it, and another computes beside it on one processor.
-/// When the frame was taken, and when the computation was over.
+/// One node sends a frame after a while; on the other a thread waits for it, and another computes beside it
+/// on one processor. Returns when the frame was taken, and when the computation was over.
 fn beside(policy: Policy, after: Nanos, work: Nanos) -> (Nanos, Nanos, u64) {
     let mut spec = ClusterSpec::namyst1999(2, 2);
     spec.machine.scheduler = Scheduler::RoundRobin(RoundRobin { quantum: us(500) });
@@ -43,7 +43,7 @@ fn an_interrupt_wakes_a_sleeper_and_costs_the_processor_that_serves_it() {
     assert_eq!((one, none), (1, 0));
     let (later, wake) = (asleep - awake, ClusterSpec::namyst1999(2, 1).machine.prices.wake_idle);
     assert!(later >= card.interrupt && later <= card.interrupt + wake, "{later}");
-    // A thread that computes pays for it, and for the switch to the woken one.
+    // The computing thread pays for it, and for the switch to the woken one.
     let (_, done, _) = beside(Policy::Block, us(2_000), us(5_000));
     assert!(done >= us(5_000) + card.interrupt, "{done}");
 }

@@ -1,5 +1,5 @@
-//! Every interleaving of the central barrier's named races (`core/barrier/README.md`) on real words: tickets, arrivals that outlast
-//! their wait, places that are vacated and claimed.
+//! Every interleaving of the central barrier's named races (`core/barrier/README.md`) on real words: tickets,
+//! arrivals that outlast their wait, places that are vacated and claimed.
 use foregather_barrier::{Algorithm, Arrival, BarrierMember, Central, Group};
 use foregather_machine::{
     Cause, Clock, CounterOf, CpuId, Error, Nanos, Park, Placement, Rank, SharedLines, WaitContext, WordLine, Words, block_on,
@@ -10,7 +10,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
 use loom::thread;
 
-/// A thread's processor in loom's world. Deadlines have always passed: the first check of a bounded wait gives up.
+/// A thread's processor in loom's world. Deadlines have always passed: the first check of a bounded wait
+/// gives up.
 #[derive(Clone, Copy)]
 struct Looming(CpuId);
 
@@ -121,7 +122,7 @@ fn two_meetings_that_end_at_once_both_end() {
     take_turns(|central, _| {
         HERE.fetch_add(central.epoch(), 1);
     });
-    // The same, by the barrier's own text, with waiters.
+    // Again by the barrier's own text, with waiters.
     model(|| {
         let shared = lines(Central::<Looming>::LINES);
         let meet = |shared: &[WordLine<Word>]| {
@@ -154,7 +155,8 @@ fn member(group: &Group<Looming>, rank: Rank) -> BarrierMember<Looming> {
     group.member(HERE, rank, Policy::Block).unwrap()
 }
 
-/// Rank 0 gives up at once and comes back; rank 1 waits. No member may leave a meeting to which the other has not come.
+/// Rank 0 gives up at once and comes back; rank 1 waits. No member may leave a meeting to which the other has
+/// not come.
 fn give_up(come_back: fn(&mut BarrierMember<Looming>)) {
     model(move || {
         let group = Group::new(Algorithm::Central, 2).unwrap();
@@ -216,7 +218,7 @@ fn an_arrival_that_is_made_again_releases_too_early() {
         let first = central.arrive(&HERE);
         let mut together = true;
         if !first.is_last && central.released(&HERE, first.meeting).is_none() {
-            // Its time is over; it comes back.
+            // The wait has timed out; the member comes back.
             let again = central.arrive(&HERE);
             if again.is_last || central.released(&HERE, again.meeting).is_some() {
                 together = come.load(Relaxed) >= 2;
@@ -227,7 +229,8 @@ fn an_arrival_that_is_made_again_releases_too_early() {
     });
 }
 
-/// A place is vacated by one thread and claimed by another, which says where it is. What all see in the end.
+/// One thread vacates a place and another claims it, and publishes where it is. Returns the words that all
+/// see in the end.
 fn hand_over(vacate: fn(Roster<'_, Looming>, &[WordLine<Word>])) {
     model(move || {
         let shared = lines(Roster::<Looming>::lines(1));

@@ -7,7 +7,7 @@ use foregather_thread::{Scope::Private, Word};
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 
-/// Waits with nothing but arm and park until `probe` is content: what `Policy::Block` does.
+/// Waits with nothing but arm and park until `probe` is satisfied: the steps of `Policy::Block`.
 fn block(word: &Word, mut probe: impl FnMut() -> bool) {
     loop {
         let armed = word.prepare_park();
@@ -18,7 +18,8 @@ fn block(word: &Word, mut probe: impl FnMut() -> bool) {
     }
 }
 
-/// Every interleaving with at most two preemptions: all that two threads need, and more than three threads' races do.
+/// Every interleaving with at most two preemptions: all that two threads need, and more than the races of
+/// three threads do.
 fn model(body: impl Fn(Arc<Word>) -> Vec<JoinHandle<()>> + Send + Sync + 'static) {
     let mut explorer = loom::model::Builder::new();
     explorer.preemption_bound = Some(2);
@@ -109,8 +110,8 @@ fn clearing_the_bit_after_the_wake_loses_a_sleeper() {
     two_changes(|word, value| word.publish_waking_first(value, Private));
 }
 
-/// Race 2: one thread arms and looks, in this order or the other, the other one changes the word. Who has not seen the change and is armed
-/// still sleeps from then on.
+/// Race 2: one thread arms and looks, in this order or the other; the other thread changes the word. A thread
+/// that has not seen the change and is still armed sleeps from then on.
 fn sleep(look_last: bool) {
     loom::model(move || {
         let word = Arc::new(Word::default());
@@ -133,7 +134,7 @@ fn a_change_after_the_look_takes_the_bit_away() {
     sleep(true);
 }
 
-/// The negative control: a change before it arms is missed.
+/// The negative control: a thread misses a change before it arms.
 #[test]
 #[should_panic(expected = "slept for ever")]
 fn a_sleeper_that_arms_after_its_look_is_lost() {
@@ -160,15 +161,16 @@ fn what_was_written_before_a_store_is_seen_after_it() {
     });
 }
 
-/// The negative control: a store that looks for sleepers before it writes loses one, and loom finds the deadlock.
+/// The negative control: a store that looks for sleepers before it writes loses one, and loom finds the
+/// deadlock.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn looking_before_storing_loses_a_sleeper() {
     model(|word| vec![spawn(&word, |w| block(w, || w.load() == 1)), spawn(&word, |w| w.store_looking_first(1, Private))]);
 }
 
-/// Race 6: a frame is stored elsewhere, and the word is changed only if somebody sleeps. Whoever armed and did not see the frame
-/// would sleep from then on unless the word changes.
+/// Race 6: a frame is stored elsewhere, and the word is changed only if a thread sleeps. A thread that armed
+/// and did not see the frame would sleep from then on unless the word changes.
 fn ring(frame_first: bool, has_sleepers: fn(&Word) -> bool) {
     use loom::sync::atomic::{AtomicU32, Ordering::*};
     loom::model(move || {
@@ -195,14 +197,14 @@ fn a_bell_rings_for_whoever_armed_before_the_frame_came() {
     ring(true, Word::has_sleepers);
 }
 
-/// The negative control of race 6: whoever arms between the look and the frame sleeps for ever.
+/// The negative control of race 6: a thread that arms between the look and the frame sleeps for ever.
 #[test]
 #[should_panic(expected = "slept for ever")]
 fn looking_before_storing_the_frame_loses_a_sleeper() {
     ring(false, Word::has_sleepers);
 }
 
-/// The other one: without the fence the look may be made before the frame can be seen.
+/// The other control of race 6: without the fence the look may come before the frame can be seen.
 #[test]
 #[should_panic(expected = "slept for ever")]
 fn looking_without_a_fence_loses_a_sleeper() {
@@ -244,7 +246,7 @@ fn of_two_exchanges_one_succeeds() {
     two_take(|word, new| word.compare_exchange(0, new, Private).is_ok());
 }
 
-/// The negative control: who looks and stores then may not be the only one.
+/// The negative control: of two threads that look and then store, both may succeed.
 #[test]
 #[should_panic(expected = "who has taken it")]
 fn of_two_that_look_and_store_both_may_succeed() {

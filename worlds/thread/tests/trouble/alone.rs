@@ -4,9 +4,9 @@ use foregather_machine::Nanos;
 use std::any::type_name;
 use std::process::{Command, Stdio};
 
-/// Nothing here takes a second on a quiet machine, but one that waits for a quota to be read anew.
+/// No test here takes a second on a quiet machine, except one that waits until a quota is read anew.
 const LONG: Nanos = Nanos::from_ms(60_000);
-/// Tells a process which test it is to run.
+/// The variable that tells a process which test to run.
 const TEST: &str = "FOREGATHER_TEST_ALONE";
 
 /// Runs the calling test's body in a process of its own; it fails if the body does, or hangs.
@@ -14,10 +14,10 @@ pub(crate) fn alone<F: FnOnce()>(body: F) {
     alone_while(&[], |_| {}, body);
 }
 
-/// The same in a process with these variables, to which this one does something meanwhile. What that gives is dropped when
-/// the process has ended.
+/// [`alone`], in a process with these variables, to which this one does something `meanwhile`. The result of
+/// that is dropped when the process has ended.
 pub(crate) fn alone_while<F: FnOnce(), T>(variables: &[(&str, &str)], meanwhile: impl FnOnce(&Child) -> T, body: F) {
-    // A closure is named after the function that it stands in, and that one is the test.
+    // A closure's name contains that of its function, which is the test.
     let name = type_name::<F>().trim_end_matches("::{{closure}}").split_once("::").expect("a path").1;
     if std::env::var(TEST).is_ok_and(|test| test == name) {
         return body();
@@ -34,7 +34,7 @@ pub(crate) fn alone_while<F: FnOnce(), T>(variables: &[(&str, &str)], meanwhile:
     eprint!("{complained}");
 }
 
-/// The test cannot be made here.
+/// Reports that this test cannot run here.
 pub(crate) fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }

@@ -1,4 +1,4 @@
-//! Members that go in the middle: the others get an error with their names.
+//! Members that leave half way: the others get an error with their names.
 use crate::alone::alone;
 use foregather_barrier::{Algorithm, Group};
 use foregather_machine::{Cause, Error, Nanos, block_on};
@@ -10,7 +10,7 @@ use std::time::Duration;
 const MEMBERS: u32 = 4;
 const EPISODES: u32 = 50;
 
-/// Rank 1 comes to its end some time after the others began to wait for it: they spin, yield or sleep by then.
+/// Rank 1 ends some time after the others began to wait for it: they spin, yield or sleep by then.
 fn others_hear_of(end: impl Fn() + Sync) {
     for (kind, after_us) in [Algorithm::Central, Algorithm::Dissemination, Algorithm::Tree]
         .into_iter()
@@ -39,7 +39,7 @@ fn others_hear_of(end: impl Fn() + Sync) {
 
 #[test]
 fn a_panic_of_a_member_is_an_error_of_the_others_whatever_they_are_doing() {
-    // Without its words on the terminal.
+    // Without the panic's message on the terminal.
     alone(|| others_hear_of(|| resume_unwind(Box::new("as planned"))));
 }
 
@@ -48,8 +48,8 @@ fn a_member_whose_thread_ends_is_an_error_of_the_others() {
     alone(|| others_hear_of(|| ()));
 }
 
-/// Nobody can hear of that; but whoever waits for a bounded time learns who is missing, and is not held up by a thread whose
-/// number belongs to nobody any more.
+/// No member learns of that; but a bounded wait names the missing member, and the number of a thread that has
+/// ended does not hold it up.
 #[test]
 fn a_member_whose_thread_ends_without_a_word_is_named_when_time_is_up() {
     alone(|| {

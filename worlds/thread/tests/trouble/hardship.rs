@@ -1,4 +1,4 @@
-//! Little to live on: one processor for many, a quota that shrinks, a clock that is slow.
+//! Scarce resources: one processor for many threads, a quota that shrinks, a slow clock.
 use crate::alone::{alone, alone_while, skipped};
 use crate::team::{meet, uneven};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -48,7 +48,7 @@ fn a_team_meets_by_the_kernels_clock_where_the_counter_is_none() {
     );
 }
 
-/// It moves from a group of one and a half processors into one of half a one.
+/// The process moves from a group of one and a half processors into one of half a processor.
 #[test]
 fn a_quota_that_shrinks_is_noticed_and_outlived() {
     let squeeze = |child: &Child| {
@@ -67,7 +67,7 @@ fn a_quota_that_shrinks_is_noticed_and_outlived() {
         let width = || Thread::current().affinity().unwrap().width;
         let squeezed = || cgroup::quota().is_some_and(|cpus| cpus < 1.0);
         let noticed = AtomicBool::new(false);
-        // What a member believes of its quota is a second old at most.
+        // A member's view of its quota is a second old at most.
         let go_on = |_| {
             noticed.fetch_or(squeezed() && width() == 1, Relaxed);
             !noticed.load(Relaxed) && clock::now() < until

@@ -18,7 +18,8 @@ extern "C" fn count(_: libc::c_int) {
 
 /// Calls in progress fail with `EINTR`: the kernel is not asked to restart them.
 fn count_signals() {
-    // SAFETY: zeros are an action without flags; the handler adds to an atomic, which a handler may do.
+    // SAFETY: all zeros are a valid action without flags; the handler only adds to an atomic, which is
+    // async-signal-safe.
     let set = unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
@@ -40,10 +41,11 @@ fn thousands_of_signals_neither_end_a_wait_nor_hold_it_up() {
                 while names.iter().any(|name| name.load(Acquire) == 0) {
                     thread::yield_now();
                 }
-                // A signal that is pending already is not sent twice, so it is counted what came.
+                // A signal that is pending already is not sent twice, so the test counts those that were
+                // handled.
                 for turn in (0..).take_while(|_| HANDLED.load(Relaxed) < SIGNALS) {
                     let thread = names[turn % names.len()].load(Acquire);
-                    // SAFETY: takes numbers; the threads live until this one has done.
+                    // SAFETY: the call takes numbers only; the threads live until this one is done.
                     let sent = unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), thread, libc::SIGUSR1) };
                     assert_eq!(sent, 0);
                     if turn % 8 == 0 {
@@ -54,7 +56,7 @@ fn thousands_of_signals_neither_end_a_wait_nor_hold_it_up() {
             let work = |member: &Member<'_>, episode: u32| {
                 names[member.rank() as usize].store(usage::this_thread(), Release);
                 if member.rank() == 0 && episode.is_multiple_of(8) {
-                    // The others get as far as to sleep.
+                    // The others have time to fall asleep.
                     block_on(member.delay(Nanos::from_ms(2)));
                 }
                 uneven(member, episode);
@@ -66,7 +68,7 @@ fn thousands_of_signals_neither_end_a_wait_nor_hold_it_up() {
     });
 }
 
-/// Does the library work here, scout and all?
+/// Does the library work here, scout included?
 fn works() -> bool {
     let group = Group::new(Algorithm::Central, 3).unwrap();
     let live = |cpu: Thread, rank| {
@@ -74,7 +76,7 @@ fn works() -> bool {
         (0..300).try_for_each(|_| block_on(member.wait_for(LOST)))
     };
     let met = foregather_thread::run(3, |_| None, live).is_ok_and(|ends| ends.iter().all(Result::is_ok));
-    // Others may be busy on the machine, so some processor must be seen idle at some time only.
+    // Other programs may be busy on the machine, so some processor need be seen idle only at some time.
     let before = scout::counts().answered;
     let answered = (0..100_000).any(|_| {
         thread::sleep(Duration::from_micros(100));
@@ -86,7 +88,7 @@ fn works() -> bool {
 #[test]
 fn a_process_forked_off_while_others_wait_uses_the_library_anew() {
     const FORKS: u32 = 5;
-    /// After which the system ends the forked process, which this test's watchdog does not reach.
+    /// The system ends the forked process after this time: the test's watchdog does not reach it.
     const SECONDS: libc::c_uint = 40;
     alone(|| {
         assert!(works());
@@ -95,24 +97,25 @@ fn a_process_forked_off_while_others_wait_uses_the_library_anew() {
             threads.spawn(|| {
                 let _done = Done(&done);
                 for _ in 0..FORKS {
-                    // SAFETY: the C library readies the child for memory and threads of its own; it ends without unwinding.
+                    // SAFETY: the C library readies the child for memory and threads of its own; the child
+                    // ends without unwinding.
                     let child = unsafe { libc::fork() };
                     assert!(child >= 0);
                     if child == 0 {
-                        // SAFETY: takes a number.
+                        // SAFETY: the call takes a number only.
                         unsafe { libc::alarm(SECONDS) };
                         let fine = std::panic::catch_unwind(works).unwrap_or(false);
-                        // SAFETY: ends the process, running nothing of the parent's.
+                        // SAFETY: ends the process, and runs no code of the parent's.
                         unsafe { libc::_exit(if fine { 0 } else { 1 }) };
                     }
                     let mut status = 0;
-                    // SAFETY: writes into `status` and nowhere else.
+                    // SAFETY: the call writes into `status` and nowhere else.
                     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
                     assert_eq!(status, 0, "the forked process");
                 }
             });
             let work = |member: &Member<'_>, episode| {
-                // Somebody is at the scout's desk most of the time.
+                // Keeps the scout's desk occupied most of the time.
                 scout::idle(affinity::current());
                 uneven(member, episode);
             };

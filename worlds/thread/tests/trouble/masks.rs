@@ -1,4 +1,4 @@
-//! Others decide where members may run: before they join, and while they wait.
+//! Other programs decide where members may run: before they join, and while they wait.
 use crate::alone::{alone, alone_while, skipped};
 use crate::team::{Done, Member, meet, uneven};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
@@ -16,7 +16,8 @@ fn pause(ms: u64) {
     thread::sleep(Duration::from_millis(ms));
 }
 
-/// Members that can be found by their numbers, and somebody else, who ends their meeting when it has done with them.
+/// Members that can be found by their numbers, and a stranger, which ends their meeting when it has done with
+/// them.
 fn while_meeting(work: impl Fn(&Member<'_>, u32) + Sync, stranger: impl FnOnce(&[AtomicU32; MEMBERS]) + Send) {
     let (names, done) = (<[AtomicU32; MEMBERS]>::default(), AtomicBool::new(false));
     thread::scope(|threads| {
@@ -36,7 +37,8 @@ fn while_meeting(work: impl Fn(&Member<'_>, u32) + Sync, stranger: impl FnOnce(&
     });
 }
 
-/// The kernel cannot compare and set a mask in one step, so a mover that has just looked may put the old one back, once.
+/// The kernel cannot compare and set a mask in one step, so a mover that has just looked may put the old one
+/// back, once.
 fn set_for_good(thread: u32, theirs: Mask) {
     let stays = (0..20).any(|_| {
         assert!(theirs.give(Some(thread)));
@@ -70,7 +72,7 @@ fn members_wait_on_while_processors_come_and_go_from_their_masks() {
         let allowed = affinity::allowed();
         let work = |member: &Member<'_>, episode: u32| {
             if member.rank() == 0 && episode.is_multiple_of(64) {
-                // The others get as far as to sleep.
+                // The others have time to fall asleep.
                 pause(1);
             }
             uneven(member, episode);
@@ -103,7 +105,8 @@ fn nobody_is_placed_if_one_member_was_pinned_before_it_joined() {
     });
 }
 
-/// A set of processors that a process can be confined to from outside: to it, those taken away are as good as offline.
+/// A set of processors that a process can be confined to from outside: to it, those taken away are as good as
+/// offline.
 struct Cpuset(PathBuf);
 
 impl Cpuset {
@@ -128,7 +131,7 @@ impl Cpuset {
 
 impl Drop for Cpuset {
     fn drop(&mut self) {
-        // The kernel may take a moment to let go of a process that has just ended.
+        // The kernel may take a moment to release a process that has just ended.
         (0..100).find(|_| fs::remove_dir(&self.0).inspect_err(|_| pause(5)).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! What the system refuses: rights and signals that the adaptive policy would like to have, and does without.
+//! Refusals of the system: rights and signals that the adaptive policy would use, and does without.
 use crate::alone::{alone, skipped};
 use crate::team::{LOST, meet, uneven};
 use foregather_barrier::{Algorithm, Group};
@@ -9,8 +9,9 @@ use foregather_wait::adaptive::TABLE;
 use foregather_wait::{Policy, Snapshot};
 use std::time::Duration;
 
-/// Has the kernel refuse these calls to this thread and to those that it makes from now on: always, or if their first
-/// argument, taken for an integer, is `negative`. Without a way back. `false` if it will not.
+/// Has the kernel refuse these calls to this thread and to the threads that it makes from now on: always, or
+/// if their first argument, taken for an integer, is `negative`. It cannot be undone. `false` if the kernel
+/// will not.
 fn refuse(calls: &[libc::c_long], negative: bool) -> bool {
     let instruction =
         |code: u32, k: u32, jt: usize, jf: usize| libc::sock_filter { code: code as u16, jt: jt as u8, jf: jf as u8, k };
@@ -29,7 +30,8 @@ fn refuse(calls: &[libc::c_long], negative: bool) -> bool {
     }
     program.push(end(refuse));
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the first call takes numbers; the second reads the program, which outlives it. Neither writes memory.
+    // SAFETY: the first call takes numbers; the second reads the program, which outlives it. Neither writes
+    // memory.
     unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
@@ -45,7 +47,7 @@ fn a_team_meets_without_the_right_to_set_masks_and_classes() {
         assert!(affinity::pin(affinity::current()).is_err() && sched::set_class(sched::SchedClass::Idle, 0).is_err());
         let waits = meet(6, |_| None, |episode| episode < 1_000, uneven);
         assert_eq!((waits.moves, waits.pulls, waits.scouts_back), (0, 0, 0), "{waits}");
-        // Its thread is made, and finds that it may not be one.
+        // The scout's thread is made, and finds that it has no right to be one.
         while scout::idle(0).is_some() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -67,7 +69,7 @@ fn a_team_meets_where_the_clocks_of_others_cannot_be_read() {
         assert_eq!(usage::thread_cpu_of(usage::this_thread()), None);
         let waits = meet(3, |_| None, |episode| episode < 1_000, uneven);
         assert_eq!((followed(&waits, "stay"), waits.pulls), (0, 0), "{waits}");
-        // Each on a processor of its own has nothing else to ask than whether the other one runs.
+        // Members on processors of their own have nothing to ask but whether the other one runs.
         if let [here, .., there] = affinity::allowed()[..] {
             let apart = meet(2, |rank| Some([here, there][rank as usize]), |episode| episode < 1_000, uneven);
             assert!(followed(&apart, "ask") > 0, "{apart}");
@@ -80,7 +82,8 @@ fn followed(waits: &Snapshot, name: &str) -> u64 {
     waits.rules[TABLE.iter().position(|rule| rule.name == name).unwrap()]
 }
 
-/// Two of a real-time class and one of an ordinary one on one processor: whoever did not let go would stop the other two.
+/// Two members of a real-time class and one of an ordinary one on one processor: a member that did not let go
+/// would stop the other two.
 #[test]
 fn real_time_members_let_go_and_never_loop_on_yields() {
     const EPISODES: u32 = 30;
@@ -93,7 +96,8 @@ fn real_time_members_let_go_and_never_loop_on_yields() {
         {
             let group = Group::new(Algorithm::Central, 3).unwrap();
             let live = |_, rank| {
-                // Made after the change of class, as a thread that is born under it would do; one is above the other.
+                // Made after the change of class, as by a thread that is born under it; one class is above
+                // the other.
                 let granted = rank == 2 || sched::set_class(class, 1 + rank as i32).is_ok();
                 let mut member = group.member(Thread::current(), rank, if rank == 2 { Policy::Block } else { policy }).unwrap();
                 for _ in 0..EPISODES {

@@ -1,7 +1,8 @@
-//! A barrier for as long as wanted, beside busy programs, while the members' processors change at random: no wake-up is lost.
+//! A barrier for as long as wanted, beside busy programs, while the members' processors change at random: no
+//! wake-up is lost.
 //!
-//! `FOREGATHER_SOAK=3600 FOREGATHER_SOAK_THREADS=512 cargo test --release -p foregather-thread --test trouble soak -- --nocapture`
-//! is an hour of it.
+//! An hour of it: `FOREGATHER_SOAK=3600 FOREGATHER_SOAK_THREADS=512 cargo test --release
+//! -p foregather-thread --test trouble soak -- --nocapture`.
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use foregather_barrier::{Algorithm, Group};
 use foregather_host::affinity::{self, Mask};
@@ -11,10 +12,10 @@ use foregather_wait::Policy;
 use std::thread;
 use std::time::Duration;
 
-/// An episode that takes longer has lost a wake-up: the wait fails by its name.
+/// An episode that takes longer has lost a wake-up: the wait fails with its context.
 const LOST: Nanos = Nanos::from_ms(120_000);
 const HOGS: usize = 2;
-/// Between two changes of one member's processors.
+/// The pause between two changes of a member's processors.
 const CHANGE: Duration = Duration::from_millis(3);
 
 fn number(name: &str, few: u64) -> u64 {
@@ -28,7 +29,8 @@ fn drawn(state: &mut u64) -> u64 {
     mixed ^ mixed >> 27
 }
 
-/// What the threads are doing: if some are ready to run the machine had no time for them, and no wake-up need be lost.
+/// The states of the threads: if some are ready to run the machine had no time for them, and no wake-up need
+/// be lost.
 fn states() -> String {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
@@ -36,7 +38,7 @@ fn states() -> String {
     format!("{} threads are ready, {} asleep", ready.len(), asleep.len())
 }
 
-/// What a soak came to.
+/// The totals of a soak.
 #[derive(Default)]
 struct Soak {
     episodes: u64,
@@ -54,7 +56,7 @@ fn soak(algorithm: Algorithm, size: u32, span: Nanos) -> Soak {
         names[rank as usize].store(usage::this_thread(), Release);
         let (mut episode, mut longest, mut state) = (0, Nanos::ZERO, u64::from(rank));
         while episode <= last.load(Acquire) {
-            // Said one episode ahead, so that every member has heard of it when the last one ends.
+            // Announced one episode ahead, so that every member knows of it when the last one ends.
             if rank == 0 && last.load(Acquire) == u64::MAX && clock::now() >= until {
                 last.store(episode + 1, Release);
             }
@@ -83,7 +85,7 @@ fn soak(algorithm: Algorithm, size: u32, span: Nanos) -> Soak {
             while !done.load(Relaxed) {
                 let thread = names[drawn(&mut state) as usize % names.len()].load(Acquire);
                 let mut wanted = || Mask::only(allowed[drawn(&mut state) as usize % allowed.len()]);
-                // One that is not there yet, or has just ended, has no processors to change.
+                // A thread that is not there yet, or has just ended, has no processors to change.
                 changes.fetch_add(u64::from(thread != 0 && wanted().is_some_and(|mask| mask.give(Some(thread)))), Relaxed);
                 thread::sleep(CHANGE);
             }
@@ -100,7 +102,8 @@ fn soak(algorithm: Algorithm, size: u32, span: Nanos) -> Soak {
 fn a_soak_beside_hogs_loses_no_wake_up() {
     let seconds = number("FOREGATHER_SOAK", 1);
     let size = number("FOREGATHER_SOAK_THREADS", 32) as u32;
-    // Two thirds of the time for the barrier of words, where a sleeper and its waker race; the rest for signals.
+    // Two thirds of the time for the barrier of words, where a sleeper and its waker race; the rest for
+    // signals.
     let parts = [(Algorithm::Central, 4), (Algorithm::Dissemination, 1), (Algorithm::Tree, 1)];
     for (algorithm, sixths) in parts {
         let Soak { episodes, longest, changes } = soak(algorithm, size, Nanos::from_ms(seconds * 1_000 * sixths / 6));

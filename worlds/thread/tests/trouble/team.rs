@@ -5,13 +5,14 @@ use foregather_machine::{CpuId, Nanos, Rank, block_on};
 use foregather_thread::Thread;
 use foregather_wait::{Policy, Snapshot};
 
-/// One of them.
+/// One member of the team.
 pub(crate) type Member<'g> = BarrierMember<Thread>;
 
-/// An episode that takes longer is taken for lost: the test fails with the name of whoever was awaited.
+/// An episode that takes longer is taken for lost: the test fails with the rank of the awaited member.
 pub(crate) const LOST: Nanos = Nanos::from_ms(20_000);
 
-/// Says when dropped that it is done, so also when the stack unwinds: nobody goes on for ever behind a test that has failed.
+/// Sets its flag when dropped, so also when the stack unwinds: no thread goes on for ever behind a test that
+/// has failed.
 pub(crate) struct Done<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -20,8 +21,8 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Lets `size` threads meet, pinned to their places if they have any, as long as rank 0 finds that they shall `go_on` with
-/// that episode. Before it arrives, each does its `work`. What all their waits came to.
+/// Lets `size` threads meet, pinned to their places if they have any, as long as rank 0 lets that episode
+/// `go_on`. Before it arrives, each does its `work`. Returns the sum of all their waits.
 pub(crate) fn meet(
     size: u32,
     place: impl Fn(Rank) -> Option<CpuId> + Sync,
@@ -32,7 +33,7 @@ pub(crate) fn meet(
     let live = |cpu, rank| {
         let mut member = group.member(cpu, rank, Policy::default()).unwrap();
         for episode in 0.. {
-            // Said one episode ahead, so that everybody has heard of it when the last one ends.
+            // Announced one episode ahead, so that all members know of it when the last one ends.
             if rank == 0 && last.load(Acquire) == u32::MAX && !go_on(episode) {
                 last.store(episode + 1, Release);
             }

@@ -1,6 +1,7 @@
-//! The links of a hypercube: a circuit takes those of its route one after the other, the lowest dimension first, and holds them.
+//! The links of a hypercube: a circuit takes those of its route one after the other, the lowest dimension
+//! first, and holds them.
 //!
-//! Everybody takes dimensions in the same order, so circuits cannot wait for each other in a circle.
+//! All circuits take dimensions in the same order, so they cannot wait for each other in a circle.
 use foregather_machine::Rank;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// A link, by the node it leaves and its dimension.
 type LinkId = (Rank, u32);
 
-/// Who holds which link, and who waits for it.
+/// The circuits that hold links, and those that wait for them.
 #[derive(Default)]
 pub(super) struct Links(RefCell<State>);
 
@@ -35,7 +36,7 @@ impl Circuit {
 }
 
 impl State {
-    /// Takes links until one is held by somebody else; is the route complete?
+    /// Takes links until another circuit holds one; is the route complete?
     fn advance(&mut self, mut circuit: Circuit) -> bool {
         while let Some(link) = circuit.next() {
             if let Some(waiting) = self.held.get_mut(&link) {
@@ -50,7 +51,7 @@ impl State {
 }
 
 impl Links {
-    /// How many links a route has.
+    /// The number of links of a route.
     pub(super) const fn hops(from: Rank, to: Rank) -> u32 {
         (from ^ to).count_ones()
     }
@@ -60,7 +61,7 @@ impl Links {
         self.0.borrow_mut().advance(Circuit { from, to, at: from })
     }
 
-    /// Gives a route's links back; the circuits whose routes are complete now.
+    /// Gives a route's links back; returns the circuits whose routes are complete now.
     pub(super) fn free_all(&self, from: Rank, to: Rank) -> Vec<(Rank, Rank)> {
         let (mut state, mut complete) = (self.0.borrow_mut(), Vec::new());
         let mut route = Circuit { from, to, at: from };
@@ -68,7 +69,7 @@ impl Links {
             route.at ^= 1 << link.1;
             let mut waiting = state.held.remove(&link).unwrap_or_default();
             if let Some(mut first) = waiting.pop_front() {
-                // It has the link now, and with it those who wait behind.
+                // It has the link now, and with it the circuits that wait behind.
                 state.held.insert(link, waiting);
                 first.at ^= 1 << link.1;
                 if state.advance(first) {

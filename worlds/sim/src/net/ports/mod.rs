@@ -1,10 +1,12 @@
-//! Circuits: each node has one send port and one receive port, and a message holds both (Seidel & Davis 1992 §2.1, §2.2).
+//! Circuits: each node has one send port and one receive port, and a message holds both (Seidel & Davis 1992
+//! §2.1, §2.2).
 //!
-//! A packet waits in the queue of its node's send port; then, holding that, for the links of its route; then, holding
-//! those, for the receive port. Whoever is granted that last one passes at once. All requests of a moment are seen before
-//! a port that is free at that moment is given away.
+//! A packet waits in the queue of its node's send port; then, holding that, for the links of its route; then,
+//! holding those, for the receive port. A packet that is granted the last one passes at once. All requests of
+//! a moment are seen before a port that is free at that moment is given away.
 //!
-//! - this file: a packet's way through its events. [`port`](self::port): one node's two ports and who waits for them.
+//! - this file: a packet's way through its events. [`port`](self::port): one node's two ports and the packets
+//!   that wait for them.
 //! - [`links`](self::links): dimension-order routes. [`pool`](self::pool): header buffers.
 
 mod links;
@@ -25,7 +27,7 @@ use std::cell::RefCell;
 
 /// The packet has left the send port.
 const LEFT: u32 = WIRE;
-/// The same, and its program goes on.
+/// The packet has left the send port, and its program goes on.
 const LEFT_AND_ON: u32 = WIRE + 1;
 /// The program has prepared its packet.
 const PREPARED: u32 = WIRE + 2;
@@ -62,7 +64,7 @@ impl Model for Circuits {
 struct Passage {
     left: Nanos,
     there: Nanos,
-    /// The program's part of it: since when, and how much.
+    /// The program's work on it: from when, and how much.
     work: (Nanos, Nanos),
 }
 
@@ -72,7 +74,7 @@ impl Ports {
         &self.pairs[node as usize]
     }
 
-    /// What the rules say about a packet that passes from `now` on.
+    /// The passage of a packet from `now` on, by the rules.
     #[inline]
     fn passage(&self, parcel: &Parcel, now: Nanos) -> Passage {
         let model = &self.model;
@@ -106,7 +108,7 @@ impl Ports {
         Nanos(self.random.borrow_mut().below(self.model.jitter.0 + 1))
     }
 
-    /// Can an arrival be told by its slot alone?
+    /// Does an arrival need only its slot?
     #[inline]
     fn simple<Q>(&self, nodes: &Nodes<Q>, parcel: &Parcel) -> bool {
         parcel.kind == PacketKind::Null
@@ -158,7 +160,7 @@ impl Ports {
         if let Some(recorder) = &nodes.recorder {
             recorder.granted(parcel.mark, now, left, there);
         }
-        // In its system call a program is not interrupted: the system is.
+        // A program within its system call is not interrupted: the system is.
         let on = parcel.kind.of_program().then(|| match parcel.kind {
             PacketKind::Packet(Packet::Probe) => from,
             _ => nodes.noise.done(parcel.from, from, work),
@@ -203,7 +205,7 @@ impl Ports {
         }
     }
 
-    /// A packet is there: its ports are free, and unless it was hit by a fault, its node has it.
+    /// A packet is there: its ports are free, and unless a fault hit it, its node has it.
     fn arrive<Q: Queue>(&self, nodes: &Nodes<Q>, parcel: Parcel) -> bool {
         let deliver = |goes_on, parcel| self.deliver(nodes, parcel) || goes_on;
         nodes.arriving(parcel).into_iter().flatten().fold(false, deliver)
@@ -222,11 +224,11 @@ impl Ports {
         goes_on
     }
 
-    /// Writes a packet down and queues it.
+    /// Records a packet and queues it.
     fn send<Q: Queue>(&self, nodes: &Nodes<Q>, mut parcel: Parcel) {
         if let Some(recorder) = &nodes.recorder {
             parcel.mark = recorder.asked(&parcel, nodes.engine.now());
-            // Of a program's packets only one that had no header buffer was waited for.
+            // The one packet that its program has waited for is one without a header buffer.
             if parcel.kind.takes_header() {
                 recorder.got(parcel.from, nodes.engine.now());
             }
@@ -234,7 +236,7 @@ impl Ports {
         self.enqueue(nodes, parcel);
     }
 
-    /// A packet's bits are at the far end: if the processor has to do with them, that comes first.
+    /// A packet's bits are at the far end: if the processor must handle them, that comes first.
     fn reaches<Q: Queue>(&self, nodes: &Nodes<Q>, event: &Event) -> bool {
         let parcel = nodes.kept(event.what & !HANDLED);
         if event.what & LATE != 0 {
@@ -260,7 +262,7 @@ impl Ports {
     }
 }
 
-/// A mark of a packet's event: the processor has dealt with it.
+/// A mark of a packet's event: the processor has handled it.
 const HANDLED: u32 = 1 << 30;
 
 /// The system answers a PROBE after the programs of that moment have asked for their ports.
@@ -334,7 +336,7 @@ impl Wire for Ports {
             }
         }
         open.clear();
-        // Keeps the room it has taken.
+        // Keeps the memory that it has taken.
         open.append(&mut self.open.borrow_mut());
         self.open.replace(open);
     }

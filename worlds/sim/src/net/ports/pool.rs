@@ -1,12 +1,12 @@
-//! Header buffers (Seidel & Davis 1992 §2.4): each null, short and PROBE message takes one of those that its receiver
-//! keeps for its sender. The headers of messages the other way give them back, one each; if too few go that way, the
-//! receiver's system runs out and sends a release message of its own.
+//! Header buffers (Seidel & Davis 1992 §2.4): each null, short and PROBE message takes one of those that its
+//! receiver keeps for its sender. The headers of messages the other way return them, one each; if too few go
+//! that way, the receiver's system runs out and sends a release message of its own.
 use crate::net::circuits::HeaderBuffers;
 use crate::net::packet::{PacketKind, Parcel};
 use foregather_machine::Rank;
 use std::cell::RefCell;
 
-/// What a node knows of another one.
+/// One node's account with another.
 #[derive(Clone, Copy, Default)]
 struct Account {
     peer: Rank,
@@ -67,7 +67,8 @@ impl Headers {
         stamped.ok()
     }
 
-    /// A packet has arrived: the release message that its receiver must send, and the packet that may now go on.
+    /// A packet has arrived. Returns the release message that its receiver must send, and the packet that may
+    /// now go on.
     pub(super) fn arrived(&self, parcel: &Parcel) -> impl Iterator<Item = Parcel> {
         let mut node = self.nodes[parcel.to as usize].borrow_mut();
         let mut release = None;

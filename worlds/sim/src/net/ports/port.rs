@@ -1,6 +1,7 @@
-//! One node's two ports, and the line of those who wait for its receive port.
+//! One node's two ports, and the line of nodes that wait for its receive port.
 //!
-//! A node waits in one line at most, for it holds its send port meanwhile; so the lines are lists through the nodes.
+//! A node waits in one line at most, for it holds its send port meanwhile; so the lines are lists through the
+//! nodes.
 use crate::net::packet::Parcel;
 use foregather_machine::{Rank, SplitMix};
 use std::cell::{Cell, RefCell};
@@ -9,11 +10,11 @@ use std::collections::VecDeque;
 const NOBODY: Rank = Rank::MAX;
 
 pub(super) struct Pair {
-    /// What holds the send port.
+    /// The packet that holds the send port.
     pub(super) sending: Cell<Option<Parcel>>,
-    /// What waits for it.
+    /// The packets that wait for it.
     queue: RefCell<VecDeque<Parcel>>,
-    /// What the program is preparing.
+    /// The packet that the program is preparing.
     preparing: Cell<Option<Parcel>>,
     /// Is the receive port held?
     pub(super) receiving: Cell<bool>,
@@ -22,7 +23,7 @@ pub(super) struct Pair {
     /// The line of nodes that wait for it.
     first: Cell<Rank>,
     last: Cell<Rank>,
-    /// Who stands behind this node in another one's line.
+    /// The node behind this one in another node's line.
     next: Cell<Rank>,
 }
 
@@ -96,14 +97,14 @@ fn behind(pairs: &[Pair], node: Rank) -> Option<Rank> {
     Some(pairs[node as usize].next.get()).filter(|&next| next != NOBODY)
 }
 
-/// Everybody in the line for `to`, with whoever stands before.
+/// The nodes in the line for `to`, each with the one before it.
 fn line(pairs: &[Pair], to: Rank) -> impl Iterator<Item = (Rank, Rank)> {
     let first = Some(pairs[to as usize].first.get()).filter(|&first| first != NOBODY);
     let step = |&(_, node): &(Rank, Rank)| behind(pairs, node).map(|next| (node, next));
     std::iter::successors(first.map(|first| (NOBODY, first)), step)
 }
 
-/// Takes the one behind `before` out of the line for `to`.
+/// Takes the node behind `before` out of the line for `to`.
 #[inline]
 fn take(pairs: &[Pair], to: Rank, (before, node): (Rank, Rank)) -> Rank {
     let (line, next) = (&pairs[to as usize], pairs[node as usize].next.get());
@@ -117,13 +118,13 @@ fn take(pairs: &[Pair], to: Rank, (before, node): (Rank, Rank)) -> Rank {
     node
 }
 
-/// Whoever has waited longest.
+/// Takes the node that has waited longest.
 #[inline]
 pub(super) fn first(pairs: &[Pair], to: Rank) -> Rank {
     take(pairs, to, (NOBODY, pairs[to as usize].first.get()))
 }
 
-/// Whoever comes over the lowest dimension.
+/// Takes the node that comes over the lowest dimension.
 #[inline]
 pub(super) fn lowest(pairs: &[Pair], to: Rank) -> Rank {
     let first = (NOBODY, pairs[to as usize].first.get());
@@ -136,7 +137,7 @@ pub(super) fn lowest(pairs: &[Pair], to: Rank) -> Rank {
     take(pairs, to, chosen)
 }
 
-/// Anybody.
+/// Takes any node.
 #[inline]
 pub(super) fn any(pairs: &[Pair], to: Rank, random: &mut SplitMix) -> Rank {
     let first = (NOBODY, pairs[to as usize].first.get());
