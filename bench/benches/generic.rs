@@ -1,13 +1,16 @@
-//! Generic against hand-written: what does it cost that barriers are written once, over traits, for every world?
+//! Generic against hand-written: what does it cost that barriers are written once, over traits, for every
+//! world?
 //!
-//! `cargo bench -p foregather-bench --bench generic` prints a table; with `-- --check` it fails if a median ratio is above
-//! [`LIMIT`]. Each pair of batches runs on the same two pinned threads, the order alternates, and member 0 holds the
-//! watch. By hand means: the same protocol (a value and a sleeper's bit in one word, the same lines, the same account of
-//! the central barrier's waits) by one who knows the waiting policy and needs neither poison nor deadline. `bare` leaves
-//! out account and sleepers too: what a pure spin barrier would be if nobody ever had to sleep. It is for information.
+//! `cargo bench -p foregather-bench --bench generic` prints a table; with `-- --check` it fails if a median
+//! ratio is above [`LIMIT`]. Each pair of batches runs on the same two pinned threads, the order alternates,
+//! and member 0 holds the watch. By hand means: the same protocol (a value and a sleeper's bit in one word,
+//! the same lines, the same account of the central barrier's waits) by one who knows the waiting policy and
+//! needs neither poison nor deadline. `bare` leaves out account and sleepers too: what a pure spin barrier
+//! would be if nobody ever had to sleep. It is for information.
 //!
-//! Two virtual processors may be two cores or two threads of one core, as the host likes from moment to moment: a line
-//! then moves in 200 or in 30 ns, and every nanosecond between two barriers shows five times as much.
+//! Two virtual processors may be two cores or two threads of one core, as the host likes from moment to
+//! moment: a line then moves in 200 or in 30 ns, and every nanosecond between two barriers shows five times
+//! as much.
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::AtomicU32;
@@ -170,8 +173,8 @@ fn rds_by_hand<const SLEEP: bool>(words: &Rds, rank: u32, taken: &mut u32, barri
     (0..barriers).for_each(|_| words.wait::<SLEEP>(rank, taken));
 }
 
-/// Cycles of each pair of batches, generic and by hand. Both members call this; a batch ends in a barrier, so the next
-/// begins for both at once.
+/// Cycles of each pair of batches, generic and by hand. Both members call this; a batch ends in a barrier, so
+/// the next begins for both at once.
 fn pairs(
     (pairs, barriers): (usize, u32),
     mut generic: impl FnMut(u32) -> Result<(), Error>,

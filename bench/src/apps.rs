@@ -1,8 +1,8 @@
-//! The programs on shared memory, over any fabric. Nothing here is generic: each program is compiled for each fabric once, in this
-//! crate, and not in every crate that runs it.
+//! The programs on shared memory, over any fabric. Nothing here is generic: each program is compiled for each
+//! fabric once, in this crate, and not in every crate that runs it.
 //!
-//! - [`Program`]: one of the five with its input. [`Program::here`]: each rank is a few threads of this process, with a space of its
-//!   own. [`Program::on`]: this process is a rank of a job.
+//! - [`Program`]: one of the five with its input. [`Program::here`]: each rank is a few threads of this
+//!   process, with a space of its own. [`Program::on`]: this process is a rank of a job.
 use foregather_apps::is::Is;
 use foregather_apps::lu::Lu;
 use foregather_apps::sor::Sor;

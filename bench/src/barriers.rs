@@ -1,5 +1,5 @@
-//! One cell of the barrier matrix: what is asked of a child process, what it comes to, and the barriers that need no library: ours, of
-//! any kind and policy, and Rust's.
+//! One cell of the barrier matrix: what is asked of a child process, what it comes to, and the barriers that
+//! need no library: ours, of any kind and policy, and Rust's.
 use crate::{Cell, Episodes, Meeting};
 use foregather_barrier::{Algorithm, BarrierMember, Group};
 use foregather_machine::{Cause, Costs, Error, Nanos, block_on};
@@ -13,7 +13,8 @@ use std::sync::Barrier;
 
 /// Rust's barrier, by its name in results.
 pub const RUST_STD: &str = "rust-std";
-/// A cell that has not ended by this much over twice its time has collapsed: its waiter passed next to no barrier.
+/// A cell that has not ended by this much over twice its time has collapsed: its waiter passed next to no
+/// barrier.
 const COLLAPSED: Nanos = Nanos::from_ms(700);
 /// Slack of the start line: longer than the release of a sleeper takes.
 const START_SLACK: Nanos = Nanos::from_us(100);
@@ -36,7 +37,8 @@ pub enum WorkDistribution {
     Bimodal,
     /// Always as long, but three times as long for rank 1.
     SlowMember,
-    /// Operations of a graph, each split evenly: the same draw for all members, from a quarter to almost three times the grain.
+    /// Operations of a graph, each split evenly: the same draw for all members, from a quarter to almost
+    /// three times the grain.
     Graph,
 }
 
@@ -54,7 +56,8 @@ pub struct BarrierCell {
     pub shape: WorkDistribution,
     /// The processor of each member, repeated if there are more members; empty leaves them free.
     pub pins: Vec<u32>,
-    /// Two barriers an episode with the computation between them, as a parallel region has; nothing is computed outside it.
+    /// Two barriers an episode with the computation between them, as a parallel region has; nothing is
+    /// computed outside it.
     #[serde(default)]
     pub fork_join: bool,
     /// For how long to measure.
@@ -153,7 +156,8 @@ impl CellResult {
         self.episodes as f64 / Nanos(self.wall_ns).as_secs().max(1e-9)
     }
 
-    /// The share of all waits, those of the last to arrive included, with that place in [`CellResult::outcomes`].
+    /// The share of all waits, those of the last to arrive included, with that place in
+    /// [`CellResult::outcomes`].
     pub fn outcome_share(&self, place: usize) -> Option<f64> {
         self.outcomes.map(|all| all[place] as f64 / all.iter().sum::<u64>().max(1) as f64)
     }

@@ -1,14 +1,16 @@
-//! The one protocol between a program that measures and its children: a line of JSON goes in, as an argument, and a line of JSON comes out.
+//! The one protocol between a program that measures and its children: a line of JSON goes in, as an argument,
+//! and a line of JSON comes out.
 use foregather_machine::Nanos;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// What a process, or the ranks of a job, measure for another process.
 ///
-/// A process of its own lets the environments of runtimes differ, keeps idle threads of one cell out of the next, and can be killed
-/// when the cell collapses.
+/// A process of its own lets the environments of runtimes differ, keeps idle threads of one cell out of the
+/// next, and can be killed when the cell collapses.
 pub trait Cell: Serialize + DeserializeOwned {
-    /// The verb of programs that run such cells; the verbs of the `foregather` command are hidden behind [`own_verb`].
+    /// The verb of programs that run such cells; the verbs of the `foregather` command are hidden behind
+    /// [`own_verb`].
     const VERB: &'static str;
     /// What it comes to.
     type Answer: Serialize + DeserializeOwned;
@@ -21,7 +23,8 @@ pub trait Cell: Serialize + DeserializeOwned {
         Ok(())
     }
 
-    /// How long it may take, with the start and the end of its process; a cell that takes longer has collapsed.
+    /// How long it may take, with the start and the end of its process; a cell that takes longer has
+    /// collapsed.
     fn at_most(&self) -> Nanos;
 
     /// What the environment of its process has besides ours.

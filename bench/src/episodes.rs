@@ -38,7 +38,8 @@ struct Meter {
     spans: Histogram<u64>,
 }
 
-/// For any time up to some minutes, in cycles or nanoseconds, three digits of it; what is longer counts as that.
+/// For any time up to some minutes, in cycles or nanoseconds, three digits of it; what is longer counts as
+/// that.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 1 << 40, 3).expect("these bounds and digits are allowed")
 }
@@ -90,7 +91,8 @@ pub trait Meeting {
     /// If they can no longer meet.
     fn wait(&mut self) -> Result<(), Self::Error>;
 
-    /// The one behind which they begin to measure: as a start line better than a bare barrier, where there is one.
+    /// The one behind which they begin to measure: as a start line better than a bare barrier, where there is
+    /// one.
     ///
     /// # Errors
     /// As [`Meeting::wait`].

@@ -1,11 +1,14 @@
 //! Measuring barriers and hand-overs under load: the cells of which the lab and its peers make their tables.
 //!
-//! - [`Cell`]: what a process measures for another: one line of JSON in, one line out. All below that are cells implement it.
-//! - [`BarrierCell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds. [`barriers`]: by our barriers, and by Rust's.
+//! - [`Cell`]: what a process measures for another: one line of JSON in, one line out. All below that are
+//!   cells implement it.
+//! - [`BarrierCell`] and [`CellResult`]: one team, one grain, one waiter, some milliseconds. [`barriers`]: by
+//!   our barriers, and by Rust's.
 //! - [`Episodes`]: what every member does, in any barrier.
 //! - [`Work`]: computation of a known length that no compiler removes. [`Stranger`]: what disturbs a team.
 //! - [`prices`]: what switching costs on this machine, as [`Costs`](foregather_machine::Costs).
-//! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message costs.
+//! - [`skew`]: what a barrier costs and how unevenly its members leave it. [`loggp`]: what a null message
+//!   costs.
 //! - [`shift`]: what a shift around a ring costs, alone and behind a synchronisation.
 //! - [`teams`]: what a fork and a join cost. [`blas`]: what calls of a BLAS cost alone and shared.
 //! - [`messages`]: what messages cost, alone and beside hogs.

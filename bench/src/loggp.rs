@@ -1,8 +1,8 @@
 //! The LogGP parameters of this machine, between two threads that send each other null messages over flags.
 //!
-//! The overheads and the gap come from parametrised round trips (Culler et al. 1996; Kielmann, Bal & Verstoep 2000;
-//! Hoefler et al. 2007): `n` messages, sent as fast as possible or each after a delay, and one answer. A byte is what a
-//! longer payload costs more when the sender writes it and the receiver reads it.
+//! The overheads and the gap come from parametrised round trips (Culler et al. 1996; Kielmann, Bal & Verstoep
+//! 2000; Hoefler et al. 2007): `n` messages, sent as fast as possible or each after a delay, and one answer.
+//! A byte is what a longer payload costs more when the sender writes it and the receiver reads it.
 use crate::noise;
 use crate::prices::Price;
 use foregather_barrier::{SignalMatrix, Signaller};
@@ -27,8 +27,8 @@ const COPIES: usize = 60;
 const SLOT: u32 = 0;
 const LATE: u32 = 1;
 
-/// Measures between the first two processors that this process may use: the parameters, and all that they came from. About
-/// a tenth of a second.
+/// Measures between the first two processors that this process may use: the parameters, and all that they
+/// came from. About a tenth of a second.
 ///
 /// # Errors
 /// If there is only one processor, or a thread cannot be pinned.

@@ -1,6 +1,7 @@
 //! Enums whose variants have names in results.
 
-/// An enum with [`ALL`](#associatedconstant.ALL) variants, each with the name that it has in results and on the command line.
+/// An enum with [`ALL`](#associatedconstant.ALL) variants, each with the name that it has in results and on
+/// the command line.
 #[macro_export]
 macro_rules! named {
     ($(#[$about:meta])* $vis:vis enum $Enum:ident { $($(#[$doc:meta])* $Variant:ident = $name:literal,)* }) => {

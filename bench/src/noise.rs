@@ -1,6 +1,5 @@
-//! What a busy processor is disturbed by, seen from a loop that ought to take the same time again and again: figures 3-9
-//! and 3-10 of Seidel & Davis 1992 on this machine.
-//! A line is fitted in spite of that.
+//! What a busy processor is disturbed by, seen from a loop that ought to take the same time again and again:
+//! figures 3-9 and 3-10 of Seidel & Davis 1992 on this machine. A line is fitted in spite of that.
 use crate::work::compute;
 use foregather_host::{clock, interrupt};
 use foregather_machine::{CpuId, Error, Nanos};
@@ -32,7 +31,8 @@ pub struct Trace {
     pub histogram: Vec<(u64, u64)>,
     /// A loop that nothing disturbs.
     pub floor: Nanos,
-    /// When each interruption began, from the first loop on, and by how much its loop was longer than the floor.
+    /// When each interruption began, from the first loop on, and by how much its loop was longer than the
+    /// floor.
     pub interruptions: Vec<(Nanos, Nanos)>,
     /// How long it was watched.
     pub watched: Nanos,
@@ -99,7 +99,8 @@ fn trace(cpu: CpuId, span: Nanos) -> Trace {
     Trace { cpu, iterations, first_ns, histogram: histogram(&loops), floor, interruptions, watched, points, line }
 }
 
-/// How long a loop takes that nothing disturbs: a twentieth of them take no longer. Loops are given as when they began and what they took.
+/// How long a loop takes that nothing disturbs: a twentieth of them take no longer. Loops are given as when
+/// they began and what they took.
 pub fn floor(loops: &[(Nanos, Nanos)]) -> Nanos {
     let mut lengths: Vec<Nanos> = loops.iter().map(|&(_, took)| took).collect();
     lengths.sort_unstable();
@@ -111,7 +112,8 @@ pub fn above(floor: Nanos) -> Nanos {
     ABOVE.max(floor.percent(ABOVE_PERCENT))
 }
 
-/// The loops that took longer than the floor by more than `above`: when they began, and by how much they were longer.
+/// The loops that took longer than the floor by more than `above`: when they began, and by how much they were
+/// longer.
 pub fn interruptions(loops: &[(Nanos, Nanos)], floor: Nanos, above: Nanos) -> Vec<(Nanos, Nanos)> {
     loops.iter().filter(|&&(_, took)| took > floor + above).map(|&(at, took)| (at, took - floor)).collect()
 }
@@ -130,8 +132,8 @@ const FAR: f64 = 4.0;
 /// At most so many points have all their slopes looked at; of more, every so-manieth.
 const MANY: usize = 400;
 
-/// `(slope, intercept)` of `y = slope x + intercept`. At first the median of the slopes between all pairs (Theil 1950,
-/// Sen 1968); then, without the points that lie far above that, the least squares.
+/// `(slope, intercept)` of `y = slope x + intercept`. At first the median of the slopes between all pairs
+/// (Theil 1950, Sen 1968); then, without the points that lie far above that, the least squares.
 ///
 /// Two different `x` are needed; otherwise the slope is 0, and the intercept the median.
 pub fn line(points: &[(f64, f64)]) -> (f64, f64) {

@@ -1,7 +1,9 @@
-//! What a fork and a join cost, with bodies of a known length: one cell a runner, each in a process of its own.
+//! What a fork and a join cost, with bodies of a known length: one cell a runner, each in a process of its
+//! own.
 //!
 //! - [`TeamCell`]: who runs how many bodies of which length. [`measure`]: one cell, whoever's team it is.
-//! - [`region`]: our own team, and the yardsticks that need no library: Rust's scoped threads, and one thread alone.
+//! - [`region`]: our own team, and the yardsticks that need no library: Rust's scoped threads, and one thread
+//!   alone.
 use crate::barriers::check_team;
 use crate::work::compute;
 use crate::{Cell, CellResult};
@@ -84,8 +86,8 @@ pub fn region(runner: &str, threads: u32) -> Result<Region, String> {
     })
 }
 
-/// Runs regions until the span is over. `region` calls what it is given once for each member, on as many threads as it likes, and
-/// returns when all calls have. An episode of the result is a region.
+/// Runs regions until the span is over. `region` calls what it is given once for each member, on as many
+/// threads as it likes, and returns when all calls have. An episode of the result is a region.
 pub fn measure(cell: &TeamCell, mut region: impl FnMut(&(dyn Fn() + Sync))) -> CellResult {
     let iterations = (cell.body_ns as f64 / 1e3 * cell.iterations_per_us) as u64;
     let body = || {

@@ -1,7 +1,7 @@
 //! The caveat of Guignon 2000 §2.1, measured: an active slave disturbs other multi-threaded libraries.
 //!
-//! The victim is a parallel loop with a static split, one thread bound to each processor, and a barrier at each end; it
-//! knows nothing of us. Beside it one of our slaves waits for work that does not come.
+//! The victim is a parallel loop with a static split, one thread bound to each processor, and a barrier at
+//! each end; it knows nothing of us. Beside it one of our slaves waits for work that does not come.
 use crate::named;
 use crate::{Work, WorkDistribution};
 use foregather_host::{affinity, clock};
@@ -50,7 +50,8 @@ pub struct Victim {
     pub beside: Beside,
     /// The duration of each region, in no particular order.
     pub regions: Vec<Nanos>,
-    /// Their median. Where the slave takes turns with the victim, most regions may be undisturbed: look at the mean, too.
+    /// Their median. Where the slave takes turns with the victim, most regions may be undisturbed: look at
+    /// the mean, too.
     pub median: Nanos,
     /// Their mean.
     pub mean: Nanos,
@@ -97,8 +98,8 @@ fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error
     })
 }
 
-/// The victim: somebody else's library. Bound threads are what such libraries advise; free ones a scheduler may pack on
-/// one processor, and then the slave disturbs nobody.
+/// The victim: somebody else's library. Bound threads are what such libraries advise; free ones a scheduler
+/// may pack on one processor, and then the slave disturbs nobody.
 fn parallel_loop(regions: usize, speed: f64) -> Result<Vec<Nanos>, Error> {
     let cpus = affinity::allowed();
     let (start, end) = (Barrier::new(cpus.len()), Barrier::new(cpus.len()));

@@ -1,4 +1,5 @@
-//! Computation of a known length that no compiler removes, and programs that want the processors of a team and know nothing of it.
+//! Computation of a known length that no compiler removes, and programs that want the processors of a team
+//! and know nothing of it.
 use crate::WorkDistribution;
 use foregather_host::clock;
 use foregather_machine::Nanos;
@@ -14,7 +15,8 @@ const BIMODAL: [f64; 2] = [0.5, 5.5];
 const BIMODAL_LONG: f64 = 0.1;
 /// The slow member: not the one that measures.
 const SLOW: u64 = 1;
-/// The longest operation of a graph over the shortest: of a language model that runs on processors, 60 us over 5.
+/// The longest operation of a graph over the shortest: of a language model that runs on processors, 60 us
+/// over 5.
 const GRAPH_RANGE: f64 = 12.0;
 /// Iterations measured at once when calibrating: some tens of microseconds.
 const CALIBRATION: u64 = 20_000;
@@ -36,7 +38,8 @@ pub(crate) fn compute(iterations: u64) {
 }
 
 impl Work {
-    /// How many iterations a microsecond takes, at best. Measure it once and hand it to all that are compared.
+    /// How many iterations a microsecond takes, at best. Measure it once and hand it to all that are
+    /// compared.
     pub fn iterations_per_us() -> f64 {
         let once = || {
             let began = clock::cycles();
@@ -46,8 +49,8 @@ impl Work {
         (0..20).map(|_| once()).fold(0.0, f64::max)
     }
 
-    /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank, and rank 1 of
-    /// [`WorkDistribution::SlowMember`] has three times as much. Members of different ranks draw
+    /// `grain_ns` on average; of [`WorkDistribution::Imbalanced`] only over an even and an odd rank, and rank
+    /// 1 of [`WorkDistribution::SlowMember`] has three times as much. Members of different ranks draw
     /// different lengths (but for [`WorkDistribution::Graph`]), the same in every run.
     pub fn new(grain_ns: u64, iterations_per_us: f64, shape: WorkDistribution, rank: u64) -> Self {
         let part = match shape {

@@ -1,6 +1,8 @@
-//! `cargo xtask examples`: each program of `examples/` as a crate of its own, with exactly the features that its first lines name.
+//! `cargo xtask examples`: each program of `examples/` as a crate of its own, with exactly the features that
+//! its first lines name.
 //!
-//! In the workspace all features of the library are on together, so a program that needs one more than it says would not be noticed.
+//! In the workspace all features of the library are on together, so a program that needs one more than it
+//! says would not be noticed.
 use crate::Trouble;
 use anyhow::{Context, Result, bail};
 use std::path::Path;

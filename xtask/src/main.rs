@@ -1,10 +1,11 @@
-//! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the papers, and
-//! `cargo xtask peers` runs other people's simulators and messages beside ours, `cargo xtask regret` says which rows of the barrier
-//! matrix a change made worse, and `cargo xtask kill` strikes jobs at random moments;
-//! `cargo xtask swarm` runs seeds by the thousand in virtual time.
+//! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the
+//! papers, and `cargo xtask peers` runs other people's simulators and messages beside ours,
+//! `cargo xtask regret` says which rows of the barrier matrix a change made worse, and `cargo xtask kill`
+//! strikes jobs at random moments; `cargo xtask swarm` runs seeds by the thousand in virtual time.
 //!
-//! Each of the first two is a function from a [`Tree`](tree::Tree) of files to [`Violation`](violation::Violation)s, so every rule is
-//! tested on a few lines in memory; only this file touches the exit code.
+//! Each of the first two is a function from a [`Tree`](tree::Tree) of files to
+//! [`Violation`](violation::Violation)s, so every rule is tested on a few lines in memory; only this file
+//! touches the exit code.
 #![forbid(unsafe_code)]
 
 mod claims;
@@ -114,7 +115,8 @@ fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Resu
     Ok(violations.is_empty())
 }
 
-/// The seeded swarm, built with optimisation and with its points counted; what it can be asked for it says itself.
+/// The seeded swarm, built with optimisation and with its points counted; what it can be asked for it says
+/// itself.
 fn swarm(arguments: &[&str]) -> Result<bool, Trouble> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--release", "--quiet", "-p", "foregather-swarm", "--features", "probes", "--"]);

@@ -1,6 +1,8 @@
-//! What a call of a BLAS costs alone and shared, in alternated pairs: one cell a runner, each in a process of its own.
+//! What a call of a BLAS costs alone and shared, in alternated pairs: one cell a runner, each in a process of
+//! its own.
 //!
-//! - [`BlasCell`]: whose routine, which one, how large, how often. [`measure`]: one cell, whoever's BLAS it is.
+//! - [`BlasCell`]: whose routine, which one, how large, how often. [`measure`]: one cell, whoever's BLAS it
+//!   is.
 //! - [`Operands`]: what calls work on. [`ours`]: our own BLAS.
 pub mod ours;
 
@@ -17,8 +19,9 @@ pub const PAIRS: usize = 30;
 const BATCH: Nanos = Nanos::from_us(100);
 /// The most calls that are timed together.
 const BATCH_MOST: u64 = 4_000;
-/// What comes before a batch of calls back to back and does not count, so long and so many: the other side has been at the caches
-/// and has let members sleep. What sleeping members cost is what cells with a gap are for.
+/// What comes before a batch of calls back to back and does not count, so long and so many: the other side
+/// has been at the caches and has let members sleep. What sleeping members cost is what cells with a gap are
+/// for.
 const SETTLE: (Nanos, u32) = (Nanos::from_us(100), 2);
 /// How long members may need to fall asleep before processor time is counted.
 const COOL_DOWN: Duration = Duration::from_millis(20);
@@ -152,8 +155,8 @@ pub struct BlasResult {
     pub ratio_low: f64,
 }
 
-/// Runs pairs until the span is over and there are enough of them. `prepare` is not timed; it comes before each call that would spoil
-/// its operands, which are then timed one by one.
+/// Runs pairs until the span is over and there are enough of them. `prepare` is not timed; it comes before
+/// each call that would spoil its operands, which are then timed one by one.
 pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Side, &mut Operands)) -> BlasResult {
     let gap = Duration::from_nanos(cell.gap_ns);
     let single = cell.gap_ns > 0 || cell.routine == Routine::Lu;
@@ -232,7 +235,8 @@ fn median_and_bound(mut ratios: Vec<f64>) -> (f64, f64) {
     (of(ratios.len() / 2), of(low))
 }
 
-/// Vectors and matrices of one order, all of them written before the first call: memory that was never written reads as one page.
+/// Vectors and matrices of one order, all of them written before the first call: memory that was never
+/// written reads as one page.
 #[derive(Clone, Debug)]
 pub struct Operands {
     /// Length of vectors, order of matrices, which lie by columns without gaps.
@@ -270,7 +274,8 @@ impl Operands {
         operands
     }
 
-    /// Makes the matrix one that thousands of calls in place neither blow up nor shrink to numbers that processors are slow with.
+    /// Makes the matrix one that thousands of calls in place neither blow up nor shrink to numbers that
+    /// processors are slow with.
     fn calm_triangles(&mut self) {
         for (at, value) in self.a.iter_mut().enumerate() {
             *value = if at % (self.n + 1) == 0 { 1.0 } else { *value * 1e-12 };

@@ -1,11 +1,13 @@
 //! What shared memory costs: faults between two ranks, and what they are made of.
 //!
-//! - [`DsmCell`]: what one process, or the two of a job, are to measure; [`Figures`]: what they found. A cell that [`DsmCell::is_job`] wants
-//!   two processes, which a launcher starts.
-//! - `faults`: between ranks. `parts`: faults that are answered at once, calls that protect memory, bare frames; and many views.
+//! - [`DsmCell`]: what one process, or the two of a job, are to measure; [`Figures`]: what they found. A cell
+//!   that [`DsmCell::is_job`] wants two processes, which a launcher starts.
+//! - `faults`: between ranks. `parts`: faults that are answered at once, calls that protect memory, bare
+//!   frames; and many views.
 //!
-//! Each process measures for a moment only. For many values the processes of all cells are started in turn, again and again, so that
-//! what disturbs the machine disturbs all of them, and no layout of memory counts for much.
+//! Each process measures for a moment only. For many values the processes of all cells are started in turn,
+//! again and again, so that what disturbs the machine disturbs all of them, and no layout of memory counts
+//! for much.
 mod faults;
 mod parts;
 #[cfg(test)]
@@ -20,7 +22,8 @@ use foregather_launch::{Job, Lanes};
 use foregather_machine::{Cause, Error, Fabric, Nanos, Words};
 use serde::{Deserialize, Serialize};
 
-/// No turn of a cell takes longer: one lasts some tenths of a second, even on a machine that is busy otherwise.
+/// No turn of a cell takes longer: one lasts some tenths of a second, even on a machine that is busy
+/// otherwise.
 const BOUND: Nanos = Nanos::from_ms(60_000);
 
 /// What to measure.
@@ -35,12 +38,14 @@ pub enum DsmBenchmark {
         backend: String,
         /// How servers and threads wait.
         policy: String,
-        /// Does rank 1's thread compute meanwhile, on the processor that its server has, too? Otherwise it waits at a barrier.
+        /// Does rank 1's thread compute meanwhile, on the processor that its server has, too? Otherwise it
+        /// waits at a barrier.
         computing: bool,
-        /// Does rank 0 ask by a call for what it touches, as accessors do, instead of faulting, as pointers do?
+        /// Does rank 0 ask by a call for what it touches, as accessors do, instead of faulting, as pointers
+        /// do?
         asking: bool,
-        /// For how long rank 0 computes before each touch: longer than anybody waits awake, or each touch finds a server that the
-        /// one before has woken.
+        /// For how long rank 0 computes before each touch: longer than anybody waits awake, or each touch
+        /// finds a server that the one before has woken.
         pause_ns: u64,
         /// How often all units are touched in each of the three manners.
         rounds: u32,

@@ -1,7 +1,8 @@
-//! What a fault is made of, and what many views cost. The kernel's part: faults that are answered at once, and the calls that protect memory,
-//! alone. The fabric's part: a request and its answer with a minipage's bytes as bare frames, between ranks that spin. Views: one loop over
-//! minipages that are all open, through a view for each of a page's minipages, and the same through one view (the overhead of MultiView;
-//! Itzkovitz & Schuster 1999 tried up to 1664 views).
+//! What a fault is made of, and what many views cost. The kernel's part: faults that are answered at once,
+//! and the calls that protect memory, alone. The fabric's part: a request and its answer with a minipage's
+//! bytes as bare frames, between ranks that spin. Views: one loop over minipages that are all open, through a
+//! view for each of a page's minipages, and the same through one view (the overhead of MultiView; Itzkovitz &
+//! Schuster 1999 tried up to 1664 views).
 use super::{Figures, Quantity, Timed};
 use crate::messages::Bare;
 use foregather_dsm::Access;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-/// Pages that are touched. Between two of them is one that stays closed, so that under mprotect each is a mapping of its own.
+/// Pages that are touched. Between two of them is one that stays closed, so that under mprotect each is a
+/// mapping of its own.
 const TOUCHED: u32 = 200;
 
 /// Opens what is touched, and does nothing else.

@@ -1,4 +1,5 @@
-//! Ranks as threads of this process: every manner and part gives as many times as were asked for. No time is tested.
+//! Ranks as threads of this process: every manner and part gives as many times as were asked for. No time is
+//! tested.
 use super::faults::UNITS;
 use super::*;
 use foregather_dsm::memory;

@@ -1,6 +1,6 @@
-//! A rank's ends, messages of one piece between two ranks in the patterns that are measured, and the rank's part in an errand: what rank 0 asks
-//! for on the control lane both ranks do. Messages of one size go by every way in turn: batch after batch, every other round backwards, so that
-//! a disturbance meets them all.
+//! A rank's ends, messages of one piece between two ranks in the patterns that are measured, and the rank's
+//! part in an errand: what rank 0 asks for on the control lane both ranks do. Messages of one size go by
+//! every way in turn: batch after batch, every other round backwards, so that a disturbance meets them all.
 use super::bare::Bare;
 use super::{Answer, Timed, Waits};
 use super::{LARGE, Pattern, Transport};
@@ -82,8 +82,9 @@ impl<F: Fabric> Ends<F> {
         rank(&self.control)
     }
 
-    /// Both ranks, before anything else: to, fro and to on every lane. Where connections are made by the first frame, both sides have to
-    /// wait on that very lane meanwhile; the third frame says that the second has come.
+    /// Both ranks, before anything else: to, fro and to on every lane. Where connections are made by the
+    /// first frame, both sides have to wait on that very lane meanwhile; the third frame says that the second
+    /// has come.
     pub(super) fn greet(&self) -> Result<(), Error> {
         let mut word = [0; 8];
         for end in [&self.control].into_iter().chain(&self.ends) {
@@ -149,7 +150,8 @@ impl<F: Fabric> Ends<F> {
         self.ends.into_iter().chain([self.control]).for_each(Messenger::leave);
     }
 
-    /// Rank 0's part of [`Errand::UntilTold`]: round trips of 8 bytes, each told how long it took, until the time is up.
+    /// Rank 0's part of [`Errand::UntilTold`]: round trips of 8 bytes, each told how long it took, until the
+    /// time is up.
     pub(super) fn round_trips(&self, end: usize, span: Nanos, mut each: impl FnMut(Nanos)) -> Result<(), Error> {
         let end_of = &self.ends[end];
         let trip = |more: u64| {

@@ -1,9 +1,10 @@
-//! What messages cost between two ranks: half a round trip and a stream, by every way there is, and the same beside hogs.
+//! What messages cost between two ranks: half a round trip and a stream, by every way there is, and the same
+//! beside hogs.
 //!
 //! - [`MessageCell`]: what is asked for; [`Answer`]: what was found. The cell's process plays rank 0.
 //! - [`peer_main`]: the process that it starts for rank 1; [`hog_main`]: one that computes beside them.
-//! - `ends`: a rank's part in an errand, by messages or on the `bare` fabric, and what rank 0 asks for. `hogs`: hogs that say how far they
-//!   are, and round trips beside them. `world`: how two ranks come to be.
+//! - `ends`: a rank's part in an errand, by messages or on the `bare` fabric, and what rank 0 asks for.
+//!   `hogs`: hogs that say how far they are, and round trips beside them. `world`: how two ranks come to be.
 //!
 //! # Bounds
 //! Every wait has the cell's deadline. The kernel kills rank 1 and the hogs together with rank 0.
@@ -87,7 +88,8 @@ pub struct MessageCell {
 }
 
 impl MessageCell {
-    /// No wait lasts longer than this from the beginning: three times what all of them ought to take, and the grace.
+    /// No wait lasts longer than this from the beginning: three times what all of them ought to take, and the
+    /// grace.
     fn bound(&self) -> Nanos {
         let ought = match &self.task {
             Task::Size { ways, batches, batch_ns, .. } => 3 * ways.len() as u64 * u64::from(*batches) * batch_ns,

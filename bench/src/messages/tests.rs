@@ -1,4 +1,5 @@
-//! Between threads: every way gives every batch, and hogs that are threads are seen to be disturbed. No time is tested.
+//! Between threads: every way gives every batch, and hogs that are threads are seen to be disturbed. No time
+//! is tested.
 use super::world::run;
 use super::{MessageCell, Pattern, Task, Transport, World};
 use crate::Cell;

@@ -1,5 +1,5 @@
-//! How two ranks come to be, as threads or as processes, with as many lanes as they need; over libfabric they are processes that tell each other
-//! by rank 1's standard streams where their lanes are.
+//! How two ranks come to be, as threads or as processes, with as many lanes as they need; over libfabric they
+//! are processes that tell each other by rank 1's standard streams where their lanes are.
 use super::ends::{Ends, OWN_LANES, measure_sizes, possible};
 use super::hogs::Hogs;
 use super::{Answer, MessageCell, PEER_VERB, Task, World, hogs, strange};
@@ -206,7 +206,8 @@ impl Answer {
 /// Addresses of lanes are shorter.
 const LONGEST: u64 = 1 << 20;
 
-/// The lanes of `rank`, once it has told its address and was told the other's. `job` is the number of rank 0's process.
+/// The lanes of `rank`, once it has told its address and was told the other's. `job` is the number of rank
+/// 0's process.
 fn lanes_over(
     plan: &MessageCell,
     (rank, job): (u32, u32),

@@ -1,13 +1,15 @@
-//! The experiment of Guignon 2000 §2.1: master and slave hand over to and fro, and the master counts the cycles.
+//! The experiment of Guignon 2000 §2.1: master and slave hand over to and fro, and the master counts the
+//! cycles.
 //!
-//! Each [`Method`] is played between two threads or two processes, on processors of choice. The slave process is this
-//! same program, started with [`VERB`] as its first argument: its `main` must then call [`slave_main`].
+//! Each [`Method`] is played between two threads or two processes, on processors of choice. The slave process
+//! is this same program, started with [`VERB`] as its first argument: its `main` must then call
+//! [`slave_main`].
 //!
 //! # Bounds
-//! No wait has a deadline of its own: each sleep would arm a timer, which costs an eighth of a round trip on one
-//! processor, and not all methods offer it. The caller's thread supervises instead: when the slave's process dies, or the
-//! time is up, it poisons the shared words and posts the semaphores, so that a master asleep in the kernel comes back.
-//! The kernel kills a slave process together with its master.
+//! No wait has a deadline of its own: each sleep would arm a timer, which costs an eighth of a round trip on
+//! one processor, and not all methods offer it. The caller's thread supervises instead: when the slave's
+//! process dies, or the time is up, it poisons the shared words and posts the semaphores, so that a master
+//! asleep in the kernel comes back. The kernel kills a slave process together with its master.
 mod sides;
 mod supervisor;
 #[cfg(test)]
@@ -50,8 +52,8 @@ pub struct Setup {
     pub master: Option<CpuId>,
     /// The slave's processor.
     pub slave: Option<CpuId>,
-    /// How long the master does nothing before each ping. From 100 us on it sleeps, so that its processor is free;
-    /// below, where no timer is that precise, it computes.
+    /// How long the master does nothing before each ping. From 100 us on it sleeps, so that its processor is
+    /// free; below, where no timer is that precise, it computes.
     pub gap: Nanos,
     /// How many round trips.
     pub runs: u32,
@@ -93,7 +95,8 @@ pub struct PingPong {
 /// Plays one series.
 ///
 /// # Errors
-/// If a processor may not be used, the slave cannot be started or is killed ([`Cause::PeerLost`]), or nothing moves.
+/// If a processor may not be used, the slave cannot be started or is killed ([`Cause::PeerLost`]), or nothing
+/// moves.
 pub fn run(setup: &Setup) -> Result<PingPong, Error> {
     let program = std::env::current_exe().map_err(|error| {
         Error::from(Cause::Unavailable { what: "the path of this program".to_owned(), remedy: format!("mount /proc: {error}") })
@@ -156,7 +159,8 @@ impl Method {
         })
     }
 
-    /// Does it never give the processor away? On one processor such a hand-over takes a tick of the scheduler.
+    /// Does it never give the processor away? On one processor such a hand-over takes a tick of the
+    /// scheduler.
     pub const fn spins(self) -> bool {
         matches!(self, Self::Spin | Self::SpinHot)
     }

@@ -1,5 +1,6 @@
-//! The two sides: what they share, which is the words of the game, its semaphores and what the slave reports; one round trip by each kind of
-//! method, seen from both ends; the master's part, with the round trips counted in cycles; the slave's, and how a process becomes a slave.
+//! The two sides: what they share, which is the words of the game, its semaphores and what the slave reports;
+//! one round trip by each kind of method, seen from both ends; the master's part, with the round trips
+//! counted in cycles; the slave's, and how a process becomes a slave.
 use super::{Means, Method};
 use super::{Setup, Side, WARM_UP, WHAT};
 use foregather_host::usage::{self, Switches};
@@ -137,7 +138,8 @@ pub(super) trait Link {
     fn await_pong(&self, round: u32) -> Result<(), Error>;
 }
 
-/// The end of `why.rank`. Nobody is watched from here: the supervisor poisons the words when the partner dies.
+/// The end of `why.rank`. Nobody is watched from here: the supervisor poisons the words when the partner
+/// dies.
 pub(super) fn link<'a>(method: Method, board: &'a Board, why: WaitContext) -> Box<dyn Link + 'a> {
     match (method, method.means()) {
         (Method::OneSemaphore, _) => Box::new(HandOff { board, why }),
@@ -186,8 +188,8 @@ fn take(semaphore: &dyn Semaphore, board: &Board, why: &WaitContext) -> Result<(
     board.check()
 }
 
-/// Guignon's protocol for semaphores: a barrier opens the parallel section and another one closes it, and in a barrier
-/// each side posts its own semaphore and waits for the other's.
+/// Guignon's protocol for semaphores: a barrier opens the parallel section and another one closes it, and in
+/// a barrier each side posts its own semaphore and waits for the other's.
 struct Barriers<'a> {
     board: &'a Board,
     why: WaitContext,

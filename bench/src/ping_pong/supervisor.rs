@@ -28,9 +28,9 @@ enum Event {
 
 /// Plays one series; `started` is told the number of the slave's process.
 ///
-/// Master and slave are threads of their own that nobody joins: a process that dies within the C library's condition
-/// variable takes a lock with it for which its partner then waits for ever, whatever one does. Such a partner stays
-/// asleep, and the caller gets its error all the same.
+/// Master and slave are threads of their own that nobody joins: a process that dies within the C library's
+/// condition variable takes a lock with it for which its partner then waits for ever, whatever one does. Such
+/// a partner stays asleep, and the caller gets its error all the same.
 pub(super) fn supervise(setup: &Setup, command: Command, grace: Nanos, started: impl FnOnce(u32)) -> Result<PingPong, Error> {
     clock::init();
     let (setup, board) = (*setup, Arc::new(Board::new(setup)?));
@@ -90,8 +90,8 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Waits for the master, and for a slave that is a thread. If one fails or dies, or the time is up, ends the
-    /// others' waits, and blames that.
+    /// Waits for the master, and for a slave that is a thread. If one fails or dies, or the time is up, ends
+    /// the others' waits, and blames that.
     fn until_both_have_ended(&self) -> Result<Measured, Error> {
         let (mut measured, mut slave_ended) = (None, self.slave.is_some());
         while measured.is_none() || !slave_ended {
@@ -115,7 +115,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Is the slave dead, or the time up? Once it has been told that it is over it may end before the master does.
+    /// Is the slave dead, or the time up? Once it has been told that it is over it may end before the master
+    /// does.
     fn trouble(&self) -> Option<Error> {
         if !self.board.stopped() && self.slave.is_some_and(|child| !child.alive()) {
             return Some(Error::lost(1));

@@ -1,5 +1,5 @@
-//! A tour of less than a minute: this machine's prices, the papers' claims, barriers under load, and two machines that
-//! only exist in simulation: a multiprocessor of 2002 and a cluster.
+//! A tour of less than a minute: this machine's prices, the papers' claims, barriers under load, and two
+//! machines that only exist in simulation: a multiprocessor of 2002 and a cluster.
 use crate::doctor;
 use crate::verbs::finish_with;
 use anyhow::Result;
@@ -82,7 +82,8 @@ impl Tour {
         Ok(())
     }
 
-    /// A simulated hypercube: what barriers cost, how often a shift behind them succeeds, and what one interrupt does.
+    /// A simulated hypercube: what barriers cost, how often a shift behind them succeeds, and what one
+    /// interrupt does.
     fn cube(&mut self, quiet: bool) -> Result<()> {
         self.measurements.extend(simulate::barriers_over_nodes(14)?);
         if !interrupt::requested() {
@@ -106,7 +107,8 @@ impl Tour {
     }
 }
 
-/// The tour in a few lines: what holds here, how barriers wait, what this machine lacks, and where the page is.
+/// The tour in a few lines: what holds here, how barriers wait, what this machine lacks, and where the page
+/// is.
 fn said(results: &Results, diagnosis: &doctor::Diagnosis, page_at: &Path) -> String {
     let line = |text: String| wrapped(&shown(&text), 2);
     let mut lines: Vec<String> = results.verdicts.iter().map(|verdict| line(outcome(verdict))).collect();

@@ -96,7 +96,8 @@ fn finish(cli: &Cli, results: &Results, output: Option<&Path>, table: impl FnOnc
     if results.interrupted { Err(Failure::Interrupted.into()) } else { Ok(()) }
 }
 
-/// Writes results and prints what there is to see of them. What could be kept nowhere is printed whole, and what could not be printed is kept.
+/// Writes results and prints what there is to see of them. What could be kept nowhere is printed whole, and
+/// what could not be printed is kept.
 pub(crate) fn finish_with(results: &Results, output: Option<&Path>, seen: impl FnOnce() -> String) -> Result<(), NotWritten> {
     let kept = output.map_or(Ok(()), |path| results.write(path));
     warn(results);

@@ -44,8 +44,8 @@ fn stranger(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Loads the first of these libraries that there is, and says where it was. In a process of its own, since libraries do
-/// things when they are loaded: a provider of libfabric, for one, takes over Ctrl-C.
+/// Loads the first of these libraries that there is, and says where it was. In a process of its own, since
+/// libraries do things when they are loaded: a provider of libfabric, for one, takes over Ctrl-C.
 fn library(names: &[String]) -> Result<(), String> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let library = Library::open(&names).map_err(|error| error.to_string())?;
@@ -53,7 +53,8 @@ fn library(names: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Waits until standard input ends, then becomes another program: so its parent can put it into a control group first.
+/// Waits until standard input ends, then becomes another program: so its parent can put it into a control
+/// group first.
 fn held(args: &[String]) -> Result<(), String> {
     std::io::stdin().read_to_end(&mut Vec::new()).map_err(|error| error.to_string())?;
     Err(become_another(args))

@@ -1,5 +1,5 @@
-//! What calls of a BLAS cost alone and shared: ours, and each other one that is installed, each cell in a process of its own, since
-//! their idle threads would disturb each other. Within a cell both ways alternate.
+//! What calls of a BLAS cost alone and shared: ours, and each other one that is installed, each cell in a
+//! process of its own, since their idle threads would disturb each other. Within a cell both ways alternate.
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::peers::{Runner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};
@@ -106,7 +106,8 @@ impl Row {
     }
 }
 
-/// The sizes of a routine: about where BLAS libraries begin to share, and some beyond; and those that are tried after pauses.
+/// The sizes of a routine: about where BLAS libraries begin to share, and some beyond; and those that are
+/// tried after pauses.
 fn sizes(routine: Routine, quick: bool) -> (&'static [u32], &'static [u32]) {
     match (routine, quick) {
         (Routine::Daxpy | Routine::Ddot, true) => (&[1_000, 4_000, 12_000, 100_000], &[100_000]),

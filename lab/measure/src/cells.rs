@@ -1,4 +1,5 @@
-//! Cells in processes of their own: by which program, and in which circumstances a process is started. All processes end with this one.
+//! Cells in processes of their own: by which program, and in which circumstances a process is started. All
+//! processes end with this one.
 use anyhow::{Context, Result, bail};
 use foregather_bench::{Cell, own_verb};
 use foregather_host::cgroup::QuotaGroup;
@@ -14,8 +15,8 @@ pub fn myself() -> PathBuf {
     PathBuf::from("/proc/self/exe").canonicalize().unwrap_or_else(|_| "/proc/self/exe".into())
 }
 
-/// The program whose arguments these are, started by this one after it has changed how it is scheduled: to a nice value, or to
-/// `round-robin`, the lowest priority of that real-time class.
+/// The program whose arguments these are, started by this one after it has changed how it is scheduled: to a
+/// nice value, or to `round-robin`, the lowest priority of that real-time class.
 pub(super) fn under(scheduling: &str, words: &mut Vec<OsString>) {
     behind(&["__under", scheduling], words);
 }
@@ -25,7 +26,8 @@ fn behind(prefix: &[&str], words: &mut Vec<OsString>) {
     words.splice(0..0, std::iter::once(myself().into()).chain(prefix.iter().map(Into::into)));
 }
 
-/// Where the first of these libraries is that can be loaded: tried in a child, so that nothing which the library does is done here.
+/// Where the first of these libraries is that can be loaded: tried in a child, so that nothing which the
+/// library does is done here.
 pub fn library(files: &[&str]) -> Option<String> {
     let mut command = Command::new(myself());
     command.arg("__library").args(files).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -1,17 +1,21 @@
 //! Measuring this machine.
 //!
-//! An [`Experiment`] says what it measures and what people see of it; [`experiment`] is the one that a command line asks for. All share one
-//! loop, [`matrix`](mod@matrix), and one way to run a cell in a process of its own, [`cells`](mod@cells).
+//! An [`Experiment`] says what it measures and what people see of it; [`experiment`] is the one that a
+//! command line asks for. All share one loop, [`matrix`](mod@matrix), and one way to run a cell in a process
+//! of its own, [`cells`](mod@cells).
 //!
 //! - [`waits`]: prices and ping-pong. [`barriers`]: the matrix of load and grain.
-//! - [`skew`](mod@skew): what barriers cost and how unevenly they release. `noise`: what disturbs a busy processor.
+//! - [`skew`](mod@skew): what barriers cost and how unevenly they release. `noise`: what disturbs a busy
+//!   processor.
 //! - `shift`: what a shift costs, alone and behind a synchronisation.
 //! - [`messages`](mod@messages): what messages cost by every way and size, and beside hogs.
 //! - [`dsm`](mod@dsm): what faults of shared memory cost, and what many views do.
 //! - [`teams`](mod@teams): what a fork and a join cost.
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
-//! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the simulator.
-//! - [`machine_file`]: this machine's costs, kept from run to run. [`peers`](mod@peers): what other people's program finds.
+//! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the
+//!   simulator.
+//! - [`machine_file`]: this machine's costs, kept from run to run. [`peers`](mod@peers): what other people's
+//!   program finds.
 #![forbid(unsafe_code)]
 
 pub mod barriers;

@@ -1,5 +1,5 @@
-//! The one loop of all experiments: row by row, and within a row all columns in turn, again and again, beside the same hogs, so that
-//! what disturbs the machine disturbs all of them.
+//! The one loop of all experiments: row by row, and within a row all columns in turn, again and again, beside
+//! the same hogs, so that what disturbs the machine disturbs all of them.
 use crate::Measured;
 use crate::cells::{myself, under};
 use anyhow::{Context, Error, Result};
@@ -86,8 +86,9 @@ impl Matrix {
         Self { all_or_none: true, ..self }
     }
 
-    /// Gives each column of a row its turns. `run` answers `None` for a turn that collapsed. A column that fails is noted and has no more
-    /// turns: one column less is no reason to lose the others. After an interrupt there are fewer results.
+    /// Gives each column of a row its turns. `run` answers `None` for a turn that collapsed. A column that
+    /// fails is noted and has no more turns: one column less is no reason to lose the others. After an
+    /// interrupt there are fewer results.
     ///
     /// # Errors
     /// If what is beside the row cannot be started; or, if all columns are wanted or none, if one fails.

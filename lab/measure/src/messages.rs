@@ -1,6 +1,7 @@
 //! What messages cost: two ranks on a processor each, by every way and size, and beside hogs by every policy.
 //!
-//! Each size, and each number of hogs, is measured in processes of its own; the ways or policies take turns there.
+//! Each size, and each number of hogs, is measured in processes of its own; the ways or policies take turns
+//! there.
 use crate::cells::{CellProgram, Within};
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured, machine_file};
@@ -18,7 +19,8 @@ use foregather_wait::Policy;
 /// Bytes, if none are asked for.
 const BYTES: [usize; 9] = [1, 8, 56, 64, 512, 4 << 10, 64 << 10, 1 << 20, 4 << 20];
 const QUICK_BYTES: [usize; 4] = [8, 512, 4 << 10, 64 << 10];
-/// How they wait beside hogs. Fifty microseconds are about 2000 pauses: more than any round trip takes on processors of one's own.
+/// How they wait beside hogs. Fifty microseconds are about 2000 pauses: more than any round trip takes on
+/// processors of one's own.
 const POLICIES: &str = "spin,yield,two-phase:50us,block,adaptive";
 /// Batches of a way, and how long each is about.
 const BATCHES: (u32, Nanos) = (11, Nanos::from_ms(5));

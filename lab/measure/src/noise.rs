@@ -27,7 +27,8 @@ impl Experiment for NoiseOptions {
         "noise"
     }
 
-    /// Three measurements a processor: all loops, the first of them in their order, and the line of figure 3-10.
+    /// Three measurements a processor: all loops, the first of them in their order, and the line of figure
+    /// 3-10.
     fn measure(&self, _quiet: bool) -> Result<Measured> {
         let traces = noise::measure(&affinity::allowed(), Nanos((self.seconds * 1e9) as u64))?;
         Ok(Measured { measurements: traces.iter().flat_map(measurements).collect(), ..Measured::default() })

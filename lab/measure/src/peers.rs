@@ -55,7 +55,8 @@ impl fmt::Display for Missing {
 /// Asks it by one of its verbs.
 ///
 /// # Errors
-/// If it does not answer with a list: which program that was, what it did instead, and how to get one that answers.
+/// If it does not answer with a list: which program that was, what it did instead, and how to get one that
+/// answers.
 pub fn listed(program: &Path, verb: &str) -> Result<Listed> {
     let mut command = Command::new(program);
     command.arg(verb).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -101,7 +102,8 @@ pub(super) struct RunnerSet {
 }
 
 impl RunnerSet {
-    /// All that are here, or those of a list that is separated by commas; the notes say which are missing, and what to do about it.
+    /// All that are here, or those of a list that is separated by commas; the notes say which are missing,
+    /// and what to do about it.
     ///
     /// # Errors
     /// If one is unknown, which lists the others; or if the peers' program does not say which it has.

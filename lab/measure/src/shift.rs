@@ -1,5 +1,5 @@
-//! Does it pay to synchronise before a shift, on this machine? Seidel & Davis 1992 ask it of a hypercube (Table III), and
-//! left it unconfirmed; here threads shift around a ring in shared memory.
+//! Does it pay to synchronise before a shift, on this machine? Seidel & Davis 1992 ask it of a hypercube
+//! (Table III), and left it unconfirmed; here threads shift around a ring in shared memory.
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::skew::ENTRY_SKEW;
 use crate::{Experiment, Measured};
@@ -105,7 +105,8 @@ impl Case {
     }
 }
 
-/// One measurement a way: its cost, repetition by repetition, and beside it how it does against the first way, round by round.
+/// One measurement a way: its cost, repetition by repetition, and beside it how it does against the first
+/// way, round by round.
 fn measurements(case: &Case) -> Vec<Measurement> {
     (0..case.ways.len()).map(|way| measurement(case, way)).collect()
 }

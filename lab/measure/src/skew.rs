@@ -1,5 +1,5 @@
-//! Every barrier twice over: what it costs, and how unevenly its members leave it; and what was predicted: the cost of the same source in
-//! a simulated network with this machine's LogGP parameters.
+//! Every barrier twice over: what it costs, and how unevenly its members leave it; and what was predicted:
+//! the cost of the same source in a simulated network with this machine's LogGP parameters.
 use crate::matrix::{Matrix, Order, Surroundings};
 use crate::{Experiment, Measured};
 use anyhow::Result;
@@ -89,7 +89,8 @@ impl Experiment for Skew {
         let matrix = Matrix::new(self.name(), cases.len(), repetitions, Order::Random(self.seed), quiet);
         let name = |case: &Case| format!("{} {} {}", case.kind.name(), case.policy_name, case.release.name());
         let runs = matrix.all_or_none().row(Surroundings::default(), &cases, name, |case, turn| {
-            // Where the host runs two virtual processors, and so what a line costs, changes from moment to moment.
+            // Where the host runs two virtual processors, and so what a line costs, changes from moment to
+            // moment.
             if !parameters.all.is_empty() && parameters.all.len() <= turn.repetition as usize {
                 parameters.measure(&mut notes);
             }
@@ -98,7 +99,8 @@ impl Experiment for Skew {
         cases.iter_mut().zip(runs).for_each(|(case, runs)| case.series = runs.results);
         let (cpus, mut all) = (affinity::allowed().len(), parameters.measurements());
         let found = measurements(&cases, |case, repetition| {
-            // Only a spinner's releases are messages and nothing else, and only if it has a processor of its own.
+            // Only a spinner's releases are messages and nothing else, and only if it has a processor of its
+            // own.
             let spins = case.policy == Policy::Spin && case.release == Release::Plain && self.threads as usize <= cpus;
             predict(case.kind, self.threads, parameters.all.get(repetition).filter(|_| spins)?)
         });
@@ -211,8 +213,9 @@ fn offset() -> String {
     }
 }
 
-/// The median cost of one episode, from the last member's arrival to the last one's exit, when members come as they do in
-/// the measurement. `None` for the central barrier, which has no messages, and for sizes that the barrier does not take.
+/// The median cost of one episode, from the last member's arrival to the last one's exit, when members come
+/// as they do in the measurement. `None` for the central barrier, which has no messages, and for sizes that
+/// the barrier does not take.
 fn predict(kind: Algorithm, size: u32, loggp: &LogGp) -> Option<Nanos> {
     let mut costs = (0..EPISODES).map(|seed| episode(kind, size, loggp, seed)).collect::<Option<Vec<_>>>()?;
     costs.sort_unstable();
@@ -230,8 +233,9 @@ fn episode(kind: Algorithm, size: u32, loggp: &LogGp, seed: u64) -> Option<Nanos
     left.then(|| run.finished.iter().max().copied().unwrap_or_default() - starts.into_iter().max().unwrap_or_default())
 }
 
-/// A ranking on two numbers at once, since a fast barrier is not an even one. The layer of each point: 1 if no other is at least as good in both and better in one, 2 if only points of layer 1 are, and
-/// so on. Less is better in both; what is not a number comes last.
+/// A ranking on two numbers at once, since a fast barrier is not an even one. The layer of each point: 1 if
+/// no other is at least as good in both and better in one, 2 if only points of layer 1 are, and so on. Less
+/// is better in both; what is not a number comes last.
 pub fn layers(points: &[(f64, f64)]) -> Vec<u32> {
     let number = |value: f64| if value.is_nan() { f64::INFINITY } else { value };
     let points: Vec<(f64, f64)> = points.iter().map(|&(a, b)| (number(a), number(b))).collect();

@@ -1,5 +1,5 @@
-//! What a fork and a join cost: our team, Rust's scoped threads, rayon and OpenMP, in turn, in processes of their own, with bodies of
-//! several lengths and beside hogs.
+//! What a fork and a join cost: our team, Rust's scoped threads, rayon and OpenMP, in turn, in processes of
+//! their own, with bodies of several lengths and beside hogs.
 use crate::matrix::{Matrix, Order, Runs, Surroundings};
 use crate::peers::{Runner, RunnerSet};
 use crate::{Experiment, Measured, machine_file};

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 /// Every circumstance is measured in so many parts, method after method, so that a disturbance hits them all.
 const PARTS: u32 = 4;
-/// No part takes longer: on one processor a spinner costs a tick a hand-over. Fewer runs are said, not hidden.
+/// No part takes longer: on one processor a spinner costs a tick a hand-over. Fewer runs are said, not
+/// hidden.
 const PART_BOUND: Nanos = Nanos::from_ms(250);
 
 /// Where master and slave run.
@@ -108,7 +109,8 @@ pub fn matrix(methods: usize, quiet: bool) -> Matrix {
     Matrix::new("ping-pong", methods, PARTS, Order::Alternating, quiet)
 }
 
-/// All methods in one circumstance, in alternating parts; what each gave, put together. A method that cannot be played to its end is noted.
+/// All methods in one circumstance, in alternating parts; what each gave, put together. A method that cannot
+/// be played to its end is noted.
 ///
 /// # Errors
 /// Never, as nothing is beside the two sides.

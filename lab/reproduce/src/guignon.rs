@@ -1,5 +1,5 @@
-//! The experiments of Guignon 2000. §2.1: hand-overs by every method, placement, counters, and the caveat; §2.2: parameters, partition, and
-//! the shapes of the routines that §1 names.
+//! The experiments of Guignon 2000. §2.1: hand-overs by every method, placement, counters, and the caveat;
+//! §2.2: parameters, partition, and the shapes of the routines that §1 names.
 use crate::curves::{curves, number};
 use crate::{Answer, Experiment, Findings, Trial, experiment};
 use anyhow::Result;
@@ -79,8 +79,9 @@ fn answer_for_processes(methods: &[(Method, Vec<PingPong>)], findings: &mut Find
     Ok(())
 }
 
-/// Two spinning processes, left where the scheduler puts them. Where both run at once a hand-over takes less than a
-/// microsecond; on one processor it takes a tick. So the time in quick round trips is the time they were apart.
+/// Two spinning processes, left where the scheduler puts them. Where both run at once a hand-over takes less
+/// than a microsecond; on one processor it takes a tick. So the time in quick round trips is the time they
+/// were apart.
 fn placement(_: &Trial, found: &mut Findings) -> Result<()> {
     const QUICK: Nanos = Nanos::from_us(100);
     let (mut shares, mut seen) = (Vec::new(), Vec::new());

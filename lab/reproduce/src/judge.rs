@@ -1,5 +1,6 @@
-//! Holds what an experiment found against what its claim asks for. Thresholds are the claim's (`papers/`), and the verdict comes
-//! from the numbers alone. What the mean of several seeds is worth is said by its 95 % interval by Student's t.
+//! Holds what an experiment found against what its claim asks for. Thresholds are the claim's (`papers/`),
+//! and the verdict comes from the numbers alone. What the mean of several seeds is worth is said by its 95 %
+//! interval by Student's t.
 use crate::claims::{Claim, Expected, Paper};
 use foregather_results::number::digits;
 use foregather_results::{Outcome, Value, Verdict};
@@ -158,7 +159,8 @@ const STUDENT: [f64; 30] = [
     2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Mean, lower and upper end; of a single value these are the value itself, since it says nothing about its noise.
+/// Mean, lower and upper end; of a single value these are the value itself, since it says nothing about its
+/// noise.
 pub(super) fn interval_of_mean(values: &[f64]) -> [f64; 3] {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

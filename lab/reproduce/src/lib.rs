@@ -1,8 +1,9 @@
 //! The papers' claims: each is tried by an experiment here, and gets a verdict with its reason.
 //!
 //! - [`claims`](mod@claims): what `papers/` says. `judge`: a claim's band against what was found.
-//! - [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper. `curves`: how they ask what a plan
-//!   came to. `points`: what was simulated or measured, as figures of the report.
+//! - [`guignon`], [`itzkovitz`], [`namyst`], [`seidel`], [`tsafrir`]: the experiments, paper by paper.
+//!   `curves`: how they ask what a plan came to. `points`: what was simulated or measured, as figures of the
+//!   report.
 #![forbid(unsafe_code)]
 
 pub mod claims;
@@ -195,8 +196,8 @@ pub fn run(paper: Option<&str>, figure: Option<&str>, trial: &Trial) -> Result<R
     Ok(all)
 }
 
-/// Simulations give the same verdicts everywhere: every claim of these experiments is tried, and none comes out otherwise than it
-/// is known to.
+/// Simulations give the same verdicts everywhere: every claim of these experiments is tried, and none comes
+/// out otherwise than it is known to.
 #[cfg(test)]
 fn as_known(paper: &str, experiments: &[(&str, usize)]) {
     for &(experiment, claims) in experiments {

@@ -1,8 +1,10 @@
-//! Two results files: the ratio of each pair of medians, how certain it is, and what makes the files hard to compare.
+//! Two results files: the ratio of each pair of medians, how certain it is, and what makes the files hard to
+//! compare.
 //!
-//! The interval is a bootstrap over the values of each run. It knows nothing of what differs between two runs of the
-//! same thing, so an allowance is added: the drift between the two halves of each run (an A/A comparison that every
-//! file carries in itself), and at least what the noise verdict of the noisier run suggests.
+//! The interval is a bootstrap over the values of each run. It knows nothing of what differs between two runs
+//! of the same thing, so an allowance is added: the drift between the two halves of each run (an A/A
+//! comparison that every file carries in itself), and at least what the noise verdict of the noisier run
+//! suggests.
 use crate::number::digits;
 use crate::table::ResultTable;
 use crate::{Distribution, Level, Measurement, Provenance, Results};
@@ -178,7 +180,8 @@ fn warnings(a: &Results, b: &Results) -> Vec<String> {
 
 /// Bootstrap replicates of each median.
 const REPLICATES: usize = 2000;
-/// Up to so many values the bootstrap draws each; above, it draws the rank of the median, which is then nearly normal.
+/// Up to so many values the bootstrap draws each; above, it draws the rank of the median, which is then
+/// nearly normal.
 pub(super) const DRAWN_EACH: u64 = 64;
 
 /// Bootstrap replicates of the median.
@@ -256,7 +259,8 @@ mod tests {
             p.high - p.low
         };
         assert!(width(100) < width(1) / 5.0);
-        // The median of n values between 400 and 600 scatters by about 200 / (2 sqrt n): the drawn rank must say so too.
+        // The median of n values between 400 and 600 scatters by about 200 / (2 sqrt n): the drawn rank must
+        // say so too.
         let few: Vec<f64> = (0..DRAWN_EACH).map(|i| 400.0 + 200.0 * i as f64 / DRAWN_EACH as f64).collect();
         let more: Vec<f64> = few.iter().copied().chain([500.0]).collect();
         let spread = |values: &[f64]| {

@@ -1,4 +1,5 @@
-//! One measured quantity: its raw values or histogram, their summary, and further figures beside it. Every quantile comes from a sorted distribution.
+//! One measured quantity: its raw values or histogram, their summary, and further figures beside it. Every
+//! quantile comes from a sorted distribution.
 use super::number::rounded;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -101,7 +102,8 @@ impl Measurement {
         self
     }
 
-    /// The same with one more number beside it, of which six digits are kept; one that is not finite is left out.
+    /// The same with one more number beside it, of which six digits are kept; one that is not finite is left
+    /// out.
     #[must_use]
     pub fn figure(mut self, name: &str, value: f64) -> Self {
         if value.is_finite() {
@@ -203,7 +205,8 @@ impl Distribution {
         self.upto.iter().fold(0.0, sum) / self.count() as f64
     }
 
-    /// The values with the share of all values that lies at or below each: the steps of its distribution function.
+    /// The values with the share of all values that lies at or below each: the steps of its distribution
+    /// function.
     pub fn steps(&self) -> impl Iterator<Item = (f64, f64)> {
         let total = self.count() as f64;
         self.upto.iter().map(move |&(value, upto)| (value, upto as f64 / total))

@@ -1,5 +1,5 @@
-//! Where results go: a place is tried before the work begins, written in one piece, and if that fails in the end nothing is lost.
-//! Results are read with errors that say what to do.
+//! Where results go: a place is tried before the work begins, written in one piece, and if that fails in the
+//! end nothing is lost. Results are read with errors that say what to do.
 use super::{Results, SCHEMA};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use foregather_host::regular;
@@ -26,7 +26,8 @@ pub struct NotWritten {
 }
 
 impl NotWritten {
-    /// What was to go to `path` goes to a file of the folder of temporary ones, if there is something to save and that has room.
+    /// What was to go to `path` goes to a file of the folder of temporary ones, if there is something to save
+    /// and that has room.
     pub fn saving(path: &Path, error: io::Error, text: Option<&str>) -> Self {
         let saved = text.filter(|_| error.kind() != ErrorKind::BrokenPipe).and_then(|text| save(path, text));
         Self { path: path.to_owned(), error, saved }
@@ -81,8 +82,8 @@ fn try_place(target: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a text file in one piece: a reader sees the old file or the whole new one. What is no ordinary file (a pipe, `/dev/stdout`) is
-/// written to, not replaced.
+/// Writes a text file in one piece: a reader sees the old file or the whole new one. What is no ordinary file
+/// (a pipe, `/dev/stdout`) is written to, not replaced.
 ///
 /// # Errors
 /// Why it is not there, and where it is instead.

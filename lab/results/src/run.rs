@@ -1,4 +1,5 @@
-//! From the beginning of an experiment to its results, and where these come from: machine, kernel, program and circumstances.
+//! From the beginning of an experiment to its results, and where these come from: machine, kernel, program
+//! and circumstances.
 use super::{Measurement, NoiseMeter, Results, SCHEMA, Verdict};
 use foregather_host::child::Child;
 use foregather_host::{affinity, cgroup, clock, facts, sched};
@@ -133,7 +134,8 @@ impl Provenance {
 
     /// What differs between two runs and makes them hard to compare: its name, and both values.
     pub fn differences(a: &Self, b: &Self) -> Vec<(&'static str, String, String)> {
-        // These differ between any two runs; the clock's calibration does in its last digits, which are not shown.
+        // These differ between any two runs; the clock's calibration does in its last digits, which are not
+        // shown.
         const PASSING: [&str; 2] = ["runnable", "steal"];
         let (a, b) = (a.entries(), b.entries());
         let value = |all: &[(&str, String)], name: &str| {

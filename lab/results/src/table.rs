@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Longer cells are cut in text: the longest claim of a paper has some 300 characters, and names in a stranger's file may have any number.
+/// Longer cells are cut in text: the longest claim of a paper has some 300 characters, and names in a
+/// stranger's file may have any number.
 const CELL_MAX: usize = 400;
 /// So much further to the right begin the lines of a row that are not its first.
 const INDENT: usize = 2;
@@ -14,14 +15,14 @@ const INDENT: usize = 2;
 /// How wide text may be; [`fit`] sets it.
 static COLUMNS: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Sets the greatest width, in columns, of tables and [`wrapped`] text of this process. A longer word keeps its width. Without a call
-/// text is as wide as it needs.
+/// Sets the greatest width, in columns, of tables and [`wrapped`] text of this process. A longer word keeps
+/// its width. Without a call text is as wide as it needs.
 pub fn fit(columns: usize) {
     COLUMNS.store(columns, Relaxed);
 }
 
-/// Words on lines that [`fit`]; a word that is longer has a line of its own. What stands between backticks is one word, so it can be copied.
-/// Lines but the first are indented by `indent`.
+/// Words on lines that [`fit`]; a word that is longer has a line of its own. What stands between backticks is
+/// one word, so it can be copied. Lines but the first are indented by `indent`.
 pub fn wrapped(text: &str, indent: usize) -> String {
     let width = COLUMNS.load(Relaxed).saturating_sub(indent).max(1);
     lines_of(&words(text), width).join(&format!("\n{}", " ".repeat(indent)))
@@ -116,8 +117,8 @@ impl ResultTable {
         Self { rows: all.into_iter().map(row).collect(), ..Self::new(columns.iter().map(|(heading, _)| *heading)) }
     }
 
-    /// The table with its columns aligned, numbers to the right; columns for which there is no room stand below the first ones. What would
-    /// steer the terminal is shown, not obeyed; long cells are cut.
+    /// The table with its columns aligned, numbers to the right; columns for which there is no room stand
+    /// below the first ones. What would steer the terminal is shown, not obeyed; long cells are cut.
     pub fn to_text(&self) -> String {
         self.to_text_within(COLUMNS.load(Relaxed))
     }
@@ -142,7 +143,8 @@ impl ResultTable {
         text
     }
 
-    /// The table as comma-separated values (RFC 4180, but lines end as on Unix). Cells are whole; what would steer a terminal is shown.
+    /// The table as comma-separated values (RFC 4180, but lines end as on Unix). Cells are whole; what would
+    /// steer a terminal is shown.
     pub fn to_csv(&self) -> String {
         let mut text = String::new();
         for row in std::iter::once(&self.headings).chain(&self.rows) {
@@ -260,7 +262,8 @@ fn quoted(cell: &str) -> String {
 }
 
 impl Results {
-    /// The measurements for a terminal, then the verdicts and the notes. Labels that never change are left out.
+    /// The measurements for a terminal, then the verdicts and the notes. Labels that never change are left
+    /// out.
     pub fn to_table(&self) -> String {
         let mut parts = Vec::new();
         if !self.measurements.is_empty() {
@@ -306,7 +309,8 @@ fn tell_apart(all: &[Measurement], labels: &[String]) -> bool {
     keys.len() == all.len()
 }
 
-/// Measurements for people: what varies of their labels (or their ids), the main statistics, and their figures.
+/// Measurements for people: what varies of their labels (or their ids), the main statistics, and their
+/// figures.
 pub fn measurements(all: &[Measurement]) -> ResultTable {
     let (mut labels, figures) = (names(all, |m| m.labels.keys()), names(all, |m| m.figures.keys()));
     labels.retain(|l| all.iter().any(|m| m.labels.get(l) != all[0].labels.get(l)));

@@ -1,4 +1,5 @@
-//! Faith to the papers: every claim is well formed, fixed before it is measured, and has an experiment that tests it.
+//! Faith to the papers: every claim is well formed, fixed before it is measured, and has an experiment that
+//! tests it.
 pub(crate) mod mutants;
 mod paper;
 
@@ -73,7 +74,8 @@ fn covered(paper: &Paper, without: usize) -> String {
     format!("{}: {all} claims, {} with an experiment, {without} without; {}", paper.paper, all - without, told.join(", "))
 }
 
-/// Says of a claim that may hold that nothing makes it fail: it names neither a number nor a mutant that is there.
+/// Says of a claim that may hold that nothing makes it fail: it names neither a number nor a mutant that is
+/// there.
 fn infallible(path: &str, text: &str, paper: &Paper, claim: &toml::Spanned<Claim>, mutants: &Mutants) -> Option<Violation> {
     let (line, claim) = (paper::line(text, claim), claim.get_ref());
     let what = match &claim.fails_with {

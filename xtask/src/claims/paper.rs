@@ -38,8 +38,8 @@ pub(super) struct Claim {
     between: Option<[f64; 2]>,
     /// Why the tolerance or the threshold is what it is.
     tolerance_reason: Option<String>,
-    /// Why today's machines give another answer, where that is known before the run; a claim that holds after all is a
-    /// surprise.
+    /// Why today's machines give another answer, where that is known before the run; a claim that holds after
+    /// all is a surprise.
     differs_because: Option<String>,
     /// How the model was fitted to this very claim, so that agreement proves nothing.
     fitted_because: Option<String>,

@@ -1,5 +1,6 @@
-//! `cargo xtask kill`: jobs whose ranks or launcher are killed, stopped or asked to end, at random moments. All survivors must name the right
-//! rank in time, the job must end with the right code, and nothing may be left behind.
+//! `cargo xtask kill`: jobs whose ranks or launcher are killed, stopped or asked to end, at random moments.
+//! All survivors must name the right rank in time, the job must end with the right code, and nothing may be
+//! left behind.
 mod job;
 
 use crate::Trouble;

@@ -1,5 +1,5 @@
-//! Do the verdicts notice? One constant or rule is changed at a time, in a copy of the workspace, and the experiments that must see it
-//! are run with and without.
+//! Do the verdicts notice? One constant or rule is changed at a time, in a copy of the workspace, and the
+//! experiments that must see it are run with and without.
 //!
 //! `claims` reads what is changed; [`copy`] builds it.
 mod copy;
@@ -74,7 +74,8 @@ fn answer(ask: &Ask) -> Result<bool> {
     }
     let mut rows = Vec::new();
     for mutant in chosen {
-        // Each alone: papers share systems (credits are those of messages and of shared memory), so two would be seen at once.
+        // Each alone: papers share systems (credits are those of messages and of shared memory), so two would
+        // be seen at once.
         copy.build(Some(mutant))?;
         let mut row = Row::of(mutant);
         for (paper, experiment) in experiments(mutant) {

@@ -1,6 +1,8 @@
-//! What `foregather measure` says of ours and of others, as ratios in one table: small calls of a BLAS, and fork and join.
+//! What `foregather measure` says of ours and of others, as ratios in one table: small calls of a BLAS, and
+//! fork and join.
 //!
-//! It measures all of them in turn within a row; here are the libraries that it does not find without help, and the rounds.
+//! It measures all of them in turn within a row; here are the libraries that it does not find without help,
+//! and the rounds.
 use super::simgrid::{built, number, output_within};
 use crate::Trouble;
 use anyhow::{Context, Result, ensure};

@@ -1,6 +1,7 @@
 //! Other people's work beside ours, in the same run: a speed means something only next to another one.
 //!
-//! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries and teams, by `foregather measure`.
+//! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries
+//! and teams, by `foregather measure`.
 mod contrast;
 mod messages;
 mod simgrid;

@@ -1,5 +1,6 @@
-//! A comparison with SimGrid: what was asked for on the command line; its driver is built, and it and ours run in turn, so that what else the
-//! machine does meets all of them; what a run prints, and the table of medians and ratios.
+//! A comparison with SimGrid: what was asked for on the command line; its driver is built, and it and ours
+//! run in turn, so that what else the machine does meets all of them; what a run prints, and the table of
+//! medians and ratios.
 use crate::Trouble;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
@@ -57,7 +58,8 @@ fn nodes(value: &str) -> Result<u32, Trouble> {
     Err(Trouble::Usage(format!("--nodes: a butterfly has a power of two of nodes from 2 to {NODES_MAX}, not {nodes}")))
 }
 
-/// Our simulator: Cargo says where it lies. It is not run by way of Cargo, whose own peak of memory it would inherit.
+/// Our simulator: Cargo says where it lies. It is not run by way of Cargo, whose own peak of memory it would
+/// inherit.
 const OURS: [&str; 7] = ["bench", "--no-run", "--message-format=json", "--package", "foregather-bench", "--bench", "network"];
 const DRIVER: &str = "peers/simgrid/butterfly.cpp";
 const HEADER: &str = "simgrid/s4u.hpp";

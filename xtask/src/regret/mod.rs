@@ -1,4 +1,5 @@
-//! What a change did to the barrier matrix, row by row: one that helps some rows and breaks another must not pass for a gain.
+//! What a change did to the barrier matrix, row by row: one that helps some rows and breaks another must not
+//! pass for a gain.
 //!
 //! [`baseline`] is what is kept of a run.
 mod baseline;

@@ -1,7 +1,7 @@
 //! The rooms of the house and the arrows between them: downwards only.
 //!
-//! The compiler refuses cycles but not a room that reaches for a higher one, so what may use what stands here, explicitly.
-//! A new room is one line in [`ROOMS`].
+//! The compiler refuses cycles but not a room that reaches for a higher one, so what may use what stands
+//! here, explicitly. A new room is one line in [`ROOMS`].
 use crate::tree::Tree;
 use crate::violation::Violation;
 use toml::{Table, Value};

@@ -35,8 +35,8 @@ pub(crate) fn run(tree: &Tree) -> (Vec<Violation>, String) {
     (violations, summary)
 }
 
-/// The violations of the vocabulary and of the prose alone, and a line about them. A file that does not parse hides
-/// its words, so it counts.
+/// The violations of the vocabulary and of the prose alone, and a line about them. A file that does not parse
+/// hides its words, so it counts.
 pub(crate) fn run_words(tree: &Tree) -> (Vec<Violation>, String) {
     let (sources, mut violations) = Source::all(tree);
     violations.extend(prose::check(tree, &sources));
@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn every_rule_is_asked() {
-        let lib = concat!("use std::fs;\n// TO", "DO\n// ../sha", "red\n// For people.\nfn f() {}\nstruct Quad;\nstruct Gadget;\n",);
+        let lib =
+            concat!("use std::fs;\n// TO", "DO\n// ../sha", "red\n// For people.\nfn f() {}\nstruct Quad;\nstruct Gadget;\n",);
         let manifest = "[package]\nname = \"x\"\n";
         let gadget = "//! Why.\nstruct Gadget;\n";
         let barrier = "[package]\nname = \"foregather-barrier\"\n";

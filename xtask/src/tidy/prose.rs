@@ -1,7 +1,8 @@
-//! Comments read aloud: threads, ranks and callers act in them, not persons; each says something; each fits its width.
+//! Comments read aloud: threads, ranks and callers act in them, not persons; each says something; each fits
+//! its width.
 //!
-//! It covers the comments of Rust files, and the README of a room. Code between backticks or in a fence may say
-//! anything. Strings are no comments: tests and documents compare them.
+//! It covers the comments of Rust files, and the README of a room. Code between backticks or in a fence may
+//! say anything. Strings are no comments: tests and documents compare them.
 use crate::source::Source;
 use crate::tree::Tree;
 use crate::violation::Violation;

@@ -1,7 +1,8 @@
 //! Every race that a README names is proven to be tried: `conformance/README.md` says how.
 //!
-//! A race is a list item `7. **Name.**` or `- **T7. Name.**` of a room's README. It has a row in `conformance/models.toml`, or a point
-//! in the code, `reached("room:7")`, and a row in `conformance/reached.toml`. A row or a point that names no race is an error, too.
+//! A race is a list item `7. **Name.**` or `- **T7. Name.**` of a room's README. It has a row in
+//! `conformance/models.toml`, or a point in the code, `reached("room:7")`, and a row in
+//! `conformance/reached.toml`. A row or a point that names no race is an error, too.
 use crate::source::{Source, each_level, is_for_tests};
 use crate::tree::Tree;
 use crate::violation::Violation;
@@ -78,7 +79,8 @@ fn named<'a>(tree: &'a Tree, violations: &mut Vec<Violation>) -> BTreeMap<String
     races
 }
 
-/// The number of the race that a line names: `7` of `7. **Name.**`, `T7` of `- **T7. Name.**`; and does its name end as it should?
+/// The number of the race that a line names: `7` of `7. **Name.**`, `T7` of `- **T7. Name.**`; and does its
+/// name end as it should?
 fn number(line: &str) -> Option<(&str, bool)> {
     let line = line.trim_start();
     let (number, bold, letters) = match line.strip_prefix("- **") {
@@ -166,7 +168,8 @@ struct ModelRow {
     control: Spanned<String>,
 }
 
-/// A test on real threads or processes, or of a scripted order, which asserts that it has reached the race's point.
+/// A test on real threads or processes, or of a scripted order, which asserts that it has reached the race's
+/// point.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AssertedRow {

@@ -1,4 +1,5 @@
-//! What the adaptive waiter decides by, and how large a team would be: each signal and limit with what switches it off.
+//! What the adaptive waiter decides by, and how large a team would be: each signal and limit with what
+//! switches it off.
 use super::{Check, Status, check, note_unless};
 use foregather_blas::{Routine, kept_crossovers};
 use foregather_host::affinity::{self, Mask};

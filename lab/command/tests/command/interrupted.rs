@@ -133,7 +133,8 @@ fn children_of(parent: u32) -> impl Iterator<Item = Vec<u8>> {
     pids.into_iter().map(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
 }
 
-/// A rank has no partial results: it ends as any program does, wherever in a run it is, and its launcher says so.
+/// A rank has no partial results: it ends as any program does, wherever in a run it is, and its launcher says
+/// so.
 #[test]
 fn a_rank_that_is_asked_to_stop_ends_at_once() {
     let greeting = run(&["run", "-n", "2", "--fabric", "ofi:tcp", "--", env!("CARGO_BIN_EXE_foregather"), "app", "sor"]);

@@ -1,7 +1,7 @@
 //! `app`: a program on shared memory, its result proved, on ranks that are started here or by a launcher.
 //!
-//! - [`run`](fn@run): who starts whom. Processes of its own are a job of `foregather run`; each run is one, so that none finds warm what
-//!   another one left.
+//! - [`run`](fn@run): who starts whom. Processes of its own are a job of `foregather run`; each run is one,
+//!   so that none finds warm what another one left.
 //! - [`program`]: the five, their classes and variants. [`ranks`]: what a rank does, and the answer of all.
 //! - [`output`](mod@output): measurements and tables.
 pub mod output;
@@ -39,8 +39,8 @@ pub struct AppReport {
     pub wrong: Vec<String>,
 }
 
-/// Is this process a rank of a launcher's job? Then a request to stop is to end it as it ends any program: there are no partial results of
-/// one rank, and the launcher waits for its end.
+/// Is this process a rank of a launcher's job? Then a request to stop is to end it as it ends any program:
+/// there are no partial results of one rank, and the launcher waits for its end.
 ///
 /// # Errors
 /// If the variables of a launcher make no sense.
@@ -48,7 +48,8 @@ pub fn is_rank() -> Result<bool> {
     Ok(detect()?.launcher != Launcher::Alone)
 }
 
-/// Runs what the options ask for. `None`: this process is a rank of a launcher's job, and not the one that tells.
+/// Runs what the options ask for. `None`: this process is a rank of a launcher's job, and not the one that
+/// tells.
 ///
 /// # Errors
 /// If options make no sense together, or ranks fail; what is wrong with a result is no error here.

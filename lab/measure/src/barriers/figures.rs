@@ -1,7 +1,9 @@
-//! What the repetitions of a row come to, waiter by waiter: how far from the best, and at what price; and each waiter over many rows.
+//! What the repetitions of a row come to, waiter by waiter: how far from the best, and at what price; and
+//! each waiter over many rows.
 //!
-//! A row has three yardsticks. The best peer: the best median of a peer. The oracle: the best median of a peer or a fixed policy,
-//! as if it had been known beforehand which of them to take. The strict one: the best single run of those, luck included.
+//! A row has three yardsticks. The best peer: the best median of a peer. The oracle: the best median of a
+//! peer or a fixed policy, as if it had been known beforehand which of them to take. The strict one: the best
+//! single run of those, luck included.
 use super::rows::{LoadClass, Row, SUBSETS, Subset};
 use super::waiters::Waiter;
 use crate::matrix::Runs;
@@ -52,7 +54,8 @@ impl Yardsticks {
     }
 }
 
-/// The measurements of one row. A collapsed cell is counted as if it had passed one barrier in all its time, `bound`.
+/// The measurements of one row. A collapsed cell is counted as if it had passed one barrier in all its time,
+/// `bound`.
 pub fn row(row: &Row, waiters: &[Waiter], runs: &[Runs<CellResult>], bound: Nanos) -> Vec<Measurement> {
     let floor = 1.0 / bound.as_secs();
     let rates = |runs: &Runs<CellResult>| -> Vec<f64> {
@@ -95,7 +98,8 @@ fn measurement(row: &Row, seen: &Seen<'_>, yardsticks: &Yardsticks) -> Measureme
     .figure("collapsed_runs", f64::from(seen.runs.collapsed))
 }
 
-/// The same with what those know who count: how waits ended, and which rules acted how often in a thousand episodes.
+/// The same with what those know who count: how waits ended, and which rules acted how often in a thousand
+/// episodes.
 fn counted(measurement: Measurement, seen: &Seen<'_>) -> Measurement {
     let often = |of: fn(&CellResult) -> Option<u64>| seen.figure(|run| Some(of(run)? as f64 * 1e3 / run.episodes.max(1) as f64));
     let mut told = measurement

@@ -1,9 +1,10 @@
 //! The barrier matrix: every waiter in every row of load and grain, interleaved, in processes of their own.
 //!
-//! - [`rows`](mod@rows): teams, hogs, placement, quota, grain, from which space rows are drawn, and which of them ask the same of a waiter.
-//!   [`waiters`](mod@waiters): our policies and the peers.
+//! - [`rows`](mod@rows): teams, hogs, placement, quota, grain, from which space rows are drawn, and which of
+//!   them ask the same of a waiter. [`waiters`](mod@waiters): our policies and the peers.
 //! - [`figures`](mod@figures): what the cells of a row come to, and those of a waiter.
-//! - [`ablation`]: the same with each rule of the adaptive waiter off in turn. [`predict`](mod@predict): the same in the simulator.
+//! - [`ablation`]: the same with each rule of the adaptive waiter off in turn. [`predict`](mod@predict): the
+//!   same in the simulator.
 
 pub mod ablation;
 pub mod figures;
@@ -26,8 +27,8 @@ use foregather_results::{Measurement, Results};
 use rows::Row;
 use waiters::Waiter;
 
-/// A quota is kept over 100 ms, and what happens within the first of these periods says nothing of it: cells of the usual 40 ms
-/// last for more than five periods.
+/// A quota is kept over 100 ms, and what happens within the first of these periods says nothing of it: cells
+/// of the usual 40 ms last for more than five periods.
 const QUOTA_LENGTHS: u64 = 13;
 const CELLS: [Heading; 13] = [
     ("row", Label("row")),
@@ -68,7 +69,8 @@ impl Experiment for Barriers {
         Some(self.seed)
     }
 
-    /// Without `--validate`: a measurement for each cell, for each waiter over the rows of each subset, and for each prediction.
+    /// Without `--validate`: a measurement for each cell, for each waiter over the rows of each subset, and
+    /// for each prediction.
     fn measure(&self, quiet: bool) -> Result<Measured> {
         if self.validate {
             return validate::run(self, quiet);

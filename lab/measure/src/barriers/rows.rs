@@ -1,8 +1,9 @@
 //! The rows of the matrix: which team, beside what, where, how fine.
 //!
-//! - [`Row`]: one of them, and its name. [`LoadClass`]: rows that ask the same of a waiter, over which shares may be averaged; [`SUBSETS`]:
-//!   the unions that goals are set for.
-//! - [`rows`]: the fixed ones. [`draw`]: rows that no policy can have been tuned to, drawn from the space of all.
+//! - [`Row`]: one of them, and its name. [`LoadClass`]: rows that ask the same of a waiter, over which shares
+//!   may be averaged; [`SUBSETS`]: the unions that goals are set for.
+//! - [`rows`]: the fixed ones. [`draw`]: rows that no policy can have been tuned to, drawn from the space of
+//!   all.
 use foregather_bench::{Stranger, WorkDistribution};
 use foregather_cli::Barriers;
 use foregather_host::affinity;
@@ -315,7 +316,8 @@ pub fn draw(seed: u64, count: usize, cpus: u32) -> Vec<Row> {
     rows
 }
 
-/// A row of a stratum: 0 more members than processors beside strangers, 1 no more than those beside strangers, 2 any alone.
+/// A row of a stratum: 0 more members than processors beside strangers, 1 no more than those beside
+/// strangers, 2 any alone.
 fn one(random: &mut SplitMix, stratum: usize, cpus: u32) -> Row {
     let most = MOST_THREADS.max(cpus * 2);
     let threads = match stratum {

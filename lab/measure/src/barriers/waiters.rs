@@ -33,7 +33,8 @@ const BOUNDS: [&str; 8] = ["CS:local", "CS+:local", "2CS+:local", "CS:remote", "
 const QUICK_BOUNDS: [&str; 3] = ["2CS+:local", "CS:remote", "2CS+:remote"];
 /// What drawn rows are measured with, the candidate first: each is the best fixed policy of some rows.
 const DRAWN: [&str; 6] = ["adaptive", "spin", "yield", "block", "spin-yield:2us", "two-phase:2CS+:remote"];
-/// Barriers that the wide matrix has beside the central one, and the smallest team for which they are another algorithm.
+/// Barriers that the wide matrix has beside the central one, and the smallest team for which they are another
+/// algorithm.
 const OTHERS: [&str; 2] = ["dissemination", "tree"];
 const OTHERS_FROM: u32 = 3;
 /// Policies that all barriers are shown with unless the matrix is wide.

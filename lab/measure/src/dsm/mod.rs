@@ -1,8 +1,10 @@
-//! What shared memory costs here: faults between two ranks on a processor each, and accessors that ask by a call instead, with what they are
-//! made of beside them, with the owner waiting and with it computing; and what many views cost.
+//! What shared memory costs here: faults between two ranks on a processor each, and accessors that ask by a
+//! call instead, with what they are made of beside them, with the owner waiting and with it computing; and
+//! what many views cost.
 //!
-//! Each cell is measured for a moment in processes of its own. All cells have their turn, again and again, in alternating order.
-//! [`output`](mod@output): measurements and tables, and what others have measured elsewhere.
+//! Each cell is measured for a moment in processes of its own. All cells have their turn, again and again, in
+//! alternating order. [`output`](mod@output): measurements and tables, and what others have measured
+//! elsewhere.
 
 pub mod output;
 

@@ -1,5 +1,5 @@
-//! What was found, as measurements and as tables, and what faults cost on other systems, as published or measured elsewhere: to be shown
-//! beside what is measured here, and never mixed with it.
+//! What was found, as measurements and as tables, and what faults cost on other systems, as published or
+//! measured elsewhere: to be shown beside what is measured here, and never mixed with it.
 use foregather_bench::dsm::{DsmBenchmark, Figures, Quantity, Timed};
 use foregather_results::number::{digits, short};
 use foregather_results::table::Shows::{By, Figure, Label};
@@ -19,8 +19,9 @@ pub const AT_ONCE: &str = "dsm-at-once/";
 pub const FETCHES: &str = "dsm-fetch/";
 /// What ids of traversals begin with.
 pub const VIEWS: &str = "dsm-views/";
-/// The parts of a fault, by the names of their figures: the signal and the opening of the page, its closing at the owner, a request and its
-/// answer as bare frames; what remains is the protocol, and the waking of the thread that waits.
+/// The parts of a fault, by the names of their figures: the signal and the opening of the page, its closing
+/// at the owner, a request and its answer as bare frames; what remains is the protocol, and the waking of the
+/// thread that waits.
 pub const PARTS: [&str; 4] = ["signal_us", "owner_us", "frames_us", "rest_us"];
 
 /// Values that differ by less are kept as one: the clock's reading alone takes longer.

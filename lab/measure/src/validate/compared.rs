@@ -1,4 +1,5 @@
-//! What is held against each other: the runs of both sides, the numbers that are made of their medians, and by which factor these differ.
+//! What is held against each other: the runs of both sides, the numbers that are made of their medians, and
+//! by which factor these differ.
 use super::rows::{Budget, Compares};
 use crate::calibration::factor;
 use foregather_results::Distribution;
@@ -105,7 +106,8 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// By which factor the two differ, whichever is larger: 1 if they do not; not a number if one of them is not positive.
+    /// By which factor the two differ, whichever is larger: 1 if they do not; not a number if one of them is
+    /// not positive.
     pub(super) fn factor(&self) -> f64 {
         factor(self.measured, self.simulated)
     }

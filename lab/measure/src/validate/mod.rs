@@ -1,14 +1,16 @@
 //! The simulator of processors held against this machine: the same small experiments, measured and simulated.
 //!
-//! `rows`: V1 to V8. `sides`: cells of this machine, and the same teams in the simulator. `compared`: the numbers that are held against each
-//! other, and by which factor they differ.
+//! `rows`: V1 to V8. `sides`: cells of this machine, and the same teams in the simulator. `compared`: the
+//! numbers that are held against each other, and by which factor they differ.
 //!
-//! Only prices that `measure waits` measures go into the simulator, taken in the same run. What is compared are ratios to
-//! always-block: how much the right spin budget is worth, and the wrong one costs, is what a simulator is asked for.
+//! Only prices that `measure waits` measures go into the simulator, taken in the same run. What is compared
+//! are ratios to always-block: how much the right spin budget is worth, and the wrong one costs, is what a
+//! simulator is asked for.
 //!
-//! The simulated machine has nothing but the team and the hogs. On this one kernel threads wake up now and then and end
-//! a thread's slice before its tick, so that a team that runs in step beside hogs gets out of step. One that blocks gets back
-//! into it, one that always spins does not: that is where the two differ most.
+//! The simulated machine has nothing but the team and the hogs. On this one kernel threads wake up now and
+//! then and end a thread's slice before its tick, so that a team that runs in step beside hogs gets out of
+//! step. One that blocks gets back into it, one that always spins does not: that is where the two differ
+//! most.
 
 mod compared;
 mod rows;

@@ -1,8 +1,9 @@
-//! Both sides of a case. The machine's: its cells, interleaved, in processes of their own. The simulator's: the same team and policies on a
-//! machine that has this one's prices, tick and rules.
+//! Both sides of a case. The machine's: its cells, interleaved, in processes of their own. The simulator's:
+//! the same team and policies on a machine that has this one's prices, tick and rules.
 //!
-//! V1 is whole round trips: two threads that block hand a word to and fro. The prices of single switches go into the simulator, so what a
-//! wake costs the waker, and what goes on at the same time, is compared by them.
+//! V1 is whole round trips: two threads that block hand a word to and fro. The prices of single switches go
+//! into the simulator, so what a wake costs the waker, and what goes on at the same time, is compared by
+//! them.
 use super::compared::{RunFigures, Seen};
 use super::rows::{Budget, Case, GRAIN, Pinning};
 use crate::calibration::Calibration;

@@ -1,5 +1,5 @@
-//! Faults, barriers and locks from what their parts cost (Table 1), and what the programs share, how often they synchronise and what they send
-//! (Table 2, section 4.3), as counted here and as played.
+//! Faults, barriers and locks from what their parts cost (Table 1), and what the programs share, how often
+//! they synchronise and what they send (Table 2, section 4.3), as counted here and as played.
 use super::recording::{Recording, record};
 use super::stage::{Scenario, Show, replay};
 use super::{count, number};
@@ -55,7 +55,8 @@ fn touches(access: Access) -> impl Iterator<Item = Operation> {
     minipages().map(move |minipage| Operation::touch(minipage, access, 0..4))
 }
 
-/// A fault of a host that has no copy, where the manager is the owner and so many others have copies, in microseconds.
+/// A fault of a host that has no copy, where the manager is the owner and so many others have copies, in
+/// microseconds.
 pub(super) fn fault(stage: &Scenario, access: Access, bytes: u32, copies: u32) -> Result<f64> {
     let show = perform(stage, HOSTS, bytes, |rank| {
         let mut did: Vec<Operation> = if rank == OWNS { touches(Access::Write).collect() } else { vec![] };
@@ -99,7 +100,8 @@ fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
     Ok(show.threads[ASKS as usize].span.as_us() / f64::from(ROUNDS))
 }
 
-/// From one program to another that polls, a message of so many bytes, its header of 32 bytes included, in microseconds.
+/// From one program to another that polls, a message of so many bytes, its header of 32 bytes included, in
+/// microseconds.
 fn message(stage: &Scenario, bytes: usize) -> Result<f64> {
     let spec = ClusterSpec { limit: Nanos::MAX, ..ClusterSpec::new(2, 1, stage.machine(), stage.card) };
     let cluster = Cluster::<Heap>::new(spec).map_err(anyhow::Error::msg)?;

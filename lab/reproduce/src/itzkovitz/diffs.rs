@@ -1,9 +1,11 @@
-//! What WATER would cost under a relaxed consistency of pages: a model of lazy release consistency with several writers to a page
-//! (Keleher, Cox, Dwarkadas & Zwaenepoel, TreadMarks, USENIX winter 1994), counted from journals, at the paper's prices.
+//! What WATER would cost under a relaxed consistency of pages: a model of lazy release consistency with
+//! several writers to a page (Keleher, Cox, Dwarkadas & Zwaenepoel, TreadMarks, USENIX winter 1994), counted
+//! from journals, at the paper's prices.
 //!
-//! Whoever first writes to a page copies it (its *twin*). Locks and barriers only tell which pages were written (*notices*); whoever
-//! comes to such a page then asks its writers for what they changed, and only now they compare it with the twin (a *diff*). Kinder
-//! than a real one: a page that is written on needs no second notice, and keeping notices and diffs costs nothing.
+//! Whoever first writes to a page copies it (its *twin*). Locks and barriers only tell which pages were
+//! written (*notices*); whoever comes to such a page then asks its writers for what they changed, and only
+//! now they compare it with the twin (a *diff*). Kinder than a real one: a page that is written on needs no
+//! second notice, and keeping notices and diffs costs nothing.
 use anyhow::{Result, bail};
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::replay::Profile;
@@ -37,7 +39,8 @@ pub(super) struct Prices {
 }
 
 impl Prices {
-    /// The paper's (Table 1), and of reads of 128 bytes and of 4096 as simulated. To copy 4 KB is assumed to take 40 us: 100 MB/s.
+    /// The paper's (Table 1), and of reads of 128 bytes and of 4096 as simulated. To copy 4 KB is assumed to
+    /// take 40 us: 100 MB/s.
     pub(super) fn of_1999(profile: &Profile, short: Nanos, page: Nanos) -> Self {
         let us = Nanos::from_us;
         let before = profile.fault + profile.inquiry + profile.residual;
@@ -126,7 +129,8 @@ struct Model<'j> {
     sum: Relaxed,
 }
 
-/// The journals of one thread a host, on pages of such lengths, which compute `pace_percent` of what is written there.
+/// The journals of one thread a host, on pages of such lengths, which compute `pace_percent` of what is
+/// written there.
 ///
 /// # Errors
 /// If they wait for flags, which this model does not have, or for each other for ever.
@@ -370,7 +374,8 @@ mod tests {
         let all = relax(&journals([writes(8), writes(100), reads]), &[4_096], 100, &PRICES).unwrap();
         // Each wrote its bytes twice over, and nobody fetched anything but the reader, once, from both.
         assert_eq!(all, Relaxed { span: all.span, fetches: 1, twins: 2, diffs: 2, bytes: 216 });
-        // It computes before three events of the writers and four of its own; its page is closed, and brought up to date by a diff of each.
+        // It computes before three events of the writers and four of its own; its page is closed, and brought
+        // up to date by a diff of each.
         let fetch = 100 + 10 + 1_000 + 216;
         assert_eq!(all.span.0, 7_000_000 + 1 + 100_000 + fetch);
     }

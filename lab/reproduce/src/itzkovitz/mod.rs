@@ -1,10 +1,12 @@
-//! The experiments of Itzkovitz & Schuster 1999: this system's servers and threads on simulated hosts of 1999, by journals of programs
-//! that ran here.
+//! The experiments of Itzkovitz & Schuster 1999: this system's servers and threads on simulated hosts of
+//! 1999, by journals of programs that ran here.
 //!
-//! - `stage`: hosts, network and prices, and a performance of journals there. `recording`: what a program's threads did here, without what
-//!   can be no fault. `programs`: speedups and breakdown of all five (figure 6), delays of requests.
-//! - `studies`: prefetches, chunks, units, push. `costs`: faults, barriers and locks from what their parts cost (Table 1), what the programs
-//!   share and send (Table 2). `diffs`: pages under relaxed consistency, as a model.
+//! - `stage`: hosts, network and prices, and a performance of journals there. `recording`: what a program's
+//!   threads did here, without what can be no fault. `programs`: speedups and breakdown of all five (figure
+//!   6), delays of requests.
+//! - `studies`: prefetches, chunks, units, push. `costs`: faults, barriers and locks from what their parts
+//!   cost (Table 1), what the programs share and send (Table 2). `diffs`: pages under relaxed consistency, as
+//!   a model.
 
 mod costs;
 mod diffs;

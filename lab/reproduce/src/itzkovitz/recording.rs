@@ -49,7 +49,8 @@ fn count(outcome: &Outcome<()>) -> u32 {
     outcome.sites.iter().flat_map(|site| &site.minipages).max().map_or(0, |&Minipage(most)| most + 1)
 }
 
-/// Runs it once; all threads together compute for as long as one of them `alone`. For programs of which no two runs are alike.
+/// Runs it once; all threads together compute for as long as one of them `alone`. For programs of which no
+/// two runs are alike.
 pub(super) fn record_once(program: &Program, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
     let mut run = record(program, ranks)?;
     if let Some(alone) = alone {
@@ -58,9 +59,10 @@ pub(super) fn record_once(program: &Program, ranks: u32, alone: Option<&Recordin
     Ok(run)
 }
 
-/// Runs it three times: a thread computes between two barriers for as long as it did when it was quickest. And all threads
-/// together compute for no longer than one of them `alone`: they divide the work, but here they also share caches, and what a signal
-/// takes to come and go is no computing. Only for programs that share out their work alike in every run.
+/// Runs it three times: a thread computes between two barriers for as long as it did when it was quickest.
+/// And all threads together compute for no longer than one of them `alone`: they divide the work, but here
+/// they also share caches, and what a signal takes to come and go is no computing. Only for programs that
+/// share out their work alike in every run.
 pub(super) fn record_quietly(program: &Program, ranks: u32, alone: Option<&Recording>) -> Result<Recording> {
     let mut run = record(program, ranks)?;
     for _ in 1..TIMES {
@@ -176,8 +178,9 @@ enum Whose {
     Several,
 }
 
-/// Leaves out all but the first touch to read and the first to write of pages that one thread has for itself; of minipages on such a
-/// page, too. What was computed before them belongs to the event behind. What is left makes the same faults, by minipages and by pages.
+/// Leaves out all but the first touch to read and the first to write of pages that one thread has for itself;
+/// of minipages on such a page, too. What was computed before them belongs to the event behind. What is left
+/// makes the same faults, by minipages and by pages.
 pub(super) fn thin(journals: &mut [Journal], pages: &Grain) {
     let mut whose = vec![Whose::None; pages.bytes().len()];
     for journal in &*journals {

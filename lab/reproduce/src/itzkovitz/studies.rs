@@ -1,4 +1,5 @@
-//! What programs do to help: LU's prefetches, WATER's chunks, TSP's units and its push (section 4.3 and what follows).
+//! What programs do to help: LU's prefetches, WATER's chunks, TSP's units and its push (section 4.3 and what
+//! follows).
 use super::costs::fault;
 use super::diffs::{Prices, Relaxed};
 use super::programs::{PACE_PERCENT, Programme, scale, speedup};

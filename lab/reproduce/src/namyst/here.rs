@@ -1,5 +1,6 @@
-//! Figures 6 and 7, and the conjecture of §3.3, on this machine: two threads exchange messages through shared memory, by each way beside the bare
-//! fabric, over the length, and beside other threads of the same process that compute.
+//! Figures 6 and 7, and the conjecture of §3.3, on this machine: two threads exchange messages through shared
+//! memory, by each way beside the bare fabric, over the length, and beside other threads of the same process
+//! that compute.
 //!
 //! The static buffers of `worlds/shm` have one length, 4 KiB, so there is no sweep of them.
 use super::number;

@@ -1,4 +1,5 @@
-//! Figures 6 and 7 of Namyst et al. 1999: messages from memory to memory and through static buffers, over the length, against raw VIA.
+//! Figures 6 and 7 of Namyst et al. 1999: messages from memory to memory and through static buffers, over the
+//! length, against raw VIA.
 use super::play::{ROUNDS, STROKES, half, of, rate, raw, settings, simulate, spinning, to_and_fro, turn};
 use super::{count, number};
 use crate::points::Points;
@@ -120,7 +121,8 @@ fn buffered(spec: &ClusterSpec, buffer: u32, bytes: usize) -> Result<f64> {
     Ok(half(&ClusterSpec { card, ..spec.clone() }, Path::Buffered, bytes)?.as_us())
 }
 
-/// Of each buffer, the time for the small messages as a multiple of the best buffer's; and the buffer that is best over all.
+/// Of each buffer, the time for the small messages as a multiple of the best buffer's; and the buffer that is
+/// best over all.
 fn best(spec: &ClusterSpec, sizes: &[usize]) -> Result<(u32, [f64; 4])> {
     let mut sums = [0.0; 4];
     for &bytes in sizes {

@@ -1,8 +1,11 @@
-//! The experiments of Namyst et al. 1999: `core/message` over the simulated VIA on Fast Ethernet, beside raw VIA, and over shared memory.
+//! The experiments of Namyst et al. 1999: `core/message` over the simulated VIA on Fast Ethernet, beside raw
+//! VIA, and over shared memory.
 //!
-//! - `play`: one message, ping-pongs, and how they are simulated. `strokes`: figures 4 and 5, their claims, flow control.
+//! - `play`: one message, ping-pongs, and how they are simulated. `strokes`: figures 4 and 5, their claims,
+//!   flow control.
 //! - `lengths`: figures 6 and 7. `several`: several threads of a node, and working threads.
-//! - `here`: the same figures and the conjecture on this machine. `pair`: two of its threads that exchange messages.
+//! - `here`: the same figures and the conjecture on this machine. `pair`: two of its threads that exchange
+//!   messages.
 
 mod here;
 mod lengths;

@@ -1,4 +1,5 @@
-//! Two threads of this machine that exchange messages: by the message layer, or by the fabric's own verbs, for comparison.
+//! Two threads of this machine that exchange messages: by the message layer, or by the fabric's own verbs,
+//! for comparison.
 use super::play::turn;
 use anyhow::Result;
 use foregather_host::clock;

@@ -1,4 +1,5 @@
-//! Messages of one piece, to and fro: the same source in simulation and on this machine; and how it is simulated.
+//! Messages of one piece, to and fro: the same source in simulation and on this machine; and how it is
+//! simulated.
 use anyhow::{Result, bail};
 use foregather_machine::{Clock, Error, Fabric, Member, Nanos};
 use foregather_message::{Cheaper, Messenger, Mode, Path, Receive, Settings};
@@ -81,7 +82,8 @@ fn deadlocked<T>(report: &Report<T>) -> String {
     report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What so many round trips more take, once they go on as they have begun: how they begin and end does not count.
+/// What so many round trips more take, once they go on as they have begun: how they begin and end does not
+/// count.
 pub(super) fn steady(rounds: u32, run: impl Fn(u32) -> Result<PingPong>) -> Result<PingPong> {
     let (once, twice) = (run(rounds)?, run(2 * rounds)?);
     let elapsed = twice.elapsed - once.elapsed;

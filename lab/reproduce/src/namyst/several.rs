@@ -1,4 +1,5 @@
-//! Several threads of a node that exchange messages, and threads that compute beside them: the conjecture of Namyst et al. 1999, §3.3.
+//! Several threads of a node that exchange messages, and threads that compute beside them: the conjecture of
+//! Namyst et al. 1999, §3.3.
 use super::number;
 use super::play::{ROUNDS, bare, layered, settings, simulate, simulate_some, steady, to_and_fro, turn};
 use crate::points::Points;
@@ -13,8 +14,8 @@ use foregather_wait::Policy;
 
 /// A turn of a thread library that lets nobody in before it is over.
 const QUANTUM: Nanos = Nanos::from_us(1_000);
-/// What is transferred: the longest message of one descriptor, so many times that the 200 ms for which Linux 2.2 lets no sleeper in
-/// at once after the start are few.
+/// What is transferred: the longest message of one descriptor, so many times that the 200 ms for which Linux
+/// 2.2 lets no sleeper in at once after the start are few.
 const BYTES: usize = 32 << 10;
 const TRANSFERS: u32 = 1_000;
 /// Small messages of the others.
@@ -50,7 +51,8 @@ pub(super) fn overlap(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// When both are done: a thread of node 0 that takes in transfers, and one beside it that computes for so long.
+/// When both are done: a thread of node 0 that takes in transfers, and one beside it that computes for so
+/// long.
 fn together(turns: bool, work: Nanos) -> Result<Nanos> {
     let spec = nodes(2, turns);
     let played = simulate(spec.clone(), async |lane| {
@@ -157,8 +159,8 @@ impl Layers {
         (2.0 * self.undisturbed * of.elapsed.as_us() - of.computed.as_us()) / f64::from(2 * WORKING_ROUNDS)
     }
 
-    /// Messages and work together, over the one as a multiple of over the other. The work is what fits beside the slower: what is
-    /// left of it when the messages have passed is done at full speed.
+    /// Messages and work together, over the one as a multiple of over the other. The work is what fits beside
+    /// the slower: what is left of it when the messages have passed is done at full speed.
     fn total(&self) -> f64 {
         let work = self.raw.computed.max(self.layered.computed).as_us() / 2.0;
         let until = |of: &PingPong| of.elapsed.as_us() + work - of.computed.as_us() / 2.0;

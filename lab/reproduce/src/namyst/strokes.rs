@@ -123,7 +123,8 @@ fn timeline(name: &str, title: &str, shows: &str, strokes: &[Stroke]) -> Timelin
     }
 }
 
-/// What `rank` sends: each message to the switch, and on from there as soon as its first fragment is whole and the wire is free.
+/// What `rank` sends: each message to the switch, and on from there as soon as its first fragment is whole
+/// and the wire is free.
 fn passages(strokes: &[Stroke], rank: u32, node: impl Fn(u32) -> u32, card: &Card) -> Vec<Passage> {
     let mut all = Vec::new();
     let mut free = Nanos::ZERO;
@@ -172,7 +173,8 @@ struct Flow {
     lost: u64,
 }
 
-/// So many messages one way, then as many back if `answered`, until all have been sent; the receiver of the first begins late.
+/// So many messages one way, then as many back if `answered`, until all have been sent; the receiver of the
+/// first begins late.
 fn flow(burst: u32, answered: bool, late: Nanos) -> Result<Flow> {
     let spec = spinning();
     let played = simulate(spec.clone(), async |lane| {

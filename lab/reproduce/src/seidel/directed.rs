@@ -1,4 +1,5 @@
-//! Cases that are set up to the microsecond, and what their nodes do: the operations of Table II, and a barrier with a shift behind it.
+//! Cases that are set up to the microsecond, and what their nodes do: the operations of Table II, and a
+//! barrier with a shift behind it.
 use anyhow::{Result, bail};
 use foregather_barrier::{Algorithm, SignalCost};
 use foregather_machine::{Clock, Error, Member, Nanos, Port, Rank};
@@ -129,7 +130,8 @@ pub(super) fn exchanged(bytes: usize, protocol: Protocol, synchronised: bool, la
     })
 }
 
-/// A shift around a ring that nobody has synchronised. The receives are posted before anybody is late, as forced messages need it.
+/// A shift around a ring that nobody has synchronised. The receives are posted before anybody is late, as
+/// forced messages need it.
 pub(super) fn shifted(directed: &Directed, bytes: usize, protocol: Protocol) -> Result<DirectedRun<()>> {
     let punctual = Directed { late: vec![], ..directed.clone() };
     punctual.run(async |node: &Ipsc<'_>| {
@@ -171,7 +173,8 @@ pub(super) fn slowest(played: &DirectedRun<Nanos>) -> Nanos {
     played.ends.iter().zip(&played.outputs).map(|(&end, &left)| end - left).max().unwrap_or(Nanos::ZERO)
 }
 
-/// The first whole number between `from` and `to` for which `holds`, which then goes on holding; `to` if there is none.
+/// The first whole number between `from` and `to` for which `holds`, which then goes on holding; `to` if
+/// there is none.
 pub(super) fn first(from: u64, to: u64, mut holds: impl FnMut(u64) -> Result<bool>) -> Result<u64> {
     let (mut low, mut high) = (from, to);
     while low < high {

@@ -1,4 +1,5 @@
-//! What disturbs nodes: interrupts of a barrier (Seidel & Davis 1992, §3.4), and the busy loop of figures 3-9 and 3-10.
+//! What disturbs nodes: interrupts of a barrier (Seidel & Davis 1992, §3.4), and the busy loop of figures 3-9
+//! and 3-10.
 use super::directed::{Directed, Ipsc, M};
 use super::directed::{GSYNC, RDS, slowest, synchronised, synchronised_shift};
 use super::scenes::scenes;
@@ -24,7 +25,8 @@ fn heard(record: &Record, from: Rank, to: Rank) -> Result<Nanos> {
     ways.map(|way| way.arrived).max().context("no message from there")
 }
 
-/// The shift of the case, without an interrupt and with one of that length at node 2, just after it has heard of node 0.
+/// The shift of the case, without an interrupt and with one of that length at node 2, just after it has heard
+/// of node 0.
 fn shifts(kind: Algorithm, bytes: usize, length: Nanos) -> Result<(Nanos, Nanos)> {
     let calm = synchronised_shift(&four(), kind, bytes, Protocol::Forced)?;
     let at = synchronised(&four(), kind).and_then(|played| heard(&played.record, 0, 2))?;
@@ -149,7 +151,8 @@ fn many(found: &mut Findings) -> Result<()> {
 
 /// Iterations of a trial of figure 3-9.
 const ITERATIONS: u64 = 10_833;
-/// The loop's law: nanoseconds an iteration, and at none. It is put in; what is tried is that it comes out again.
+/// The loop's law: nanoseconds an iteration, and at none. It is put in; what is tried is that it comes out
+/// again.
 const ITERATION_NS: u64 = 126;
 const BEGIN_NS: u64 = 2_000;
 

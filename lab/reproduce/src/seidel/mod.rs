@@ -1,7 +1,7 @@
 //! The experiments of Seidel & Davis 1992, on the simulated iPSC/860.
 //!
-//! - `tables`: Tables I to III, figures 2-1 to 2-7, crossovers. `barriers`: §3.1 to §3.3. `disturbed`: §3.4, figures 3-9 and 3-10.
-//!   `shifts`: §4. `scenes`: the timing diagrams as timelines.
+//! - `tables`: Tables I to III, figures 2-1 to 2-7, crossovers. `barriers`: §3.1 to §3.3. `disturbed`: §3.4,
+//!   figures 3-9 and 3-10. `shifts`: §4. `scenes`: the timing diagrams as timelines.
 //! - `directed`: cases that are set up to the microsecond, and what the nodes do in them.
 
 mod barriers;

@@ -1,7 +1,8 @@
 //! Shifts after synchronisation (§4): what they cost, and how often they are concurrent.
 //!
-//! The curves are plans (`plans/seidel-*.toml`). The profile `as-stated` has two forms: the paper's argument of §3.4 taken
-//! literally (one late node, brought together between trials), and the benchmark's own loop, which carries skew over.
+//! The curves are plans (`plans/seidel-*.toml`). The profile `as-stated` has two forms: the paper's argument
+//! of §3.4 taken literally (one late node, brought together between trials), and the benchmark's own loop,
+//! which carries skew over.
 use super::directed::{Directed, M};
 use super::directed::{THREE, shifted};
 use super::disturbed::figure_3_11;
@@ -18,7 +19,8 @@ const DIMENSIONS: [&str; 6] = ["2", "3", "4", "5", "6", "7"];
 const ALL_DIMENSIONS: (&str, &str) = ("sweep.dimension", "[2, 3, 4, 5, 6, 7]");
 const BARRIERS: [&str; 3] = ["gsync", "sync0", "rds"];
 const LONG: (&str, &str) = ("trial.shift", r#"{ protocol = "long", bytes = "32 KiB" }"#);
-/// 64 header buffers for each sender, given back one by one when they have run out: they last for the paper's 50 trials.
+/// 64 header buffers for each sender, given back one by one when they have run out: they last for the paper's
+/// 50 trials.
 const POOL: [(&str, &str); 2] = [("network.pool", "{ buffers = 64, release = 1 }"), ("network.arbitration", r#""random""#)];
 
 /// A figure over the dimensions.

@@ -34,7 +34,8 @@ fn mean(times: &[Nanos]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// Node 0 sends null messages, which node 1 answers if the traffic is balanced: how long each send took, and each round.
+/// Node 0 sends null messages, which node 1 answers if the traffic is balanced: how long each send took, and
+/// each round.
 fn rounds(model: Circuits, balanced: bool) -> Result<(Vec<Nanos>, Vec<Nanos>)> {
     two(model, async |node: &Ipsc<'_>| {
         let (mut sends, mut rounds) = (Vec::new(), Vec::new());

@@ -1,5 +1,6 @@
-//! Figures 1 and 2 of Tsafrir & Feitelson 2002: jobs fall into two sets that run by turns (§3); how little of that the scheduler changes for
-//! homogeneous sets (§5.1); figures 3 and 4 (§4.1): peaks at the multiples of a divisor, and the moment at which a job falls into step.
+//! Figures 1 and 2 of Tsafrir & Feitelson 2002: jobs fall into two sets that run by turns (§3); how little of
+//! that the scheduler changes for homogeneous sets (§5.1); figures 3 and 4 (§4.1): peaks at the multiples of
+//! a divisor, and the moment at which a job falls into step.
 use crate::curves::{Curves, curves, each, falls_below, mean, number, parted, plan, runs, varied};
 use crate::{Findings, Trial};
 use anyhow::Result;
@@ -123,7 +124,8 @@ pub(super) fn fig3(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Job and machine, and of what the loads with peaks are multiples: of the smallest divisor that is not less than the job.
+/// Job and machine, and of what the loads with peaks are multiples: of the smallest divisor that is not less
+/// than the job.
 const CASES: [(&str, f64); 4] = [("7 of 32", 8.0), ("11 of 32", 16.0), ("15 of 32", 16.0), ("11 of 64", 16.0)];
 
 pub(super) fn divisors(trial: &Trial, found: &mut Findings) -> Result<()> {

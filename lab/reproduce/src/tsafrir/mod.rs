@@ -1,7 +1,8 @@
-//! The experiments of Tsafrir & Feitelson 2002: each runs a shipped plan (`plans/`) and answers the claims of one figure.
+//! The experiments of Tsafrir & Feitelson 2002: each runs a shipped plan (`plans/`) and answers the claims of
+//! one figure.
 //!
-//! `alternation`: figures 1 to 4, the start (§3, §4.1, §5.1). `waits`: figures 5 to 9, quanta, allotments, wake-ups, the policies that the
-//! paper argues with.
+//! `alternation`: figures 1 to 4, the start (§3, §4.1, §5.1). `waits`: figures 5 to 9, quanta, allotments,
+//! wake-ups, the policies that the paper argues with.
 
 mod alternation;
 #[cfg(test)]

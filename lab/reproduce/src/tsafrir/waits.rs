@@ -1,5 +1,5 @@
-//! Figures 5 to 9 of Tsafrir & Feitelson 2002, quanta and allotments (§4.2, §5), wake-up schemes (§4.3), and the policies that the paper argues
-//! with (§1, §6): how long to wait, in jobs alone and in random mixes.
+//! Figures 5 to 9 of Tsafrir & Feitelson 2002, quanta and allotments (§4.2, §5), wake-up schemes (§4.3), and
+//! the policies that the paper argues with (§1, §6): how long to wait, in jobs alone and in random mixes.
 use crate::curves::{Curves, curves, each, falls_below, mean, number, parted, varied};
 use crate::{Answer, Findings, Trial};
 use anyhow::Result;

@@ -1,4 +1,5 @@
-//! Who takes part, whether it is installed, and how it is run: pinned, bounded, and never under a real-time class.
+//! Who takes part, whether it is installed, and how it is run: pinned, bounded, and never under a real-time
+//! class.
 use super::super::contrast::OURS;
 use super::super::simgrid::{built, output_within};
 use super::{Ask, PATTERNS, Sample};
@@ -8,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A run that takes longer is ended: first asked to, so that launchers end their ranks, and killed soon afterwards.
+/// A run that takes longer is ended: first asked to, so that launchers end their ranks, and killed soon
+/// afterwards.
 const LIMIT_S: u32 = 240;
 const LIMIT: Duration = Duration::from_secs(LIMIT_S as u64 + 20);
 /// How often a client tries to reach its server, and how long it waits in between.

@@ -35,8 +35,8 @@ pub(super) fn hold(arguments: &[&str]) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// What everybody came to in all rounds, ours first. Every other round goes backwards, so that nobody always comes first; who fails is
-/// left out from then on, but for us.
+/// What everybody came to in all rounds, ours first. Every other round goes backwards, so that nobody always
+/// comes first; who fails is left out from then on, but for us.
 fn run_all(all: &mut [Contestant], ask: &Ask) -> Result<Vec<(&'static str, Vec<Sample>)>> {
     let mut found: Vec<(&'static str, Vec<Sample>)> = all.iter().map(|who| (who.name, vec![])).collect();
     for round in 0..ask.rounds {
@@ -157,8 +157,8 @@ pub(super) fn of_results(printed: &str) -> Result<Vec<Sample>> {
     Ok(all)
 }
 
-/// The last line of `ucx_perftest -v`: iterations, then the percentile, the average and the overall latency in microseconds; the last
-/// number is the rate of messages. It tells no minimum.
+/// The last line of `ucx_perftest -v`: iterations, then the percentile, the average and the overall latency
+/// in microseconds; the last number is the rate of messages. It tells no minimum.
 pub(super) fn of_ucx(printed: &str, bytes: usize, pattern: &'static str) -> Result<Sample> {
     let line = printed.lines().rfind(|line| line.contains(',')).unwrap_or_default();
     let numbers: Vec<f64> = line.split(',').filter_map(|number| number.trim().parse().ok()).collect();

@@ -1,7 +1,7 @@
 //! One idea has one name, and one name has one idea: a reader of three rooms learns each word once.
 //!
-//! A word that was replaced by the word of the field may not come back, and a type's name that more than two packages define is
-//! listed with the one meaning it has in all of them. The old words are in `old`.
+//! A word that was replaced by the word of the field may not come back, and a type's name that more than two
+//! packages define is listed with the one meaning it has in all of them. The old words are in `old`.
 mod old;
 
 use crate::source::{Source, is_for_tests};
@@ -137,7 +137,8 @@ impl<'ast> Visit<'ast> for Finder {
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
         self.within(&item.attrs, |finder| {
             for function in &item.items {
-                // A trait gave the names in its impls: they are ours only if it is, and then they are found there.
+                // A trait gave the names in its impls: they are ours only if it is, and then they are found
+                // there.
                 if let (syn::ImplItem::Fn(function), None) = (function, &item.trait_) {
                     finder.define(&function.sig.ident, ItemKind::Function);
                 }

@@ -1,10 +1,11 @@
-//! Predicted against measured: the teams of the matrix in the simulator of processors, with this machine's prices, beside what
-//! they came to here.
+//! Predicted against measured: the teams of the matrix in the simulator of processors, with this machine's
+//! prices, beside what they came to here.
 //!
 //! [`team`]: a row of the matrix as a simulation, and where its members begin.
 //!
-//! Where the members of a free team settle is chance, and decides more than anything else: a team that shares a processor and
-//! one that is spread are simulated each by itself, and the measured share of stacked episodes says which of them counts.
+//! Where the members of a free team settle is chance, and decides more than anything else: a team that shares
+//! a processor and one that is spread are simulated each by itself, and the measured share of stacked
+//! episodes says which of them counts.
 
 pub mod team;
 
@@ -53,7 +54,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// That of the row's cell; `None` if there is none, or if it collapsed in most of its runs: that has no time per barrier.
+    /// That of the row's cell; `None` if there is none, or if it collapsed in most of its runs: that has no
+    /// time per barrier.
     fn of(cells: &[Measurement], row: &str, waiter: &str) -> Option<Self> {
         let is = |m: &&Measurement, label: &str, value: &str| m.labels.get(label).is_some_and(|found| found == value);
         let cell = cells.iter().find(|m| is(m, "row", row) && is(m, "waiter", waiter))?;
@@ -145,7 +147,8 @@ fn measurement(row: &Row, waiter: &Waiter, prediction: &Prediction) -> Option<Me
 
 /// A prediction of a team that is alone is near enough if it is off by no more than this.
 pub const LIMIT_ALONE: f64 = 1.3;
-/// Beside hogs and under a quota single events decide, and the kernel has reasons that the simulator does not know.
+/// Beside hogs and under a quota single events decide, and the kernel has reasons that the simulator does not
+/// know.
 pub const LIMIT_CROWDED: f64 = 2.0;
 
 /// What a row is called that has neither hogs nor a quota, and what one is called that has.
@@ -165,7 +168,8 @@ fn load(row: &Row) -> &'static str {
     LOADS[usize::from(is_crowded(row))]
 }
 
-/// How many predictions are within, and how far they are off: of the adaptive waiter and of all, alone and not.
+/// How many predictions are within, and how far they are off: of the adaptive waiter and of all, alone and
+/// not.
 fn groups(predictions: &[Measurement]) -> Vec<Measurement> {
     let whose = [CANDIDATE, "all"];
     whose.iter().flat_map(|who| LOADS.iter().filter_map(|load| group(predictions, who, load))).collect()

@@ -11,7 +11,8 @@ use foregather_wait::Policy;
 
 /// With so many seeds; the median counts.
 const SEEDS: u64 = 3;
-/// Two of the periods over which a quota is kept: whole ones, for the simulated ones begin with the simulation.
+/// Two of the periods over which a quota is kept: whole ones, for the simulated ones begin with the
+/// simulation.
 const QUOTA_SPAN: Nanos = Nanos::from_ms(200);
 
 /// A team counts as stacked from this share of episodes on.
@@ -40,8 +41,8 @@ impl Start {
         }
     }
 
-    /// The members' pins and where they begin, on so many processors. A stacked team is on the last one: hogs fill them from the
-    /// first on.
+    /// The members' pins and where they begin, on so many processors. A stacked team is on the last one: hogs
+    /// fill them from the first on.
     pub(super) fn processors(self, cpus: u32) -> (Vec<CpuId>, Vec<CpuId>) {
         match self {
             Self::Pinned => ((0..cpus).collect(), vec![]),
@@ -63,7 +64,8 @@ pub(super) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// Microseconds per barrier with each seed; fewer if somebody interrupts. One that never met has had one in all its time.
+    /// Microseconds per barrier with each seed; fewer if somebody interrupts. One that never met has had one
+    /// in all its time.
     ///
     /// # Errors
     /// If the simulator refuses the study.
@@ -107,7 +109,8 @@ impl Team<'_> {
     }
 }
 
-/// How long members compute between two barriers, as in the cells of the machine. Nothing at all is the least that there is.
+/// How long members compute between two barriers, as in the cells of the machine. Nothing at all is the least
+/// that there is.
 fn compute(row: &Row) -> Distribution {
     let grain = Nanos::from_us(u64::from(row.grain_us));
     if grain == Nanos::ZERO {
