@@ -21,7 +21,7 @@ const REPETITIONS: usize = 7;
 enum Between {
     /// Circuits, ports and interrupts of the iPSC/860.
     Ports,
-    /// Nothing that anybody could be in the way of.
+    /// Nothing that could be in a packet's way.
     Free,
 }
 

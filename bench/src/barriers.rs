@@ -46,7 +46,7 @@ pub enum WorkDistribution {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BarrierCell {
-    /// Who waits, by the name its program knows: `central/spin`, `hurdles`, `gomp` ...
+    /// The barrier and policy, by the name that its program knows: `central/spin`, `hurdles`, `gomp` ...
     pub waiter: String,
     /// Members of the team.
     pub threads: u32,
@@ -128,15 +128,15 @@ pub struct CellResult {
     pub involuntary: u64,
     /// From the first member's exit to the last one's, median over sampled episodes.
     pub exit_skew_p50_ns: Option<u64>,
-    /// The same, 99th percentile.
+    /// The 99th percentile of the exit skew.
     pub exit_skew_p99_ns: Option<u64>,
     /// The share of sampled episodes in which all members were on one processor though more were allowed.
     pub stacked: f64,
-    /// The successful-spin rate, from those who count it.
+    /// The successful-spin rate, from waiters that count it.
     pub ssr: Option<f64>,
-    /// Waits by outcome (last, first look, spun, yielded, parked), from those who count them.
+    /// Waits by outcome (last, first look, spun, yielded, parked), from waiters that count them.
     pub outcomes: Option<[u64; 5]>,
-    /// How often each rule of a decision table acted, from those who have one.
+    /// How often each rule of a decision table acted, from waiters that have one.
     #[serde(default)]
     pub rules: Option<BTreeMap<String, u64>>,
     /// Moves of members to other processors, likewise.

@@ -1,4 +1,4 @@
-//! What each member of a team does, whoever's barrier it waits in: compute, wait, again.
+//! What each member of a team does, in any barrier: compute, wait, again.
 use crate::{BarrierCell, CellResult, Work};
 use foregather_host::usage::{self, Switches};
 use foregather_host::{affinity, clock};
@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Barriers before measuring: threads are born, lines are touched, and the kernel has placed everybody.
+/// Barriers before measuring: threads are born, lines are touched, and the kernel has placed all of them.
 const WARM_UP: u32 = 8;
 /// One episode in so many is sampled for its exit skew and placement.
 const SAMPLE: u64 = 16;
@@ -135,7 +135,7 @@ impl<'c> Episodes<'c> {
                 meeting.wait()?;
             }
             work.run();
-            // The last episode is announced before a barrier, so everybody knows of it behind that barrier.
+            // The last episode is announced before a barrier, so all members know of it behind that barrier.
             if meter.as_mut().is_some_and(Meter::tick) {
                 self.last_episode.store(episode, Relaxed);
             }

@@ -14,7 +14,7 @@
 //! - [`messages`]: what messages cost, alone and beside hogs.
 //! - [`dsm`]: what faults of shared memory cost, and what they are made of.
 //! - [`noise`]: what disturbs a busy processor, and a line in spite of that.
-//! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: his caveat.
+//! - [`ping_pong`]: the experiment of Guignon 2000. [`victim`]: its caveat.
 #![forbid(unsafe_code)]
 
 pub mod apps;

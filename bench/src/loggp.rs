@@ -155,7 +155,7 @@ impl Asker<'_> {
         Ok(())
     }
 
-    /// A message that came while nobody looked.
+    /// A message that came while no thread looked.
     fn receive_late(&self) -> Result<f64, Error> {
         block_on(self.0.signal(1, SLOT))?;
         block_on(self.0.delay(DELAY));

@@ -172,7 +172,7 @@ fn tick(here: CpuId) -> Result<Price, Error> {
         |_| Some(here),
         |cpu: Thread, rank| {
             if rank == 1 {
-                // Bounded, since under a real-time class nobody would take the processor away from it.
+                // Bounded, since under a real-time class nothing would take the processor away from it.
                 let end = cpu.now() + STRANGER;
                 crate::hog(|| stop.load(Relaxed) != 0 || cpu.now() > end);
                 return vec![];

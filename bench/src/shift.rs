@@ -2,8 +2,8 @@
 //! in Seidel & Davis 1992, which their machine left unconfirmed, put to this one.
 //!
 //! All ways to shift take turns within one team, in an order drawn anew for every round, so each is paired
-//! with the others of its round. Before each shift the team leaves a start line together, and then everybody
-//! comes at a random moment.
+//! with the others of its round. Before each shift the team leaves a start line together, and then each
+//! member comes at a random moment.
 use foregather_barrier::{Algorithm, BarrierMember, Group, SignalCost};
 use foregather_host::{clock, interrupt, usage};
 use foregather_machine::{Address, Cause, CpuId, Error, Member, Nanos, SplitMix, block_on};
@@ -150,7 +150,7 @@ impl<'a> Player<'a> {
                 let pass = self.pass(&mut member, self.setup.ways[way])?;
                 passes[way].push(pass);
             }
-            // Announced before a start line, so known to everybody behind it.
+            // Announced before a start line, so known to all members behind it.
             if round >= last.load(Relaxed) {
                 break;
             }

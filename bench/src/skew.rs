@@ -57,7 +57,7 @@ pub struct Episode {
     pub cost: Nanos,
     /// From the first member's exit to the last one's.
     pub skew: Nanos,
-    /// Did all of them leave on time? Always so where nobody has to.
+    /// Did all of them leave on time? Always so where none has to.
     pub met: bool,
 }
 
@@ -87,7 +87,7 @@ struct MemberLog {
     slack: Nanos,
 }
 
-/// From which episode to which is measured: announced by member 0 before a barrier, so everybody knows of it
+/// From which episode to which is measured: announced by member 0 before a barrier, so all members know of it
 /// behind that.
 struct EpisodeRange {
     first: AtomicU32,

@@ -1,7 +1,7 @@
 //! What a fork and a join cost, with bodies of a known length: one cell a runner, each in a process of its
 //! own.
 //!
-//! - [`TeamCell`]: who runs how many bodies of which length. [`measure`]: one cell, whoever's team it is.
+//! - [`TeamCell`]: how many bodies of which length a team runs. [`measure`]: one cell, of any team.
 //! - [`region`]: our own team, and the yardsticks that need no library: Rust's scoped threads, and one thread
 //!   alone.
 use crate::barriers::check_team;

@@ -98,8 +98,8 @@ fn stretch(beside: Beside, regions: u32, speed: f64) -> Result<Vec<Nanos>, Error
     })
 }
 
-/// The victim: somebody else's library. Bound threads are what such libraries advise; free ones a scheduler
-/// may pack on one processor, and then the slave disturbs nobody.
+/// The victim: a library that is not ours. Bound threads are what such libraries advise; free ones a
+/// scheduler may pack on one processor, and then the slave disturbs none of them.
 fn parallel_loop(regions: usize, speed: f64) -> Result<Vec<Nanos>, Error> {
     let cpus = affinity::allowed();
     let (start, end) = (Barrier::new(cpus.len()), Barrier::new(cpus.len()));

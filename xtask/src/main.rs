@@ -1,5 +1,5 @@
 //! The chores of this house: `cargo xtask tidy` keeps its style, `cargo xtask claims` its faith to the
-//! papers, and `cargo xtask peers` runs other people's simulators and messages beside ours,
+//! papers, and `cargo xtask peers` runs peers' simulators and messages beside ours,
 //! `cargo xtask regret` says which rows of the barrier matrix a change made worse, and `cargo xtask kill`
 //! strikes jobs at random moments; `cargo xtask swarm` runs seeds by the thousand in virtual time.
 //!

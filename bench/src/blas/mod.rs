@@ -1,7 +1,7 @@
 //! What a call of a BLAS costs alone and shared, in alternated pairs: one cell a runner, each in a process of
 //! its own.
 //!
-//! - [`BlasCell`]: whose routine, which one, how large, how often. [`measure`]: one cell, whoever's BLAS it
+//! - [`BlasCell`]: whose routine, which one, how large, how often. [`measure`]: one cell, of any BLAS; it
 //!   is.
 //! - [`Operands`]: what calls work on. [`ours`]: our own BLAS.
 pub mod ours;
@@ -188,7 +188,7 @@ pub fn measure(cell: &BlasCell, operands: &mut Operands, mut call: impl FnMut(Si
         if taken > cell.span_ns && (alone.len() >= PAIRS || taken > cell.span_ns.saturating_mul(OVER)) {
             break;
         }
-        // Whoever comes second finds warmer caches.
+        // The second side finds warmer caches.
         let order = if alone.len() % 2 == 0 { [Side::Alone, Side::Shared] } else { [Side::Shared, Side::Alone] };
         for side in order {
             let (_, time) = sample(side, batch, operands);

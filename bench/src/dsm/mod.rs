@@ -44,7 +44,7 @@ pub enum DsmBenchmark {
         /// Does rank 0 ask by a call for what it touches, as accessors do, instead of faulting, as pointers
         /// do?
         asking: bool,
-        /// For how long rank 0 computes before each touch: longer than anybody waits awake, or each touch
+        /// For how long rank 0 computes before each touch: longer than any policy waits awake, or each touch
         /// finds a server that the one before has woken.
         pause_ns: u64,
         /// How often all units are touched in each of the three manners.
@@ -156,7 +156,7 @@ pub struct Timed {
     pub bytes: usize,
     /// Nanoseconds, one by one.
     pub ns: Vec<u64>,
-    /// Processor time of both ranks during all of them; 0 if nobody asked.
+    /// Processor time of both ranks during all of them; 0 if it was not asked for.
     pub cpu_ns: [u64; 2],
 }
 

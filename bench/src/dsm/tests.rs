@@ -53,7 +53,7 @@ fn every_manner_of_touching_faults_as_often_as_it_touches() {
     }
 }
 
-/// Units are chosen by who manages them, so each touch is one request to rank 1: no more and no fewer.
+/// Units are chosen by their manager, so each touch is one request to rank 1: no more and no fewer.
 #[test]
 fn each_touch_is_one_request_to_the_manager() {
     clock::init();

@@ -74,7 +74,7 @@ impl<F: Fabric> Ends<F> {
         let ends: Vec<_> =
             lanes.zip(settings).map(|(lane, settings)| Messenger::new(lane, *settings)).collect::<Result<_, _>>()?;
         ends.iter().chain([&control]).for_each(|end| end.set_deadline(until));
-        // Different on both sides, and written to: pages that nobody has written are all the same one.
+        // Different on both sides, and written to: pages that were never written are all the same one.
         Ok(Self { control, bare, ends, ways, from: vec![1; bytes.max(8)], into: vec![2; bytes.max(8)] })
     }
 

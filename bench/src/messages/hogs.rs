@@ -1,5 +1,5 @@
 //! Round trips beside hogs, policy by policy in turn, and the hogs alone in between: what messages cost those
-//! who compute, and what those cost the messages. The hogs count, since processor time alone does not tell
+//! that compute, and what those cost the messages. The hogs count, since processor time alone does not tell
 //! how much a computation gets done.
 use super::ends::{Ends, Errand};
 use super::{Answer, Beside, HOG_VERB, strange};

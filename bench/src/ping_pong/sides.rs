@@ -96,12 +96,12 @@ impl Board {
         self.segment.word(STOP).load() != 0
     }
 
-    /// Ends all waits of the master, and those of the slave if it lives: nobody else could leave a dead one's
-    /// semaphores in an undefined state.
+    /// Ends all waits of the master, and those of the slave if it lives: no other thread could leave a dead
+    /// one's semaphores in an undefined state.
     pub(super) fn cancel(&self, slave_lives: bool) {
         [self.ping(), self.pong()].into_iter().for_each(|word| word.poison(self.scope));
         if let [masters, slaves] = &self.semaphores[..] {
-            // A refusal means that the semaphore is gone; whoever waited on it has been told by the kernel.
+            // A refusal means that the semaphore is gone; the kernel has told its waiters.
             let _ = slaves.post();
             if slave_lives {
                 let _ = masters.post();
@@ -109,7 +109,7 @@ impl Board {
         }
     }
 
-    /// After a wait on a semaphore: was it the partner who posted it?
+    /// After a wait on a semaphore: did the partner post it?
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.ping().is_poisoned() { Err(Error::from(Cause::Poisoned { by: None })) } else { Ok(()) }
     }
@@ -138,7 +138,7 @@ pub(super) trait Link {
     fn await_pong(&self, round: u32) -> Result<(), Error>;
 }
 
-/// The end of `why.rank`. Nobody is watched from here: the supervisor poisons the words when the partner
+/// The end of `why.rank`. No process is watched from here: the supervisor poisons the words when the partner
 /// dies.
 pub(super) fn link<'a>(method: Method, board: &'a Board, why: WaitContext) -> Box<dyn Link + 'a> {
     match (method, method.means()) {

@@ -75,7 +75,7 @@ fn clock_time(played: &PingPong) -> Nanos {
     foregather_host::clock::cycles_to_nanos(played.cycles.iter().sum())
 }
 
-/// Killed in the middle, in whatever way it waits: the master comes back, and says whom it lost.
+/// Killed in the middle, in whatever way it waits: the master comes back, and says which process it lost.
 #[test]
 fn a_killed_slave_is_an_error_that_names_it() {
     let cpus = affinity::allowed();

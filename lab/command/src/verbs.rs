@@ -65,7 +65,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     }
 }
 
-/// Hogs and other people's spinners know no bound: under a real-time class they would take the machine away.
+/// Hogs and the spinners of peers know no bound: under a real-time class they would take the machine away.
 fn refuse_realtime() -> Result<()> {
     let class = sched::class();
     if class.is_realtime() {
@@ -115,7 +115,7 @@ fn warn(results: &Results) {
     results.noise.facts.iter().for_each(|fact| tell("noise", fact));
 }
 
-/// One line for people beside the results.
+/// One line on standard error, beside the results.
 fn tell(what: &str, text: &str) {
     eprintln!("{}", wrapped(&format!("{what}: {}", shown(text)), 2));
 }

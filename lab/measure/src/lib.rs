@@ -1,6 +1,6 @@
 //! Measuring this machine.
 //!
-//! An [`Experiment`] says what it measures and what people see of it; [`experiment`] is the one that a
+//! An [`Experiment`] says what it measures and what a terminal shows of it; [`experiment`] is the one that a
 //! command line asks for. All share one loop, [`matrix`](mod@matrix), and one way to run a cell in a process
 //! of its own, [`cells`](mod@cells).
 //!
@@ -14,7 +14,7 @@
 //! - [`blas`](mod@blas): what calls of a BLAS cost alone and shared, and from which size on they are shared.
 //! - `validate`: the simulator of processors held against this machine. `calibration`: this machine for the
 //!   simulator.
-//! - [`machine_file`]: this machine's costs, kept from run to run. [`peers`](mod@peers): what other people's
+//! - [`machine_file`]: this machine's costs, kept from run to run. [`peers`](mod@peers): what the peers'
 //!   program finds.
 #![forbid(unsafe_code)]
 
@@ -82,7 +82,7 @@ pub struct Measured {
     pub measurements: Vec<Measurement>,
     /// What was left out or cut short, and why; what to know.
     pub notes: Vec<String>,
-    /// What people see, where that is more than the measurements tell.
+    /// What a terminal shows, where that is more than the measurements tell.
     pub table: Option<String>,
     /// What was to be checked, and does not hold.
     pub failed: Option<String>,

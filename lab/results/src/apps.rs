@@ -1,5 +1,5 @@
-//! What results say of a program on shared memory: ids, labels and figures, for whoever runs one, simulates
-//! one or draws it.
+//! What results say of a program on shared memory: ids, labels and figures, for programs that run one,
+//! simulate one or draws it.
 //!
 //! A run is a measurement `app/NAME/SERIES/ranks=N`, in milliseconds of the slowest thread from its warm
 //! start on; each of its ranks is one `app/NAME/SERIES/ranks=N/rank=R`. The series tells runs apart that are

@@ -10,7 +10,7 @@
 //!   CSV.
 //! - [`apps`]: what results of programs on shared memory are called. [`compare`](mod@compare): two documents,
 //!   ratio by ratio.
-//! - [`number`]: numbers as people read them. [`progress`]: where a long run stands.
+//! - [`number`]: numbers as they are read. [`progress`]: where a long run stands.
 #![forbid(unsafe_code)]
 pub mod apps;
 pub mod compare;

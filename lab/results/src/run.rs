@@ -67,7 +67,7 @@ pub struct Provenance {
     pub microcode: Option<String>,
     /// The frequency governor.
     pub governor: Option<String>,
-    /// Who puts idle processors to sleep.
+    /// What puts idle processors to sleep.
     pub idle: Option<String>,
     /// The kernel's release and version.
     pub kernel: Option<String>,
@@ -100,7 +100,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// What there is to say, each with its name: for people.
+    /// What there is to say, each with its name: for a page.
     pub fn entries(&self) -> Vec<(&'static str, String)> {
         let pair = |(before, after): (Option<String>, Option<String>)| Some(format!("{} before, {} after", before?, after?));
         let commit = self.commit.as_ref().map(|c| c.clone() + if self.dirty == Some(true) { " with changes" } else { "" });

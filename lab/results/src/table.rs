@@ -309,7 +309,7 @@ fn tell_apart(all: &[Measurement], labels: &[String]) -> bool {
     keys.len() == all.len()
 }
 
-/// Measurements for people: what varies of their labels (or their ids), the main statistics, and their
+/// Measurements for a terminal: what varies of their labels (or their ids), the main statistics, and their
 /// figures.
 pub fn measurements(all: &[Measurement]) -> ResultTable {
     let (mut labels, figures) = (names(all, |m| m.labels.keys()), names(all, |m| m.figures.keys()));
@@ -336,7 +336,7 @@ pub fn measurements(all: &[Measurement]) -> ResultTable {
     table
 }
 
-/// Verdicts for people and for CSV.
+/// Verdicts for a terminal and for CSV.
 pub fn verdicts(all: &[Verdict]) -> ResultTable {
     let mut table = ResultTable::new(["paper", "claim", "verdict", "expected", "got", "unit", "in words", "reason"]);
     for v in all {

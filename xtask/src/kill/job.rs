@@ -259,7 +259,7 @@ impl LiveJob {
         if codes.contains(&code) { Ok(()) } else { Err(format!("it ended with {code} instead of {codes:?}")) }
     }
 
-    /// Who of the others named the right rank, and when. A job that is lost while it starts may end before
+    /// Which of the others named the right rank, and when. A job that is lost while it starts may end before
     /// all of them know each other: then those that say anything name the right one in time.
     fn named(&self, round: &Round, since: Duration, within: Duration) -> Result<Vec<u64>, String> {
         let mut knew = BTreeMap::new();
@@ -281,7 +281,7 @@ impl LiveJob {
         }
     }
 
-    /// What ranks and launcher have said so far, for people.
+    /// What ranks and launcher have said so far, as text.
     fn told(&self) -> String {
         let lines = self.lines.lock().unwrap().join("\n");
         let said = String::from_utf8_lossy(&self.said.lock().unwrap()).into_owned();

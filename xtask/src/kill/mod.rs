@@ -127,7 +127,7 @@ fn left_memory(before: &BTreeSet<String>) -> Option<String> {
     Some(format!("left in /dev/shm: {:?}", named_memory().difference(before)))
 }
 
-/// What happens, and to whom.
+/// What happens, and to which process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blow {
     /// A rank gets a signal that ends it.

@@ -1,4 +1,4 @@
-//! The workspace once more, under the target directory, so that the tree which people work on is not changed;
+//! The workspace once more, under the target directory, so that the tree itself is not changed;
 //! or that tree, for machines that throw it away.
 use crate::claims::mutants::Mutant;
 use crate::tree::Tree;

@@ -102,7 +102,7 @@ pub(super) fn hold(name: &str, arguments: &[&str]) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Makes a shared library of Debian's archive, as a program of ours links with nobody's library.
+/// Makes a shared library of Debian's archive, as a program of ours links with no library of peers.
 fn shared_libxsmm(folder: &Path) -> Result<()> {
     let [library, without_blas, place] = LIBXSMM;
     let [library, without_blas] = [library, without_blas].map(|name| Path::new(place).join(name));
@@ -114,7 +114,7 @@ fn shared_libxsmm(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Who came to how many microseconds, by row.
+/// How many microseconds each came to, by row.
 type Found = BTreeMap<(String, u64, String), BTreeMap<String, Vec<f64>>>;
 
 /// Adds a document of `measure`.
@@ -138,7 +138,7 @@ fn read(printed: &str, subject: &Subject, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-/// Medians of the rounds, and ours to everybody's: below 1 ours is faster.
+/// Medians of the rounds, and ours to each other's: below 1 ours is faster.
 fn table(subject: &Subject, found: &Found) -> String {
     let mut text = format!("{:<24} {:<20} {:>12} {:>10}\n", "row", "who", "ns", "ours/who");
     let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Other people's work beside ours, in the same run: a speed means something only next to another one.
+//! The work of peers beside ours, in the same run: a speed means something only next to another one.
 //!
 //! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries
 //! and teams, by `foregather measure`.

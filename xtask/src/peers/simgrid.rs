@@ -68,7 +68,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// Between two looks at whether a run has ended.
 const NAP: Duration = Duration::from_millis(10);
 
-/// Somebody who takes part: a program, and what follows nodes and skew on its command line.
+/// What takes part: a program, and what follows nodes and skew on its command line.
 struct Contestant {
     name: &'static str,
     program: Vec<String>,
@@ -100,7 +100,7 @@ pub(super) fn hold(plan: &Plan) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The median of every contestant. Every other round goes backwards, so that nobody always comes first.
+/// The median of every contestant. Every other round goes backwards, so that none always comes first.
 fn medians(root: &Path, plan: &Plan, nodes: u32, contestants: &[Contestant]) -> Result<Vec<Outcome>> {
     let mut runs = vec![Vec::new(); contestants.len()];
     for round in 0..plan.rounds {

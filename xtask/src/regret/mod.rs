@@ -21,7 +21,7 @@ run's quartiles. NEW is what `foregather measure barriers --output` wrote; witho
 R (3) times. --store keeps what a baseline needs of such results: of the waiters named, or of all KIND/adaptive.
 Exit codes: 0 no row is worse, 1 some row is, 2 wrong usage or unreadable files.";
 
-/// Measured where nobody says how often.
+/// How often rows are measured, if nothing is said.
 const REPETITIONS: u32 = 3;
 
 #[derive(Debug, PartialEq)]

@@ -5,7 +5,7 @@ use crate::violation::Violation;
 use proc_macro2::TokenTree;
 use syn::Meta;
 
-/// Where `unsafe` may stand: the worlds, other people's libraries, and few named places.
+/// Where `unsafe` may stand: the worlds, peers' libraries, and few named places.
 const AREAS: [&str; 6] =
     ["worlds/", "peers/", "systems/dsm/src/views", "systems/blas/src/kernels", "systems/team/src/handover", "faces/"];
 

@@ -80,8 +80,8 @@ impl Diagnosis {
         table
     }
 
-    /// For people: what is missing comes last, each remedy has a line of its own, and the last line installs
-    /// what can be installed.
+    /// As text for a terminal: what is missing comes last, each remedy has a line of its own, and the last
+    /// line installs what can be installed.
     pub fn to_text(&self) -> String {
         let missing = |check: &&Check| check.status == Status::Missing;
         let (last, first): (Vec<_>, Vec<_>) = self.checks.iter().partition(missing);

@@ -91,7 +91,7 @@ fn found_idle(cpu: CpuId) -> bool {
     false
 }
 
-/// Are threads moved here, as far as anybody has chosen?
+/// Are threads moved here, as far as that was chosen?
 fn moves() -> bool {
     Thread::current().affinity().is_some()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 fn partial_results_are_kept_and_nobody_is_left() {
     let kept = scratch("partial.json");
     let _ = std::fs::remove_file(&kept);
-    // A marker in the environment finds this run's processes, whoever their parent is by then.
+    // A marker in the environment finds this run's processes, whatever their parent is by then.
     let marker = format!("FOREGATHER_TEST_MARKER={}", std::process::id());
     let (name, value) = marker.split_once('=').unwrap();
     let args = [

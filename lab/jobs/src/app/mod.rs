@@ -1,7 +1,7 @@
 //! `app`: a program on shared memory, its result proved, on ranks that are started here or by a launcher.
 //!
-//! - [`run`](fn@run): who starts whom. Processes of its own are a job of `foregather run`; each run is one,
-//!   so that none finds warm what another one left.
+//! - [`run`](fn@run): which process starts which. Processes of its own are a job of `foregather run`; each
+//!   run is one, so that none finds warm what another one left.
 //! - [`program`]: the five, their classes and variants. [`ranks`]: what a rank does, and the answer of all.
 //! - [`output`](mod@output): measurements and tables.
 pub mod output;
@@ -26,14 +26,14 @@ use serde::{Deserialize, Serialize};
 /// How many ranks if nothing is said.
 const RANKS: u32 = 2;
 
-/// What came of it.
+/// Runs, and what is said of them.
 #[derive(Debug, Default)]
 pub struct AppReport {
     /// Runs, each with its ranks.
     pub measurements: Vec<Measurement>,
     /// What was proved, and how.
     pub notes: Vec<String>,
-    /// What journals told, if anybody asked.
+    /// What journals told, if it was asked for.
     pub explained: Vec<String>,
     /// What is wrong with the results.
     pub wrong: Vec<String>,

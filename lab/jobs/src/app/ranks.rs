@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Events for which a thread's journal has room.
 const JOURNAL: usize = 1 << 20;
 
-/// What came of one run on all ranks.
+/// One run on all ranks, as rank 0 tells of it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RankResults {
     /// How many ranks there were.
@@ -50,7 +50,7 @@ pub struct Traffic {
     pub upgrades: u64,
     /// Copies given to ranks that did not ask.
     pub pushed: u64,
-    /// Copies closed for somebody else's sake.
+    /// Copies closed for another rank's sake.
     pub invalidated: u64,
     /// Requests that had to queue behind another rank's.
     pub competing: u64,

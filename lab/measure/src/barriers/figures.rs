@@ -98,7 +98,7 @@ fn measurement(row: &Row, seen: &Seen<'_>, yardsticks: &Yardsticks) -> Measureme
     .figure("collapsed_runs", f64::from(seen.runs.collapsed))
 }
 
-/// The same with what those know who count: how waits ended, and which rules acted how often in a thousand
+/// The same with what waiters know that count: how waits ended, and which rules acted how often in a thousand
 /// episodes.
 fn counted(measurement: Measurement, seen: &Seen<'_>) -> Measurement {
     let often = |of: fn(&CellResult) -> Option<u64>| seen.figure(|run| Some(of(run)? as f64 * 1e3 / run.episodes.max(1) as f64));

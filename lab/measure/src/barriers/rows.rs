@@ -271,7 +271,7 @@ impl LoadClass {
     }
 }
 
-/// A union of classes that summaries are given for: its name, and who belongs to it.
+/// A union of classes that summaries are given for: its name, and which classes belong to it.
 pub type Subset = (&'static str, fn(LoadClass) -> bool);
 
 /// The subsets, those with the most general names first.

@@ -27,7 +27,7 @@ pub const PARTS: [&str; 4] = ["signal_us", "owner_us", "frames_us", "rest_us"];
 /// Values that differ by less are kept as one: the clock's reading alone takes longer.
 const GRAIN_NS: u64 = 10;
 
-/// What a cell is, for people.
+/// What a cell is, in words.
 pub(super) fn name_of(task: &DsmBenchmark) -> String {
     match task {
         DsmBenchmark::Faults { bytes, backend, policy, computing, asking, .. } => {

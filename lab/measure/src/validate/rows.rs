@@ -1,7 +1,7 @@
 //! The eight rows: small experiments that this machine and the simulator can both run.
 //!
 //! In all of them threads compute for 20 us on average and meet. What differs is how many processors they
-//! have, beside whom they run, and what they are allowed; and, within a row, how long they spin before they
+//! have, beside what they run, and what they are allowed; and, within a row, how long they spin before they
 //! block.
 use foregather_machine::{Costs, Nanos, Switch};
 use foregather_wait::{Multiple, Policy};
@@ -29,7 +29,7 @@ impl Pinning {
         }
     }
 
-    /// What blocking costs there: with one processor nobody ever sleeps on an idle one.
+    /// What blocking costs there: with one processor no thread ever sleeps on an idle one.
     const fn switch(self) -> Switch {
         match self {
             Self::One => Switch::Local,
@@ -101,7 +101,7 @@ pub(super) struct Row {
     pub(super) compares: Compares,
     /// The spin bounds between never and always.
     bounds: &'static [Multiple],
-    /// Does somebody spin for ever, too?
+    /// Does a team spin for ever, too?
     always: bool,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Row {
 pub(super) struct Budget {
     /// `AB`, `CS`, `2CS+`, `10CS` or `always`.
     pub(super) name: String,
-    /// The same, as the teams wait.
+    /// How the teams wait by it.
     pub(super) policy: Policy,
 }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 const HOSTS: u32 = 8;
 /// How often each is tried: one is like another.
 const ROUNDS: u32 = 20;
-/// Who asks, and who manages and owns what it asks for.
+/// The host that asks, and the hosts that manage and own what it asks for.
 const ASKS: Rank = 0;
 const OWNS: Rank = 1;
 const COPIES: Points = Points::itzkovitz(
@@ -86,7 +86,7 @@ fn barrier(stage: &Scenario, hosts: u32) -> Result<f64> {
     Ok(last.as_us() / f64::from(ROUNDS))
 }
 
-/// To take a lock that nobody else wants, and to leave it, in microseconds.
+/// To take a lock that no other host wants, and to leave it, in microseconds.
 fn lock(stage: &Scenario, lock: u32) -> Result<f64> {
     let pair = move || std::iter::repeat_n([Operation::Lock(lock), Operation::Unlock(lock)], ROUNDS as usize).flatten();
     let show = perform(stage, HOSTS, 8, |rank| {

@@ -2,9 +2,9 @@
 //! several writers to a page (Keleher, Cox, Dwarkadas & Zwaenepoel, TreadMarks, USENIX winter 1994), counted
 //! from journals, at the paper's prices.
 //!
-//! Whoever first writes to a page copies it (its *twin*). Locks and barriers only tell which pages were
-//! written (*notices*); whoever comes to such a page then asks its writers for what they changed, and only
-//! now they compare it with the twin (a *diff*). Kinder than a real one: a page that is written on needs no
+//! The first writer of a page copies it (its *twin*). Locks and barriers only tell which pages were written
+//! (*notices*); the host that comes to such a page then asks its writers for what they changed, and only now
+//! they compare it with the twin (a *diff*). Kinder than a real one: a page that is written on needs no
 //! second notice, and keeping notices and diffs costs nothing.
 use anyhow::{Result, bail};
 use foregather_dsm::journal::{Event, Journal, Operation};
@@ -28,11 +28,11 @@ pub(super) struct Prices {
     pub(super) page: Nanos,
     /// To find out what has changed in a page.
     pub(super) diff: Nanos,
-    /// What a request takes from whoever is asked, beside that.
+    /// What a request takes from the host that is asked, beside that.
     pub(super) serve: Nanos,
     /// A page of which a notice tells is closed.
     pub(super) close: Nanos,
-    /// A lock: of who had it last, and of others.
+    /// A lock: for the host that had it last, and for others.
     pub(super) lock: [Nanos; 2],
     /// A barrier of one host, and for each further one.
     pub(super) barrier: [Nanos; 2],
@@ -59,7 +59,7 @@ impl Prices {
     }
 }
 
-/// What came of it.
+/// A run under relaxed consistency, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Relaxed {
     /// From the start of the clock until the slowest host was through.
@@ -372,7 +372,7 @@ mod tests {
         let writes = |bytes| vec![touch(Write, bytes), touch(Write, bytes), Operation::Barrier, Operation::Barrier];
         let reads = vec![Operation::Barrier, touch(Read, 8), touch(Read, 8), Operation::Barrier];
         let all = relax(&journals([writes(8), writes(100), reads]), &[4_096], 100, &PRICES).unwrap();
-        // Each wrote its bytes twice over, and nobody fetched anything but the reader, once, from both.
+        // Each wrote its bytes twice over, and no host fetched anything but the reader, once, from both.
         assert_eq!(all, Relaxed { span: all.span, fetches: 1, twins: 2, diffs: 2, bytes: 216 });
         // It computes before three events of the writers and four of its own; its page is closed, and brought
         // up to date by a diff of each.

@@ -143,7 +143,7 @@ pub(super) fn figure6(_: &Trial, found: &mut Findings) -> Result<()> {
     draw(&lu)?;
     let water = Programme::record(&Water { chunk: 4, ..Water::paper() }.into())?;
     draw(&water)?;
-    // Who takes which tour is another matter every time.
+    // Which rank takes which tour differs from run to run.
     let tsp = Programme::of(&Tsp::paper().into(), record_once)?;
     draw(&tsp)?;
     apps::speedups(&mut found.measurements);

@@ -40,7 +40,7 @@ pub(super) struct Scenario {
     pub(super) seed: u64,
 }
 
-/// What a switch of threads takes, and so much again that somebody notices a message: the paper gives
+/// What a switch of threads takes, and so much again that a thread notices a message: the paper gives
 /// neither; fitted to the 67 us of taking and leaving a lock.
 const WAKE_1999: Nanos = Nanos(11_450);
 /// What a fault takes beyond what the paper's single costs add up to: fitted to its 204 us for a read of 128
@@ -110,7 +110,7 @@ impl Scenario {
     }
 }
 
-/// What came of a performance.
+/// A performance, when it is over.
 pub(super) struct Show {
     /// Where each host's thread spent its time.
     pub(super) threads: Vec<TimeSpent>,
@@ -179,7 +179,7 @@ pub(super) fn replay(stage: &Scenario, journals: &[Journal], bytes: &Arc<[u32]>)
     };
     let stuck = report.deadlocked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let (ended, open): (Vec<_>, Vec<_>) = std::mem::take(&mut report.outputs).into_iter().partition(Option::is_some);
-    // Whoever failed says more than those who wait for him.
+    // The host that failed says more than the hosts that wait for it.
     for end in ended.into_iter().chain(open) {
         match end.with_context(|| format!("a simulation got stuck: {stuck}"))?? {
             TaskResult::Server(counts) => show.traffic.extend(counts),

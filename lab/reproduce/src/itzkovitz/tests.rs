@@ -54,7 +54,7 @@ fn sor_has_one_to_two_faults_for_each_row_at_a_border_and_half_iteration() {
 #[test]
 fn a_journal_plays_the_same_every_time_and_more_slowly_if_servers_are_told_late() {
     let run = record(&Lu { prefetch: false, ..Lu::small() }.into(), 3).unwrap();
-    // So slow that the timer fires while somebody computes, whatever the build.
+    // So slow that the timer fires while a thread computes, whatever the build.
     let slow = |stage: Scenario| Scenario { pace_percent: 1_000, ..stage };
     let (late, again) =
         (run.replay(&slow(Scenario::millipage_1999())).unwrap(), run.replay(&slow(Scenario::millipage_1999())).unwrap());

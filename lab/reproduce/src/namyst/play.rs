@@ -15,7 +15,7 @@ pub(super) const STROKES: usize = 100_000;
 /// Where the simulated ping-pongs run.
 pub(super) type Simulated<'s> = Lane<'s, Heap>;
 
-/// What came of a simulation in which everybody came to an end.
+/// The outcome of a simulation in which all threads came to an end.
 pub(super) struct Finished<T> {
     pub(super) outputs: Vec<T>,
     pub(super) report: Report<Result<T, Error>>,

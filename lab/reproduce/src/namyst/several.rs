@@ -12,7 +12,7 @@ use foregather_sim::cluster::raw::{PingPong, Registration};
 use foregather_sim::smp::{RoundRobin, Scheduler};
 use foregather_wait::Policy;
 
-/// A turn of a thread library that lets nobody in before it is over.
+/// A turn of a thread library that lets no thread in before it is over.
 const QUANTUM: Nanos = Nanos::from_us(1_000);
 /// What is transferred: the longest message of one descriptor, so many times that the 200 ms for which Linux
 /// 2.2 lets no sleeper in at once after the start are few.

@@ -166,7 +166,7 @@ const ALERT: u32 = 2;
 /// How long a busy receiver takes no message.
 const BUSY: Nanos = Nanos::from_us(100_000);
 
-/// What came of a pattern: messages, acknowledgements, messages lost.
+/// The end of a pattern: messages, acknowledgements, messages lost.
 struct Flow {
     messages: u64,
     acknowledgements: u64,

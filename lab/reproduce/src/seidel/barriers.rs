@@ -94,7 +94,7 @@ pub(super) fn rds(_: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// When phase 1 ends, when phase 2 does, and who is reached last.
+/// When phase 1 ends, when phase 2 does, and which node is reached last.
 fn phases(found: &mut Findings) -> Result<()> {
     let played = synchronised(&Directed::new(8).last_late(75), RDS)?;
     let arrivals = |node: u32| played.record.0.iter().filter(move |way| way.to == node).map(|way| way.arrived);

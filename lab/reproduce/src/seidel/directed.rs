@@ -21,13 +21,13 @@ pub(super) type Ipsc<'n> = Node<'n, Calendar, Circuits>;
 pub(super) struct Directed {
     pub(super) nodes: u32,
     pub(super) model: Circuits,
-    /// Who comes late, and by how much.
+    /// Which nodes come late, and by how much.
     pub(super) late: Vec<(Rank, Nanos)>,
     /// One interrupt: whose, when, how long.
     pub(super) interrupt: Option<(Rank, Nanos, Nanos)>,
 }
 
-/// What came of it.
+/// A case that was played.
 pub(super) struct DirectedRun<T> {
     /// When each node was done.
     pub(super) ends: Vec<Nanos>,
@@ -63,7 +63,7 @@ impl Directed {
         self.late.iter().find(|late| late.0 == node).map_or(Nanos::ZERO, |late| late.1)
     }
 
-    /// Plays it: everybody runs the program.
+    /// Plays it: all nodes run the program.
     pub(super) fn run<T>(&self, program: impl AsyncFn(&Ipsc<'_>) -> Result<T, Error>) -> Result<DirectedRun<T>> {
         let mut network = Network::<Calendar, _>::new(self.nodes, SLOTS, self.model)?.without_contents().recording();
         if let Some((node, at, length)) = self.interrupt {
@@ -130,7 +130,7 @@ pub(super) fn exchanged(bytes: usize, protocol: Protocol, synchronised: bool, la
     })
 }
 
-/// A shift around a ring that nobody has synchronised. The receives are posted before anybody is late, as
+/// A shift around a ring without a synchronisation. The receives are posted before any node is late, as
 /// forced messages need it.
 pub(super) fn shifted(directed: &Directed, bytes: usize, protocol: Protocol) -> Result<DirectedRun<()>> {
     let punctual = Directed { late: vec![], ..directed.clone() };

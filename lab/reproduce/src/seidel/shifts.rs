@@ -104,7 +104,7 @@ fn forced_shifts(found: &mut Findings, stated: &Curves, calibrated: &Curves) {
     found.answer("rds-preferable-everywhere", number(most(dearer), "against either, both profiles"));
 }
 
-/// Who reaches the minimum consistently, with 32 KiB.
+/// Which ways reach the minimum consistently, with 32 KiB.
 fn consistency(trial: &Trial, found: &mut Findings) -> Result<()> {
     let [gsync, sync0, rds] = success_of(&varied("seidel-success-calibrated", trial, &[])?);
     let changes = [LONG, POOL[0], ("trial.trials", "200"), ("trial.skipped", "0")];

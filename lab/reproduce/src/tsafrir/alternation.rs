@@ -60,7 +60,7 @@ pub(super) fn fig2(trial: &Trial, found: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The start of many seeds: who has a processor at time zero.
+/// The start of many seeds: which threads have a processor at time zero.
 pub(super) fn initial_placement(_: &Trial, found: &mut Findings) -> Result<()> {
     const SEEDS: u64 = 4_000;
     let job = Job::meeting("job", 4, 1, Granularity::Fine.normal(Nanos::from_us(6), 0.15), Policy::Block);

@@ -1,5 +1,5 @@
-//! Who takes part, whether it is installed, and how it is run: pinned, bounded, and never under a real-time
-//! class.
+//! The programs that take part: whether each is installed, and how it is run: pinned, bounded, and never
+//! under a real-time class.
 use super::super::contrast::OURS;
 use super::super::simgrid::{built, output_within};
 use super::{Ask, PATTERNS, Sample};
@@ -19,7 +19,7 @@ const TRIES: (u32, Duration) = (40, Duration::from_millis(100));
 const BATCH_MS: &str = "5";
 const MPI: &str = "peers/c/mpi_messages.c";
 
-/// How somebody is run.
+/// How a contestant is run.
 enum Kind {
     /// `foregather`, from there.
     Ours(PathBuf),
@@ -32,7 +32,7 @@ enum Kind {
     Script(String),
 }
 
-/// Somebody who takes part.
+/// A program that takes part.
 pub(super) struct Contestant {
     pub(super) name: &'static str,
     /// Once, and so it is left out.

@@ -35,8 +35,8 @@ pub(super) fn hold(arguments: &[&str]) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// What everybody came to in all rounds, ours first. Every other round goes backwards, so that nobody always
-/// comes first; who fails is left out from then on, but for us.
+/// What each came to in all rounds, ours first. Every other round goes backwards, so that none always
+/// comes first; one that fails is left out from then on, but for us.
 fn run_all(all: &mut [Contestant], ask: &Ask) -> Result<Vec<(&'static str, Vec<Sample>)>> {
     let mut found: Vec<(&'static str, Vec<Sample>)> = all.iter().map(|who| (who.name, vec![])).collect();
     for round in 0..ask.rounds {

@@ -64,7 +64,7 @@ pub(super) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// Microseconds per barrier with each seed; fewer if somebody interrupts. One that never met has had one
+    /// Microseconds per barrier with each seed; fewer after an interrupt. One that never met has had one
     /// in all its time.
     ///
     /// # Errors
