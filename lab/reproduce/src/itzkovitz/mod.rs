@@ -5,11 +5,9 @@
 //!   threads did here, without what can be no fault. `programs`: speedups and breakdown of all five (figure
 //!   6), delays of requests.
 //! - `studies`: prefetches, chunks, units, push. `costs`: faults, barriers and locks from what their parts
-//!   cost (Table 1), what the programs share and send (Table 2). `diffs`: pages under relaxed consistency, as
-//!   a model.
+//!   cost (Table 1), what the programs share and send (Table 2).
 
 mod costs;
-mod diffs;
 mod programs;
 mod recording;
 mod stage;

@@ -1,5 +1,4 @@
 //! A program runs here, and its threads write journals: what is played elsewhere.
-use super::diffs::{Prices, Relaxed, relax};
 use super::stage::{Scenario, Show, replay};
 use anyhow::{Result, bail};
 use foregather_apps::Outcome;
@@ -7,7 +6,7 @@ use foregather_bench::apps::Program;
 use foregather_dsm::journal::{Event, Journal, Operation};
 use foregather_dsm::memory::Settings;
 use foregather_dsm::protocol::Counts;
-use foregather_dsm::replay::Grain;
+use foregather_dsm::replay::{Grain, Relaxed, RelaxedPrices, relax};
 use foregather_dsm::{Access, Minipage};
 use foregather_wait::Policy;
 use std::sync::Arc;
@@ -134,9 +133,9 @@ impl Recording {
     }
 
     /// What it comes to by pages under relaxed consistency.
-    pub(super) fn relax(&self, pace_percent: u64, prices: &Prices) -> Result<Relaxed> {
+    pub(super) fn relax(&self, pace_percent: u64, prices: &RelaxedPrices) -> Result<Relaxed> {
         let (journals, bytes) = self.by_pages();
-        relax(&journals, &bytes, pace_percent, prices)
+        relax(&journals, &bytes, pace_percent, prices).map_err(anyhow::Error::msg)
     }
 
     /// All events of all threads.

@@ -6,72 +6,49 @@
 //! (*notices*); the host that comes to such a page then asks its writers for what they changed, and only now
 //! they compare it with the twin (a *diff*). Kinder than a real one: a page that is written on needs no
 //! second notice, and keeping notices and diffs costs nothing.
-use anyhow::{Result, bail};
-use foregather_dsm::journal::{Event, Journal, Operation};
-use foregather_dsm::replay::Profile;
-use foregather_dsm::{Access, Minipage};
+use crate::journal::{Event, Journal, Operation};
+use crate::{Access, Minipage};
 use foregather_machine::Nanos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What things take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Prices {
+pub struct RelaxedPrices {
     /// A first write where there is a copy: a fault, and the page is opened.
-    pub(super) write: Nanos,
+    pub write: Nanos,
     /// To copy a page.
-    pub(super) twin: Nanos,
+    pub twin: Nanos,
     /// A fault whose page must be brought up to date by one writer, but for the bytes of what it changed.
-    pub(super) fetch: Nanos,
+    pub fetch: Nanos,
     /// Each further writer, asked at the same time.
-    pub(super) further: Nanos,
+    pub further: Nanos,
     /// 4096 of these bytes.
-    pub(super) page: Nanos,
+    pub page: Nanos,
     /// To find out what has changed in a page.
-    pub(super) diff: Nanos,
+    pub diff: Nanos,
     /// What a request takes from the host that is asked, beside that.
-    pub(super) serve: Nanos,
+    pub serve: Nanos,
     /// A page of which a notice tells is closed.
-    pub(super) close: Nanos,
+    pub close: Nanos,
     /// A lock: for the host that had it last, and for others.
-    pub(super) lock: [Nanos; 2],
+    pub lock: [Nanos; 2],
     /// A barrier of one host, and for each further one.
-    pub(super) barrier: [Nanos; 2],
-}
-
-impl Prices {
-    /// The paper's (Table 1), and of reads of 128 bytes and of 4096 as simulated. To copy 4 KB is assumed to
-    /// take 40 us: 100 MB/s.
-    pub(super) fn of_1999(profile: &Profile, short: Nanos, page: Nanos) -> Self {
-        let us = Nanos::from_us;
-        let before = profile.fault + profile.inquiry + profile.residual;
-        Self {
-            write: before + profile.open,
-            twin: us(40),
-            fetch: short,
-            further: us(12),
-            page: page - short,
-            diff: us(250),
-            serve: us(12) * 2 + profile.lookup,
-            close: profile.close,
-            lock: [us(67), us(80)],
-            barrier: [us(59), Nanos(13_400)],
-        }
-    }
+    pub barrier: [Nanos; 2],
 }
 
 /// A run under relaxed consistency, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Relaxed {
+pub struct Relaxed {
     /// From the start of the clock until the slowest host was through.
-    pub(super) span: Nanos,
+    pub span: Nanos,
     /// Pages that were brought up to date.
-    pub(super) fetches: u64,
+    pub fetches: u64,
     /// Twins that were made.
-    pub(super) twins: u64,
+    pub twins: u64,
     /// Diffs that were made.
-    pub(super) diffs: u64,
+    pub diffs: u64,
     /// Changed bytes that travelled.
-    pub(super) bytes: u64,
+    pub bytes: u64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -120,7 +97,7 @@ struct Lock {
 
 /// All hosts, and what they have told each other.
 struct Model<'j> {
-    prices: Prices,
+    prices: RelaxedPrices,
     hosts: Vec<Host<'j>>,
     locks: BTreeMap<u32, Lock>,
     /// By host and interval: the pages it wrote to.
@@ -134,7 +111,7 @@ struct Model<'j> {
 ///
 /// # Errors
 /// If they wait for flags, which this model does not have, or for each other for ever.
-pub(super) fn relax(journals: &[Journal], bytes: &[u32], pace_percent: u64, prices: &Prices) -> Result<Relaxed> {
+pub fn relax(journals: &[Journal], bytes: &[u32], pace_percent: u64, prices: &RelaxedPrices) -> Result<Relaxed, String> {
     let count = journals.len();
     let host = |journal| Host::new(journal, count);
     let hosts = journals.iter().map(host).collect();
@@ -153,7 +130,7 @@ pub(super) fn relax(journals: &[Journal], bytes: &[u32], pace_percent: u64, pric
         model.act(number, &event.what)?;
     }
     if model.hosts.iter().any(|host| host.state == State::Waits) {
-        bail!("hosts wait for locks or barriers to which nobody comes: the journals are not of one run");
+        return Err("hosts wait for locks or barriers to which no other host comes: the journals are not of one run".into());
     }
     let span = model.hosts.iter().map(|host| host.clock - host.began).max().unwrap_or_default();
     Ok(Relaxed { span, ..model.sum })
@@ -177,7 +154,7 @@ impl<'j> Host<'j> {
 }
 
 impl Model<'_> {
-    fn act(&mut self, number: usize, what: &Operation) -> Result<()> {
+    fn act(&mut self, number: usize, what: &Operation) -> Result<(), String> {
         match what {
             Operation::Touch { minipage: Minipage(page), access, bytes, .. } => {
                 let fetched = self.update(number, *page);
@@ -215,7 +192,7 @@ impl Model<'_> {
                 self.sum = Relaxed::default();
             }
             Operation::End => self.hosts[number].state = State::Ended,
-            Operation::Post(_) | Operation::Wait(_) => bail!("the model of relaxed consistency has no flags"),
+            Operation::Post(_) | Operation::Wait(_) => return Err("the model of relaxed consistency has no flags".into()),
             Operation::Prefetch { .. } | Operation::Push { .. } => {}
         }
         Ok(())
@@ -270,7 +247,7 @@ impl Model<'_> {
     }
 
     fn write(&mut self, number: usize, page: u32, bytes: u32, fetched: bool) {
-        let Prices { twin, write, .. } = self.prices;
+        let RelaxedPrices { twin, write, .. } = self.prices;
         let host = &mut self.hosts[number];
         let written = host.written.entry(page).or_default();
         if written.since_twin.is_none() {
@@ -339,7 +316,7 @@ impl Model<'_> {
 mod tests {
     use super::*;
 
-    const PRICES: Prices = Prices {
+    const PRICES: RelaxedPrices = RelaxedPrices {
         write: Nanos::ZERO,
         twin: Nanos(1),
         fetch: Nanos(100),
