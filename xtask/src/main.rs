@@ -12,7 +12,6 @@ mod claims;
 mod examples;
 mod kill;
 mod mutants;
-mod peers;
 mod regret;
 mod source;
 mod tidy;
@@ -44,8 +43,6 @@ Exit codes: 0 all is well, 1 there are violations (one a line on stdout) or wors
 enum Trouble {
     /// It was asked for in a way that it does not know.
     Usage(String),
-    /// Software that this machine lacks, and how to get it.
-    Missing(String),
     /// What went wrong.
     Failed(anyhow::Error),
 }
@@ -63,12 +60,12 @@ type Chore = fn(&[&str]) -> Result<bool, Trouble>;
 const CHORES: [(&str, &str, Chore); 8] = [
     ("tidy", HELP, tidy),
     ("claims", HELP, |_| report(claims::run)),
-    ("peers", peers::HELP, peers::run),
+    ("peers", "", |rest| run_apart(&["-p", "foregather-peers", "--bin", "foregather-contests"], rest)),
     ("examples", examples::HELP, examples::run),
     ("regret", regret::HELP, regret::run),
     ("mutants", mutants::HELP, mutants::run),
     ("kill", kill::HELP, kill::run),
-    ("swarm", "", swarm),
+    ("swarm", "", |rest| run_apart(&["-p", "foregather-swarm", "--features", "probes"], rest)),
 ];
 
 fn main() -> ExitCode {
@@ -80,7 +77,7 @@ fn main() -> ExitCode {
     let (help, end) = match (chore, rest) {
         (None, _) if is_help(name) => (HELP, Err(None)),
         (None, _) => (HELP, Err(Some(Trouble::Usage(format!("expected one chore, got `{}`", words.join(" ")))))),
-        // The swarm has its help itself.
+        // What runs apart has its help itself.
         (Some((_, help, _)), [word]) if !help.is_empty() && is_help(word) => (*help, Err(None)),
         (Some((_, help, run)), rest) => (*help, run(rest).map_err(Some)),
     };
@@ -92,7 +89,6 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(Some(Trouble::Usage(what))) => (format!("{what}\n\n{help}"), 2),
-        Err(Some(Trouble::Missing(what))) => (what, 3),
         Err(Some(Trouble::Failed(error))) => (format!("{error:#}"), 2),
     };
     eprintln!("xtask {name}: {words}");
@@ -115,14 +111,13 @@ fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Resu
     Ok(violations.is_empty())
 }
 
-/// The seeded swarm, built with optimisation and with its points counted; what it can be asked for it says
-/// itself.
-fn swarm(arguments: &[&str]) -> Result<bool, Trouble> {
+/// A program of this workspace, built with optimisation; what it can be asked for it says itself, and its code is ours.
+fn run_apart(program: &[&str], arguments: &[&str]) -> Result<bool, Trouble> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--release", "--quiet", "-p", "foregather-swarm", "--features", "probes", "--"]);
-    let status = cargo.args(arguments).status().map_err(|error| anyhow::anyhow!("cargo cannot be started: {error}"))?;
+    cargo.args(["run", "--release", "--quiet"]).args(program).arg("--").args(arguments);
+    let status = cargo.status().map_err(|error| anyhow::anyhow!("cargo cannot be started: {error}"))?;
     match status.code() {
-        Some(2) => std::process::exit(2),
+        Some(code @ 2..) => std::process::exit(code),
         code => Ok(code == Some(0)),
     }
 }

@@ -3,8 +3,8 @@
 //! [`contestant`]: what takes part, and how each is run.
 mod contestant;
 
-use super::simgrid::number;
 use crate::Trouble;
+use crate::simgrid::number;
 use anyhow::{Context, Result, ensure};
 use contestant::Contestant;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// The whole comparison, printed.
 pub(super) fn hold(arguments: &[&str]) -> Result<(), Trouble> {
     let ask = Ask::parse(arguments)?;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask must lie in a workspace")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
     let mut peers = Vec::new();
     let mut missing = Vec::new();

@@ -1,10 +1,11 @@
 //! The programs that take part: whether each is installed, and how it is run: pinned, bounded, and never
 //! under a real-time class.
-use super::super::contrast::OURS;
-use super::super::simgrid::{built, output_within};
 use super::{Ask, PATTERNS, Sample};
 use crate::Trouble;
+use crate::contrast::OURS;
+use crate::simgrid::{built, output_within};
 use anyhow::{Context, Result};
+use foregather_machine::Nanos;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 /// A run that takes longer is ended: first asked to, so that launchers end their ranks, and killed soon
 /// afterwards.
 const LIMIT_S: u32 = 240;
-const LIMIT: Duration = Duration::from_secs(LIMIT_S as u64 + 20);
+const LIMIT: Nanos = Nanos::from_ms((LIMIT_S as u64 + 20) * 1_000);
 /// How often a client tries to reach its server, and how long it waits in between.
 const TRIES: (u32, Duration) = (40, Duration::from_millis(100));
 /// As long as ours.
@@ -130,13 +131,14 @@ impl Contestant {
                 let given = ["--sizes", &sizes, "--batches", &batches];
                 let all = [&[program.as_ref()], &options[..], &given[..]].concat();
                 let mut command = bounded(&both, &words(&all));
-                super::of_results(&output_within(command.stderr(Stdio::null()), LIMIT)?)
+                command.stderr(Stdio::null());
+                super::of_results(&output_within(command, LIMIT)?)
             }
             Kind::Mpi(launched) => {
                 let mut all = launched.clone();
                 all.extend([a, b, ask.batches.to_string(), BATCH_MS.to_owned()]);
                 all.extend(ask.sizes.iter().map(usize::to_string));
-                super::of_lines(&output_within(&mut bounded(&both, &all), LIMIT)?)
+                super::of_lines(&output_within(bounded(&both, &all), LIMIT)?)
             }
             Kind::Ucx => {
                 let one = |(bytes, pattern): (usize, &'static str)| {
@@ -159,7 +161,11 @@ impl Contestant {
                 ask.sizes.iter().map(one).collect()
             }
             #[cfg(test)]
-            Kind::Script(script) => super::of_lines(&output_within(Command::new("sh").args(["-c", script]), LIMIT)?),
+            Kind::Script(script) => {
+                let mut command = Command::new("sh");
+                command.args(["-c", script]);
+                super::of_lines(&output_within(command, LIMIT)?)
+            }
         }
     }
 }
@@ -186,7 +192,9 @@ fn served(ask: &Ask, common: &[String], server_port: &str, client_port: &str) ->
     let mut last = None;
     for _ in 0..TRIES.0 {
         std::thread::sleep(TRIES.1);
-        match output_within(command(&there, client_port).arg("127.0.0.1"), LIMIT) {
+        let mut client = command(&there, client_port);
+        client.arg("127.0.0.1");
+        match output_within(client, LIMIT) {
             Ok(printed) => return Ok(printed),
             Err(error) => last = Some(error),
         }

@@ -2,13 +2,13 @@
 //! run in turn, so that what else the machine does meets all of them; what a run prints, and the table of
 //! medians and ratios.
 use crate::Trouble;
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use foregather_host::child::Child;
+use foregather_machine::Nanos;
 use serde::Deserialize;
 use serde_json::Value;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// A comparison with SimGrid.
 #[derive(Debug, PartialEq)]
@@ -64,9 +64,7 @@ const OURS: [&str; 7] = ["bench", "--no-run", "--message-format=json", "--packag
 const DRIVER: &str = "peers/simgrid/butterfly.cpp";
 const HEADER: &str = "simgrid/s4u.hpp";
 /// A run that takes longer is ended, with an error.
-const LIMIT: Duration = Duration::from_secs(600);
-/// Between two looks at whether a run has ended.
-const NAP: Duration = Duration::from_millis(10);
+const LIMIT: Nanos = Nanos::from_ms(600_000);
 
 /// What takes part: a program, and what follows nodes and skew on its command line.
 struct Contestant {
@@ -77,7 +75,7 @@ struct Contestant {
 
 /// The whole comparison, printed.
 pub(super) fn hold(plan: &Plan) -> Result<(), Trouble> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask must lie in a workspace")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
     let driver = build_driver(root, &target)?;
     let program = match &plan.ours {
@@ -113,7 +111,7 @@ fn medians(root: &Path, plan: &Plan, nodes: u32, contestants: &[Contestant]) -> 
             let (program, given) = who.program.split_first().context("no program")?;
             let mut command = Command::new(program);
             command.args(given).args([nodes.to_string(), plan.skew_us.to_string()]).args(who.model).current_dir(root);
-            let printed = output_within(&mut command, LIMIT).with_context(|| format!("{}, {nodes} nodes", who.name))?;
+            let printed = output_within(command, LIMIT).with_context(|| format!("{}, {nodes} nodes", who.name))?;
             let line = printed.lines().last().unwrap_or_default();
             runs[at].push(Outcome::parse(line, nodes, plan.skew_us).with_context(|| who.name)?);
         }
@@ -156,26 +154,14 @@ fn executable(messages: &str) -> Option<String> {
     Some(after.split_once('"')?.0.to_owned())
 }
 
-/// What a program prints, which is little: it is read when the program has ended.
-pub(super) fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
+/// What a program prints.
+pub(super) fn output_within(mut command: Command, limit: Nanos) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start `{program}`"))?;
-    let deadline = Instant::now() + limit;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if Instant::now() > deadline {
-            child.kill()?;
-            child.wait()?;
-            bail!("`{program}` was ended after {} s: ask for less", limit.as_secs());
-        }
-        std::thread::sleep(NAP);
-    };
-    ensure!(status.success(), "`{program}` failed: {status}");
-    let mut printed = String::new();
-    child.stdout.take().context("no standard output")?.read_to_string(&mut printed)?;
-    Ok(printed)
+    command.stdout(Stdio::piped());
+    let child = Child::spawn(command, &[]).with_context(|| format!("cannot start `{program}`"))?;
+    let output = child.output_within(limit).with_context(|| format!("`{program}` was ended: ask for less"))?;
+    ensure!(output.status.success(), "`{program}` failed: {}", output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// One run: its line of JSON.
@@ -261,10 +247,10 @@ mod tests {
 
     #[test]
     fn what_a_program_prints_is_returned_and_failures_are_errors() {
-        assert_eq!(output_within(&mut shell("echo a; echo b"), LIMIT).unwrap(), "a\nb\n");
-        let error = |script| output_within(&mut shell(script), LIMIT).unwrap_err().to_string();
+        assert_eq!(output_within(shell("echo a; echo b"), LIMIT).unwrap(), "a\nb\n");
+        let error = |script| output_within(shell(script), LIMIT).unwrap_err().to_string();
         assert!(error("exit 7").contains('7'), "{}", error("exit 7"));
-        let error = output_within(&mut Command::new("no-such-program"), LIMIT).unwrap_err().to_string();
+        let error = output_within(Command::new("no-such-program"), LIMIT).unwrap_err().to_string();
         assert!(error.contains("no-such-program"), "{error}");
     }
 
@@ -278,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_end_is_ended() {
-        let error = output_within(&mut shell("exec sleep 1000"), NAP).unwrap_err().to_string();
+        let error = output_within(shell("exec sleep 1000"), Nanos::from_ms(10)).unwrap_err().to_string();
         assert!(error.contains("was ended"), "{error}");
     }
 

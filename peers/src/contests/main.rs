@@ -2,14 +2,16 @@
 //!
 //! [`simgrid`]: another simulator. [`messages`]: libraries that send messages. [`contrast`]: BLAS libraries
 //! and teams, by `foregather measure`.
+#![forbid(unsafe_code)]
+
 mod contrast;
 mod messages;
 mod simgrid;
 
-use crate::Trouble;
 use simgrid::Plan;
+use std::process::ExitCode;
 
-pub(crate) const HELP: &str = "\
+const HELP: &str = "\
 cargo xtask peers simgrid [--nodes N,N..] [--skew-us S] [--rounds R] [--ours COMMAND]
 
 Runs a butterfly barrier of N nodes that begin within S us of each other, in alternation: SimGrid's (peers/simgrid), ours
@@ -35,13 +37,42 @@ cargo xtask peers teams [--threads N,N..] [--runners NAME,NAME..] [--ms MS] [--r
 Fork and join, by `foregather measure teams`: ours, Rust's threads, rayon, fork_union, and every OpenMP runtime that is installed.
 Defaults: 2, 4 and 8 members, cells of 200 ms, 3 rounds. fork_union needs a compiler of C++ (Debian: g++).";
 
-/// What follows `cargo xtask peers`.
-pub(crate) fn run(arguments: &[&str]) -> Result<bool, Trouble> {
-    match arguments {
+/// Why there is no table.
+#[derive(Debug)]
+enum Trouble {
+    /// It was asked for in a way that is not known.
+    Usage(String),
+    /// Software that this machine lacks, and how to get it.
+    Missing(String),
+    /// What went wrong.
+    Failed(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let end = match &words[..] {
+        ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
         ["messages", options @ ..] => messages::hold(options),
-        ["simgrid", ..] => Plan::parse(arguments).and_then(|plan| simgrid::hold(&plan)),
+        words @ ["simgrid", ..] => Plan::parse(words).and_then(|plan| simgrid::hold(&plan)),
         [name, options @ ..] => contrast::hold(name, options),
         [] => contrast::hold("", &[]),
-    }
-    .map(|()| true)
+    };
+    let (words, code) = match end {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Trouble::Usage(what)) => (format!("{what}\n\n{HELP}"), 2),
+        Err(Trouble::Missing(what)) => (what, 3),
+        Err(Trouble::Failed(error)) => (format!("{error:#}"), 1),
+    };
+    eprintln!("xtask peers: {words}");
+    ExitCode::from(code)
 }

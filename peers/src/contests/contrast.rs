@@ -6,19 +6,29 @@
 use super::simgrid::{built, number, output_within};
 use crate::Trouble;
 use anyhow::{Context, Result, ensure};
+use foregather_machine::Nanos;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 pub(super) const OURS: [&str; 6] = ["build", "--profile", "dist", "--message-format=json", "--package", "foregather-lab"];
-const PEERS: [&str; 8] =
-    ["build", "--profile", "dist", "--message-format=json", "--package", "foregather-peers", "--features", "fork-union"];
+const PEERS: [&str; 10] = [
+    "build",
+    "--profile",
+    "dist",
+    "--message-format=json",
+    "--package",
+    "foregather-peers",
+    "--bin",
+    "foregather-peers",
+    "--features",
+    "fork-union",
+];
 /// Debian has this one as an archive.
 const LIBXSMM: [&str; 3] = ["libxsmm.a", "libxsmmnoblas.a", "/usr/lib"];
-const LIMIT: Duration = Duration::from_secs(1_800);
+const LIMIT: Nanos = Nanos::from_ms(1_800_000);
 
 /// What is compared, and how it is read.
 struct Subject {
@@ -79,7 +89,7 @@ pub(super) fn hold(name: &str, arguments: &[&str]) -> Result<(), Trouble> {
             _ => return Err(Trouble::Usage(format!("`{}` needs a value", option[0]))),
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask must lie in a workspace")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
     let (ours, peers) = (built(root, &OURS)?, built(root, &PEERS)?);
     let beside = peers.parent().context("a program lies in a folder")?;
     if name == "blas"
@@ -96,7 +106,8 @@ pub(super) fn hold(name: &str, arguments: &[&str]) -> Result<(), Trouble> {
             .args(options.iter().filter(|(_, value)| !value.is_empty()).flat_map(|(name, value)| [name, value]));
         let libraries = std::env::var("LD_LIBRARY_PATH").into_iter().chain([beside.display().to_string()]);
         command.env("LD_LIBRARY_PATH", libraries.collect::<Vec<_>>().join(":")).env("FOREGATHER_PEERS", &peers);
-        read(&output_within(command.stderr(Stdio::null()), LIMIT)?, subject, &mut found)?;
+        command.stderr(Stdio::null());
+        read(&output_within(command, LIMIT)?, subject, &mut found)?;
     }
     print!("{}", table(subject, &found));
     Ok(())
