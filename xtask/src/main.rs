@@ -111,7 +111,8 @@ fn report(check: fn(&tree::Tree) -> (Vec<violation::Violation>, String)) -> Resu
     Ok(violations.is_empty())
 }
 
-/// A program of this workspace, built with optimisation; what it can be asked for it says itself, and its code is ours.
+/// A program of this workspace, built with optimisation; what it can be asked for it says itself, and its
+/// code is ours.
 fn run_apart(program: &[&str], arguments: &[&str]) -> Result<bool, Trouble> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--release", "--quiet"]).args(program).arg("--").args(arguments);

@@ -390,6 +390,6 @@ mod tests {
     #[test]
     fn who_waits_for_ever_is_an_error() {
         let hung = journals([vec![Operation::Lock(1)], vec![Operation::Start, Operation::Lock(1)]]);
-        assert!(relax(&hung, &[], 100, &PRICES).unwrap_err().to_string().contains("nobody comes"));
+        assert!(relax(&hung, &[], 100, &PRICES).unwrap_err().to_string().contains("no other host comes"));
     }
 }
