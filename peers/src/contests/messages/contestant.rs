@@ -1,6 +1,6 @@
 //! The programs that take part: whether each is installed, and how it is run: pinned, bounded, and never
 //! under a real-time class.
-use super::{Asked, PATTERNS, Sample};
+use super::{MessageContest, PATTERNS, Sample};
 use crate::Trouble;
 use crate::contrast::OURS;
 use crate::simgrid::{built, output_within};
@@ -119,7 +119,7 @@ impl Contestant {
     }
 
     /// Runs it once for all lengths.
-    pub(super) fn run(&self, ask: &Asked) -> Result<Vec<Sample>> {
+    pub(super) fn run(&self, ask: &MessageContest) -> Result<Vec<Sample>> {
         let list = |separator: &str| ask.sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(separator);
         let [a, b] = ask.cpus.map(|cpu| cpu.to_string());
         let both = format!("{a},{b}");
@@ -176,7 +176,7 @@ fn rounds(bytes: usize) -> usize {
 }
 
 /// Runs a server and its client, each on its processor; what the client prints.
-fn served(ask: &Asked, common: &[String], server_port: &str, client_port: &str) -> Result<String> {
+fn served(ask: &MessageContest, common: &[String], server_port: &str, client_port: &str) -> Result<String> {
     let [here, there] = ask.cpus.map(|cpu| cpu.to_string());
     // One of its own for each pair: those of the last may linger.
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// The whole comparison, printed.
 pub(super) fn hold(arguments: &[&str]) -> Result<(), Trouble> {
-    let ask = Asked::parse(arguments)?;
+    let ask = MessageContest::parse(arguments)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("peers lies in a workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |place| root.join(place));
     let mut peers = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn hold(arguments: &[&str]) -> Result<(), Trouble> {
 
 /// What each came to in all rounds, ours first. Every other round goes backwards, so that none always
 /// comes first; one that fails is left out from then on, but for us.
-fn run_all(all: &mut [Contestant], ask: &Asked) -> Result<Vec<(&'static str, Vec<Sample>)>> {
+fn run_all(all: &mut [Contestant], ask: &MessageContest) -> Result<Vec<(&'static str, Vec<Sample>)>> {
     let mut found: Vec<(&'static str, Vec<Sample>)> = all.iter().map(|who| (who.name, vec![])).collect();
     for round in 0..ask.rounds {
         let mut order: Vec<usize> = (0..all.len()).collect();
@@ -64,7 +64,7 @@ pub(super) const PEERS: [&str; 4] = ["openmpi", "mpich", "ucx", "libfabric"];
 
 /// A comparison of messages.
 #[derive(Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct MessageContest {
     pub(super) sizes: Vec<usize>,
     pub(super) rounds: u32,
     pub(super) batches: u32,
@@ -72,14 +72,14 @@ pub(super) struct Asked {
     pub(super) who: Vec<&'static str>,
 }
 
-impl Default for Asked {
+impl Default for MessageContest {
     fn default() -> Self {
         let sizes = vec![8, 64, 512, 4 << 10, 64 << 10, 1 << 20, 4 << 20];
         Self { sizes, rounds: 3, batches: 11, cpus: [0, 1], who: PEERS.to_vec() }
     }
 }
 
-impl Asked {
+impl MessageContest {
     pub(super) fn parse(options: &[&str]) -> Result<Self, Trouble> {
         let usage = |what: String| Err(Trouble::Usage(what));
         let mut ask = Self::default();
@@ -216,7 +216,7 @@ mod tests {
         let shell = |name, script: &str| Contestant::script(name, script);
         let line = r#"{\"bytes\":8,\"pattern\":\"stream\",\"min_ns\":1.0,\"p50_ns\":2.0}"#;
         let mut all = [shell("good", &format!("echo \"{line}\"")), shell("bad", "exit 3")];
-        let ask = Asked { rounds: 3, ..Asked::default() };
+        let ask = MessageContest { rounds: 3, ..MessageContest::default() };
         let found = run_all(&mut all, &ask).unwrap();
         assert_eq!((found[0].1.len(), found[1].1.len()), (3, 0));
         assert!(run_all(&mut [shell("ours", "exit 3")], &ask).is_err(), "without ours there is nothing to say");
@@ -224,10 +224,10 @@ mod tests {
 
     #[test]
     fn options_replace_the_defaults() {
-        assert_eq!(Asked::parse(&[]).unwrap(), Asked::default());
+        assert_eq!(MessageContest::parse(&[]).unwrap(), MessageContest::default());
         let options = ["--sizes", "8,16", "--rounds", "1", "--batches", "2", "--cpus", "4,5", "--who", "ucx,mpich"];
-        let asked = Asked { sizes: vec![8, 16], rounds: 1, batches: 2, cpus: [4, 5], who: vec!["ucx", "mpich"] };
-        assert_eq!(Asked::parse(&options).unwrap(), asked);
+        let asked = MessageContest { sizes: vec![8, 16], rounds: 1, batches: 2, cpus: [4, 5], who: vec!["ucx", "mpich"] };
+        assert_eq!(MessageContest::parse(&options).unwrap(), asked);
     }
 
     #[test]
@@ -241,12 +241,12 @@ mod tests {
             (["--who", "lam"], "lam"),
             (["--size", "8"], "`--size`"),
         ] {
-            match Asked::parse(&options) {
+            match MessageContest::parse(&options) {
                 Err(Trouble::Usage(what)) => assert!(what.contains(culprit), "{options:?}: {what}"),
                 other => panic!("{options:?}: {other:?}"),
             }
         }
-        assert!(matches!(Asked::parse(&["--cpus"]), Err(Trouble::Usage(_))));
+        assert!(matches!(MessageContest::parse(&["--cpus"]), Err(Trouble::Usage(_))));
     }
 
     #[test]
